@@ -8,7 +8,7 @@ mod pycg;
 use crate::print;
 use lukasa_code::facts::{Call, Kind, flag};
 use lukasa_code::resolve::{Gid, Links, Program, To, resolve};
-use lukasa_code::{Language, parse};
+use lukasa_code::{LanguageId, parse};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -84,7 +84,7 @@ impl Analysis {
             if lukasa_code::resolve::program::is_manifest(path) {
                 program.manifests.insert(path.clone(), text.clone());
             }
-            if let Some(language) = Language::of(path, text) {
+            if let Some(language) = LanguageId::of(path, text) {
                 let mut facts = parse(path, text, language);
                 // A case is one program, whatever its files are called: calls back into a test count.
                 facts.defs.iter_mut().for_each(|def| def.flags &= !flag::TEST);

@@ -2,7 +2,7 @@
 
 use crate::print;
 use lukasa_code::resolve::{FileId, Gid, Links, Program, To, resolve};
-use lukasa_code::{Language, parse};
+use lukasa_code::{LanguageId, parse};
 use lukasa_engine::code::files;
 use rayon::prelude::*;
 use serde_json::json;
@@ -44,7 +44,7 @@ fn read(repo: &Path) -> Result<Program, Fault> {
     let sources = texts
         .into_par_iter()
         .filter_map(|(path, text)| {
-            let language = Language::of(&path, &text)?;
+            let language = LanguageId::of(&path, &text)?;
             let facts = Arc::new(parse(&path, &text, language));
             Some((path, facts))
         })

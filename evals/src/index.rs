@@ -1,7 +1,7 @@
 //! The `index` suite: a whole repository into an empty store, beside raw parallel parsing of the same files.
 
 use crate::{peak_rss_mb, print, round};
-use lukasa_code::{Language, lang};
+use lukasa_code::{LanguageId, lang};
 use lukasa_engine::code::watch::WatchState;
 use lukasa_engine::{Context, Engine};
 use lukasa_model::Scope;
@@ -127,7 +127,7 @@ enum Seen {
 }
 
 /// One file saved at a time, until what it says can be asked for.
-fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) -> Result<(f64, f64), Fault> {
+fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: Seen) -> Result<(f64, f64), Fault> {
     let engine = engine(db)?;
     ask(&engine, "index_directory", json!({"path": work}))?;
     let scope = Scope::new("local", "evals")?;
@@ -136,7 +136,7 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
     }
     let mut times = Vec::new();
     let mut pick = 0x9e37_79b9_u64;
-    let usable: Vec<&(PathBuf, Language)> = sources.par_iter().filter(|(path, l)| is_whole(path, *l)).collect();
+    let usable: Vec<&(PathBuf, LanguageId)> = sources.par_iter().filter(|(path, l)| is_whole(path, *l)).collect();
     if usable.is_empty() {
         return Ok((0.0, 0.0));
     }
@@ -146,12 +146,12 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
         let (path, language) = usable[(pick >> 33) as usize % usable.len()];
         let mut text = fs::read_to_string(path).unwrap_or_default();
         let name = format!("lukasa_touch_{turn}{}", if seen == Seen::ByWatcher { "_watched" } else { "" });
-        let kind = if *language == Language::Java { "Class" } else { "Function" };
-        text.push_str(&match language {
-            Language::Java => format!("\nclass {name} {{}}\n"),
-            Language::Python => format!("\n\ndef {name}():\n    return {name}\n"),
-            Language::Go => format!("\nfunc {name}() {{}}\n"),
-            Language::Rust => format!("\nfn {name}() {{}}\n"),
+        let kind = if language.name() == "java" { "Class" } else { "Function" };
+        text.push_str(&match language.name() {
+            "java" => format!("\nclass {name} {{}}\n"),
+            "python" => format!("\n\ndef {name}():\n    return {name}\n"),
+            "go" => format!("\nfunc {name}() {{}}\n"),
+            "rust" => format!("\nfn {name}() {{}}\n"),
             _ => format!("\nfunction {name}() {{}}\n"),
         });
         while seen == Seen::ByWatcher && engine.watch_health(&scope).iter().any(|(_, of)| of.state != WatchState::Idle)
@@ -192,17 +192,8 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
 }
 
 /// Whether a text can be understood to its end, so that something can be put behind it: some are broken on purpose.
-fn is_whole(path: &Path, language: Language) -> bool {
-    let read = matches!(
-        language,
-        Language::Python
-            | Language::JavaScript
-            | Language::TypeScript
-            | Language::Tsx
-            | Language::Go
-            | Language::Rust
-            | Language::Java
-    );
+fn is_whole(path: &Path, language: LanguageId) -> bool {
+    let read = matches!(language.name(), "python" | "javascript" | "typescript" | "tsx" | "go" | "rust" | "java");
     // With a zero in it, a text counts as no text.
     let whole = |text: String| !text.contains('\0') && lang::parse("", &text, language).faults.is_empty();
     read && fs::read_to_string(path).is_ok_and(whole)
@@ -303,14 +294,14 @@ fn copy(from: &Path, to: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-fn sources(work: &Path) -> Vec<(PathBuf, Language)> {
+fn sources(work: &Path) -> Vec<(PathBuf, LanguageId)> {
     let Ok(listing) = lukasa_engine::code::files::list(work, &Default::default()) else { return vec![] };
     let listed = listing.files;
     let fits = |size: u64| size <= lukasa_engine::code::files::SOURCE_BYTES;
     listed
         .into_iter()
         .filter(|f| fits(f.stamp.size))
-        .filter_map(|f| Some((work.join(&f.path), Language::of(&f.path, "")?)))
+        .filter_map(|f| Some((work.join(&f.path), LanguageId::of(&f.path, "")?)))
         .collect()
 }
 

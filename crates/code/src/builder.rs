@@ -8,7 +8,7 @@ use crate::facts::{
     Imported, Item, Key, Kind, ListKind, Name, ROOT, Range, Return, Span, Target, UNKNOWN, Use, Var, VarId, VarKind,
     Visibility, When,
 };
-use crate::language::Language;
+use crate::languages::LanguageId;
 use rustc_hash::FxHashMap;
 
 pub type ScopeId = u32;
@@ -44,7 +44,7 @@ struct Scope {
 }
 
 impl<'t> Builder<'t> {
-    pub fn new(language: Language, text: &'t str, file_name: &str) -> Builder<'t> {
+    pub fn new(language: LanguageId, text: &'t str, file_name: &str) -> Builder<'t> {
         let facts = Facts {
             language,
             names: vec![],

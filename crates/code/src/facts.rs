@@ -6,7 +6,7 @@
 //! hold every value that is bound to it anywhere.
 
 use crate::build::Constraint;
-use crate::language::Language;
+use crate::languages::LanguageId;
 use serde::{Deserialize, Serialize};
 
 /// Index into `Facts::names`.
@@ -27,7 +27,7 @@ pub const UNKNOWN: ExprId = 0;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Facts {
-    pub language: Language,
+    pub language: LanguageId,
     pub names: Vec<Box<str>>,
     pub defs: Vec<Def>,
     pub vars: Vec<Var>,

@@ -1,14 +1,14 @@
 //! Turns source text into facts: symbols, imports, calls, and links between callers and callees with their confidence.
 //!
-//! Pure: it opens no file and uses no store. A front end per language (`lang/`) turns text into `Facts`; the resolver
-//! links the facts of all files.
+//! Pure: it opens no file and uses no store. Each language (`languages/`) turns text into `Facts`; the resolver links
+//! the facts of all files by the rules of their languages.
 
 pub mod build;
 pub mod builder;
 pub mod facts;
 pub mod keys;
 pub mod lang;
-pub mod language;
+pub mod languages;
 pub mod resolve;
 pub mod scip;
 pub mod statements;
@@ -21,4 +21,4 @@ pub const BUILD: &str = env!("LUKASA_CODE_BUILD");
 
 pub use facts::Facts;
 pub use lang::parse;
-pub use language::Language;
+pub use languages::LanguageId;

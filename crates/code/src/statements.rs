@@ -4,8 +4,8 @@
 
 use crate::facts::{BaseKind, CallKind, Def, DefId, Facts, Imported, Kind, ROOT, Visibility, flag};
 use crate::keys;
-use crate::language::Language;
-use crate::resolve::{File, FileId, GLOBAL_THIS, Gid, How, Links, Program, To};
+use crate::languages::LanguageId;
+use crate::resolve::{File, FileId, Gid, How, Links, Program, To};
 use crate::type_names;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::id::object_id;
@@ -637,19 +637,10 @@ pub(crate) fn external_object(ecosystem: &str, package: &str, name: &str) -> Put
     put
 }
 
-/// The ecosystem of a package: globals of JavaScript itself do not belong to npm.
-fn ecosystem_of(language: Language, package: &str) -> &'static str {
-    if package == GLOBAL_THIS { "javascript" } else { ecosystem(language) }
-}
-
-pub(crate) fn ecosystem(language: Language) -> &'static str {
-    match language.family() {
-        Language::JavaScript => "npm",
-        Language::Python => "python",
-        Language::Rust => "cargo",
-        Language::Java | Language::Kotlin => "java",
-        other => other.name(),
-    }
+/// The prefix of a package's key. The language's own library may have another one than packages that are installed.
+fn ecosystem_of(language: LanguageId, package: &str) -> &'static str {
+    let library = language.rules().library.filter(|library| library.package == package);
+    library.and_then(|library| library.ecosystem).unwrap_or_else(|| language.get().ecosystem())
 }
 
 fn subtype(def: &Def) -> Option<&'static str> {

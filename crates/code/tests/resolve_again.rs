@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing test says where")]
 
-use lukasa_code::Language;
+use lukasa_code::LanguageId;
 use lukasa_code::resolve::{Program, Resolver, To, resolve};
 use std::sync::Arc;
 
@@ -223,7 +223,7 @@ impl Dice {
 }
 
 fn put(program: &mut Program, path: &str, text: &str) {
-    match Language::of(path, text) {
+    match LanguageId::of(path, text) {
         Some(language) => drop(program.set(path, Arc::new(lukasa_code::parse(path, text, language)))),
         None => drop(program.manifests.insert(path.to_owned(), text.to_owned())),
     }
@@ -246,7 +246,7 @@ fn after_any_change_the_links_are_those_of_the_whole() {
             for _ in 0..=dice.roll(2) {
                 let at = dice.roll(FILES.len());
                 let (path, original) = FILES[at];
-                if Language::of(path, original).is_none() {
+                if LanguageId::of(path, original).is_none() {
                     continue;
                 }
                 if dice.roll(12) == 0 && texts[at].is_some() {

@@ -226,4 +226,4 @@ macro_rules! numbered {
         pub const TEXTS: &[&str] = &[$($text,)+];
     };
 }
-pub(super) use numbered;
+pub(crate) use numbered;

@@ -1,4 +1,4 @@
-//! The front ends: one module per language, each converts text into `Facts`.
+//! What the front ends share: each language converts text into `Facts` (`Language::read`).
 
 /// The common part of all front ends, for a `Reader` with a builder `b`.
 macro_rules! front_end {
@@ -24,46 +24,32 @@ macro_rules! front_end {
         }
     };
 }
-use front_end;
+pub(crate) use front_end;
 
+pub(crate) mod bare;
 #[cfg(test)]
-mod compact;
+pub(crate) mod compact;
 #[cfg(test)]
-mod damage;
-mod descent;
-mod ecma;
-mod go;
-mod java;
-mod python;
-mod rust;
-mod source;
-mod tags;
+pub(crate) mod damage;
+pub(crate) mod descent;
+pub(crate) mod source;
+pub(crate) mod tags;
 
 use crate::facts::{Facts, Kind, ROOT};
-use crate::language::Language;
+use crate::languages::{LanguageId, Source};
 use crate::summary;
-use crate::tree::Names;
+use crate::tree::{Names, Tree};
 use std::cell::RefCell;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 use tree_sitter::Parser;
 
 thread_local! {
-    static PARSERS: RefCell<[Option<Parser>; Language::ALL.len()]> = const { RefCell::new([const { None }; Language::ALL.len()]) };
+    static PARSERS: RefCell<Vec<Option<Parser>>> = const { RefCell::new(vec![]) };
 }
 
 /// Extracts the facts of a file. `path` is relative to the root of the repository, with `/`.
-pub fn parse(path: &str, text: &str, language: Language) -> Facts {
-    let grown = || crate::tree::grown(text, &tree(text, language), names(language), |_, _| ());
-    let mut facts = match language {
-        Language::Python => python::read(path, text, &python::parse(text).unwrap_or_else(grown)),
-        Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            ecma::read(path, text, &ecma::parse(text, language).unwrap_or_else(grown), language)
-        }
-        Language::Go => go::read(path, text, &go::parse(text).unwrap_or_else(grown)),
-        Language::Rust => rust::read(path, text, &rust::parse(text).unwrap_or_else(grown)),
-        Language::Java => java::read(path, text, &java::parse(text).unwrap_or_else(grown)),
-        _ => tags::read(path, text, &tree(text, language), language),
-    };
+pub fn parse(path: &str, text: &str, language: LanguageId) -> Facts {
+    let mut facts = language.get().read(Source { path, text, language });
     for index in 0..facts.defs.len() {
         let def = &facts.defs[index];
         if def.kind == Kind::Lambda {
@@ -106,9 +92,12 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// The syntax tree of a text by tree-sitter; parsers are kept per thread.
-pub fn tree(text: &str, language: Language) -> tree_sitter::Tree {
+pub fn tree(text: &str, language: LanguageId) -> tree_sitter::Tree {
     PARSERS.with_borrow_mut(|parsers| {
-        let parser = parsers[language as usize].get_or_insert_with(|| {
+        if parsers.len() <= language.index() {
+            parsers.resize_with(LanguageId::all().len(), || None);
+        }
+        let parser = parsers[language.index()].get_or_insert_with(|| {
             let mut parser = Parser::new();
             parser.set_language(grammar(language)).expect("grammars fit the library they are built with");
             parser
@@ -117,10 +106,15 @@ pub fn tree(text: &str, language: Language) -> tree_sitter::Tree {
     })
 }
 
+/// The tree that front ends read, made by tree-sitter.
+pub(crate) fn patient_tree(source: Source<'_>) -> Tree {
+    crate::tree::grown(source.text, &tree(source.text, source.language), names(source.language), |_, _| ())
+}
+
 /// The names of the kinds and fields of a grammar.
-fn names(language: Language) -> &'static Names {
-    static ALL: [OnceLock<Names>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
-    ALL[language as usize].get_or_init(|| {
+pub(crate) fn names(language: LanguageId) -> &'static Names {
+    static ALL: LazyLock<Vec<OnceLock<Names>>> = LazyLock::new(one_per_language);
+    ALL[language.index()].get_or_init(|| {
         let grammar = grammar(language);
         assert!(grammar.field_count() < 256, "a node keeps its field in a byte");
         let kinds = (0..grammar.node_kind_count()).map(|kind| grammar.node_kind_for_id(kind as u16).unwrap_or(""));
@@ -129,22 +123,11 @@ fn names(language: Language) -> &'static Names {
     })
 }
 
-pub(crate) fn grammar(language: Language) -> &'static tree_sitter::Language {
-    static ALL: [OnceLock<tree_sitter::Language>; Language::ALL.len()] =
-        [const { OnceLock::new() }; Language::ALL.len()];
-    ALL[language as usize].get_or_init(|| match language {
-        Language::Python => tree_sitter_python::LANGUAGE.into(),
-        Language::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
-        Language::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
-        Language::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
-        Language::Go => tree_sitter_go::LANGUAGE.into(),
-        Language::Rust => tree_sitter_rust::LANGUAGE.into(),
-        Language::Java => tree_sitter_java::LANGUAGE.into(),
-        Language::C => tree_sitter_c::LANGUAGE.into(),
-        Language::Cpp => tree_sitter_cpp::LANGUAGE.into(),
-        Language::CSharp => tree_sitter_c_sharp::LANGUAGE.into(),
-        Language::Ruby => tree_sitter_ruby::LANGUAGE.into(),
-        Language::Php => tree_sitter_php::LANGUAGE_PHP.into(),
-        Language::Kotlin => tree_sitter_kotlin_ng::LANGUAGE.into(),
-    })
+pub(crate) fn grammar(language: LanguageId) -> &'static tree_sitter::Language {
+    static ALL: LazyLock<Vec<OnceLock<tree_sitter::Language>>> = LazyLock::new(one_per_language);
+    ALL[language.index()].get_or_init(|| language.get().grammar())
+}
+
+fn one_per_language<T>() -> Vec<OnceLock<T>> {
+    LanguageId::all().map(|_| OnceLock::new()).collect()
 }

@@ -1,4 +1,4 @@
-//! The front end for C, C++, C#, Ruby, PHP and Kotlin, which finds definitions and calls with tree-sitter tags queries.
+//! A front end that several languages share: it finds definitions and calls with tree-sitter tags queries.
 //!
 //! One pass of the query returns the relevant nodes in the order of the text. A definition opens a frame that closes
 //! where its text ends, so the nodes in between are inside of it. Values are read on demand from the nodes themselves;
@@ -15,15 +15,20 @@ mod value;
 mod variable;
 
 use crate::builder::{Builder, ScopeId};
-use crate::facts::{DefId, Expr, ExprId, Facts, Kind, Name, ROOT, UNKNOWN, VarKind, Visibility, flag};
-use crate::language::Language;
+use crate::facts::{DefId, ExprId, Facts, Kind, Name, ROOT, UNKNOWN, VarKind, Visibility, flag};
+use crate::lang::bare::Bare;
+use crate::languages::Source;
 use crate::tree::{self, Node};
 use query::Tag;
+pub(crate) use query::Tags;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tree_sitter::{QueryCursor, StreamingIterator};
 
-pub fn read(path: &str, text: &str, parsed: &tree_sitter::Tree, language: Language) -> Facts {
+/// The facts of a file: `dialect` is its syntax, `tags` finds the nodes in it.
+pub(crate) fn read(source: Source<'_>, dialect: Dialect, tags: &'static Tags, test_file: bool) -> Facts {
+    let Source { path, text, language } = source;
+    let parsed = &super::tree(text, language);
     let mut numbers: FxHashMap<usize, u32> = FxHashMap::default();
     let tree = &tree::grown(text, parsed, super::names(language), |node, at| {
         numbers.insert(node.id(), at);
@@ -31,13 +36,13 @@ pub fn read(path: &str, text: &str, parsed: &tree_sitter::Tree, language: Langua
     let file = path.rsplit('/').next().unwrap_or(path);
     let mut reader = Reader {
         b: Builder::new(language, text, file),
-        language,
-        test_file: is_test_file(path, language),
+        language: dialect,
+        test_file,
         frames: vec![],
         made: FxHashMap::default(),
         elements: FxHashMap::default(),
         modules: FxHashMap::default(),
-        bare: vec![],
+        bare: Bare::default(),
         comments: SmallVec::new(),
         template: None,
         hidden: None,
@@ -47,7 +52,7 @@ pub fn read(path: &str, text: &str, parsed: &tree_sitter::Tree, language: Langua
         reader.b.def(ROOT).flags |= flag::TEST;
     }
     let root = tree.root();
-    let compiled = query::compiled(language);
+    let compiled = tags.compiled(language);
     let mut cursor = QueryCursor::new();
     let mut found = cursor.matches(&compiled.query, parsed.root_node(), text.as_bytes());
     while let Some(found) = found.next() {
@@ -58,32 +63,35 @@ pub fn read(path: &str, text: &str, parsed: &tree_sitter::Tree, language: Langua
         }
     }
     reader.leave_until(usize::MAX);
-    reader.settle();
+    std::mem::take(&mut reader.bare).settle(&mut reader.b);
     if let Some((line, what)) = tree::first_fault(root) {
         reader.b.fault(line, &what);
     }
     reader.b.finish()
 }
 
-/// By the file name and folders that test runners look for.
-fn is_test_file(path: &str, language: Language) -> bool {
+/// The syntax that the reader sees: which kinds of nodes there are, and what they mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    C,
+    Cpp,
+    CSharp,
+    Ruby,
+    Php,
+    Kotlin,
+}
+
+/// Whether a file is one of tests, by its name without the extension and by the folders that test runners look for.
+pub(crate) fn is_test_file(path: &str, is_test_name: impl Fn(&str) -> bool) -> bool {
     let mut parts = path.rsplit('/');
     let name = parts.next().unwrap_or(path);
-    let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
-    let by_name = match language {
-        Language::Ruby => stem.ends_with("_test") || stem.ends_with("_spec") || stem.starts_with("test_"),
-        Language::C | Language::Cpp => {
-            matches!(stem, "test" | "tests")
-                || stem.starts_with("test_")
-                || ["_test", "_tests", "_unittest"].iter().any(|end| stem.ends_with(end))
-        }
-        _ => stem.ends_with("Test") || stem.ends_with("Tests"),
-    };
-    by_name
-        || parts.any(|folder| {
-            matches!(folder, "test" | "tests" | "spec" | "androidTest" | "commonTest" | "Tests")
-                || (language == Language::CSharp && (folder.ends_with(".Tests") || folder.ends_with(".Test")))
-        })
+    is_test_name(name.split_once('.').map_or(name, |(stem, _)| stem))
+        || parts.any(|folder| matches!(folder, "test" | "tests" | "spec" | "androidTest" | "commonTest" | "Tests"))
+}
+
+/// Where each class has a file: `ShopTest`.
+pub(crate) fn is_test_class(stem: &str) -> bool {
+    stem.ends_with("Test") || stem.ends_with("Tests")
 }
 
 /// An open definition or scope around the current node.
@@ -103,7 +111,7 @@ struct Frame<'t> {
 
 struct Reader<'t> {
     b: Builder<'t>,
-    language: Language,
+    language: Dialect,
     test_file: bool,
     frames: Vec<Frame<'t>>,
     /// Calls and definitions that were read before the query reached them, by node.
@@ -112,8 +120,8 @@ struct Reader<'t> {
     elements: FxHashMap<u32, ExprId>,
     /// The scopes of modules: a module that is reopened sees its earlier names.
     modules: FxHashMap<(ScopeId, Name), ScopeId>,
-    /// Called names without a receiver, with the scope and the definition that contain them.
-    bare: Vec<(ExprId, ScopeId, DefId, Name)>,
+    /// Called names without a receiver.
+    bare: Bare,
     /// The comments directly above the next node.
     comments: SmallVec<[Node<'t>; 8]>,
     template: Option<Node<'t>>,
@@ -123,7 +131,7 @@ struct Reader<'t> {
     conditional: ExprId,
 }
 
-super::front_end!();
+crate::lang::front_end!();
 
 impl<'t> Reader<'t> {
     fn visit(&mut self, node: Node<'t>, tag: Tag) {
@@ -178,7 +186,7 @@ impl<'t> Reader<'t> {
     }
 
     fn c_like(&self) -> bool {
-        matches!(self.language, Language::C | Language::Cpp)
+        matches!(self.language, Dialect::C | Dialect::Cpp)
     }
 
     // --- frames ---
@@ -224,49 +232,13 @@ impl<'t> Reader<'t> {
 
     // --- bare names ---
 
-    /// A called name without a receiver. In languages with implicit receivers, `settle` and the resolver decide what it
-    /// refers to.
+    /// A called name without a receiver. In languages with implicit receivers, the resolver decides what it refers
+    /// to.
     fn bare(&mut self, name: &str) -> ExprId {
-        if self.c_like() || self.language == Language::Php {
+        if self.c_like() || self.language == Dialect::Php {
             return self.b.read(name);
         }
-        let name = self.b.name(name);
-        let expr = self.b.expr(Expr::Free(name));
-        self.bare.push((expr, self.b.scope, self.b.owner, name));
-        expr
-    }
-
-    /// Resolves called names: to locals, imports, types and, outside of classes, functions of the file. A method may be
-    /// inherited or overridden, so its name stays free.
-    fn settle(&mut self) {
-        for (expr, scope, written_in, name) in std::mem::take(&mut self.bare) {
-            let Some(var) = self.b.find(scope, name) else { continue };
-            let found = &self.b.facts.vars[var as usize];
-            let owner = self.b.facts.def(found.owner).kind;
-            let known = match found.what {
-                VarKind::Def(def) => {
-                    let kind = self.b.facts.def(def).kind;
-                    kind.type_like() || owner.callable() || (owner == Kind::File && !self.in_type(written_in))
-                }
-                VarKind::Import(_) | VarKind::TypeParam => true,
-                _ => owner.callable(),
-            };
-            if known {
-                self.b.facts.exprs[expr as usize] = Expr::Var(var);
-            }
-        }
-    }
-
-    fn in_type(&self, def: DefId) -> bool {
-        let mut at = def;
-        while at != ROOT {
-            let def = self.b.facts.def(at);
-            if def.kind.type_like() || def.receiver.is_some() || def.kind == Kind::Module {
-                return true;
-            }
-            at = def.parent;
-        }
-        false
+        self.bare.read(&mut self.b, name)
     }
 
     /// Whether a name is a local or parameter here. In Ruby, any other bare name is a call.

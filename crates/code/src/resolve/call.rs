@@ -6,7 +6,7 @@ use super::builtin;
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{Arg, ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Kind, Literal, VarKind, flag};
-use crate::language::Language;
+use crate::languages::rules::{BuiltinCall, Constructs, DerivedMethod, Overloading};
 use smallvec::SmallVec;
 
 #[cfg(test)]
@@ -29,7 +29,7 @@ impl<'p> Eval<'p> {
                 Some(class) => Set::one(Value::Class(class), How::Exact),
                 None => Set::default(),
             },
-            Expr::Member(..) if here.facts.language == Language::Rust => {
+            Expr::Member(..) if here.rules.calls_methods_only => {
                 let mut found = self.called(file, call.callee, call.owner, levels);
                 // `x.name()` calls the method, never a field of the same name.
                 if found.values.iter().any(|(v, _)| matches!(v, Value::Method(..))) {
@@ -51,10 +51,10 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// The values of a name that is read, not called: in Java the field, never a method of the same name.
+    /// The values of a name that is read, not called: in some languages the field, never a method of the same name.
     pub(super) fn read(&self, file: FileId, mut found: Set, name: u32) -> Set {
         let here = self.file(file);
-        if here.facts.language == Language::Java {
+        if here.rules.reads_fields_only {
             let name = here.sym(name);
             let method =
                 |gid: Gid| self.def(gid).kind == Kind::Method && self.file(gid.file).sym(self.def(gid).name) == name;
@@ -80,7 +80,7 @@ impl<'p> Eval<'p> {
                 Value::Class(_) if call.how == CallKind::Decorator && *how >= How::Flow => {}
                 Value::Class(class) => self.constructor(*class, *how, &mut targets, levels),
                 Value::Instance(class, exact) => {
-                    let call = self.link.words.dunder_call;
+                    let Some(call) = self.words_of(*class).call_method else { continue };
                     let found = self.member_of_value(Value::Instance(*class, *exact), *how, call, levels);
                     for (value, how) in &found.values {
                         if matches!(value, Value::Func(_) | Value::Method(..)) {
@@ -111,24 +111,25 @@ impl<'p> Eval<'p> {
 
     fn constructor(&mut self, class: Gid, how: How, targets: &mut Set, levels: u8) {
         let def = self.def(class);
-        let language = self.file(class.file).facts.language;
-        if language == Language::Go || def.kind == Kind::Type && language != Language::Rust {
+        let rules = self.file(class.file).rules;
+        let constructs = match rules.constructs {
+            Constructs::Types => def.kind != Kind::Type,
+            Constructs::TypesAndAliases => true,
+            Constructs::Nothing => false,
+        };
+        if !constructs {
             return;
         }
         let line = self.line(class);
         // An anonymous class has no constructor: that of its base runs.
-        let nameless = language == Language::Java && self.file(class.file).facts.name(def.name).starts_with('<');
+        let nameless =
+            rules.anonymous_types_inherit_constructors && self.file(class.file).facts.name(def.name).starts_with('<');
+        let name_of_all = self.words_of(class).constructor;
         for of in &line.classes[usize::from(nameless)..] {
-            let name = match language {
-                Language::Python => self.link.words.init,
-                Language::JavaScript | Language::TypeScript | Language::Tsx => self.link.words.constructor,
-                Language::Php => self.link.words.php_construct,
-                Language::Ruby => self.link.words.initialize,
-                _ => {
-                    let here = self.file(of.file);
-                    here.sym(here.facts.def(of.def).name)
-                }
-            };
+            let name = name_of_all.unwrap_or_else(|| {
+                let here = self.file(of.file);
+                here.sym(here.facts.def(of.def).name)
+            });
             let found = self.declared_in(*of, name, levels);
             let mut any = false;
             for (value, known) in &found.values {
@@ -139,13 +140,7 @@ impl<'p> Eval<'p> {
                     targets.add(Value::Method(*method, class), how.max(*known));
                 }
             }
-            // Constructors are not inherited in Java and similar languages.
-            if any
-                || !matches!(
-                    language.family(),
-                    Language::Python | Language::JavaScript | Language::Php | Language::Ruby
-                )
-            {
+            if any || !rules.inherits_constructors {
                 if !any || nameless {
                     break;
                 }
@@ -191,8 +186,8 @@ impl<'p> Eval<'p> {
         let there = self.file(gid.file);
         let mut handed_back = there.handed_back(gid.def).peekable();
         handed_back.peek()?;
-        // A declared result type is enough. In Python it is less precise than the argument.
-        if there.facts.def(gid.def).result.is_some() && there.facts.language != Language::Python {
+        // A declared result type is enough, unless it is less precise than the argument.
+        if there.facts.def(gid.def).result.is_some() && !there.rules.vague_results {
             return None;
         }
         let here = self.file(file);
@@ -256,7 +251,7 @@ impl<'p> Eval<'p> {
             let def = self.def(*method);
             let here = self.file(method.file);
             let (name, of) = (here.sym(def.name), Gid { file: method.file, def: def.parent });
-            let typed = overload::overloads(here.facts.language);
+            let typed = here.rules.overloads();
             let others = targets.iter().filter_map(|(other, how)| match other {
                 Value::Method(other, receiver) if other != method => Some((*other, *receiver, *how)),
                 _ => None,
@@ -282,13 +277,10 @@ impl<'p> Eval<'p> {
     /// fit.
     fn choose_overload(&mut self, file: FileId, call: &Call, targets: &mut Set, levels: u8) {
         let functions = targets.values.iter().filter(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..))).count();
-        let language = self.file(file).facts.language;
-        if overload::overloads(language) {
-            self.choose_by_types(file, call, targets, levels);
-            return;
-        }
-        if functions < 2 || !matches!(language, Language::Cpp | Language::TypeScript | Language::Tsx) {
-            return;
+        match self.file(file).rules.overloading {
+            Overloading::ByTypes => return self.choose_by_types(file, call, targets, levels),
+            Overloading::ByCount if functions > 1 => {}
+            _ => return,
         }
         let args = self.file(file).facts.args(call.args);
         if args.iter().any(|a| a.how != ArgKind::Place) {
@@ -368,15 +360,15 @@ impl<'p> Eval<'p> {
     /// Functions that are passed to a builtin that calls them: `map(f, xs)`, `xs.forEach(f)`, `promise.then(f)`.
     fn passed_to_builtin(&mut self, file: FileId, call: &Call, targets: &Set, levels: u8) -> Vec<(Gid, How)> {
         let here = self.file(file);
-        let language = here.facts.language;
+        let rules = here.rules;
         let known = match here.facts.expr(call.callee) {
             Expr::Member(of, name) => {
                 let text = here.facts.name(name);
-                builtin::method_calls_argument(language, text) && !self.is_import(file, of)
+                rules.methods_that_call.contains(&text) && !self.is_import(file, of)
             }
             Expr::Free(name) => {
                 targets.values.iter().any(|(v, _)| matches!(v, Value::Builtin(_)))
-                    && builtin::function_calls_argument(language, here.facts.name(name))
+                    && rules.functions_that_call.contains(&here.facts.name(name))
             }
             Expr::Call(_) | Expr::Var(_) => false,
             _ => false,
@@ -401,7 +393,7 @@ impl<'p> Eval<'p> {
         let here = self.file(file);
         let call = &here.facts.calls[id as usize];
         let mut callee = self.callee(file, call, levels);
-        if overload::overloads(here.facts.language) && call.how != CallKind::New {
+        if here.rules.overloads() && call.how != CallKind::New {
             let function = |value: &Value| matches!(value, Value::Func(_) | Value::Method(..));
             if callee.values.iter().any(|(v, _)| function(v)) {
                 let targets = self.solve(Question::CallTargets(file, id), levels);
@@ -414,9 +406,9 @@ impl<'p> Eval<'p> {
         for (value, how) in &callee.values {
             match value {
                 Value::Class(class) => {
-                    let language = self.file(class.file).facts.language;
+                    let constructs = self.file(class.file).rules.constructs;
                     let types = Set::one(Value::Class(*class), *how);
-                    let exact = language != Language::Go && self.def(*class).kind != Kind::Interface;
+                    let exact = constructs != Constructs::Nothing && self.def(*class).kind != Kind::Interface;
                     set.join_as(&self.instances(&types, exact, levels), (*how).max(How::Type));
                 }
                 Value::Func(gid) if call.how == CallKind::New => {
@@ -426,7 +418,7 @@ impl<'p> Eval<'p> {
                     let bound = self.link.words.bind;
                     if let Expr::Member(_, name) = here.facts.expr(call.callee)
                         && here.sym(name) == bound
-                        && here.facts.language.family() == Language::JavaScript
+                        && here.rules.open_objects
                     {
                         set.add(*value, *how);
                         continue;
@@ -456,11 +448,13 @@ impl<'p> Eval<'p> {
                     }
                 }
                 Value::Instance(class, _) => {
-                    let name = self.link.words.dunder_call;
-                    match self.find_method(*class, name, levels) {
+                    let method = match self.words_of(*class).call_method {
+                        Some(name) => self.find_method(*class, name, levels),
+                        None => None,
+                    };
+                    match method {
                         Some(method) => set.join_as(&self.solve(Question::Result(method), levels).clone(), *how),
-                        // Calling a variant of an enum constructs it.
-                        None if self.file(class.file).facts.language == Language::Rust => set.add(*value, *how),
+                        None if self.file(class.file).rules.variants_construct => set.add(*value, *how),
                         None => {}
                     }
                 }
@@ -474,7 +468,7 @@ impl<'p> Eval<'p> {
                 }
                 Value::External(path) => {
                     outside = true;
-                    if builtin::gives_its_argument(&self.program.external_text(*path)) {
+                    if here.facts.language.get().returns_its_argument(&self.program.external_text(*path)) {
                         set.join(&self.argument(file, id, 0, None, levels));
                     } else {
                         set.add(Value::ExternalInstance(*path), *how);
@@ -493,13 +487,14 @@ impl<'p> Eval<'p> {
             let base = self.expr(file, of, call.owner, levels);
             let found = self.container_method(&base, here.sym(name), levels);
             set.join(&found);
-            if here.facts.language == Language::Rust {
-                set.join(&self.derived_method(&base, here.facts.name(name), levels));
+            let name = here.facts.name(name);
+            if let Some((_, gives)) = here.rules.derived_methods.iter().find(|(derived, _)| *derived == name) {
+                set.join(&self.derived_method(&base, *gives, levels));
             }
             if call.how == CallKind::Implicit && set.is_empty() {
                 // The iterator that `for` requests from an object of another package's class is not the object itself.
                 let mut held = base;
-                if here.facts.language == Language::Java {
+                if here.rules.iterators_are_apart {
                     held.values.retain(|(v, _)| !matches!(v, Value::Instance(..)));
                 }
                 set.join(&held);
@@ -533,15 +528,15 @@ impl<'p> Eval<'p> {
         derived == class || self.line(derived).classes.contains(&class)
     }
 
-    /// Results of methods that Rust derives (`Default`, `Clone`): the program has no definition of them.
-    fn derived_method(&mut self, base: &Set, name: &str, levels: u8) -> Set {
+    /// Results of methods that the compiler writes: the program has no definition of them.
+    fn derived_method(&mut self, base: &Set, gives: DerivedMethod, levels: u8) -> Set {
         let mut set = Set::default();
         for (value, how) in &base.values {
-            match (value, name) {
-                (Value::Class(_), "default") => {
+            match (value, gives) {
+                (Value::Class(_), DerivedMethod::New) => {
                     set.join_as(&self.instances(&Set::one(*value, *how), true, levels), *how);
                 }
-                (Value::Instance(..), "clone" | "to_owned") => set.add(*value, (*how).max(How::Type)),
+                (Value::Instance(..), DerivedMethod::Copy) => set.add(*value, (*how).max(How::Type)),
                 _ => {}
             }
         }
@@ -550,19 +545,16 @@ impl<'p> Eval<'p> {
 
     /// Results of builtin functions that pass values on.
     fn builtin_value(&mut self, file: FileId, call: CallId, name: Sym, levels: u8) -> Set {
-        match self.program.text(name) {
-            "list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset" | "copy" => {
-                self.argument(file, call, 0, None, levels)
-            }
-            "next" | "max" | "min" => {
+        let here = self.file(file);
+        match here.facts.language.get().builtin_call(self.program.text(name)) {
+            Some(BuiltinCall::Argument) => self.argument(file, call, 0, None, levels),
+            Some(BuiltinCall::Element) => {
                 let list = self.argument(file, call, 0, None, levels);
                 self.element(&list, levels)
             }
-            "dict" => self.argument(file, call, 0, None, levels),
-            "str" | "repr" | "format" | "String" => Set::one(Value::Text, How::Exact),
-            "int" | "len" | "float" | "bool" | "Number" => Set::one(Value::Number, How::Exact),
-            "getattr" => {
-                let here = self.file(file);
+            Some(BuiltinCall::Text) => Set::one(Value::Text, How::Exact),
+            Some(BuiltinCall::Number) => Set::one(Value::Number, How::Exact),
+            Some(BuiltinCall::Member) => {
                 let args = here.facts.args(here.facts.calls[call as usize].args);
                 let Some(Expr::Literal(crate::facts::Literal::String(text))) =
                     args.get(1).map(|a| here.facts.expr(a.value))
@@ -576,7 +568,7 @@ impl<'p> Eval<'p> {
                 }
                 set
             }
-            "type" => {
+            Some(BuiltinCall::Type) => {
                 let of = self.argument(file, call, 0, None, levels);
                 let mut set = Set::default();
                 for (value, how) in &of.values {
@@ -586,7 +578,7 @@ impl<'p> Eval<'p> {
                 }
                 set
             }
-            _ => Set::default(),
+            None => Set::default(),
         }
     }
 

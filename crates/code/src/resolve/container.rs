@@ -3,7 +3,6 @@
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{Expr, ExprId, Key as ItemKey, ListKind, ROOT};
-use crate::language::Language;
 
 impl<'p> Eval<'p> {
     pub fn at(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
@@ -15,8 +14,10 @@ impl<'p> Eval<'p> {
                 Value::Keywords(gid) => (*self.solve(Question::Keyword(*gid, name), levels)).clone(),
                 Value::Module(_) | Value::Class(_) | Value::Func(_) => self.member_of_value(*value, *how, name, levels),
                 Value::Instance(class, _) => {
-                    let get = self.link.words.get_item;
-                    let method = self.find_method(*class, get, levels);
+                    let method = match self.words_of(*class).item {
+                        Some(item) => self.find_method(*class, item, levels),
+                        None => None,
+                    };
                     match method {
                         Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
                         None => self.member_of_value(*value, *how, name, levels),
@@ -65,9 +66,11 @@ impl<'p> Eval<'p> {
 
     /// The elements of an iteration over an instance: the results of its iterator.
     pub(super) fn iterate(&mut self, class: Gid, levels: u8) -> Set {
-        let words = &self.link.words;
-        let (iter, next, get) = (words.iter, words.next, words.get_item);
-        if let Some(method) = self.find_method(class, iter, levels) {
+        let words = self.words_of(class);
+        let (Some(iterator), Some(next), Some(item)) = (words.iterator, words.next, words.item) else {
+            return Set::default();
+        };
+        if let Some(method) = self.find_method(class, iterator, levels) {
             let iterator = self.solve(Question::Result(method), levels);
             let mut set = Set::default();
             for (value, how) in &iterator.values {
@@ -86,7 +89,7 @@ impl<'p> Eval<'p> {
             }
             return set;
         }
-        match self.find_method(class, get, levels) {
+        match self.find_method(class, item, levels) {
             Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
             None => Set::default(),
         }
@@ -184,10 +187,10 @@ impl<'p> Eval<'p> {
         (name, here.facts.items(range))
     }
 
-    /// Python: whether a type expression is `type[X]`, whose value is a class, not an instance.
+    /// Whether a type expression is one like `type[X]`, whose value is a class, not an instance.
     pub(super) fn is_type_of(&self, file: FileId, expr: ExprId) -> bool {
-        let python = self.file(file).facts.language == Language::Python;
-        python && matches!(self.type_args(file, expr).0, "Type" | "type")
+        let names = self.file(file).rules.types_of_classes;
+        !names.is_empty() && names.contains(&self.type_args(file, expr).0)
     }
 
     /// The `X` of `type[X]`.

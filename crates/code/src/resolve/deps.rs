@@ -4,7 +4,7 @@
 //! are hashes; a collision only recomputes an answer without need.
 
 use super::value::{FileId, Gid, Sym, Value};
-use crate::language::Language;
+use crate::languages::LanguageId;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -26,12 +26,12 @@ pub enum Entry {
     Written(Sym),
     /// A name that a module re-exports with `export *`.
     Star(FileId, Sym),
-    /// A name at package level of a Go folder.
-    Go(u32, Sym),
+    /// A name that the files of a folder share.
+    Folder(u32, Sym),
     Package(Sym, Sym),
     Macro(Sym),
-    Function(Language, Sym),
-    Methods(Language, Sym),
+    Function(LanguageId, Sym),
+    Methods(LanguageId, Sym),
     Callers(Gid),
     Receivers(Gid),
     Made(Gid),
@@ -61,7 +61,7 @@ impl Entry {
             | Entry::Below(_)
             | Entry::Written(_)
             | Entry::Star(..)
-            | Entry::Go(..)
+            | Entry::Folder(..)
             | Entry::Package(..)
             | Entry::Macro(_)
             | Entry::Function(..)

@@ -7,14 +7,14 @@
 use super::deps::{Atom, Changed, Entry, Trail};
 use super::file::{File, constructor_function};
 use super::flow::Flows;
-use super::link::Link;
+use super::link::{LanguageWords, Link};
 use super::member::{Line, Overriding};
 use super::program::Program;
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{
     ArgKind, CallId, DefId, Expr, ExprId, Imported, Kind, Literal, ROOT, Range, UNKNOWN, VarId, VarKind, flag,
 };
-use crate::language::Language;
+use crate::languages::rules::Modules;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub const LEVELS: u8 = 12;
 
 /// The key of a memoized answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Question {
+pub(crate) enum Question {
     Var(FileId, VarId),
     /// The result of a call of a function.
     Result(Gid),
@@ -39,7 +39,7 @@ pub(super) enum Question {
     CallTargets(FileId, CallId),
     ModuleMember(FileId, Sym),
     Free(FileId, DefId, Sym),
-    /// Rust: the module that an import's path leads to.
+    /// The module that an import's path leads to, where paths walk from module to module.
     Path(FileId, u32),
     /// The items of a list, map or object literal; with a name, only those that can be under it.
     Held(FileId, ExprId, Option<Sym>),
@@ -53,7 +53,7 @@ pub(super) enum Question {
 /// Memoized answers. They can be kept between rounds: an answer stays valid if none of its dependencies changed, which
 /// is checked when it is requested.
 #[derive(Default)]
-pub(super) struct Memo {
+pub(crate) struct Memo {
     known: FxHashMap<Question, Answer>,
     /// Incomplete answers, by the number of levels after which they were cut off.
     partly: FxHashMap<(Question, u8), Answer>,
@@ -85,7 +85,7 @@ impl Answer {
 
 /// Which dependencies of answers are recorded.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Traced {
+pub(crate) enum Traced {
     /// Only those that may differ between rounds.
     Rounds,
     /// Also those that differ after files change.
@@ -101,7 +101,7 @@ struct Frame {
     flows: bool,
 }
 
-pub(super) struct Eval<'p> {
+pub(crate) struct Eval<'p> {
     pub program: &'p Program,
     pub link: &'p Link,
     pub flows: &'p Flows,
@@ -157,7 +157,7 @@ impl<'p> Eval<'p> {
         self.traced == Traced::Everything
     }
 
-    pub(super) fn note(&self, entry: Entry) {
+    pub(crate) fn note(&self, entry: Entry) {
         if self.is_traced() || entry.is_told() {
             self.memo.trail.borrow_mut().push(entry.atom());
         }
@@ -188,15 +188,15 @@ impl<'p> Eval<'p> {
         answer
     }
 
-    pub(super) fn nothing(&self) -> Arc<Set> {
+    pub(crate) fn nothing(&self) -> Arc<Set> {
         self.nothing.clone()
     }
 
-    pub(super) fn touch_flows(&mut self) {
+    pub(crate) fn touch_flows(&mut self) {
         self.frame.flows = true;
     }
 
-    pub(super) fn solve(&mut self, question: Question, levels: u8) -> Arc<Set> {
+    pub(crate) fn solve(&mut self, question: Question, levels: u8) -> Arc<Set> {
         // Calls are part of the expression that contains them and use no level.
         let step = !matches!(question, Question::CallValue(..) | Question::CallTargets(..));
         if levels == 0 {
@@ -246,7 +246,7 @@ impl<'p> Eval<'p> {
 
     /// Runs with one level less and accounts for it. Everything that uses levels outside of `solve` must go through
     /// here, or answers would depend on the order of questions.
-    pub(super) fn deeper(&mut self, levels: u8, run: impl FnOnce(&mut Self, u8) -> Set) -> Set {
+    pub(crate) fn deeper(&mut self, levels: u8, run: impl FnOnce(&mut Self, u8) -> Set) -> Set {
         if levels == 0 {
             self.frame.cut = true;
             return Set::default();
@@ -268,7 +268,7 @@ impl<'p> Eval<'p> {
             Question::CallTargets(file, call) => self.call_targets(file, call, levels),
             Question::ModuleMember(file, name) => self.module_member(file, name, levels),
             Question::Free(file, owner, name) => self.free(file, owner, name, levels),
-            Question::Path(file, import) => self.path(file, import, levels),
+            Question::Path(file, import) => self.file(file).facts.language.get().walk_path(self, file, import, levels),
             Question::Held(file, expr, name) => self.items_at(file, expr, name, levels),
             Question::Keyword(function, name) => self.keyword(function, name, levels),
             Question::Passed(function, place) => self.passed_by_all(function, place as usize, levels),
@@ -352,7 +352,8 @@ impl<'p> Eval<'p> {
     fn generic(&mut self, file: FileId, expr: ExprId, of: ExprId, range: Range, owner: DefId, levels: u8) -> Set {
         let base = self.expr(file, of, owner, levels);
         if base.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
-            let given_on = base.values.iter().any(|(v, _)| matches!(v, Value::Class(c) if self.gives_on(*c, levels)));
+            let given_on =
+                base.values.iter().any(|(v, _)| matches!(v, Value::Class(c) if self.is_open_alias(*c, levels)));
             return if given_on { Set::one(Value::Typed(file, expr), How::Type) } else { base };
         }
         if matches!(self.file(file).facts.expr(of), Expr::FunctionType(_)) {
@@ -413,7 +414,7 @@ impl<'p> Eval<'p> {
                         _ => set.add(Value::Instance(*class, exact || self.never_derived(*class)), how),
                     }
                 }
-                Value::External(name) if self.program.external_is_anything(*name) => {}
+                Value::External(name) if self.program.external_is_any_type(*name) => {}
                 Value::External(name) => set.add(Value::ExternalInstance(*name), how),
                 Value::Typed(of, expr) if self.is_type_of(*of, *expr) => {
                     set.join_as(&self.classes_of(*of, *expr, levels), how);
@@ -432,8 +433,17 @@ impl<'p> Eval<'p> {
 
     fn never_derived(&self, class: Gid) -> bool {
         let file = self.file(class.file);
-        matches!(file.facts.language, Language::Go | Language::Rust | Language::C)
-            && file.facts.def(class.def).kind != Kind::Interface
+        file.rules.only_interfaces_inherit && file.facts.def(class.def).kind != Kind::Interface
+    }
+
+    /// Whether a type is an alias of a generic type outside the program, of which only the arguments are known.
+    fn is_open_alias(&mut self, class: Gid, levels: u8) -> bool {
+        self.file(class.file).facts.language.get().is_open_alias(self, class, levels)
+    }
+
+    /// The words with a meaning in the language of a class.
+    pub(crate) fn words_of(&self, class: Gid) -> &'p LanguageWords {
+        self.link.words.of(self.file(class.file).facts.language)
     }
 
     pub fn def(&self, gid: Gid) -> &'p crate::facts::Def {
@@ -483,7 +493,7 @@ impl<'p> Eval<'p> {
         let declared = found.ty.is_some() && !set.is_empty() && !self.open_type(&set);
         // The first of several methods of one name represents all of them, see `overload`. A field may have the same
         // name.
-        let groups = super::call::overload::overloads(here.facts.language);
+        let groups = here.rules.overloads();
         let mut named = set.values.iter().any(|(v, _)| matches!(v, Value::Func(_)));
         for value in here.binds(var) {
             let method = groups && matches!(here.facts.expr(value), Expr::Def(_));
@@ -504,7 +514,7 @@ impl<'p> Eval<'p> {
     }
 
     /// Whether instances of exactly this class are made.
-    pub(super) fn is_made(&self, class: Gid) -> bool {
+    pub(crate) fn is_made(&self, class: Gid) -> bool {
         self.note(Entry::Made(class));
         self.flows.is_made(class)
     }
@@ -526,7 +536,7 @@ impl<'p> Eval<'p> {
             Imported::Module => self.module_value(module, levels),
             Imported::Root => {
                 // `import a.b.c` binds `a`.
-                match self.program.python_root(file, &entry.module) {
+                match self.link.places().of(here.facts.language).root(self.program, file, entry) {
                     Some(root) => Set::one(root, How::Import),
                     None => Set::one(module, How::Import),
                 }
@@ -534,7 +544,7 @@ impl<'p> Eval<'p> {
             Imported::Symbol(name) => {
                 let name = here.sym(name);
                 let found = self.member_of_value(module, How::Import, name, levels);
-                if found.is_empty() && here.facts.language.family() == Language::JavaScript {
+                if found.is_empty() && here.rules.modules == Modules::Exports {
                     // `import x from "cjs"`: the default export of a CommonJS module is what it exports.
                     if self.program.text(name) == "default" {
                         return self.module_value(module, levels);
@@ -549,64 +559,11 @@ impl<'p> Eval<'p> {
     /// The module an import names.
     pub fn import_target(&mut self, file: FileId, import: u32, levels: u8) -> Option<Value> {
         let here = self.file(file);
-        if here.facts.language != Language::Rust {
+        if here.rules.modules != Modules::Tree {
             return self.link.import(file, import);
         }
         let found = self.solve(Question::Path(file, import), levels);
         found.values.first().map(|(value, _)| *value)
-    }
-
-    /// Rust: walks a path of modules and types.
-    fn path(&mut self, file: FileId, import: u32, levels: u8) -> Set {
-        let here = self.file(file);
-        let entry = &here.facts.imports[import as usize];
-        let mut parts = entry.module.split("::");
-        let first = parts.next().unwrap_or("");
-        let module = self.link.rust_module(self.program, file, entry.owner);
-        let mut at = None;
-        if !matches!(first, "crate" | "self" | "super") && !first.is_empty() {
-            // A name in the module takes precedence over a crate of that name, unless it is this import.
-            let owner = match module {
-                Value::Namespace(space) => space.def,
-                _ => ROOT,
-            };
-            if let Some(name) = self.program.find(first)
-                && let Some(var) = here.member(owner, name)
-                && Some(var) != entry.var
-            {
-                let found = self.solve(Question::Var(file, var), levels);
-                at = found.values.iter().map(|(v, _)| *v).find(|v| is_place(*v));
-            }
-        }
-        let mut at = match at.or_else(|| self.link.rust_root(self.program, file, entry.owner, first)) {
-            Some(at) => at,
-            None => return Set::default(),
-        };
-        for part in parts {
-            if part == "super" {
-                match self.link.rust_super(self.program, at) {
-                    Some(above) => at = above,
-                    None => return Set::default(),
-                }
-                continue;
-            }
-            let Some(name) = self.program.find(part) else { return Set::default() };
-            let child = match at {
-                Value::Module(of) => self.link.rust_child(of, ROOT, name),
-                Value::Namespace(space) => self.link.rust_child(space.file, space.def, name),
-                _ => None,
-            };
-            if let Some(child) = child {
-                at = Value::Module(child);
-                continue;
-            }
-            let found = self.member_of_value(at, How::Import, name, levels);
-            match found.values.iter().map(|(v, _)| *v).find(|v| is_place(*v)) {
-                Some(found) => at = found,
-                None => return Set::default(),
-            }
-        }
-        Set::one(at, How::Import)
     }
 
     /// The value of a module: a CommonJS module evaluates to what it assigns to `module.exports`.
@@ -682,7 +639,7 @@ impl<'p> Eval<'p> {
         let gid = Gid { file, def: at };
         let def = here.facts.def(at);
         if let Some(object) = def.receiver
-            && here.facts.language.family() == Language::JavaScript
+            && here.rules.open_objects
         {
             return self.expr(file, object, def.parent, levels);
         }
@@ -850,7 +807,7 @@ impl<'p> Eval<'p> {
 }
 
 /// Whether a path can continue from this value.
-fn is_place(value: Value) -> bool {
+pub(crate) fn is_place(value: Value) -> bool {
     matches!(
         value,
         Value::Module(_)

@@ -6,7 +6,7 @@ use crate::facts::{
     ArgKind, CallId, DefId, Expr, ExprId, Facts, Key, Kind, ListKind, Name, ROOT, Return, Target, VarId, VarKind, When,
     flag,
 };
-use crate::language::Language;
+use crate::languages::rules::Rules;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub struct File {
     /// Folder of the path, without a trailing slash; empty at the root.
     pub folder: Arc<str>,
     pub facts: Arc<Facts>,
+    /// The rules of its language.
+    pub(crate) rules: &'static Rules,
     /// The program's symbols for the names of the file.
     pub syms: Vec<Sym>,
     binds: Rows,
@@ -142,6 +144,7 @@ impl File {
         File {
             path: path.into(),
             folder: folder.into(),
+            rules: facts.language.rules(),
             facts,
             syms,
             binds,
@@ -339,9 +342,9 @@ pub fn is_self(facts: &Facts, expr: ExprId, owner: DefId) -> bool {
     }
 }
 
-/// JavaScript: the function that acts as a constructor when called with `new`.
+/// The function that acts as a constructor when called with `new`, in languages where every function may.
 pub fn constructor_function(facts: &Facts, owner: DefId) -> Option<DefId> {
-    if facts.language.family() != Language::JavaScript {
+    if !facts.language.rules().open_objects {
         return None;
     }
     let mut at = owner;

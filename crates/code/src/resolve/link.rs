@@ -9,25 +9,15 @@ use super::program::Program;
 use super::stars::Stars;
 use super::value::{DirId, FileId, Gid, Sym, Value};
 use crate::facts::{BaseKind, DefId, Expr, ImportId, Key, Kind, ROOT, Target, VarId, VarKind, flag};
-use crate::language::Language;
+use crate::languages::LanguageId;
+use crate::languages::rules::{Modules, Rules};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The package name for the global classes of JavaScript.
-pub const GLOBAL_THIS: &str = "globalThis";
-
-/// Symbols of names with a meaning in a language.
+/// Symbols of names with a meaning.
 pub struct Words {
-    pub init: Sym,
-    pub constructor: Sym,
-    pub php_construct: Sym,
-    pub initialize: Sym,
-    pub dunder_call: Sym,
-    pub iter: Sym,
-    pub next: Sym,
-    pub get_item: Sym,
     pub prototype: Sym,
     pub call: Sym,
     pub apply: Sym,
@@ -36,44 +26,49 @@ pub struct Words {
     pub whole: Sym,
     /// Any element of a container.
     pub element: Sym,
-    pub implements: Sym,
-    /// The packages of a language's own library that need no import.
-    python_builtins: Sym,
-    java_lang: Sym,
-    global_this: Sym,
+    languages: Vec<LanguageWords>,
+}
+
+/// Symbols of names with a meaning in one language, see `Rules`.
+pub struct LanguageWords {
+    pub constructor: Option<Sym>,
+    pub call_method: Option<Sym>,
+    pub iterator: Option<Sym>,
+    pub next: Option<Sym>,
+    pub item: Option<Sym>,
+    /// The package that builtins belong to.
+    pub library: Option<Sym>,
 }
 
 impl Words {
     fn new(program: &mut Program) -> Words {
+        let languages = LanguageId::all().map(|language| LanguageWords::new(language.rules(), program)).collect();
         Words {
-            init: program.intern("__init__"),
-            constructor: program.intern("constructor"),
-            php_construct: program.intern("__construct"),
-            initialize: program.intern("initialize"),
-            dunder_call: program.intern("__call__"),
-            iter: program.intern("__iter__"),
-            next: program.intern("__next__"),
-            get_item: program.intern("__getitem__"),
             prototype: program.intern("prototype"),
             call: program.intern("call"),
             apply: program.intern("apply"),
             bind: program.intern("bind"),
             whole: program.intern("="),
             element: program.intern("[*]"),
-            implements: program.intern("impl"),
-            python_builtins: program.intern("builtins"),
-            java_lang: program.intern("java.lang"),
-            global_this: program.intern(GLOBAL_THIS),
+            languages,
         }
     }
 
-    /// The package that a builtin of a language belongs to.
-    fn library(&self, language: Language) -> Option<Sym> {
-        match language.family() {
-            Language::Python => Some(self.python_builtins),
-            Language::JavaScript => Some(self.global_this),
-            Language::Java | Language::Kotlin => Some(self.java_lang),
-            _ => None,
+    pub fn of(&self, language: LanguageId) -> &LanguageWords {
+        &self.languages[language.index()]
+    }
+}
+
+impl LanguageWords {
+    fn new(rules: &Rules, program: &mut Program) -> LanguageWords {
+        let mut sym = |name: &str| program.intern(name);
+        LanguageWords {
+            constructor: rules.constructor.map(&mut sym),
+            call_method: rules.call_method.map(&mut sym),
+            iterator: rules.iteration.map(|names| sym(names.iterator)),
+            next: rules.iteration.map(|names| sym(names.next)),
+            item: rules.iteration.map(|names| sym(names.item)),
+            library: rules.library.map(|library| sym(library.package)),
         }
     }
 }
@@ -81,7 +76,7 @@ impl Words {
 /// Definitions with their flags.
 type Flagged = SmallVec<[(Gid, u32); 1]>;
 
-/// The variables of one name in a Go package, in the order of files: more than one if builds differ.
+/// The variables of one name that a folder's files share, in the order of files: more than one if builds differ.
 type Declared = SmallVec<[(FileId, VarId); 1]>;
 
 /// A base that is not part of the program.
@@ -98,23 +93,23 @@ pub struct Link {
     places: Places,
     imports: Vec<Vec<Option<Value>>>,
     stars: Stars,
-    /// Go: package-level names by folder and package clause.
-    go: FxHashMap<(DirId, Sym), FxHashMap<Sym, Declared>>,
+    /// `Modules::Folders`: names by folder and package clause.
+    folders: FxHashMap<(DirId, Sym), FxHashMap<Sym, Declared>>,
     /// The package of a folder that others import, and whether files of the default build belong to it.
-    go_main: FxHashMap<DirId, (Sym, bool)>,
+    folder_packages: FxHashMap<DirId, (Sym, bool)>,
     /// Definitions by package and name; packages by dotted name.
     packages: FxHashMap<Sym, FxHashMap<Sym, Gid>>,
     package_of: Vec<Option<Sym>>,
-    /// Rust: the file of a `mod x;`, and the declaring module of a file.
-    rust_children: FxHashMap<(FileId, DefId, Sym), FileId>,
-    rust_parent: FxHashMap<FileId, (FileId, DefId)>,
-    /// Whether a file is part of the tests: by its name and folder, in Rust by the module that declares it.
+    /// `Modules::Tree`: the file of a declared module, and the declaring module of a file.
+    child_modules: FxHashMap<(FileId, DefId, Sym), FileId>,
+    parent_modules: FxHashMap<FileId, (FileId, DefId)>,
+    /// Whether a file is part of the tests: by its name and folder, or by the module that declares it.
     tests: Vec<bool>,
     macros: FxHashMap<Sym, Option<Gid>>,
     /// Functions by name, for languages with one namespace for all files; `None` if the name is ambiguous.
-    functions: FxHashMap<(Language, Sym), Option<Gid>>,
+    functions: FxHashMap<(LanguageId, Sym), Option<Gid>>,
     /// Methods by name, each with its flags.
-    pub methods_named: FxHashMap<(Language, Sym), Flagged>,
+    pub methods_named: FxHashMap<(LanguageId, Sym), Flagged>,
     receivers: FxHashMap<Gid, Gid>,
     attached: FxHashMap<(Gid, Sym), SmallVec<[Gid; 1]>>,
     with_methods: FxHashSet<Gid>,
@@ -123,10 +118,10 @@ pub struct Link {
     external_bases: FxHashMap<Gid, SmallVec<[u32; 1]>>,
     /// All bases that are not part of the program, including those of the language's own library.
     outside_bases: FxHashMap<Gid, SmallVec<[OutsideBase; 1]>>,
-    /// Rust: traits that are also implemented for types outside the program, or for all types with another trait.
+    /// Traits that are also implemented for types outside the program, or for all types with another trait.
     for_others: FxHashSet<Gid>,
     derived: FxHashMap<Gid, Vec<Gid>>,
-    /// Go: the interfaces whose methods a type has.
+    /// The interfaces whose methods a type has, without a declaration.
     structural: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
     /// Names of members that are written by code outside their object.
     written: FxHashSet<Sym>,
@@ -159,25 +154,17 @@ impl Link {
         before: &[Option<Arc<File>>],
     ) -> Option<(Link, Differences)> {
         let mut places = std::mem::take(&mut old.places);
-        let language = |id: &FileId| program.file(*id).facts.language;
-        if files.iter().any(|id| language(id) == Language::Rust) {
-            // The names of crates depend on the imports of all files.
-            let known: FxHashSet<String> = places.package_names.drain().map(|(name, _)| name).collect();
+        if files.iter().any(|id| program.file(*id).rules.modules == Modules::Tree) {
+            // Which first names of paths are packages depends on the imports of all files.
+            let known = places.take_package_names();
             places.prepare(program, &program.ids().collect::<Vec<_>>());
-            if known.len() != places.package_names.len()
-                || !known.iter().all(|name| places.package_names.contains_key(name))
-            {
+            if known.len() != places.package_names().len() || !known.keys().all(|name| places.is_package(name)) {
                 return None;
             }
         } else {
             places.prepare(program, &files.iter().copied().collect::<Vec<_>>());
         }
-        let by_package = |id: &FileId| {
-            matches!(
-                program.file(*id).facts.language,
-                Language::Java | Language::Kotlin | Language::CSharp | Language::Php
-            )
-        };
+        let by_package = |id: &FileId| program.file(*id).rules.modules == Modules::Packages;
         let imports = old.imports.clone();
         let importing: Vec<FileId> = if files.iter().any(by_package) {
             program.ids().filter(|id| files.contains(id) || by_package(id)).collect()
@@ -195,10 +182,10 @@ impl Link {
             return None;
         }
         let link = Link::with(program, places, imports, &importing);
-        if old.rust_children != link.rust_children
-            || old.rust_parent != link.rust_parent
+        if old.child_modules != link.child_modules
+            || old.parent_modules != link.parent_modules
             || old.tests != link.tests
-            || old.go_main != link.go_main
+            || old.folder_packages != link.folder_packages
         {
             return None;
         }
@@ -258,9 +245,9 @@ impl Link {
         differ(&self.functions, &new.functions, |(of, name)| changed.entry(Entry::Function(*of, *name)));
         differ(&self.methods_named, &new.methods_named, |(of, name)| changed.entry(Entry::Methods(*of, *name)));
         let nothing = FxHashMap::default();
-        for key in self.go.keys().chain(new.go.keys()) {
-            let (before, after) = (self.go.get(key).unwrap_or(&nothing), new.go.get(key).unwrap_or(&nothing));
-            differ(before, after, |name| changed.entry(Entry::Go(key.0, *name)));
+        for key in self.folders.keys().chain(new.folders.keys()) {
+            let (before, after) = (self.folders.get(key).unwrap_or(&nothing), new.folders.get(key).unwrap_or(&nothing));
+            differ(before, after, |name| changed.entry(Entry::Folder(key.0, *name)));
         }
         let nothing = FxHashMap::default();
         for key in self.packages.keys().chain(new.packages.keys()) {
@@ -279,12 +266,12 @@ impl Link {
             places,
             imports,
             stars: Stars::default(),
-            go: FxHashMap::default(),
-            go_main: FxHashMap::default(),
+            folders: FxHashMap::default(),
+            folder_packages: FxHashMap::default(),
             packages: FxHashMap::default(),
             package_of: vec![None; slots],
-            rust_children: FxHashMap::default(),
-            rust_parent: FxHashMap::default(),
+            child_modules: FxHashMap::default(),
+            parent_modules: FxHashMap::default(),
             tests: vec![false; slots],
             macros: FxHashMap::default(),
             functions: FxHashMap::default(),
@@ -307,7 +294,7 @@ impl Link {
         link.stars = Stars::read(program, &link);
         link.read_receivers(program);
         link.read_bases(program);
-        link.read_go_interfaces(program);
+        link.read_structural_interfaces(program);
         link
     }
 
@@ -326,23 +313,23 @@ impl Link {
         let ids: Vec<FileId> = program.ids().collect();
         for id in &ids {
             let file = program.get(*id).expect("listed").clone();
-            match file.facts.language {
-                Language::Go => {
+            match file.rules.modules {
+                Modules::Folders => {
                     let folder = program.find_folder(&file.folder).expect("a file's folder is known");
                     let package = program.intern(&file.facts.package);
-                    let names = self.go.entry((folder, package)).or_default();
+                    let names = self.folders.entry((folder, package)).or_default();
                     for (name, var) in file.top_members() {
                         if !matches!(file.facts.vars[var as usize].what, VarKind::Import(_)) {
                             names.entry(name).or_default().push((*id, var));
                         }
                     }
                     let beside = file.facts.package.ends_with("_test") || !file.is_in_usual_build();
-                    let (main, of_usual) = self.go_main.entry(folder).or_insert((package, !beside));
+                    let (main, of_usual) = self.folder_packages.entry(folder).or_insert((package, !beside));
                     if !beside && !*of_usual {
                         (*main, *of_usual) = (package, true);
                     }
                 }
-                Language::Java | Language::Kotlin | Language::CSharp | Language::Php => {
+                Modules::Packages => {
                     let package = file.facts.package.replace('\\', ".");
                     // Intern the packages that contain only packages: paths to the inner ones name them.
                     for (end, _) in package.match_indices('.') {
@@ -356,7 +343,7 @@ impl Link {
                         if def.kind.type_like() || def.kind == Kind::Function {
                             names.insert(file.sym(def.name), Gid { file: *id, def: *child });
                         }
-                        // In C#, namespaces are inside the file.
+                        // A namespace inside the file.
                         if def.kind == Kind::Module {
                             for inner in file.children.of(*child) {
                                 let def = file.facts.def(*inner);
@@ -371,40 +358,22 @@ impl Link {
         let mut declared: FxHashMap<FileId, Vec<(FileId, bool)>> = FxHashMap::default();
         for id in &ids {
             let file = program.file(*id);
-            if file.facts.language != Language::Rust {
+            if file.rules.modules != Modules::Tree {
                 continue;
             }
-            let stem = file.path.rsplit('/').next().unwrap_or("").trim_end_matches(".rs");
-            let own_folder = matches!(stem, "mod" | "lib" | "main") || self.is_rust_root(&file.path);
-            for import in &file.facts.imports {
-                let Some(name) = import.module.strip_prefix("self::") else { continue };
-                if import.what != crate::facts::Imported::Module || name.contains("::") {
-                    continue;
-                }
-                let inline: Vec<&str> = file.facts.path_of(import.owner);
-                let mut folder =
-                    if own_folder { file.folder.to_string() } else { super::program::join(&file.folder, stem) };
-                for part in inline {
-                    folder = super::program::join(&folder, part);
-                }
-                let child = program
-                    .find_file(&super::program::join(&folder, &format!("{name}.rs")))
-                    .or_else(|| program.find_file(&super::program::join(&folder, &format!("{name}/mod.rs"))));
-                if let Some(child) = child
-                    && child != *id
-                    && let Some(name) = program.find(name)
-                {
-                    self.rust_children.insert((*id, import.owner, name), child);
-                    self.rust_parent.entry(child).or_insert((*id, import.owner));
-                    let only_in_tests = import.only_in_tests || file.is_in_test(import.owner);
-                    declared.entry(*id).or_default().push((child, only_in_tests));
+            for module in file.facts.language.get().declared_modules(program, file) {
+                if module.file != *id {
+                    self.child_modules.insert((*id, module.owner, module.name), module.file);
+                    self.parent_modules.entry(module.file).or_insert((*id, module.owner));
+                    declared.entry(*id).or_default().push((module.file, module.only_in_tests));
                 }
             }
         }
         for id in &ids {
             self.tests[*id as usize] = program.file(*id).facts.def(ROOT).is(flag::TEST);
         }
-        // A Rust file is a test if its declaring module is, independent of its name. Modules nest: from the outside in.
+        // A declared file is a test if its declaring module is, independent of its name. Modules nest: from the outside
+        // in.
         let children: FxHashSet<FileId> = declared.values().flatten().map(|(child, _)| *child).collect();
         let mut open: Vec<FileId> = ids.iter().copied().filter(|id| !children.contains(id)).collect();
         let mut seen: FxHashSet<FileId> = FxHashSet::default();
@@ -418,20 +387,14 @@ impl Link {
         }
     }
 
-    /// Files that are the root of a separate crate: binaries, tests, examples, benches.
-    fn is_rust_root(&self, path: &str) -> bool {
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        matches!(folder.rsplit('/').next(), Some("bin" | "tests" | "examples" | "benches"))
+    /// The package of a folder that others import.
+    pub fn package_of_folder(&self, folder: DirId) -> Option<Sym> {
+        self.folder_packages.get(&folder).map(|(package, _)| *package)
     }
 
-    /// The Go package of a folder that others import.
-    pub fn go_package(&self, folder: DirId) -> Option<Sym> {
-        self.go_main.get(&folder).map(|(package, _)| *package)
-    }
-
-    /// All declarations of a name in a Go package.
-    pub fn go_declared(&self, folder: DirId, package: Sym, name: Sym) -> &[(FileId, VarId)] {
-        self.go.get(&(folder, package)).and_then(|names| names.get(&name)).map_or(&[], |found| found.as_slice())
+    /// All declarations of a name that a folder's files share.
+    pub fn declared_in_folder(&self, folder: DirId, package: Sym, name: Sym) -> &[(FileId, VarId)] {
+        self.folders.get(&(folder, package)).and_then(|names| names.get(&name)).map_or(&[], |found| found.as_slice())
     }
 
     /// Whether a file is part of the tests.
@@ -473,7 +436,7 @@ impl Link {
 
     fn read_names(&mut self, program: &Program) {
         // A positional construction may write any field.
-        let mut by_place: Vec<Language> = Vec::new();
+        let mut by_place: Vec<LanguageId> = Vec::new();
         for id in program.ids() {
             let file = program.file(id);
             let language = file.facts.language;
@@ -538,11 +501,11 @@ impl Link {
     }
 
     /// Whether a file of the language has a function of that name that is not private.
-    pub fn has_function(&self, language: Language, name: Sym) -> bool {
+    pub fn has_function(&self, language: LanguageId, name: Sym) -> bool {
         self.functions.contains_key(&(language.family(), name))
     }
 
-    pub fn only_function(&self, language: Language, name: Sym) -> Option<Gid> {
+    pub fn only_function(&self, language: LanguageId, name: Sym) -> Option<Gid> {
         self.functions.get(&(language.family(), name)).copied().flatten()
     }
 
@@ -553,10 +516,8 @@ impl Link {
             .par_iter()
             .map(|id| {
                 let file = program.file(*id);
-                let imports = file.facts.imports.iter().map(|import| match file.facts.language {
-                    Language::Java | Language::Kotlin | Language::CSharp | Language::Php => {
-                        self.in_packages(program, file.facts.language, &import.module)
-                    }
+                let imports = file.facts.imports.iter().map(|import| match file.rules.modules {
+                    Modules::Packages => self.in_packages(program, file.facts.language, &import.module),
                     _ => self.places.resolve(program, *id, import),
                 });
                 (*id, imports.collect())
@@ -568,7 +529,7 @@ impl Link {
     }
 
     /// Resolves a dotted path of packages and classes.
-    fn in_packages(&self, program: &Program, language: Language, module: &str) -> Option<Value> {
+    fn in_packages(&self, program: &Program, language: LanguageId, module: &str) -> Option<Value> {
         let module = module.replace('\\', ".");
         if let Some(sym) = program.find(&module)
             && self.packages.contains_key(&sym)
@@ -578,7 +539,7 @@ impl Link {
         if let Some((above, name)) = module.rsplit_once('.') {
             let name = program.find(name);
             if let Some(name) = name {
-                match self.in_packages_inside(program, above) {
+                match self.in_packages_inside(program, language, above) {
                     Some(Value::Package(package)) => {
                         if let Some(found) = self.in_package(package, name) {
                             return Some(Value::Class(found));
@@ -599,81 +560,33 @@ impl Link {
         self.places.outside(program, language, &module)
     }
 
-    fn in_packages_inside(&self, program: &Program, module: &str) -> Option<Value> {
-        match self.in_packages(program, Language::Java, module) {
+    fn in_packages_inside(&self, program: &Program, language: LanguageId, module: &str) -> Option<Value> {
+        match self.in_packages(program, language, module) {
             Some(Value::External(_)) | None => None,
             found => found,
         }
     }
 
-    /// Rust: resolves the first segment of a path.
-    pub fn rust_root(&self, program: &Program, file: FileId, owner: DefId, text: &str) -> Option<Value> {
-        match text {
-            "crate" => {
-                let mut at = file;
-                let mut steps = 0;
-                while let Some((above, _)) = self.rust_parent.get(&at) {
-                    at = *above;
-                    steps += 1;
-                    if steps > 64 {
-                        break;
-                    }
-                }
-                Some(Value::Module(at))
-            }
-            "self" => Some(self.rust_module(program, file, owner)),
-            "super" => self.rust_super(program, self.rust_module(program, file, owner)),
-            _ => {
-                let own = self.places.crates.iter().find(|c| c.name == text && c.library.is_some());
-                if let Some(library) = own.and_then(|c| c.library) {
-                    return Some(Value::Module(library));
-                }
-                if matches!(text, "std" | "core" | "alloc") || self.places.package_names.contains_key(text) {
-                    // Local modules and items of that name were tried before.
-                    return self.places.outside(program, Language::Rust, text);
-                }
-                None
-            }
-        }
+    /// How imports resolve.
+    pub fn places(&self) -> &Places {
+        &self.places
     }
 
-    pub fn rust_module(&self, program: &Program, file: FileId, owner: DefId) -> Value {
-        let facts = &program.file(file).facts;
-        let mut at = owner;
-        while at != ROOT {
-            if facts.def(at).kind == Kind::Module {
-                return Value::Namespace(Gid { file, def: at });
-            }
-            at = facts.def(at).parent;
-        }
-        Value::Module(file)
+    /// The file of a module that a definition of a file declares.
+    pub fn child_module(&self, file: FileId, owner: DefId, name: Sym) -> Option<FileId> {
+        self.child_modules.get(&(file, owner, name)).copied()
     }
 
-    pub fn rust_super(&self, program: &Program, of: Value) -> Option<Value> {
-        match of {
-            Value::Namespace(space) => {
-                Some(self.rust_module(program, space.file, program.file(space.file).facts.def(space.def).parent))
-            }
-            Value::Module(file) => {
-                let (above, owner) = self.rust_parent.get(&file)?;
-                Some(self.rust_module(program, *above, *owner))
-            }
-            _ => None,
-        }
-    }
-
-    pub fn rust_child(&self, file: FileId, owner: DefId, name: Sym) -> Option<FileId> {
-        self.rust_children.get(&(file, owner, name)).copied()
+    /// The file and the definition that declare a file as a module.
+    pub fn parent_module(&self, file: FileId) -> Option<(FileId, DefId)> {
+        self.parent_modules.get(&file).copied()
     }
 
     // --- methods written outside their types ---
 
     fn read_receivers(&mut self, program: &Program) {
         let flows = Flows::default();
-        let ids: Vec<FileId> = program
-            .ids()
-            .filter(|id| matches!(program.file(*id).facts.language, Language::Go | Language::Rust | Language::Cpp))
-            .collect();
+        let ids: Vec<FileId> = program.ids().filter(|id| program.file(*id).rules.methods_outside_types).collect();
         type Found = (Vec<(Gid, Gid, Sym)>, Vec<(Option<Gid>, Gid, u32)>, Vec<(Gid, OutsideBase)>);
         let found: Vec<Found> = ids
             .par_chunks(32)
@@ -878,8 +791,8 @@ impl Link {
         }
     }
 
-    /// Go: a type implements an interface if it has its methods, without a declaration.
-    fn read_go_interfaces(&mut self, program: &Program) {
+    /// Languages in which a type implements an interface if it has its methods, without a declaration.
+    fn read_structural_interfaces(&mut self, program: &Program) {
         let flows = Flows::default();
         let mut by_method: FxHashMap<Sym, Vec<Gid>> = FxHashMap::default();
         for (class, name) in self.attached.keys() {
@@ -890,7 +803,7 @@ impl Link {
             let mut eval = Eval::new(program, self, &flows);
             for id in program.ids() {
                 let file = program.file(id);
-                if file.facts.language != Language::Go {
+                if !file.rules.structural_interfaces {
                     continue;
                 }
                 for (index, def) in file.facts.defs.iter().enumerate() {
@@ -920,7 +833,7 @@ impl Link {
                     for class in candidates {
                         if class != interface
                             && program.def(class).kind != Kind::Interface
-                            && program.file(class.file).facts.language == Language::Go
+                            && program.file(class.file).rules.structural_interfaces
                             && names.iter().all(|name| eval.find_method(class, *name, LEVELS).is_some())
                         {
                             found.push((class, interface));
@@ -977,7 +890,7 @@ fn outside_types(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> 
         _ => expr,
     };
     let (set, _) = eval.ask(|e| e.expr(file, of, owner, LEVELS));
-    let library = eval.link.words.library(facts.language);
+    let library = eval.link.words.of(facts.language.family()).library;
     let found = set.values.iter().filter_map(|(value, _)| match value {
         Value::External(path) | Value::ExternalInstance(path) => Some(*path),
         Value::Builtin(name) => Some(eval.program.external(eval.program.external_package(library?), *name)),

@@ -1,11 +1,11 @@
 //! Resolves members of classes, instances, modules and objects, including inherited ones.
 
-use super::call::overload::{self, overloads};
+use super::call::overload;
 use super::deps::Entry;
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, MOST, Set, Sym, Value};
 use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, VarKind, flag};
-use crate::language::Language;
+use crate::languages::rules::Modules;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -41,10 +41,10 @@ impl<'p> Eval<'p> {
 
     fn member_of_super(&mut self, file: FileId, name: Sym, owner: DefId, levels: u8) -> Set {
         let Some(class) = self.enclosing_type(file, owner, levels) else { return Set::default() };
-        // If the classes of the receiver are known, the next class in their resolution order applies (Python).
+        // Where the classes of the receiver are known and decide, the next class in their resolution order applies.
         let mut set = Set::default();
         let mut seen = false;
-        if self.file(file).facts.language == Language::Python {
+        if self.file(file).rules.cooperative_super {
             let this = self.this_in(file, owner, levels);
             for (value, _) in this.values {
                 if let Value::Instance(of, _) | Value::Class(of) = value {
@@ -92,7 +92,7 @@ impl<'p> Eval<'p> {
         Set::default()
     }
 
-    pub(super) fn member_of_value(&mut self, value: Value, how: How, name: Sym, levels: u8) -> Set {
+    pub(crate) fn member_of_value(&mut self, value: Value, how: How, name: Sym, levels: u8) -> Set {
         let found = match value {
             Value::Module(file) => (*self.solve(Question::ModuleMember(file, name), levels)).clone(),
             Value::Folder(folder) => self.folder_member(folder, name, levels),
@@ -109,7 +109,7 @@ impl<'p> Eval<'p> {
             Value::Object(file, expr) => {
                 let keyed =
                     matches!(self.file(file).facts.expr(expr), Expr::Collection(crate::facts::ListKind::Map, _));
-                if keyed && self.file(file).facts.language.family() == Language::JavaScript {
+                if keyed && self.file(file).rules.open_objects {
                     let found = self.object_at(file, expr, Some(name), levels);
                     self.through_accessors(found, levels)
                 } else {
@@ -150,8 +150,8 @@ impl<'p> Eval<'p> {
 
     fn function_member(&mut self, value: Value, function: Gid, name: Sym, levels: u8) -> Set {
         let words = &self.link.words;
-        let language = self.file(function.file).facts.language;
-        if language.family() == Language::JavaScript {
+        let rules = self.file(function.file).rules;
+        if rules.open_objects {
             if name == words.prototype {
                 return Set::one(Value::Prototype(function), How::Exact);
             }
@@ -161,7 +161,7 @@ impl<'p> Eval<'p> {
             return (*self.put(Value::Func(function), name, levels)).clone();
         }
         // A lambda or a method reference implements the one method of its interface.
-        if matches!(language, Language::Java | Language::Kotlin | Language::CSharp) {
+        if rules.functional_interfaces {
             return Set::one(value, How::Flow);
         }
         Set::default()
@@ -185,15 +185,15 @@ impl<'p> Eval<'p> {
                 return set;
             }
         }
-        if self.link.words.prototype == name {
+        let rules = self.file(class.file).rules;
+        if rules.open_objects && self.link.words.prototype == name {
             return Set::one(Value::Prototype(class), How::Exact);
         }
         // `T::new` implements the one method of its interface.
-        let functional =
-            matches!(self.program.text(name), "get" | "apply" | "accept" | "run" | "call" | "test" | "create");
+        let functional = rules.constructor_references.contains(&self.program.text(name));
         // A declared member exists; it only needs more levels than are left here.
-        let own = line.classes.iter().any(|of| self.file(of.file).member(of.def, name).is_some());
-        if functional && !own && self.file(class.file).facts.language == Language::Java && !line.external {
+        let own = || line.classes.iter().any(|of| self.file(of.file).member(of.def, name).is_some());
+        if functional && !line.external && !own() {
             return Set::one(Value::Class(class), How::Flow);
         }
         Set::default()
@@ -242,8 +242,9 @@ impl<'p> Eval<'p> {
         }
         // In languages with declared types, only a declared member can be called, unless an ancestor is outside the
         // program.
-        if declared.is_empty() && overloads(self.file(class.file).facts.language) {
-            let of_every_object = matches!(self.program.text(name), "toString" | "equals" | "hashCode" | "clone");
+        let rules = self.file(class.file).rules;
+        if declared.is_empty() && rules.overloads() {
+            let of_every_object = rules.methods_of_every_object.contains(&self.program.text(name));
             let line = self.line(class);
             let whole = line.classes.iter().all(|c| self.def(*c).bases.len() == self.link.bases(*c).len());
             if whole && !of_every_object {
@@ -321,7 +322,7 @@ impl<'p> Eval<'p> {
     /// A method and its overloads.
     fn with_overloads(&self, method: Gid, name: Sym) -> SmallVec<[Gid; 4]> {
         let class = Gid { file: method.file, def: self.def(method).parent };
-        let all = match overloads(self.file(method.file).facts.language) {
+        let all = match self.file(method.file).rules.overloads() {
             true => self.own_overloads(class, name),
             false => SmallVec::new(),
         };
@@ -377,7 +378,7 @@ impl<'p> Eval<'p> {
         let own = here.member(class.def, name).and_then(|var| match here.facts.vars[var as usize].what {
             VarKind::Def(def) if here.facts.def(def).kind == Kind::Method => Some(Gid { file: class.file, def }),
             // A field of the same name hides the method.
-            _ if overloads(here.facts.language) => overload::own(here, class, name).first().copied(),
+            _ if here.rules.overloads() => overload::own(here, class, name).first().copied(),
             _ => None,
         });
         own.or_else(|| self.link.attached(class, name).first().copied())
@@ -421,7 +422,7 @@ impl<'p> Eval<'p> {
             let over = !put.is_empty() && line.classes.iter().any(|c| self.method_in(*c, name).is_some());
             set.join_as(&put, if over { How::Candidate } else { How::Compiler });
             set.join(&self.put(Value::Prototype(*of), name, levels).clone());
-            if here.facts.language.family() == Language::JavaScript {
+            if here.rules.open_objects {
                 let prototype = self.link.words.prototype;
                 let whole = self.put(Value::Func(*of), prototype, levels);
                 for (value, how) in &whole.values {
@@ -447,10 +448,13 @@ impl<'p> Eval<'p> {
             set.join(&self.solve(Question::Var(class.file, var), levels).clone());
         }
         let attached = self.link.attached(class, name);
-        // In Rust, inherent methods take precedence over trait methods. Of several traits, or of several impls of a
-        // generic type with the same name, only one applies.
+        // Methods of the type itself take precedence over those of its traits. Of several traits, or of several bodies
+        // for different instances of a type, only one applies.
         let own = attached.iter().any(|method| self.def(*method).through.is_none());
-        let several = if own { self.is_said_by_several(class, attached) } else { attached.len() > 1 };
+        let several = match own {
+            true => here.facts.language.get().has_several_bodies(self, class, attached),
+            false => attached.len() > 1,
+        };
         let usual = attached.first().is_some_and(|method| self.file(method.file).is_in_usual_build());
         for method in attached {
             let of_other_build = usual && !self.file(method.file).is_in_usual_build();
@@ -574,7 +578,7 @@ impl<'p> Eval<'p> {
     pub(super) fn module_member(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut set = Set::default();
-        if here.facts.language.family() == Language::JavaScript {
+        if here.rules.modules == Modules::Exports {
             if let Some(values) = here.exports.get(&name) {
                 for value in values {
                     set.join(&self.expr(file, *value, ROOT, levels));
@@ -595,15 +599,10 @@ impl<'p> Eval<'p> {
             }
             return set;
         }
-        if here.facts.language == Language::Rust {
-            if self.program.text(name) == "super"
-                && let Some(above) = self.link.rust_super(self.program, Value::Module(file))
-            {
-                return Set::one(above, How::Import);
-            }
-            if let Some(child) = self.link.rust_child(file, ROOT, name) {
-                return Set::one(Value::Module(child), How::Import);
-            }
+        if here.rules.modules == Modules::Tree
+            && let Some(module) = here.facts.language.get().module_beside(self.program, self.link, file, name)
+        {
+            return Set::one(module, How::Import);
         }
         if let Some(var) = here.member(ROOT, name) {
             set.join(&self.solve(Question::Var(file, var), levels).clone());
@@ -612,8 +611,7 @@ impl<'p> Eval<'p> {
             set = self.reexported(file, ROOT, name, levels);
         }
         if set.is_empty()
-            && here.facts.language == Language::Python
-            && let Some(module) = self.program.python_child(&here.folder, here.path.ends_with("__init__.py"), name)
+            && let Some(module) = self.link.places().of(here.facts.language).beside(self.program, here, name)
         {
             set.add(module, How::Import);
         }
@@ -628,7 +626,7 @@ impl<'p> Eval<'p> {
     fn reexported_within(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut set = Set::default();
-        let script = owner == ROOT && here.facts.language.family() == Language::JavaScript;
+        let script = owner == ROOT && here.rules.modules == Modules::Exports;
         if script {
             self.note(Entry::Star(file, name));
         }
@@ -638,7 +636,7 @@ impl<'p> Eval<'p> {
             }
             let all = import.what == Imported::All;
             let given = import.reexport.map(|n| here.sym(n));
-            let gives_all = all && (given.is_some() || here.facts.language == Language::Python);
+            let gives_all = all && (given.is_some() || here.rules.wildcards_are_given_on);
             if given == Some(name) && !all {
                 set.join(&self.imported(file, index as u32, levels));
             } else if gives_all
@@ -653,14 +651,14 @@ impl<'p> Eval<'p> {
     }
 
     fn folder_member(&mut self, folder: u32, name: Sym, levels: u8) -> Set {
-        if let Some((file, var)) = self.go_member(folder, name) {
+        if let Some((file, var)) = self.folder_name(folder, name) {
             let found = self.solve(Question::Var(file, var), levels);
             let mut set = Set::default();
             set.join_as(&found, How::Import);
             return set;
         }
         let path = self.program.folder(folder);
-        match self.program.python_child(&path, true, name) {
+        match self.link.places().inside(self.program, &path, name) {
             Some(module) => Set::one(module, How::Import),
             None => Set::default(),
         }
@@ -680,83 +678,74 @@ impl<'p> Eval<'p> {
     /// A name that its file does not declare.
     pub(super) fn free(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
-        let language = here.facts.language;
-        let mut set = Set::default();
-        match language {
-            Language::Go => {
-                if let Some((of, var)) = self.go_sibling(file, name)
-                    && of != file
-                {
-                    set.join_as(&self.solve(Question::Var(of, var), levels).clone(), How::Import);
-                }
-            }
-            Language::Java | Language::CSharp | Language::Kotlin | Language::Php | Language::Ruby | Language::Cpp => {
-                set = self.enclosing_member(file, owner, name, levels);
-                if set.is_empty()
-                    && let Some(var) = here.member(ROOT, name)
-                {
-                    set.join(&self.solve(Question::Var(file, var), levels).clone());
-                }
-                if set.is_empty() {
-                    let package = self.link.package_of(file);
-                    if let Some(package) = package {
-                        self.note(Entry::Package(package, name));
-                    }
-                    if let Some(found) = package.and_then(|p| self.link.in_package(p, name)) {
-                        set.add(self.def_value(found), How::Import);
-                    }
-                }
-            }
-            Language::Rust => {
-                let text = self.program.text(name);
-                self.note(Entry::Macro(name));
-                // `use x::*` takes precedence over a crate of that name.
-                if !matches!(text, "crate" | "self" | "super") {
-                    set = self.in_wildcards(file, name, levels);
-                }
-                if !set.is_empty() {
-                    return set;
-                }
-                if let Some(module) = self.link.rust_root(self.program, file, owner, text) {
-                    set.add(module, How::Import);
-                } else if text.ends_with('!')
-                    && let Some(found) = self.link.macro_named(name)
-                {
-                    set.add(Value::Func(found), How::Import);
-                }
-            }
-            _ => {}
-        }
+        let (language, rules) = (here.facts.language, here.rules);
+        let mut set = match rules.modules {
+            Modules::Folders => self.folder_free(file, name, levels),
+            Modules::Tree => language.get().undeclared(self, file, owner, name, levels),
+            _ if rules.implicit_receiver => self.implicit(file, owner, name, levels),
+            _ => Set::default(),
+        };
         if set.is_empty() {
             set = self.in_wildcards(file, name, levels);
         }
-        self.note(Entry::Function(language.family(), name));
-        if set.is_empty()
-            && matches!(language, Language::C | Language::Cpp | Language::Php | Language::Ruby)
-            && let Some(found) = self.link.only_function(language, name)
-        {
-            set.add(self.def_value(found), How::Dispatch);
+        if rules.global_functions {
+            self.note(Entry::Function(language.family(), name));
+            if set.is_empty()
+                && let Some(found) = self.link.only_function(language, name)
+            {
+                set.add(self.def_value(found), How::Dispatch);
+            }
         }
         if set.is_empty()
-            && matches!(language, Language::Java | Language::Kotlin | Language::CSharp)
+            && rules.package_paths
             && let Some(package) = self.link.subpackage_root(self.program, name)
         {
             set.add(Value::Package(package), How::Import);
         }
-        if set.is_empty() && super::builtin::is_builtin(language, self.program.text(name)) {
+        if set.is_empty() && language.get().is_builtin(self.program.text(name)) {
             set.add(Value::Builtin(name), How::Exact);
         }
         set
     }
 
-    fn in_wildcards(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
+    /// A name that another file of the folder declares.
+    fn folder_free(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
+        let mut set = Set::default();
+        if let Some((of, var)) = self.folder_sibling(file, name)
+            && of != file
+        {
+            set.join_as(&self.solve(Question::Var(of, var), levels).clone(), How::Import);
+        }
+        set
+    }
+
+    /// A name without a receiver where enclosing types may provide one: a member, a name of the file, of the package.
+    fn implicit(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
+        let mut set = self.enclosing_member(file, owner, name, levels);
+        if set.is_empty()
+            && let Some(var) = self.file(file).member(ROOT, name)
+        {
+            set.join(&self.solve(Question::Var(file, var), levels).clone());
+        }
+        if set.is_empty()
+            && let Some(package) = self.link.package_of(file)
+        {
+            self.note(Entry::Package(package, name));
+            if let Some(found) = self.link.in_package(package, name) {
+                set.add(self.def_value(found), How::Import);
+            }
+        }
+        set
+    }
+
+    pub(crate) fn in_wildcards(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
         self.deeper(levels, |e, levels| e.in_wildcards_within(file, name, levels))
     }
 
     fn in_wildcards_within(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut set = Set::default();
-        if here.facts.language.family() == Language::JavaScript {
+        if here.rules.modules == Modules::Exports {
             // `export *` re-exports names without binding them here.
             return set;
         }

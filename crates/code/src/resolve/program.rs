@@ -1,18 +1,18 @@
 //! All files of a program, by path, folder and name.
 
 use super::file::File;
-use super::value::{DirId, FileId, Gid, Sym, Value};
+use super::value::{DirId, FileId, Gid, Sym};
 use crate::facts::{Def, Facts};
+use crate::languages::LanguageId;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether a file configures module resolution: `go.mod`, `Cargo.toml`, `package.json`, `tsconfig.json`.
+/// Whether a file decides how imports of some language resolve, for example `go.mod` or `package.json`.
 pub fn is_manifest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    matches!(name, "go.mod" | "Cargo.toml" | "package.json" | "jsconfig.json")
-        || (name.starts_with("tsconfig") && name.ends_with(".json"))
+    LanguageId::all().any(|language| language.get().is_manifest(name))
 }
 
 #[derive(Default)]
@@ -251,91 +251,16 @@ impl Program {
         names.last().unwrap_or(&package).starts_with(|c: char| c.is_uppercase())
     }
 
-    /// Whether the name is a macro (Rust).
+    /// Whether the name is a macro.
     pub fn external_is_macro(&self, id: u32) -> bool {
         let (package, names) = self.external_path(id);
         names.last().unwrap_or(&package).ends_with('!')
     }
 
-    /// Whether the type reveals nothing about its instances, or has none: Python's `typing.Any`, `NoReturn`.
-    pub fn external_is_anything(&self, id: u32) -> bool {
+    /// Whether the type reveals nothing about its instances, or has none.
+    pub fn external_is_any_type(&self, id: u32) -> bool {
         let (package, names) = self.external_path(id);
-        matches!(package, "typing" | "typing_extensions") && matches!(names.as_slice(), ["Any" | "NoReturn" | "Never"])
-    }
-
-    // --- Python ---
-
-    /// A module or package in a folder; `None` unless `package`: the folder is a package, or the file is its
-    /// `__init__`.
-    pub fn python_child(&self, folder: &str, package: bool, name: Sym) -> Option<Value> {
-        if !package {
-            return None;
-        }
-        self.python_in(folder, self.text(name))
-    }
-
-    pub fn python_in(&self, folder: &str, name: &str) -> Option<Value> {
-        let base = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-        let file = |path: String| self.find_file(&path).map(Value::Module);
-        file(format!("{base}/__init__.py"))
-            .or_else(|| file(format!("{base}.py")))
-            .or_else(|| file(format!("{base}.pyi")))
-            .or_else(|| self.find_folder(&base).map(Value::Folder))
-    }
-
-    /// The folder from which a file imports a module with that first name.
-    pub fn python_base(&self, file: FileId, first: &str) -> Option<Arc<str>> {
-        let from = self.file(file).folder.clone();
-        // Nearest first: the file's folder and those above it that are not packages themselves.
-        let mut at: &str = &from;
-        loop {
-            let is_package = self.find_file(&join(at, "__init__.py")).is_some();
-            if (!is_package || at.is_empty()) && self.python_in(at, first).is_some_and(|v| self.is_python(v)) {
-                return Some(at.into());
-            }
-            if at.is_empty() {
-                break;
-            }
-            at = at.rsplit_once('/').map_or("", |(above, _)| above);
-        }
-        // Elsewhere: a folder that contains a real package of that name and is not a package itself.
-        let mut best: Option<&Arc<str>> = None;
-        for (id, path) in self.folders() {
-            if path.rsplit('/').next() != Some(first) || self.folder_files(id).is_empty() {
-                continue;
-            }
-            let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-            if self.find_file(&join(path, "__init__.py")).is_some()
-                && self.find_file(&join(above, "__init__.py")).is_none()
-                && best.is_none_or(|b| (path.len(), path) < (b.len(), b))
-            {
-                best = Some(path);
-            }
-        }
-        best.map(|path| path.rsplit_once('/').map_or("", |(above, _)| above).into())
-    }
-
-    fn is_python(&self, value: Value) -> bool {
-        match value {
-            Value::Folder(folder) => {
-                let path = self.folder(folder);
-                self.folders().any(|(id, p)| {
-                    (*p == path || p.strip_prefix(&*path).is_some_and(|r| r.starts_with('/')))
-                        && self.folder_files(id).iter().any(|f| self.file(*f).path.ends_with(".py"))
-                })
-            }
-            _ => true,
-        }
-    }
-
-    /// The value of `a` in `import a.b.c`.
-    pub fn python_root(&self, file: FileId, module: &str) -> Option<Value> {
-        let first = module.split('.').next()?;
-        let base = self.python_base(file, first);
-        match base {
-            Some(base) => self.python_in(&base, first),
-            None => Some(Value::External(self.external_package(self.find(first)?))),
-        }
+        LanguageId::all().any(|language| language.get().is_any_type(package, &names))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::eval::Eval;
 use super::value::{Gid, How, Set, Value};
-use crate::language::Language;
+use crate::languages::rules::Modules;
 
 impl Eval<'_> {
     /// Whether a definition is a test or part of one.
@@ -19,7 +19,7 @@ impl Eval<'_> {
     pub(super) fn keep_reachable(&self, from: Gid, targets: &mut Set) {
         let several = possible(targets).count() > 1;
         targets.values.retain(|(value, _)| definition(value).is_none_or(|to| self.can_depend(from, to)));
-        if self.file(from.file).facts.language == Language::Go {
+        if self.file(from.file).rules.modules == Modules::Folders {
             self.keep_built_with(from, targets);
         }
         // If only one of several candidates is left, it is no longer ambiguous.

@@ -14,7 +14,6 @@ use super::program::Program;
 use super::value::{FileId, Gid, How, Value};
 use super::{Linked, Links, links};
 use crate::facts::{CallId, CallKind, DefId, Expr, Key, ROOT, Target, flag};
-use crate::language::Language;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -596,11 +595,12 @@ fn puts(eval: &mut Eval<'_>, file: FileId) -> Puts {
             Target::Element(of) => (of, eval.link.words.element),
             _ => continue,
         };
-        if name == eval.link.words.implements && here.facts.language == Language::Rust {
+        // Such a bind states that a type implements a trait.
+        if here.facts.impl_lines.binary_search_by_key(index, |(bind, _)| *bind).is_ok() {
             continue;
         }
         let base = asked(eval, &mut deps, |e| e.expr(file, of, bind.owner, LEVELS));
-        let script = here.facts.language.family() == Language::JavaScript;
+        let script = here.rules.open_objects;
         for (value, _) in &base.values {
             let into = match (value, bind.target) {
                 (Value::Instance(class, _), Target::Member(..)) => Value::Instance(*class, true),
@@ -687,7 +687,7 @@ fn gives(eval: &Eval<'_>, id: FileId, calls: &[Found], puts: &Puts) -> Vec<Give>
                 continue;
             }
             let callee = file.facts.expr(file.facts.calls[call].callee);
-            let script = file.facts.language.family() == Language::JavaScript;
+            let script = file.rules.open_objects;
             let passing = match callee {
                 Expr::Member(..) if found.handed => Passing::Held,
                 _ if found.handed => Passing::Mapped,

@@ -6,7 +6,7 @@ use super::link::{Link, differ};
 use super::program::Program;
 use super::value::{FileId, Sym, Value};
 use crate::facts::{Import, ImportId, Imported, ROOT};
-use crate::language::Language;
+use crate::languages::rules::Modules;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -72,7 +72,7 @@ impl Reading<'_> {
     /// The `export *` imports of a module, each with its target if that is in the program.
     fn stars_of(&self, file: FileId) -> Vec<(ImportId, Option<FileId>)> {
         let here = self.program.file(file);
-        if here.facts.language.family() != Language::JavaScript {
+        if here.rules.modules != Modules::Exports {
             return vec![];
         }
         let stars = here.facts.imports.iter().enumerate().filter(|(_, import)| is_star(import));
@@ -84,7 +84,7 @@ impl Reading<'_> {
     }
 
     fn is_module(&self, file: FileId) -> bool {
-        self.program.file(file).facts.language.family() == Language::JavaScript
+        self.program.file(file).rules.modules == Modules::Exports
     }
 
     fn given(&mut self, file: FileId) -> Rc<Given> {

@@ -6,7 +6,7 @@ use super::symbol::{Outside, Suffix, Symbol, home, is_local, suffix};
 use super::{Compiled, Edge, Line};
 use crate::facts::{BaseKind, CallId, CallKind, Def, DefId, Expr, Facts, Kind, ROOT, flag};
 use crate::keys::type_name;
-use crate::language::Language;
+use crate::languages::rules::Constructs;
 use crate::statements::{external_object, package_object};
 use crate::type_names;
 use lukasa_model::batch::PutObject;
@@ -312,17 +312,15 @@ impl<'p, 'a> Table<'p, 'a> {
     /// class itself.
     fn made(&self, class: Gid, bases: &FxHashMap<Gid, Vec<Gid>>) -> Option<Gid> {
         let def = self.def(class);
-        let language = self.placed[class.0].facts.language;
+        let rules = self.placed[class.0].facts.language.rules();
         let made = match def.kind {
-            Kind::Class | Kind::Struct | Kind::Enum => language != Language::Go,
-            Kind::Type => language == Language::Rust,
+            Kind::Class | Kind::Struct | Kind::Enum => rules.constructs != Constructs::Nothing,
+            Kind::Type => rules.constructs == Constructs::TypesAndAliases,
             _ => false,
         };
         if !made {
             return None;
         }
-        let inherits =
-            matches!(language.family(), Language::Python | Language::JavaScript | Language::Php | Language::Ruby);
         let (mut seen, mut next) = (FxHashSet::default(), vec![class]);
         while let Some(of) = next.pop() {
             if !seen.insert(of) {
@@ -333,7 +331,7 @@ impl<'p, 'a> Table<'p, 'a> {
                 [one] => return Some(*one),
                 // The class alone does not determine which constructor runs.
                 [_, _, ..] => return None,
-                [] if !inherits => break,
+                [] if !rules.inherits_constructors => break,
                 [] => next.extend(bases.get(&of).into_iter().flatten().rev()),
             }
         }

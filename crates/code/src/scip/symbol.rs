@@ -1,8 +1,7 @@
 //! Parses symbols of an index: `scheme manager package version descriptors`, or `local 12`.
 
 use crate::keys;
-use crate::language::Language;
-use crate::statements::ecosystem;
+use crate::languages::{LanguageId, OutsideModule};
 use std::borrow::Cow;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,74 +97,22 @@ impl<'a> Symbol<'a> {
 
     /// The name that the resolver uses, so that both refer to one object. `None` for parameters and for symbols without
     /// a package.
-    pub fn outside(&self, language: Language) -> Option<Outside> {
+    pub fn outside(&self, language: LanguageId) -> Option<Outside> {
         let last = self.descriptors.last()?;
         if matches!(last.suffix, Suffix::Parameter | Suffix::TypeParameter) {
             return None;
         }
-        let ecosystem = match &*self.manager {
-            "npm" => "npm",
-            "python" | "pip" | "pypi" => "python",
-            "cargo" => "cargo",
-            "maven" | "gradle" | "sbt" => "java",
-            "gomod" => "go",
-            _ => ecosystem(language),
-        };
+        let managed = LanguageId::all().find(|known| known.get().package_managers().contains(&&*self.manager));
+        let language = managed.unwrap_or(language).get();
         let spaces = self.descriptors.iter().take_while(|d| d.suffix == Suffix::Namespace).count();
         let (spaces, named) = self.descriptors.split_at(spaces);
         let spaces: Vec<&str> = spaces.iter().map(|d| &*d.name).collect();
-        let (package, mut names) = match ecosystem {
-            "npm" => {
-                let package = untyped(&self.package);
-                (package.clone(), inner_spaces(&spaces, &package))
-            }
-            // The name of the installed package may differ from the name that is imported.
-            "python" if !spaces.is_empty() => {
-                let dotted = spaces.join(".");
-                let mut parts = dotted.split('.').map(str::to_owned);
-                (parts.next().unwrap_or_default(), parts.collect())
-            }
-            "java" if !spaces.is_empty() => (spaces.join("."), vec![]),
-            "go" if !spaces.is_empty() => (spaces.join("/"), vec![]),
-            "cargo" => {
-                let inside = spaces.iter().filter(|s| **s != "crate").map(|s| (*s).to_owned()).collect();
-                (self.package.replace('-', "_"), inside)
-            }
-            _ => (self.package.to_string(), spaces.iter().map(|s| (*s).to_owned()).collect()),
-        };
+        let OutsideModule { package, mut names, builtin } = language.outside_module(&self.package, &spaces);
         names.extend(inner_names(named));
-        let builtin = match ecosystem {
-            "npm" => package == "typescript" && spaces.first() == Some(&"lib"),
-            "python" => package == "builtins",
-            "go" => package == "builtin",
-            _ => false,
-        };
         let package = keys::clean(&package).into_owned();
         let name = keys::clean(&names.join(".")).into_owned();
-        (!package.is_empty()).then_some(Outside { ecosystem, package, name, builtin })
+        (!package.is_empty()).then_some(Outside { ecosystem: language.ecosystem(), package, name, builtin })
     }
-}
-
-/// The package that a package of types describes: `@types/react` is about `react`, `@types/a__b` about `@a/b`.
-fn untyped(package: &str) -> String {
-    match package.strip_prefix("@types/") {
-        Some(name) => match name.split_once("__") {
-            Some((scope, name)) => format!("@{scope}/{name}"),
-            None => name.to_owned(),
-        },
-        None => package.to_owned(),
-    }
-}
-
-/// Namespaces without file paths and without the package's global name (`React` in `react`).
-fn inner_spaces(spaces: &[&str], package: &str) -> Vec<String> {
-    let file = |name: &str| {
-        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-        matches!(extension, "ts" | "tsx" | "mts" | "cts" | "js" | "jsx" | "mjs" | "cjs")
-    };
-    let begin = spaces.iter().rposition(|s| file(s)).map_or(0, |at| at + 1);
-    let inner = spaces[begin..].iter().enumerate();
-    inner.filter(|(at, s)| *at > 0 || !s.eq_ignore_ascii_case(package)).map(|(_, s)| (*s).to_owned()).collect()
 }
 
 fn inner_names(descriptors: &[Descriptor<'_>]) -> Vec<String> {
@@ -173,7 +120,7 @@ fn inner_names(descriptors: &[Descriptor<'_>]) -> Vec<String> {
     let mut implementing = false;
     for Descriptor { name, suffix } in descriptors {
         match suffix {
-            // Rust's `impl#[Type][Trait]method().`: named after the type.
+            // `impl#[Type][Trait]method().`: named after the type.
             Suffix::Type if name == "impl" => implementing = true,
             Suffix::TypeParameter if implementing => {
                 implementing = false;

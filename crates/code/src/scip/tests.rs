@@ -7,7 +7,7 @@ mod known;
 mod symbols;
 
 use super::*;
-use crate::Language;
+use crate::languages::{LanguageId, language};
 use encode::{Doc, Message, Units, index, information};
 use lukasa_model::id::object_id;
 
@@ -29,7 +29,7 @@ fn case(tool: &str, files: &[(&str, &str)], documents: &[Doc], outside: &[Messag
             skipped.extend(defined_in(&document));
             continue;
         };
-        let facts = crate::parse(path, text, Language::of(path, text).unwrap());
+        let facts = crate::parse(path, text, LanguageId::of(path, text).unwrap());
         let encoding = document.encoding.unwrap_or(index.usual_encoding());
         placed.push(place(&document, encoding, path, text, facts));
     }
@@ -233,7 +233,7 @@ fn overloads_are_told_apart() {
     let case = self::case("scip-typescript", &[("a.ts", text)], &[doc], &[]);
     let told = case.told();
     assert_eq!(told.len(), 1, "{told:?}");
-    let facts = crate::parse("a.ts", text, Language::TypeScript);
+    let facts = crate::parse("a.ts", text, language("typescript"));
     let with_body = facts.defs.iter().position(|d| facts.name(d.name) == "f" && !d.is(crate::facts::flag::DECLARED));
     let key = crate::keys::keys("a.ts", &facts)[with_body.unwrap()].clone().unwrap().1;
     assert_eq!(told[0], format!("a.ts CALLS {key} 4"));

@@ -181,10 +181,10 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failing test says where")]
 
     use super::*;
-    use lukasa_code::Language;
+    use lukasa_code::LanguageId;
 
     fn facts(text: &str) -> Arc<Facts> {
-        Arc::new(lukasa_code::parse("a.py", text, Language::Python))
+        Arc::new(lukasa_code::parse("a.py", text, LanguageId::named("python").unwrap()))
     }
 
     #[test]

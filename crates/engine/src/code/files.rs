@@ -4,7 +4,7 @@ use super::beneath;
 use super::left_out;
 use ignore::gitignore::Gitignore;
 use ignore::{WalkBuilder, WalkState};
-use lukasa_code::Language;
+use lukasa_code::LanguageId;
 use lukasa_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use rayon::prelude::*;
@@ -234,7 +234,7 @@ fn changed_ns(_: &std::fs::Metadata) -> i128 {
 /// The content of a file, by what can be done with it.
 pub enum Content {
     /// A source to parse.
-    Source { text: String, language: Language },
+    Source { text: String, language: LanguageId },
     /// Text in an unknown language, or too large to parse.
     Text,
     /// Not text.
@@ -245,13 +245,13 @@ pub enum Content {
 pub fn read(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Content {
     let head = &bytes[..bytes.len().min(HEAD_BYTES)];
     if head.contains(&0) {
-        if Language::of(path, "").is_some() {
+        if LanguageId::of(path, "").is_some() {
             faults.push(Diagnostic::new(path, "not text, though its name is that of a source: left out"));
         }
         return Content::Binary;
     }
     let head = String::from_utf8_lossy(&head[..head.len().min(2_000)]).into_owned();
-    let Some(language) = Language::of(path, &head) else { return Content::Text };
+    let Some(language) = LanguageId::of(path, &head) else { return Content::Text };
     if bytes.len() as u64 > SOURCE_BYTES {
         faults.push(Diagnostic::new(path, format!("{} bytes: too large to take apart", bytes.len())));
         return Content::Text;

@@ -23,7 +23,7 @@ use super::summaries::Summaries;
 use super::trees;
 use crate::coordination::{Change, ClaimOut};
 use crate::{Context, Engine};
-use lukasa_code::Language;
+use lukasa_code::LanguageId;
 use lukasa_code::resolve::program::is_manifest;
 use lukasa_code::resolve::{Links, Program, Resolver};
 use lukasa_code::statements::{self, About, Names};
@@ -781,7 +781,7 @@ impl State {
         }
         // Scripts without an extension are recognized by their first line.
         let name = listed.path.rsplit('/').next().unwrap_or(&listed.path);
-        let likely = Language::of(&listed.path, "").is_some() || !name.contains('.');
+        let likely = LanguageId::of(&listed.path, "").is_some() || !name.contains('.');
         let source = likely && !self.loaded.contains_key(&listed.path);
         source || (is_manifest(&listed.path) && !self.program.manifests.contains_key(&listed.path))
     }

@@ -234,7 +234,7 @@ impl Tree {
         &self,
         path: &str,
         document: &Document<'_>,
-    ) -> std::result::Result<(String, lukasa_code::Language), String> {
+    ) -> std::result::Result<(String, lukasa_code::LanguageId), String> {
         // An index must not make anything be read that is not part of the working tree.
         if !beneath::is_beneath(path) || path.contains('\\') {
             return Err("not a path below the root".into());

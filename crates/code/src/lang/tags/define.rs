@@ -1,8 +1,7 @@
 //! Definitions: the common part of all kinds, modules and types.
 
-use super::Reader;
+use super::{Dialect, Reader};
 use crate::facts::{Arg, BaseKind, CallKind, DefId, Expr, ExprId, Kind, Span, UNKNOWN, VarKind, Visibility, flag};
-use crate::language::Language;
 use crate::tree::{self, Kids, Node, line, one_line, span};
 use smallvec::SmallVec;
 
@@ -127,13 +126,13 @@ impl<'t> Reader<'t> {
             flags |= flag::STATIC;
         }
         let usual = match self.language {
-            Language::C | Language::Cpp if !outer.type_like() => {
+            Dialect::C | Dialect::Cpp if !outer.type_like() => {
                 // Outside of classes, `static` makes a name private to its file.
                 let hidden = flags & flag::STATIC != 0;
                 flags &= !flag::STATIC;
                 if hidden { Visibility::Private } else { given }
             }
-            Language::CSharp => match outer {
+            Dialect::CSharp => match outer {
                 Kind::Interface | Kind::Enum => Visibility::Public,
                 Kind::File | Kind::Module => Visibility::Package,
                 _ => Visibility::Private,
@@ -221,9 +220,9 @@ impl<'t> Reader<'t> {
             return None;
         }
         let is_doc = |text: &str| match self.language {
-            Language::CSharp => text.starts_with("///") || text.starts_with("/**"),
-            Language::Php | Language::Kotlin => text.starts_with("/**"),
-            Language::Ruby => !text.starts_with("#!") && !text.contains("frozen_string_literal:"),
+            Dialect::CSharp => text.starts_with("///") || text.starts_with("/**"),
+            Dialect::Php | Dialect::Kotlin => text.starts_with("/**"),
+            Dialect::Ruby => !text.starts_with("#!") && !text.contains("frozen_string_literal:"),
             _ => true,
         };
         let texts: Vec<&str> = comments.iter().map(|c| self.text(*c)).filter(|text| is_doc(text)).collect();
@@ -231,7 +230,7 @@ impl<'t> Reader<'t> {
             return None;
         }
         let doc = tree::clean_doc(&texts.join("\n"))?;
-        if self.language == Language::CSharp { without_tags(&doc) } else { Some(doc) }
+        if self.language == Dialect::CSharp { without_tags(&doc) } else { Some(doc) }
     }
 
     /// The text from the first word that is not an attribute to the body, on one line.
@@ -252,7 +251,7 @@ impl<'t> Reader<'t> {
                 _ => start = kid.start_byte(),
             }
         }
-        let end = if self.language == Language::Ruby {
+        let end = if self.language == Dialect::Ruby {
             let heads = ["name", "parameters", "superclass"].into_iter().filter_map(|field| kids.field(field));
             heads.map(|n| n.end_byte()).max().unwrap_or(node.end_byte())
         } else {
@@ -323,7 +322,7 @@ impl<'t> Reader<'t> {
             // Fields of an anonymous struct or union are fields of the enclosing type.
             _ => return,
         };
-        if self.language == Language::Kotlin {
+        if self.language == Dialect::Kotlin {
             if kids.has("interface") {
                 kind = Kind::Interface;
             } else if kids.kind("enum_class_body").is_some() {
@@ -364,7 +363,7 @@ impl<'t> Reader<'t> {
         }
         self.type_parameters(kids);
         // C# classes and records with parameters: those of a record are its properties.
-        if self.language == Language::CSharp
+        if self.language == Dialect::CSharp
             && let Some(list) = kids.kind("parameter_list")
         {
             let inner = self.kids(list);

@@ -1,10 +1,9 @@
 //! Functions and methods: heads, parameters and results.
 
-use super::Reader;
 use super::define::is_type;
 use super::variable::Declarator;
+use super::{Dialect, Reader};
 use crate::facts::{DefId, Expr, ExprId, Kind, Target, UNKNOWN, VarId, VarKind, flag};
-use crate::language::Language;
 use crate::tree::{Kids, Node};
 use smallvec::SmallVec;
 
@@ -24,7 +23,7 @@ impl<'t> Reader<'t> {
     pub(super) fn function(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let head = match self.language {
-            Language::C | Language::Cpp => {
+            Dialect::C | Dialect::Cpp => {
                 let Some(declarator) = kids.field("declarator") else { return };
                 let declared = self.declarator(declarator);
                 if declared.function.is_none() {
@@ -32,8 +31,8 @@ impl<'t> Reader<'t> {
                 }
                 self.c_head(&declared, &kids)
             }
-            Language::CSharp => self.csharp_head(node, &kids),
-            Language::Kotlin => self.kotlin_head(node, &kids),
+            Dialect::CSharp => self.csharp_head(node, &kids),
+            Dialect::Kotlin => self.kotlin_head(node, &kids),
             _ => Some(Head {
                 name: kids.field("name").map_or("", |n| self.text(n)).to_owned(),
                 receiver: None,
@@ -46,7 +45,7 @@ impl<'t> Reader<'t> {
         };
         let Some(head) = head else { return };
         self.function_of(node, &kids, head);
-        if let Some(name) = kids.field("name").filter(|_| self.language == Language::Ruby) {
+        if let Some(name) = kids.field("name").filter(|_| self.language == Dialect::Ruby) {
             self.no_call(name);
         }
     }
@@ -63,7 +62,7 @@ impl<'t> Reader<'t> {
 
     /// `class API Name { … }` with a macro for `API` is parsed as a function without parameters.
     fn exported_class(&mut self, node: Node<'t>, kids: &Kids<'t>, declared: &Declarator<'t>) {
-        let Some(ty) = kids.field("type").filter(|_| self.language == Language::Cpp) else { return };
+        let Some(ty) = kids.field("type").filter(|_| self.language == Dialect::Cpp) else { return };
         let kind = match ty.kind() {
             "class_specifier" => Kind::Class,
             "struct_specifier" => Kind::Struct,
@@ -81,7 +80,7 @@ impl<'t> Reader<'t> {
     pub(super) fn function_of(&mut self, node: Node<'t>, kids: &Kids<'t>, head: Head<'t>) -> DefId {
         let outer = self.owner();
         let method =
-            outer.type_like() || head.receiver.is_some() || (outer == Kind::Module && self.language == Language::Ruby);
+            outer.type_like() || head.receiver.is_some() || (outer == Kind::Module && self.language == Dialect::Ruby);
         let kind = if method { Kind::Method } else { Kind::Function };
         let def = self.define(&head.name, kind, node, kids);
         let scope = self.b.scope;
@@ -91,7 +90,7 @@ impl<'t> Reader<'t> {
         // A method outside its class is found by its receiver, a constructor by its class: their bare names refer to
         // something else here.
         let hidden = head.name == outer_name && flags & flag::CONSTRUCTOR != 0;
-        if (head.receiver.is_none() || self.language == Language::Kotlin || outer.type_like()) && !hidden {
+        if (head.receiver.is_none() || self.language == Dialect::Kotlin || outer.type_like()) && !hidden {
             self.b.declare_def(scope, def);
         }
         {
@@ -125,9 +124,9 @@ impl<'t> Reader<'t> {
         let name = head.name.as_str();
         let mut flags = 0;
         let constructor = match self.language {
-            Language::Cpp => outer.type_like() && name == outer_name,
-            Language::Php => name == "__construct",
-            Language::Ruby => name == "initialize",
+            Dialect::Cpp => outer.type_like() && name == outer_name,
+            Dialect::Php => name == "__construct",
+            Dialect::Ruby => name == "initialize",
             _ => false,
         };
         if constructor {
@@ -137,8 +136,8 @@ impl<'t> Reader<'t> {
             flags |= flag::ABSTRACT;
         }
         let entry = match self.language {
-            Language::C | Language::Cpp | Language::Kotlin => name == "main" && outer == Kind::File,
-            Language::CSharp => name == "Main" && outer.type_like(),
+            Dialect::C | Dialect::Cpp | Dialect::Kotlin => name == "main" && outer == Kind::File,
+            Dialect::CSharp => name == "Main" && outer.type_like(),
             _ => false,
         };
         if entry { flags | flag::ENTRY } else { flags }
@@ -146,8 +145,8 @@ impl<'t> Reader<'t> {
 
     fn test_case(&self, name: &str, def: DefId, outer_name: &str) -> bool {
         match self.language {
-            Language::Ruby => self.test_file && name.starts_with("test_"),
-            Language::Php => {
+            Dialect::Ruby => self.test_file && name.starts_with("test_"),
+            Dialect::Php => {
                 let d = self.b.facts.def(def);
                 let marked = name.starts_with("test") || d.doc.as_deref().is_some_and(|doc| doc.contains("@test"));
                 d.kind == Kind::Method && outer_name.ends_with("Test") && marked
@@ -178,7 +177,7 @@ impl<'t> Reader<'t> {
             }
         }
         // GoogleTest: `TEST(Suite, Name) { … }` is parsed as a function without a type.
-        if self.language == Language::Cpp
+        if self.language == Dialect::Cpp
             && matches!(declared.name, "TEST" | "TEST_F" | "TEST_P" | "TYPED_TEST")
             && head.result.is_none()
             && let Some(list) = head.parameters
@@ -257,7 +256,7 @@ impl<'t> Reader<'t> {
             "function_body" => self.first(body).filter(|inner| inner.kind() != "block"),
             "body_statement" => self.last(body).filter(|n| !matches!(n.kind(), "rescue" | "ensure" | "else")),
             "block" | "compound_statement" => None,
-            _ if self.language == Language::Ruby => Some(body),
+            _ if self.language == Dialect::Ruby => Some(body),
             _ => None,
         }
     }

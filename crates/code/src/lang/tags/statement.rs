@@ -1,9 +1,8 @@
 //! Names bound by imports, assignments, loops and lambdas, and labels that change the visibility of members.
 
-use super::Reader;
 use super::define::is_type;
+use super::{Dialect, Reader};
 use crate::facts::{BaseKind, Expr, ExprId, Imported, Kind, Target, UNKNOWN, Visibility, flag};
-use crate::language::Language;
 use crate::tree::{Node, line, span};
 use smallvec::SmallVec;
 
@@ -141,7 +140,7 @@ impl<'t> Reader<'t> {
 
     fn assign_inner(&mut self, target: Node<'t>, value: ExprId) {
         match target.kind() {
-            "identifier" if self.language == Language::Ruby => {
+            "identifier" if self.language == Dialect::Ruby => {
                 let name = self.text(target);
                 if self.is_local(name) {
                     self.b.bind_name(name, value);
@@ -231,13 +230,13 @@ impl<'t> Reader<'t> {
     pub(super) fn each(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let (target, over) = match self.language {
-            Language::Cpp => (kids.field("declarator"), kids.field("right")),
-            Language::CSharp => (kids.field("left"), kids.field("right")),
-            Language::Ruby => {
+            Dialect::Cpp => (kids.field("declarator"), kids.field("right")),
+            Dialect::CSharp => (kids.field("left"), kids.field("right")),
+            Dialect::Ruby => {
                 let over = kids.field("value").and_then(|inside| self.first(inside));
                 (kids.field("pattern"), over)
             }
-            Language::Php => {
+            Dialect::Php => {
                 let mut named = kids.named();
                 let over = named.next();
                 (named.next(), over)
@@ -258,7 +257,7 @@ impl<'t> Reader<'t> {
                 Some(parts) => self.assign(parts, element),
                 None => self.local(declared.name, ty, element),
             }
-        } else if target.kind() == "identifier" && self.language != Language::Ruby {
+        } else if target.kind() == "identifier" && self.language != Dialect::Ruby {
             self.local(self.text(target), ty, element);
         } else {
             self.assign(target, element);
@@ -331,15 +330,15 @@ impl<'t> Reader<'t> {
         let kids = self.kids(node);
         let element = self.elements.get(&node.id()).copied().unwrap_or(UNKNOWN);
         // In Ruby and Kotlin, `return` returns from the enclosing function.
-        let returns = self.language != Language::Ruby
-            && (self.language != Language::Kotlin || node.kind() == "anonymous_function");
+        let returns =
+            self.language != Dialect::Ruby && (self.language != Dialect::Kotlin || node.kind() == "anonymous_function");
         let frame = self.open_scope(node.end_byte());
         frame.lambda = true;
         frame.returns = returns;
         let list = match node.kind() {
             "lambda_literal" => kids.kind("lambda_parameters"),
-            "anonymous_function" if self.language == Language::Kotlin => kids.kind("function_value_parameters"),
-            "lambda_expression" if self.language == Language::Cpp => {
+            "anonymous_function" if self.language == Dialect::Kotlin => kids.kind("function_value_parameters"),
+            "lambda_expression" if self.language == Dialect::Cpp => {
                 kids.field("declarator").and_then(|d| self.kids(d).field("parameters"))
             }
             _ => kids.field("parameters"),
@@ -427,14 +426,14 @@ impl<'t> Reader<'t> {
     pub(super) fn alias(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         match self.language {
-            Language::Ruby => {
+            Dialect::Ruby => {
                 if let (Some(name), Some(of)) = (kids.field("name"), kids.field("alias")) {
                     self.no_call(name);
                     self.no_call(of);
                     self.second_name(self.text(name), self.text(of), node);
                 }
             }
-            Language::Php => {
+            Dialect::Php => {
                 for base in kids.named() {
                     if let Some(of) = self.ty(base).filter(|_| self.owner().type_like()) {
                         let owner = self.b.owner;

@@ -5,10 +5,10 @@ mod native;
 mod script;
 
 use crate::facts::{ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Facts, Imported, Target, Visibility, flag};
-use crate::language::Language;
+use crate::languages::LanguageId;
 
 fn facts(path: &str, text: &str) -> Facts {
-    let language = Language::of(path, text).expect("the name says it");
+    let language = LanguageId::of(path, text).expect("the name says it");
     crate::parse(path, text, language)
 }
 

@@ -1,11 +1,10 @@
 //! Values and calls, read on demand from their nodes.
 
-use super::Reader;
 use super::define::place;
+use super::{Dialect, Reader};
 use crate::facts::{
     Arg, ArgKind, CallKind, Expr, ExprId, Imported, Item, Key, Kind, Target, UNKNOWN, Visibility, flag,
 };
-use crate::language::Language;
 use crate::tree::{Kids, Node, line, span};
 use smallvec::SmallVec;
 
@@ -78,7 +77,7 @@ impl<'t> Reader<'t> {
     /// An instance of the enclosing type; in a static member, the type itself.
     pub(super) fn this(&mut self) -> ExprId {
         let owner = self.b.facts.def(self.b.owner);
-        let of_type = self.language == Language::Ruby && (owner.is(flag::STATIC) || !owner.kind.callable());
+        let of_type = self.language == Dialect::Ruby && (owner.is(flag::STATIC) || !owner.kind.callable());
         self.b.expr(if of_type { Expr::ThisType } else { Expr::This })
     }
 
@@ -137,7 +136,7 @@ impl<'t> Reader<'t> {
             };
             items.push(Item { key, value });
         }
-        if self.language == Language::Cpp && !named {
+        if self.language == Dialect::Cpp && !named {
             if matches!(self.b.facts.expr(ty), Expr::Generic(..)) {
                 return UNKNOWN;
             }
@@ -153,7 +152,7 @@ impl<'t> Reader<'t> {
 
     fn value_inner(&mut self, node: Node<'t>) -> ExprId {
         match node.kind() {
-            "identifier" if self.language == Language::Ruby => self.ruby_name(node),
+            "identifier" if self.language == Dialect::Ruby => self.ruby_name(node),
             "identifier"
             | "name"
             | "constant"
@@ -179,7 +178,7 @@ impl<'t> Reader<'t> {
                 self.b.member(this, self.text(node))
             }
             "field_expression" => self.member_of(node, "argument", "field"),
-            "member_access_expression" if self.language == Language::CSharp => {
+            "member_access_expression" if self.language == Dialect::CSharp => {
                 self.member_of(node, "expression", "name")
             }
             "member_access_expression" | "nullsafe_member_access_expression" => self.member_of(node, "object", "name"),
@@ -308,7 +307,7 @@ impl<'t> Reader<'t> {
         let (Some(of), Some(name)) = (kids.field(of), kids.field(name)) else { return UNKNOWN };
         let of = self.value(of);
         // Computed names are unknown.
-        if self.language == Language::Php && name.kind() != "name" && node.kind() != "scoped_property_access_expression"
+        if self.language == Dialect::Php && name.kind() != "name" && node.kind() != "scoped_property_access_expression"
         {
             return UNKNOWN;
         }
@@ -387,7 +386,7 @@ impl<'t> Reader<'t> {
     fn call_inner(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         match node.kind() {
-            "call_expression" if self.language == Language::Kotlin => self.kotlin_call(node, &kids),
+            "call_expression" if self.language == Dialect::Kotlin => self.kotlin_call(node, &kids),
             "call_expression" => self.c_call(node, &kids),
             "invocation_expression" => {
                 let Some(function) = kids.field("function") else { return UNKNOWN };
@@ -458,7 +457,7 @@ impl<'t> Reader<'t> {
 
     /// Records a call at the line of its last name, so that calls in a chain over several lines have different lines.
     fn made_call(&mut self, node: Node<'t>, function: Node<'t>, callee: ExprId, arguments: Option<Node<'t>>) -> ExprId {
-        if let Some(list) = arguments.filter(|_| self.language == Language::Php)
+        if let Some(list) = arguments.filter(|_| self.language == Dialect::Php)
             && self.first(list).is_some_and(|first| first.kind() == "variadic_placeholder")
         {
             // `f(...)` is the function itself.
@@ -474,7 +473,7 @@ impl<'t> Reader<'t> {
 
     /// Records the values that the called method passes to lambdas among the arguments.
     fn lambdas(&mut self, callee: ExprId, arguments: Option<Node<'t>>) {
-        if !matches!(self.language, Language::CSharp | Language::Kotlin | Language::Ruby) {
+        if !matches!(self.language, Dialect::CSharp | Dialect::Kotlin | Dialect::Ruby) {
             return;
         }
         let (Some(arguments), Expr::Member(of, name)) = (arguments, self.b.facts.expr(callee)) else { return };
@@ -790,7 +789,7 @@ impl<'t> Reader<'t> {
         let parts = self.kids(node);
         let mut name = parts.field("name");
         let Some(value) = parts.named().next_back() else { return place(UNKNOWN) };
-        if self.language == Language::Kotlin && parts.has("=") {
+        if self.language == Dialect::Kotlin && parts.has("=") {
             name = parts.named().next();
         }
         if matches!(value.kind(), "variadic_unpacking" | "spread_expression") {
@@ -799,7 +798,7 @@ impl<'t> Reader<'t> {
         let how = match name {
             Some(name) if name != value => {
                 // PHP's variables include `$`, its argument names do not.
-                let mark = if self.language == Language::Php { "$" } else { "" };
+                let mark = if self.language == Dialect::Php { "$" } else { "" };
                 ArgKind::Named(self.b.name(&format!("{mark}{}", self.text(name))))
             }
             _ => ArgKind::Place,

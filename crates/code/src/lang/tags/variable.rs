@@ -1,10 +1,9 @@
 //! Variables, constants and fields, and the declarators of C and C++.
 
-use super::Reader;
 use super::define::{is_type, place};
 use super::function::Head;
+use super::{Dialect, Reader};
 use crate::facts::{Arg, CallKind, DefId, Expr, ExprId, Kind, ROOT, Target, UNKNOWN, Visibility, flag};
-use crate::language::Language;
 use crate::tree::{Kids, Node, one_line, span};
 use smallvec::SmallVec;
 
@@ -94,7 +93,7 @@ impl<'t> Reader<'t> {
                     self.csharp_variables(declaration, Some((node, &kids)));
                 }
             }
-            "property_declaration" if self.language == Language::CSharp => self.csharp_property(node, &kids),
+            "property_declaration" if self.language == Dialect::CSharp => self.csharp_property(node, &kids),
             "event_declaration" => self.csharp_property(node, &kids),
             "property_declaration" => {
                 let ty = kids.field("type").and_then(|ty| self.ty(ty));
@@ -250,7 +249,7 @@ impl<'t> Reader<'t> {
             let value = declared.value.or(field_value).filter(|v| !declared.pointer || !v.kind().ends_with("_list"));
             if declared.function.is_some() && !inside {
                 self.prototype(node, &kids, &declared);
-            } else if let (Some(function), Some(ty), true) = (declared.function, ty, self.language == Language::Cpp) {
+            } else if let (Some(function), Some(ty), true) = (declared.function, ty, self.language == Dialect::Cpp) {
                 // `T x(a);` in a function is parsed as a prototype, but constructs a T.
                 let value = self.constructed(function, ty);
                 self.local(declared.name, Some(ty), value);

@@ -5,7 +5,6 @@
 
 use crate::facts::{ArgKind, Call, CallKind, Expr, ExprId, Facts, Key, Kind, Literal, UNKNOWN, VarId, VarKind, flag};
 use crate::keys::type_name;
-use crate::language::Language;
 use crate::resolve::eval::{Eval, Question};
 use crate::resolve::file::File;
 use crate::resolve::value::{FileId, Gid, How, Set, Sym, Value};
@@ -29,11 +28,6 @@ enum Shape<'p> {
 }
 
 pub(in crate::resolve) type Methods = SmallVec<[Gid; 4]>;
-
-/// Whether methods of one name are distinguished by their parameters, and each has a body.
-pub(in crate::resolve) fn overloads(language: Language) -> bool {
-    matches!(language, Language::Java | Language::Kotlin | Language::CSharp)
-}
 
 /// Methods of one name that a class itself declares.
 pub(in crate::resolve) fn own(here: &File, class: Gid, name: Sym) -> Methods {
@@ -67,7 +61,7 @@ impl<'p> Eval<'p> {
             .values
             .iter()
             .filter_map(|(v, _)| match v {
-                Value::Instance(class, _) if overloads(self.file(class.file).facts.language) => Some(*class),
+                Value::Instance(class, _) if self.file(class.file).rules.overloads() => Some(*class),
                 _ => None,
             })
             .collect();
@@ -93,7 +87,7 @@ impl<'p> Eval<'p> {
             _ => value,
         };
         here.facts.vars[var as usize].what == VarKind::Local
-            && overloads(here.facts.language)
+            && here.rules.overloads()
             && here.binds(var).count() > 0
             && here.binds(var).all(|value| made(first(value)))
     }
@@ -146,7 +140,7 @@ impl<'p> Eval<'p> {
     fn group(&mut self, method: Gid, receiver: Option<Gid>, levels: u8) -> Methods {
         let here = self.file(method.file);
         let def = here.facts.def(method.def);
-        if def.kind != Kind::Method || !overloads(here.facts.language) {
+        if def.kind != Kind::Method || !here.rules.overloads() {
             return SmallVec::from_elem(method, 1);
         }
         let name = here.sym(def.name);
@@ -313,7 +307,7 @@ impl<'p> Eval<'p> {
         match here.facts.expr(expr) {
             Expr::Literal(Literal::String(_) | Literal::Template) => Shape::Text,
             Expr::Literal(Literal::Bool) => Shape::Primitive("boolean"),
-            Expr::Literal(Literal::Number) if here.facts.language == Language::Java => Shape::Primitive("int"),
+            Expr::Literal(Literal::Number) => here.rules.number_type.map_or(Shape::Unknown, Shape::Primitive),
             Expr::Literal(Literal::Nothing) => Shape::Null,
             Expr::Literal(_) => Shape::Unknown,
             Expr::InstanceOf(ty) => self.type_shape(file, ty, levels),

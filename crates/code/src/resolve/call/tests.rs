@@ -7,7 +7,7 @@ mod tests_apart;
 mod typed;
 mod unresolved;
 
-use crate::language::Language;
+use crate::languages::LanguageId;
 use crate::resolve::{Program, To, resolve};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn check(files: &[(&str, &str)], expected: &[&str]) {
 fn calls(files: &[(&str, &str)]) -> Vec<String> {
     let mut program = Program::default();
     for (path, text) in files {
-        match Language::of(path, text) {
+        match LanguageId::of(path, text) {
             Some(language) => drop(program.set(path, Arc::new(crate::parse(path, text, language)))),
             None => drop(program.manifests.insert((*path).to_owned(), (*text).to_owned())),
         }

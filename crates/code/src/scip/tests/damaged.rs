@@ -2,7 +2,7 @@
 
 use super::encode::{Message, Units, index};
 use super::{ANIMALS, Doc, animals, case};
-use crate::Language;
+use crate::languages::language;
 use crate::scip::{Document, Encoding, Index, link, place};
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ fn read(bytes: &[u8]) -> Result<usize, &'static str> {
     let mut placed = Vec::new();
     for document in &index.documents {
         let document = Document::read(document).map_err(|e| e.code)?;
-        let facts = crate::parse("src/animals.ts", ANIMALS, Language::TypeScript);
+        let facts = crate::parse("src/animals.ts", ANIMALS, language("typescript"));
         placed.push(place(&document, Encoding::Utf16, "src/animals.ts", ANIMALS, facts));
     }
     Ok(link(&index, &placed, &[], Uuid::nil()).edges.len())

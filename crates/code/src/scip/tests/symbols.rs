@@ -1,9 +1,9 @@
 //! Symbols of each indexer, and their keys in the graph.
 
-use crate::Language;
+use crate::languages::{LanguageId, language};
 use crate::scip::symbol::{Suffix, Symbol, home, suffix};
 
-fn key(symbol: &str, language: Language) -> Option<String> {
+fn key(symbol: &str, language: LanguageId) -> Option<String> {
     let outside = Symbol::parse(symbol)?.outside(language)?;
     let end = if outside.name.is_empty() { String::new() } else { format!("::{}", outside.name) };
     Some(format!("{}:{}{end}", outside.ecosystem, outside.package))
@@ -11,53 +11,54 @@ fn key(symbol: &str, language: Language) -> Option<String> {
 
 #[test]
 fn names_outside_are_those_the_resolver_gives() {
-    use Language::{CSharp, Go, Java, Python, Rust, TypeScript};
-    for (language, symbol, expected) in [
-        (TypeScript, "scip-typescript npm react 18.2.0 `index.d.ts`/useState().", "npm:react::useState"),
-        (TypeScript, "scip-typescript npm @types/react 18.2 `index.d.ts`/React/useState().", "npm:react::useState"),
-        (TypeScript, "scip-typescript npm @types/babel__core 7 `index.d.ts`/parse().", "npm:@babel/core::parse"),
-        (TypeScript, "scip-typescript npm @scope/kit 1 src/`a.ts`/Kit#`<constructor>`().", "npm:@scope/kit::Kit"),
-        (TypeScript, "scip-typescript npm kit 1 src/`a.ts`/ns/Kit#`<get>size`().", "npm:kit::ns.Kit.size"),
-        (TypeScript, "scip-typescript npm kit 1 src/`a.ts`/", "npm:kit"),
-        (Python, "scip-python python requests 2.31 `requests.api`/get().", "python:requests::api.get"),
-        (Python, "scip-python python PyYAML 6.0 yaml/load().", "python:yaml::load"),
-        (Python, "scip-python python python-stdlib 3.11 os/path/join().", "python:os::path.join"),
-        (Python, "scip-python python numpy 1.0 numpy/__init__:", "python:numpy"),
+    let (python, type_script, go) = ("python", "typescript", "go");
+    let (rust, java, csharp) = ("rust", "java", "csharp");
+    for (name, symbol, expected) in [
+        (type_script, "scip-typescript npm react 18.2.0 `index.d.ts`/useState().", "npm:react::useState"),
+        (type_script, "scip-typescript npm @types/react 18.2 `index.d.ts`/React/useState().", "npm:react::useState"),
+        (type_script, "scip-typescript npm @types/babel__core 7 `index.d.ts`/parse().", "npm:@babel/core::parse"),
+        (type_script, "scip-typescript npm @scope/kit 1 src/`a.ts`/Kit#`<constructor>`().", "npm:@scope/kit::Kit"),
+        (type_script, "scip-typescript npm kit 1 src/`a.ts`/ns/Kit#`<get>size`().", "npm:kit::ns.Kit.size"),
+        (type_script, "scip-typescript npm kit 1 src/`a.ts`/", "npm:kit"),
+        (python, "scip-python python requests 2.31 `requests.api`/get().", "python:requests::api.get"),
+        (python, "scip-python python PyYAML 6.0 yaml/load().", "python:yaml::load"),
+        (python, "scip-python python python-stdlib 3.11 os/path/join().", "python:os::path.join"),
+        (python, "scip-python python numpy 1.0 numpy/__init__:", "python:numpy"),
         (
-            Rust,
+            rust,
             "rust-analyzer cargo serde 1.0.2 de/Deserialize#deserialize().",
             "cargo:serde::de.Deserialize.deserialize",
         ),
         (
-            Rust,
+            rust,
             "rust-analyzer cargo tokio-stream 0.1.0 impl#[`Iter<I>`][Stream]next().",
             "cargo:tokio_stream::Iter.next",
         ),
         (
-            Rust,
+            rust,
             "rust-analyzer cargo std https://github.com/rust-lang/rust/library/std macros/println!",
             "cargo:std::macros.println",
         ),
         (
-            Java,
+            java,
             "semanticdb maven maven/org.slf4j/slf4j-api 1.7.30 org/slf4j/Logger#info(+2).",
             "java:org.slf4j::Logger.info",
         ),
-        (Java, "semanticdb maven jdk 11 java/util/ArrayList#`<init>`().", "java:java.util::ArrayList"),
-        (Java, "semanticdb maven . . java/lang/String#", "java:java.lang::String"),
+        (java, "semanticdb maven jdk 11 java/util/ArrayList#`<init>`().", "java:java.util::ArrayList"),
+        (java, "semanticdb maven . . java/lang/String#", "java:java.lang::String"),
         (
-            Go,
+            go,
             "scip-go gomod github.com/pkg/errors v0.9.1 `github.com/pkg/errors`/New().",
             "go:github.com/pkg/errors::New",
         ),
-        (Go, "scip-go gomod github.com/golang/go/src go1.22 fmt/Println().", "go:fmt::Println"),
+        (go, "scip-go gomod github.com/golang/go/src go1.22 fmt/Println().", "go:fmt::Println"),
         (
-            CSharp,
+            csharp,
             "scip-dotnet nuget Newtonsoft.Json 13.0 Json/JsonConvert#Parse().",
             "csharp:Newtonsoft.Json::Json.JsonConvert.Parse",
         ),
     ] {
-        assert_eq!(key(symbol, language).as_deref(), Some(expected), "{symbol}");
+        assert_eq!(key(symbol, language(name)).as_deref(), Some(expected), "{symbol}");
     }
     for none in [
         "scip-typescript npm react 18.2.0 `index.d.ts`/useState().(initial)",
@@ -71,7 +72,7 @@ fn names_outside_are_those_the_resolver_gives() {
         "",
         " ",
     ] {
-        assert_eq!(key(none, Language::TypeScript), None, "{none}");
+        assert_eq!(key(none, language("typescript")), None, "{none}");
     }
 }
 

@@ -298,8 +298,8 @@ pub fn unresolved_sites(file: &Content) -> impl Iterator<Item = (&str, &str)> {
     listed.into_iter().flatten().filter_map(|site| site.as_str()?.rsplit_once(':'))
 }
 
-fn family(path: &str) -> Option<lukasa_code::Language> {
-    lukasa_code::Language::of(path, "").map(lukasa_code::Language::family)
+fn family(path: &str) -> Option<lukasa_code::LanguageId> {
+    lukasa_code::LanguageId::of(path, "").map(lukasa_code::LanguageId::family)
 }
 
 /// Lines of the call sites of an edge, and the number of call sites if not all lines are listed.

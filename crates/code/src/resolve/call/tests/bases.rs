@@ -1,14 +1,14 @@
 //! Bases outside the program are reported by name.
 
 use crate::facts::BaseKind;
-use crate::language::Language;
+use crate::languages::LanguageId;
 use crate::resolve::{Program, To, resolve};
 use std::sync::Arc;
 
 /// The bases of the classes of a file as `Class kind base`.
 fn bases(path: &str, text: &str) -> Vec<String> {
     let mut program = Program::default();
-    let language = Language::of(path, text).expect("a path with a known extension");
+    let language = LanguageId::of(path, text).expect("a path with a known extension");
     let file = program.set(path, Arc::new(crate::parse(path, text, language)));
     let links = resolve(&mut program);
     let facts = &program.file(file).facts;

@@ -1,6 +1,6 @@
 //! Non-test code has no calls, references, imports or bases in tests; tests do.
 
-use crate::language::Language;
+use crate::languages::LanguageId;
 use crate::resolve::{Gid, Links, Program, To, resolve};
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 fn links(files: &[(&str, &str)]) -> Vec<String> {
     let mut program = Program::default();
     for (path, text) in files {
-        match Language::of(path, text) {
+        match LanguageId::of(path, text) {
             Some(language) => drop(program.set(path, Arc::new(crate::parse(path, text, language)))),
             None => drop(program.manifests.insert((*path).to_owned(), (*text).to_owned())),
         }

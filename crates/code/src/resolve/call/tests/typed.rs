@@ -1,6 +1,6 @@
 //! Languages with declared types: overloads, traits, aliases, and declared types beside assigned values.
 
-use crate::language::Language;
+use crate::languages::LanguageId;
 use crate::resolve::{Gid, Program, To, resolve};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ fn calls(files: &[(&str, &str)]) -> Vec<String> {
             program.manifests.insert((*path).to_owned(), (*text).to_owned());
             continue;
         }
-        let language = Language::of(path, "").expect("a path with a known extension");
+        let language = LanguageId::of(path, "").expect("a path with a known extension");
         program.set(path, Arc::new(crate::parse(path, text, language)));
     }
     let links = resolve(&mut program);

@@ -1,6 +1,6 @@
 //! Unresolved calls are counted under the called name.
 
-use crate::language::Language;
+use crate::languages::LanguageId;
 use crate::resolve::{Program, resolve};
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 fn unresolved(files: &[(&str, &str)]) -> Vec<String> {
     let mut program = Program::default();
     for (path, text) in files {
-        let language = Language::of(path, text).expect("a path with a known extension");
+        let language = LanguageId::of(path, text).expect("a path with a known extension");
         program.set(path, Arc::new(crate::parse(path, text, language)));
     }
     let links = resolve(&mut program);

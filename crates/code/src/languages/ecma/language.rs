@@ -1,0 +1,161 @@
+//! JavaScript, TypeScript and TSX as languages: one front end, one family, and rules that differ in overloads.
+
+use super::builtins::NAMES;
+use super::packages::Packages;
+use crate::facts::Facts;
+use crate::languages::rules::{BuiltinCall, Library, Modules, Overloading, Rules};
+use crate::languages::{Imports, Language, OutsideModule, Source};
+use crate::resolve::Program;
+
+pub(crate) struct JavaScript;
+pub(crate) struct TypeScript;
+pub(crate) struct Tsx;
+
+static RULES: Rules = Rules {
+    modules: Modules::Exports,
+    builtins: NAMES,
+    library: Some(Library { package: "globalThis", ecosystem: Some("javascript") }),
+    open_objects: true,
+    constructor: Some("constructor"),
+    inherits_constructors: true,
+    functions_that_call: &["setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame"],
+    methods_that_call: &[
+        "forEach",
+        "map",
+        "filter",
+        "reduce",
+        "reduceRight",
+        "some",
+        "every",
+        "find",
+        "findIndex",
+        "findLast",
+        "flatMap",
+        "sort",
+        "then",
+        "catch",
+        "finally",
+        "nextTick",
+        "replace",
+        "from",
+    ],
+    ..Rules::DEFAULT
+};
+
+static TYPED_RULES: Rules = Rules { overloading: Overloading::ByCount, ..RULES };
+
+/// What the three languages share.
+macro_rules! shared {
+    () => {
+        fn family(&self) -> &'static str {
+            "javascript"
+        }
+
+        fn ecosystem(&self) -> &'static str {
+            "npm"
+        }
+
+        fn package_managers(&self) -> &'static [&'static str] {
+            &["npm"]
+        }
+
+        fn outside_module(&self, package: &str, spaces: &[&str]) -> OutsideModule {
+            super::symbols::outside_module(package, spaces)
+        }
+
+        fn read(&self, source: Source<'_>) -> Facts {
+            let tree = super::parse(source.text, source.language);
+            super::read(source, &tree.unwrap_or_else(|| crate::lang::patient_tree(source)))
+        }
+
+        fn builtin_call(&self, name: &str) -> Option<BuiltinCall> {
+            match name {
+                "String" => Some(BuiltinCall::Text),
+                "Number" => Some(BuiltinCall::Number),
+                _ => None,
+            }
+        }
+
+        fn returns_its_argument(&self, path: &str) -> bool {
+            path.ends_with("partial")
+        }
+
+        fn is_manifest(&self, name: &str) -> bool {
+            matches!(name, "package.json" | "jsconfig.json")
+                || (name.starts_with("tsconfig") && name.ends_with(".json"))
+        }
+
+        fn package_of(&self, module: &str) -> String {
+            let module = module.strip_prefix("node:").unwrap_or(module);
+            super::packages::package_name(module).to_owned()
+        }
+
+        fn imports(&self, program: &Program, manifests: &[(String, String)]) -> Box<dyn Imports> {
+            Box::new(Packages::read(program, manifests))
+        }
+    };
+}
+
+impl Language for JavaScript {
+    fn name(&self) -> &'static str {
+        "javascript"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["js", "mjs", "cjs", "jsx"]
+    }
+
+    fn interpreters(&self) -> &'static [&'static str] {
+        &["node"]
+    }
+
+    fn grammar(&self) -> tree_sitter::Language {
+        tree_sitter_javascript::LANGUAGE.into()
+    }
+
+    fn rules(&self) -> &'static Rules {
+        &RULES
+    }
+
+    shared!();
+}
+
+impl Language for TypeScript {
+    fn name(&self) -> &'static str {
+        "typescript"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["ts", "mts", "cts"]
+    }
+
+    fn grammar(&self) -> tree_sitter::Language {
+        tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
+    }
+
+    fn rules(&self) -> &'static Rules {
+        &TYPED_RULES
+    }
+
+    shared!();
+}
+
+impl Language for Tsx {
+    fn name(&self) -> &'static str {
+        "tsx"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["tsx"]
+    }
+
+    fn grammar(&self) -> tree_sitter::Language {
+        tree_sitter_typescript::LANGUAGE_TSX.into()
+    }
+
+    fn rules(&self) -> &'static Rules {
+        &TYPED_RULES
+    }
+
+    shared!();
+}

@@ -1,0 +1,542 @@
+//! Parses JavaScript and TypeScript by recursive descent: statements.
+//!
+//! Modern code is parsed, including types and JSX elements. Flow, errors, legacy syntax and very deep nesting are left
+//! to tree-sitter. The facts are the same with either parser, which a test checks.
+
+mod classes;
+mod declarations;
+mod elements;
+mod expressions;
+mod functions;
+mod lex;
+mod modules;
+mod patterns;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use super::syntax::{NAMES, field, kind};
+use crate::lang::descent::{Descent, Lex, Read, Token, Unsure};
+use crate::languages::LanguageId;
+use crate::tree::{Tree, flag};
+use lex::{Lexer, Tok, Word};
+
+/// The tree of a text; `None` if it needs tree-sitter.
+pub fn parse(text: &str, language: LanguageId) -> Option<Tree> {
+    Parser::program(text, language).ok()
+}
+
+type Parser<'t> = Descent<'t, Lexer<'t>, Mode>;
+
+#[derive(Clone, Copy)]
+struct Mode {
+    /// TypeScript, with or without JSX elements.
+    typed: bool,
+    elements: bool,
+    /// In the head of `for`, where `in` is not an operator.
+    no_in: bool,
+    /// Between `?` and `:`, where a result type would consume the `:`.
+    choosing: bool,
+    /// After `extends` in a type, where a further `extends` belongs to an enclosing type.
+    no_conditional: bool,
+}
+
+impl<'t> Parser<'t> {
+    fn program(text: &'t str, language: LanguageId) -> Read<Tree> {
+        let typed = language.name() != "javascript";
+        let elements = language.name() != "typescript";
+        let mode = Mode { typed, elements, no_in: false, choosing: false, no_conditional: false };
+        let mut tree = Tree::new(text, &NAMES);
+        let program = tree.push(kind::PROGRAM, flag::NAMED, 0, text.len() as u32);
+        let mut lex = Lexer::new(text)?;
+        if let Some((start, end)) = lex.hash_bang() {
+            let line = tree.push(kind::HASH_BANG_LINE, flag::NAMED, start, end);
+            tree.append(program, line, field::NO);
+        }
+        lex.skip(|start, end| {
+            let comment = tree.push(kind::COMMENT, flag::NAMED | flag::EXTRA, start, end);
+            tree.append(program, comment, field::NO);
+        })?;
+        let mut parser = Parser::new(lex, tree, mode)?;
+        while !parser.at(Tok::End) {
+            parser.statement(program)?;
+        }
+        Ok(parser.tree)
+    }
+
+    // --- tokens ---
+
+    fn at_word(&self, word: Word) -> bool {
+        self.at(Tok::Word(word))
+    }
+
+    fn eat_word(&mut self, word: Word) -> Read<bool> {
+        self.eat(Tok::Word(word))
+    }
+
+    /// Whether the next token is this contextual keyword.
+    fn at_name(&self, name: &str) -> bool {
+        self.at(Tok::Name) && self.text(self.tok) == name
+    }
+
+    fn eat_name(&mut self, name: &str) -> Read<bool> {
+        let there = self.at_name(name);
+        if there {
+            self.advance()?;
+        }
+        Ok(there)
+    }
+
+    /// The token after the next one, and whether it is on another line.
+    fn look(&mut self) -> Read<(Token<Tok>, bool)> {
+        let place = self.lex.place();
+        let token = self.lex.next()?;
+        let fresh = self.lex.fresh;
+        self.lex.go_back(place)?;
+        Ok((token, fresh))
+    }
+
+    /// Whether the next token is followed by this one on the same line.
+    fn before(&mut self, kind: Tok) -> Read<bool> {
+        let (next, fresh) = self.look()?;
+        Ok(next.kind == kind && !fresh)
+    }
+
+    /// The end of a statement, explicit or implicit.
+    fn end(&mut self) -> Read<()> {
+        if self.eat(Tok::Semicolon)? || self.ends() { Ok(()) } else { Err(Unsure) }
+    }
+
+    /// Whether a statement may end here without a semicolon.
+    fn ends(&self) -> bool {
+        self.lex.fresh || matches!(self.tok.kind, Tok::Close(b'}') | Tok::End)
+    }
+
+    // --- nodes ---
+
+    fn identifier(&mut self) -> Read<u32> {
+        if self.at(Tok::Name) { self.leaf(kind::IDENTIFIER) } else { Err(Unsure) }
+    }
+
+    /// Reads in a changed mode.
+    fn with_mode<R>(&mut self, change: impl FnOnce(&mut Mode), read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
+        let before = self.state;
+        change(&mut self.state);
+        let result = read(self);
+        self.state = before;
+        result
+    }
+
+    /// Reads the content of brackets or bodies, where the modes of the context do not apply.
+    fn inside<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
+        self.with_mode(|mode| (mode.no_in, mode.choosing, mode.no_conditional) = (false, false, false), read)
+    }
+
+    // --- statements ---
+
+    fn statement(&mut self, parent: u32) -> Read<()> {
+        self.body(parent, field::NO)
+    }
+
+    /// A statement that is part of another one.
+    fn body(&mut self, parent: u32, field: u8) -> Read<()> {
+        let node = self.deeper(Self::any_statement)?;
+        if self.is_nameless(node) {
+            return Err(Unsure);
+        }
+        self.add(parent, node, field);
+        Ok(())
+    }
+
+    /// Whether the node is a function or class without a name, so not a declaration.
+    fn is_nameless(&self, node: u32) -> bool {
+        matches!(self.tree.kind(node), kind::FUNCTION_EXPRESSION | kind::GENERATOR_FUNCTION | kind::CLASS)
+    }
+
+    fn any_statement(&mut self) -> Read<u32> {
+        match self.tok.kind {
+            Tok::Open(b'{') => self.block(),
+            Tok::Semicolon => self.leaf(kind::EMPTY_STATEMENT),
+            Tok::At => self.decorated(false),
+            Tok::Word(word) => self.word_statement(word),
+            Tok::Name => self.name_statement(),
+            _ => self.expression_statement(),
+        }
+    }
+
+    fn word_statement(&mut self, word: Word) -> Read<u32> {
+        match word {
+            Word::Var => self.variables(kind::VARIABLE_DECLARATION),
+            Word::Const if self.state.typed && self.before(Tok::Word(Word::Enum))? => self.enumeration(),
+            Word::Const => self.variables(kind::LEXICAL_DECLARATION),
+            Word::Enum if self.state.typed => self.enumeration(),
+            Word::Function => self.function_declaration(self.tok.start, false),
+            Word::Class => self.class_declaration(&[], false),
+            Word::If => self.if_statement(),
+            Word::For => self.for_statement(),
+            Word::While => self.while_statement(),
+            Word::Do => self.do_statement(),
+            Word::Switch => self.switch_statement(),
+            Word::Try => self.try_statement(),
+            Word::Return => self.valued(kind::RETURN_STATEMENT),
+            Word::Throw => self.valued(kind::THROW_STATEMENT),
+            Word::Break => self.jump(kind::BREAK_STATEMENT),
+            Word::Continue => self.jump(kind::CONTINUE_STATEMENT),
+            Word::Debugger => self.jump(kind::DEBUGGER_STATEMENT),
+            Word::Import => match self.peek()?.kind {
+                Tok::Open(b'(') | Tok::Dot => self.expression_statement(),
+                _ => self.import_statement(),
+            },
+            Word::Export => self.export_statement(&[]),
+            Word::Await if self.before(Tok::Name)? => self.await_statement(),
+            _ => self.expression_statement(),
+        }
+    }
+
+    /// Statements that begin with a contextual keyword.
+    fn name_statement(&mut self) -> Read<u32> {
+        let name = self.text(self.tok);
+        let known = matches!(name, "let" | "async" | "using")
+            || self.state.typed
+                && matches!(name, "type" | "interface" | "namespace" | "module" | "declare" | "abstract" | "global");
+        let (next, fresh) = if known || self.lex.byte(self.tok.end) == b':' || self.lex.byte(self.tok.end) == b' ' {
+            self.look()?
+        } else {
+            return self.expression_statement();
+        };
+        if next.kind == Tok::Colon {
+            let node = self.open(kind::LABELED_STATEMENT);
+            self.advance()?;
+            self.advance()?;
+            self.statement(node)?;
+            return Ok(self.close(node));
+        }
+        match name {
+            "let" => match next.kind {
+                Tok::Name | Tok::Open(b'[' | b'{') => self.variables(kind::LEXICAL_DECLARATION),
+                _ => Err(Unsure),
+            },
+            "async" if next.kind == Tok::Word(Word::Function) && !fresh => {
+                let start = self.advance()?.start;
+                self.function_declaration(start, true)
+            }
+            _ if !known || fresh => self.expression_statement(),
+            "using" if next.kind == Tok::Name => self.variables(kind::USING_DECLARATION),
+            "type" if next.kind == Tok::Name => self.type_alias(),
+            "interface" if next.kind == Tok::Name => self.interface(),
+            "namespace" if next.kind == Tok::Name => {
+                let module = self.namespace(kind::INTERNAL_MODULE)?;
+                let node = self.around(kind::EXPRESSION_STATEMENT, module, field::NO);
+                Ok(self.close(node))
+            }
+            "module" if matches!(next.kind, Tok::Name | Tok::Str) => self.namespace(kind::MODULE),
+            "declare" => self.ambient(next.kind),
+            "global" if next.kind == Tok::Open(b'{') => {
+                let node = self.open(kind::AMBIENT_DECLARATION);
+                self.global(node)
+            }
+            "abstract" if next.kind == Tok::Word(Word::Class) => self.class_declaration(&[], true),
+            _ => self.expression_statement(),
+        }
+    }
+
+    /// `await using a = …`, or an expression that begins with `await`.
+    fn await_statement(&mut self) -> Read<u32> {
+        let guess = self.guess();
+        let start = self.advance()?.start;
+        if !self.at_name("using") || !self.before(Tok::Name)? {
+            self.go_back(guess)?;
+            return self.expression_statement();
+        }
+        let node = self.variables(kind::USING_DECLARATION)?;
+        self.tree.set_start(node, start);
+        Ok(node)
+    }
+
+    fn expression_statement(&mut self) -> Read<u32> {
+        let node = self.open(kind::EXPRESSION_STATEMENT);
+        let value = self.expressions()?;
+        self.add(node, value, field::NO);
+        self.end()?;
+        Ok(self.close(node))
+    }
+
+    fn block(&mut self) -> Read<u32> {
+        let node = self.open(kind::STATEMENT_BLOCK);
+        self.expect(Tok::Open(b'{'))?;
+        self.inside(|parser| {
+            while !parser.at(Tok::Close(b'}')) {
+                parser.statement(node)?;
+            }
+            parser.advance()
+        })?;
+        Ok(self.close(node))
+    }
+
+    /// `(…)` after `if` and similar keywords.
+    fn condition(&mut self, parent: u32) -> Read<()> {
+        if !self.at(Tok::Open(b'(')) {
+            return Err(Unsure);
+        }
+        let condition = self.parenthesized()?;
+        self.add(parent, condition, field::CONDITION);
+        Ok(())
+    }
+
+    /// Reads a chain of `else if` in a loop, because it may be longer than the allowed nesting.
+    fn if_statement(&mut self) -> Read<u32> {
+        let first = self.open(kind::IF_STATEMENT);
+        let mut open = vec![first];
+        let mut node = first;
+        loop {
+            self.advance()?;
+            self.condition(node)?;
+            self.body(node, field::CONSEQUENCE)?;
+            if !self.at_word(Word::Else) {
+                break;
+            }
+            let clause = self.open(kind::ELSE_CLAUSE);
+            self.advance()?;
+            self.add(node, clause, field::ALTERNATIVE);
+            open.push(clause);
+            if !self.at_word(Word::If) {
+                self.body(clause, field::NO)?;
+                break;
+            }
+            node = self.open(kind::IF_STATEMENT);
+            self.add(clause, node, field::NO);
+            open.push(node);
+        }
+        for node in open {
+            self.close(node);
+        }
+        Ok(first)
+    }
+
+    fn while_statement(&mut self) -> Read<u32> {
+        let node = self.open(kind::WHILE_STATEMENT);
+        self.advance()?;
+        self.condition(node)?;
+        self.body(node, field::BODY)?;
+        Ok(self.close(node))
+    }
+
+    fn do_statement(&mut self) -> Read<u32> {
+        let node = self.open(kind::DO_STATEMENT);
+        self.advance()?;
+        self.body(node, field::BODY)?;
+        self.expect(Tok::Word(Word::While))?;
+        self.condition(node)?;
+        self.eat(Tok::Semicolon)?;
+        Ok(self.close(node))
+    }
+
+    fn for_statement(&mut self) -> Read<u32> {
+        let node = self.open(kind::FOR_STATEMENT);
+        self.advance()?;
+        self.eat_word(Word::Await)?;
+        self.expect(Tok::Open(b'('))?;
+        if !self.for_head(node)? {
+            self.for_parts(node)?;
+        }
+        self.expect(Tok::Close(b')'))?;
+        self.body(node, field::BODY)?;
+        Ok(self.close(node))
+    }
+
+    /// The first part of the head, and all of it for `… of …` or `… in …`.
+    fn for_head(&mut self, node: u32) -> Read<bool> {
+        let declared = match self.tok.kind {
+            Tok::Semicolon => {
+                let nothing = self.leaf(kind::EMPTY_STATEMENT)?;
+                self.add(node, nothing, field::NO);
+                return Ok(false);
+            }
+            Tok::Word(Word::Var) => Some((kind::WORD_VAR, kind::VARIABLE_DECLARATION)),
+            Tok::Word(Word::Const) => Some((kind::WORD_CONST, kind::LEXICAL_DECLARATION)),
+            Tok::Name if self.text(self.tok) == "let" => Some((kind::WORD_LET, kind::LEXICAL_DECLARATION)),
+            _ => None,
+        };
+        let Some((word, declaration)) = declared else {
+            let first = self.with_mode(|mode| mode.no_in = true, Self::expressions)?;
+            if self.over().is_some() {
+                self.for_in(node, first)?;
+                return Ok(true);
+            }
+            self.add(node, first, field::NO);
+            self.expect(Tok::Semicolon)?;
+            return Ok(false);
+        };
+        let guess = self.guess();
+        let mark = self.tree.push(word, 0, self.tok.start, self.tok.end);
+        self.advance()?;
+        let target = self.pattern()?;
+        if self.over().is_some() {
+            self.add(node, mark, field::KIND);
+            self.for_in(node, target)?;
+            return Ok(true);
+        }
+        self.go_back(guess)?;
+        let first = self.with_mode(|mode| mode.no_in = true, |parser| parser.declarators(declaration))?;
+        self.expect(Tok::Semicolon)?;
+        self.close(first);
+        self.add(node, first, field::NO);
+        Ok(false)
+    }
+
+    /// The keyword between the loop variable and the iterated value: `of` or `in`.
+    fn over(&self) -> Option<u16> {
+        match self.tok.kind {
+            Tok::Word(Word::In) => Some(kind::WORD_IN),
+            Tok::Name if self.text(self.tok) == "of" => Some(kind::WORD_OF),
+            _ => None,
+        }
+    }
+
+    fn for_in(&mut self, node: u32, target: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::FOR_IN_STATEMENT);
+        self.add(node, target, field::LEFT);
+        let word = self.over().ok_or(Unsure)?;
+        self.mark(node, word, field::OPERATOR)?;
+        let right = self.expressions()?;
+        self.add(node, right, field::RIGHT);
+        Ok(())
+    }
+
+    /// The condition and the update expression.
+    fn for_parts(&mut self, node: u32) -> Read<()> {
+        if self.at(Tok::Semicolon) {
+            let nothing = self.leaf(kind::EMPTY_STATEMENT)?;
+            self.add(node, nothing, field::CONDITION);
+        } else {
+            let condition = self.expressions()?;
+            self.add(node, condition, field::CONDITION);
+            self.expect(Tok::Semicolon)?;
+        }
+        if !self.at(Tok::Close(b')')) {
+            let step = self.expressions()?;
+            self.add(node, step, field::NO);
+        }
+        Ok(())
+    }
+
+    fn switch_statement(&mut self) -> Read<u32> {
+        let node = self.open(kind::SWITCH_STATEMENT);
+        self.advance()?;
+        if !self.at(Tok::Open(b'(')) {
+            return Err(Unsure);
+        }
+        let value = self.parenthesized()?;
+        self.add(node, value, field::VALUE);
+        let body = self.open(kind::SWITCH_BODY);
+        self.expect(Tok::Open(b'{'))?;
+        while !self.at(Tok::Close(b'}')) {
+            let case = self.open(kind::SWITCH_CASE);
+            if self.eat_word(Word::Default)? {
+                self.tree.set_kind(case, kind::SWITCH_DEFAULT);
+            } else {
+                self.expect(Tok::Word(Word::Case))?;
+                let value = self.expressions()?;
+                self.add(case, value, field::VALUE);
+            }
+            self.expect(Tok::Colon)?;
+            while !matches!(self.tok.kind, Tok::Close(b'}') | Tok::Word(Word::Case | Word::Default)) {
+                self.statement(case)?;
+            }
+            self.close(case);
+            self.add(body, case, field::NO);
+        }
+        self.advance()?;
+        self.close(body);
+        self.add(node, body, field::BODY);
+        Ok(self.close(node))
+    }
+
+    fn try_statement(&mut self) -> Read<u32> {
+        let node = self.open(kind::TRY_STATEMENT);
+        self.advance()?;
+        let body = self.block()?;
+        self.add(node, body, field::BODY);
+        if self.at_word(Word::Catch) {
+            let clause = self.open(kind::CATCH_CLAUSE);
+            self.advance()?;
+            if self.eat(Tok::Open(b'('))? {
+                let parameter = self.pattern()?;
+                self.add(clause, parameter, field::PARAMETER);
+                self.annotation(clause)?;
+                self.expect(Tok::Close(b')'))?;
+            }
+            let body = self.block()?;
+            self.add(clause, body, field::BODY);
+            self.close(clause);
+            self.add(node, clause, field::NO);
+        }
+        if self.at_word(Word::Finally) {
+            let clause = self.open(kind::FINALLY_CLAUSE);
+            self.advance()?;
+            let body = self.block()?;
+            self.add(clause, body, field::BODY);
+            self.close(clause);
+            self.add(node, clause, field::NO);
+        }
+        Ok(self.close(node))
+    }
+
+    /// `return` or `throw` with its value.
+    fn valued(&mut self, kind: u16) -> Read<u32> {
+        let node = self.open(kind);
+        self.advance()?;
+        if !self.at(Tok::Semicolon) && !self.ends() {
+            let value = self.expressions()?;
+            self.add(node, value, field::NO);
+        }
+        self.end()?;
+        Ok(self.close(node))
+    }
+
+    /// A keyword with an optional label: `break`, `continue`.
+    fn jump(&mut self, kind: u16) -> Read<u32> {
+        let node = self.open(kind);
+        self.advance()?;
+        if self.at(Tok::Name) && !self.lex.fresh {
+            self.advance()?;
+        }
+        self.end()?;
+        Ok(self.close(node))
+    }
+
+    fn variables(&mut self, kind: u16) -> Read<u32> {
+        let node = self.declarators(kind)?;
+        self.end()?;
+        Ok(self.close(node))
+    }
+
+    /// `let` and similar keywords with their declarators, without the end of the statement.
+    fn declarators(&mut self, kind: u16) -> Read<u32> {
+        let node = self.open(kind);
+        match self.tok.kind {
+            Tok::Word(Word::Const) => self.mark(node, kind::WORD_CONST, field::KIND)?,
+            _ => {
+                self.advance()?;
+            }
+        }
+        loop {
+            let declarator = self.open(kind::VARIABLE_DECLARATOR);
+            let name = self.pattern()?;
+            self.add(declarator, name, field::NAME);
+            if self.state.typed {
+                self.eat(Tok::Bang)?;
+                self.annotation(declarator)?;
+            }
+            if self.eat(Tok::Assign)? {
+                let value = self.expression()?;
+                self.add(declarator, value, field::VALUE);
+            }
+            self.close(declarator);
+            self.add(node, declarator, field::NO);
+            if !self.eat(Tok::Comma)? {
+                return Ok(node);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Go as a language: its names, rules and imports.
+
+use super::builtins::NAMES;
+use crate::facts::{Facts, Import};
+use crate::languages::rules::{BuiltinCall, Constructs, Modules, Rules};
+use crate::languages::{Imports, Language, OutsideModule, Source};
+use crate::resolve::{FileId, Program, Value};
+
+pub(crate) struct Go;
+
+static RULES: Rules = Rules {
+    modules: Modules::Folders,
+    builtins: NAMES,
+    methods_outside_types: true,
+    structural_interfaces: true,
+    only_interfaces_inherit: true,
+    constructs: Constructs::Nothing,
+    ..Rules::DEFAULT
+};
+
+impl Language for Go {
+    fn name(&self) -> &'static str {
+        "go"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["go"]
+    }
+
+    fn package_managers(&self) -> &'static [&'static str] {
+        &["gomod"]
+    }
+
+    fn outside_module(&self, package: &str, spaces: &[&str]) -> OutsideModule {
+        let package = if spaces.is_empty() { package.to_owned() } else { spaces.join("/") };
+        OutsideModule { builtin: package == "builtin", package, names: vec![] }
+    }
+
+    fn grammar(&self) -> tree_sitter::Language {
+        tree_sitter_go::LANGUAGE.into()
+    }
+
+    fn read(&self, source: Source<'_>) -> Facts {
+        let tree = super::parse(source.text).unwrap_or_else(|| crate::lang::patient_tree(source));
+        super::read(source, &tree)
+    }
+
+    fn rules(&self) -> &'static Rules {
+        &RULES
+    }
+
+    fn builtin_call(&self, name: &str) -> Option<BuiltinCall> {
+        Some(match name {
+            "copy" => BuiltinCall::Argument,
+            "max" | "min" => BuiltinCall::Element,
+            "int" | "len" | "bool" => BuiltinCall::Number,
+            _ => return None,
+        })
+    }
+
+    fn is_manifest(&self, name: &str) -> bool {
+        name == "go.mod"
+    }
+
+    fn imports(&self, _program: &Program, manifests: &[(String, String)]) -> Box<dyn Imports> {
+        Box::new(GoImports::read(manifests))
+    }
+}
+
+struct GoImports {
+    /// Paths of modules with their folders, the longest path first.
+    modules: Vec<(String, String)>,
+}
+
+impl GoImports {
+    fn read(manifests: &[(String, String)]) -> GoImports {
+        let mut modules = Vec::new();
+        for (path, text) in manifests {
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            if name != "go.mod" {
+                continue;
+            }
+            if let Some(module) = text.lines().find_map(|line| line.trim().strip_prefix("module ")) {
+                let module = module.split("//").next().unwrap_or(module).trim().trim_matches('"');
+                modules.push((module.to_owned(), folder.to_owned()));
+            }
+        }
+        modules.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+        GoImports { modules }
+    }
+
+    fn folder(&self, program: &Program, path: &str) -> Option<Value> {
+        for (module, folder) in &self.modules {
+            let inside = if path == module {
+                Some("")
+            } else {
+                path.strip_prefix(module.as_str()).and_then(|rest| rest.strip_prefix('/'))
+            };
+            if let Some(inside) = inside {
+                let folder = match (folder.as_str(), inside) {
+                    ("", inside) => inside.to_owned(),
+                    (folder, "") => folder.to_owned(),
+                    (folder, inside) => format!("{folder}/{inside}"),
+                };
+                return program.find_folder(&folder).map(Value::Folder);
+            }
+        }
+        if self.modules.is_empty() {
+            // Without a `go.mod`: the only folder whose path ends with the import path.
+            let mut found = program.folders().filter(|(id, folder)| {
+                !program.folder_files(*id).is_empty()
+                    && (***folder == *path || folder.strip_suffix(path).is_some_and(|b| b.ends_with('/')))
+            });
+            if let (Some((id, _)), None) = (found.next(), found.next()) {
+                return Some(Value::Folder(id));
+            }
+        }
+        None
+    }
+}
+
+impl Imports for GoImports {
+    fn resolve(
+        &self,
+        program: &Program,
+        _file: FileId,
+        import: &Import,
+        outside: &dyn Fn(&str) -> Option<Value>,
+    ) -> Option<Value> {
+        self.folder(program, &import.module).or_else(|| outside(&import.module))
+    }
+}

@@ -1,0 +1,211 @@
+//! What a language owns: the contract between one language and everything that treats all alike.
+
+use super::LanguageId;
+use super::rules::{BuiltinCall, Rules};
+use crate::facts::{DefId, Facts, Import};
+use crate::resolve::eval::Eval;
+use crate::resolve::link::Link;
+use crate::resolve::value::{Set, Sym};
+use crate::resolve::{File, FileId, Gid, Program, Value};
+
+/// A file to read.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'t> {
+    /// Relative to the root of the repository, with `/`.
+    pub path: &'t str,
+    pub text: &'t str,
+    /// The language it is read in: several may share a front end.
+    pub language: LanguageId,
+}
+
+/// Everything about one language. What is a plain property is in `rules`; what needs code is a method here, with a
+/// default for languages that have nothing of the kind.
+pub(crate) trait Language: Sync {
+    // --- the language and its files ---
+
+    /// The name in facts, in lower case. It never changes: facts in stores have it.
+    fn name(&self) -> &'static str;
+
+    /// Ends of file names, without the dot.
+    fn extensions(&self) -> &'static [&'static str];
+
+    /// Programs that run scripts of the language, as in `#!/usr/bin/env NAME`, without a version.
+    fn interpreters(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether a file with one of the extensions is of this language. Only for extensions that several languages have;
+    /// `head` is the beginning of the text, and may be empty.
+    fn is_written_in(&self, _extension: &str, _head: &str) -> bool {
+        true
+    }
+
+    /// The name of the language that represents all languages that use one another's files.
+    fn family(&self) -> &'static str {
+        self.name()
+    }
+
+    /// The prefix of keys of packages: the place they come from, for example `npm`.
+    fn ecosystem(&self) -> &'static str {
+        self.family()
+    }
+
+    /// What SCIP indexes call the managers of those packages.
+    fn package_managers(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The package of a SCIP symbol outside the program, named as imports name it. `spaces` are the symbol's namespaces.
+    fn outside_module(&self, package: &str, spaces: &[&str]) -> OutsideModule {
+        OutsideModule {
+            package: package.to_owned(),
+            names: spaces.iter().map(|space| (*space).to_owned()).collect(),
+            builtin: false,
+        }
+    }
+
+    // --- reading ---
+
+    fn grammar(&self) -> tree_sitter::Language;
+
+    /// The facts of a file. Never fails: damaged text gives the facts of what can be read, and a fault.
+    fn read(&self, source: Source<'_>) -> Facts;
+
+    // --- resolving ---
+
+    fn rules(&self) -> &'static Rules;
+
+    /// Whether a name that no file declares is part of the language.
+    fn is_builtin(&self, name: &str) -> bool {
+        self.rules().builtins.contains(&name)
+    }
+
+    /// What a call of a builtin evaluates to, if that is known.
+    fn builtin_call(&self, _name: &str) -> Option<BuiltinCall> {
+        None
+    }
+
+    /// Whether a function outside the program returns its first argument, or a wrapper of it. `path` has the package
+    /// and the names, with dots.
+    fn returns_its_argument(&self, _path: &str) -> bool {
+        false
+    }
+
+    /// Whether a type outside the program reveals nothing about its instances, or has none.
+    fn is_any_type(&self, _package: &str, _names: &[&str]) -> bool {
+        false
+    }
+
+    /// Whether the name of a file, without its folder, is that of a manifest that decides how imports resolve.
+    fn is_manifest(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// The package that an outside module belongs to.
+    fn package_of(&self, module: &str) -> String {
+        module.to_owned()
+    }
+
+    /// Reads what the manifests of a program say about imports. Made once per family, for its first language.
+    fn imports(&self, _program: &Program, _manifests: &[(String, String)]) -> Box<dyn Imports> {
+        Box::new(NoImports)
+    }
+
+    /// The files that a file declares as its modules (`Modules::Tree`).
+    fn declared_modules(&self, _program: &Program, _file: &File) -> Vec<Module> {
+        vec![]
+    }
+
+    /// The module that an import's path leads to, for languages whose imports walk modules and items one by one
+    /// (`Modules::Tree`).
+    fn walk_path<'p>(&self, _eval: &mut Eval<'p>, _file: FileId, _import: u32, _levels: u8) -> Set {
+        Set::default()
+    }
+
+    /// The module above a module, if the name says so, or a module below it (`Modules::Tree`).
+    fn module_beside(&self, _program: &Program, _link: &Link, _file: FileId, _name: Sym) -> Option<Value> {
+        None
+    }
+
+    /// The meaning of a name that its file does not declare, before wildcard imports, builtins and functions of other
+    /// files are tried (`Modules::Tree`).
+    fn undeclared<'p>(&self, _eval: &mut Eval<'p>, _file: FileId, _owner: DefId, _name: Sym, _levels: u8) -> Set {
+        Set::default()
+    }
+
+    /// Whether only some instances of a type have these methods, which are written outside of it under one name.
+    fn has_several_bodies(&self, _eval: &Eval<'_>, _class: Gid, _methods: &[Gid]) -> bool {
+        false
+    }
+
+    /// Whether an alias names a generic type outside the program, of which only the arguments are known.
+    fn is_open_alias<'p>(&self, _eval: &mut Eval<'p>, _alias: Gid, _levels: u8) -> bool {
+        false
+    }
+}
+
+/// A module outside the program.
+pub(crate) struct OutsideModule {
+    pub package: String,
+    /// The names of the modules inside the package.
+    pub names: Vec<String>,
+    /// Part of the language, without an import.
+    pub builtin: bool,
+}
+
+/// A file that another one declares as its module.
+pub(crate) struct Module {
+    /// The definition in the declaring file that contains the declaration.
+    pub owner: DefId,
+    pub name: Sym,
+    pub file: FileId,
+    /// Whether only tests have the module.
+    pub only_in_tests: bool,
+}
+
+/// How the imports of one family resolve to files, with what its manifests say.
+pub(crate) trait Imports: Send + Sync {
+    /// Names that must be known before imports can be resolved: those of packages outside the program.
+    fn names(&self, family: LanguageId, import: &Import, add: &mut dyn FnMut(String)) {
+        add(family.get().package_of(&import.module));
+    }
+
+    /// Looks ahead for files of the family, after their names are known.
+    fn prepare(&mut self, _program: &Program, _files: &[FileId]) {}
+
+    /// The file, folder or outside module that an import names. `outside` finds a module of another package.
+    fn resolve(
+        &self,
+        _program: &Program,
+        _file: FileId,
+        _import: &Import,
+        _outside: &dyn Fn(&str) -> Option<Value>,
+    ) -> Option<Value> {
+        None
+    }
+
+    /// What the first name of an imported path binds.
+    fn root(&self, _program: &Program, _file: FileId, _import: &Import) -> Option<Value> {
+        None
+    }
+
+    /// A module inside a folder that is itself a module.
+    fn inside(&self, _program: &Program, _folder: &str, _name: Sym) -> Option<Value> {
+        None
+    }
+
+    /// A module next to a file that represents its folder.
+    fn beside(&self, _program: &Program, _file: &File, _name: Sym) -> Option<Value> {
+        None
+    }
+
+    /// The file by which a package of this repository is used, by the package's name in paths.
+    fn library(&self, _name: &str) -> Option<FileId> {
+        None
+    }
+}
+
+/// Imports that are never resolved to files.
+pub(crate) struct NoImports;
+
+impl Imports for NoImports {}

@@ -1,0 +1,150 @@
+//! Rust as a language: its names and rules.
+
+use super::builtins::NAMES;
+use super::modules::{self, Crates};
+use super::resolve;
+use crate::facts::{DefId, Facts};
+use crate::languages::rules::{BuiltinCall, Constructs, DerivedMethod, Modules, Rules};
+use crate::languages::{Imports, Language, Module, OutsideModule, Source};
+use crate::resolve::eval::Eval;
+use crate::resolve::link::Link;
+use crate::resolve::value::{Set, Sym};
+use crate::resolve::{File, FileId, Gid, Program, Value};
+
+pub(crate) struct Rust;
+
+static RULES: Rules = Rules {
+    modules: Modules::Tree,
+    builtins: NAMES,
+    methods_outside_types: true,
+    only_interfaces_inherit: true,
+    calls_methods_only: true,
+    derived_methods: &[
+        ("default", DerivedMethod::New),
+        ("clone", DerivedMethod::Copy),
+        ("to_owned", DerivedMethod::Copy),
+    ],
+    constructs: Constructs::TypesAndAliases,
+    variants_construct: true,
+    methods_that_call: &[
+        "map",
+        "for_each",
+        "filter",
+        "filter_map",
+        "flat_map",
+        "fold",
+        "any",
+        "all",
+        "find",
+        "position",
+        "map_err",
+        "and_then",
+        "or_else",
+        "unwrap_or_else",
+        "unwrap_or_default",
+        "take_while",
+        "skip_while",
+        "sort_by",
+        "sort_by_key",
+        "min_by_key",
+        "max_by_key",
+        "then",
+        "is_some_and",
+        "is_ok_and",
+        "map_or",
+        "map_or_else",
+        "get_or_init",
+        "get_or_insert_with",
+        "or_insert_with",
+        "retain",
+        "inspect",
+        "partition",
+        "find_map",
+        "ok_or_else",
+    ],
+    ..Rules::DEFAULT
+};
+
+impl Language for Rust {
+    fn name(&self) -> &'static str {
+        "rust"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["rs"]
+    }
+
+    fn ecosystem(&self) -> &'static str {
+        "cargo"
+    }
+
+    fn package_managers(&self) -> &'static [&'static str] {
+        &["cargo"]
+    }
+
+    fn outside_module(&self, package: &str, spaces: &[&str]) -> OutsideModule {
+        let inside = spaces.iter().filter(|space| **space != "crate").map(|space| (*space).to_owned());
+        OutsideModule { package: package.replace('-', "_"), names: inside.collect(), builtin: false }
+    }
+
+    fn grammar(&self) -> tree_sitter::Language {
+        tree_sitter_rust::LANGUAGE.into()
+    }
+
+    fn read(&self, source: Source<'_>) -> Facts {
+        let tree = super::parse(source.text).unwrap_or_else(|| crate::lang::patient_tree(source));
+        super::read(source, &tree)
+    }
+
+    fn rules(&self) -> &'static Rules {
+        &RULES
+    }
+
+    fn is_builtin(&self, name: &str) -> bool {
+        NAMES.contains(&name.trim_end_matches('!'))
+    }
+
+    fn builtin_call(&self, name: &str) -> Option<BuiltinCall> {
+        match name {
+            "str" | "String" | "format" => Some(BuiltinCall::Text),
+            "bool" => Some(BuiltinCall::Number),
+            _ => None,
+        }
+    }
+
+    fn is_manifest(&self, name: &str) -> bool {
+        name == "Cargo.toml"
+    }
+
+    fn package_of(&self, module: &str) -> String {
+        module.split("::").next().unwrap_or(module).to_owned()
+    }
+
+    fn imports(&self, program: &Program, manifests: &[(String, String)]) -> Box<dyn Imports> {
+        Box::new(Crates::read(program, manifests))
+    }
+
+    fn declared_modules(&self, program: &Program, file: &File) -> Vec<Module> {
+        modules::declared(program, file)
+    }
+
+    fn walk_path<'p>(&self, eval: &mut Eval<'p>, file: FileId, import: u32, levels: u8) -> Set {
+        modules::walk(eval, file, import, levels)
+    }
+
+    fn module_beside(&self, program: &Program, link: &Link, file: FileId, name: Sym) -> Option<Value> {
+        modules::beside(program, link, file, name)
+    }
+
+    fn undeclared<'p>(&self, eval: &mut Eval<'p>, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
+        modules::undeclared(eval, file, owner, name, levels)
+    }
+
+    fn has_several_bodies(&self, eval: &Eval<'_>, class: Gid, methods: &[Gid]) -> bool {
+        resolve::is_in_several_impls(eval, class, methods)
+    }
+
+    fn is_open_alias<'p>(&self, eval: &mut Eval<'p>, alias: Gid, levels: u8) -> bool {
+        resolve::is_open_alias(eval, alias, levels)
+    }
+}
