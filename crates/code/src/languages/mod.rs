@@ -12,6 +12,8 @@ mod python;
 mod ruby;
 pub(crate) mod rules;
 mod rust;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use language::{Imports, Language, Module, NoImports, OutsideModule, Source};
 use rules::Rules;
