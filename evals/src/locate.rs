@@ -10,7 +10,7 @@ use crate::finding::{Project, Times};
 use crate::{Fault, print};
 use lukasa_engine::search::{Recipe, find};
 use lukasa_search::count::count;
-use lukasa_search::recall::Nearest;
+use lukasa_search::pipeline::seeds::Nearest;
 use lukasa_search::text::Doc;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};

@@ -11,9 +11,11 @@ use lukasa_graph::Node;
 use lukasa_model::Write;
 use lukasa_model::batch::PutObject;
 use lukasa_search::embed::Purpose;
-use lukasa_search::fuse::best;
+use lukasa_search::pipeline::fuse::best;
+use lukasa_search::pipeline::seeds::Nearest;
+use lukasa_search::pipeline::{self, RecallIndexes};
 use lukasa_search::question;
-use lukasa_search::recall::{self, Nearest, RecallIndexes, RecallRecipe};
+use lukasa_search::recipes::RecallRecipe;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -166,7 +168,7 @@ impl Set {
         let recipe = RecallRecipe { vector: 0.0, keys: 0.0, bridges: 0, ..RecallRecipe::default() };
         let bonds = Bonds::new(&self.seen.look, texts, question);
         let (terms, none) = (question::prose_terms(question), Nearest::default());
-        let found = recall::find(&indexes, question, &terms, &none, &recipe, &bonds, |n| self.seen.order(n));
+        let found = pipeline::recall(&indexes, question, &terms, &none, &recipe, &bonds, |n| self.seen.order(n));
         found.candidates.into_iter().map(|candidate| candidate.node).collect()
     }
 

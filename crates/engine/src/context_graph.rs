@@ -3,11 +3,13 @@
 use crate::graph::Look;
 use crate::memory::links;
 use crate::search::Read;
-use lukasa_graph::walk::{Direction, Filter, Walk, walk};
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::Content;
 use lukasa_search::count::count;
 use lukasa_search::fields::begin;
+use lukasa_search::pipeline::pack::nearest_first;
+use lukasa_search::pipeline::seeds::by_anchors;
+use lukasa_search::recipes::CONTEXT_GRAPH;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,18 +122,10 @@ pub struct Chosen {
 
 /// The neighbourhood of some nodes, nearest first; at the same distance, the most central first.
 pub fn around(snapshot: &Snapshot, anchors: &[Node], depth: u32, most: usize) -> Chosen {
-    let filter = Filter::default();
-    // More than needed, so that the most central nodes of the last ring can be selected.
-    let plan =
-        Walk { direction: Direction::Both, depth, max_nodes: most.max(1) * 16, max_edges: usize::MAX, filter: &filter };
-    let found = walk(snapshot, anchors, &plan);
-    let mut nodes: Vec<(Node, u32)> = (0..found.nodes.len()).map(|i| (found.nodes[i], found.depth(i))).collect();
-    nodes.sort_by(|a, b| {
-        // By degree, because PageRank would have to be recomputed after each write.
-        let central = snapshot.degree(b.0).cmp(&snapshot.degree(a.0));
-        a.1.cmp(&b.1).then(central).then(snapshot.thing(a.0).cmp(&snapshot.thing(b.0)))
-    });
-    let truncated = nodes.len() > most || found.cut.is_some();
+    let found = by_anchors(snapshot, anchors, depth, most.max(1) * CONTEXT_GRAPH.reached, usize::MAX);
+    let mut nodes = found.nodes;
+    nearest_first(snapshot, &mut nodes);
+    let truncated = nodes.len() > most || found.is_cut;
     nodes.truncate(most);
     Chosen { nodes, truncated }
 }

@@ -6,6 +6,6 @@ mod fit;
 mod notes;
 
 pub use confidence::doubt;
-pub use core::{Core, Dependency, SEEDS, Slice, gather, walked};
+pub use core::{Core, Dependency, Slice, gather, walked};
 pub use fit::{Budget, ClaimNote, Pack, Profile, SliceOut, fit};
 pub use notes::{NOTICE, Note, Notes, notes};

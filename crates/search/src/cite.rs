@@ -2,15 +2,9 @@
 
 use crate::count::count;
 use crate::fields::sentences;
+use crate::recipes::CITATIONS;
 use crate::text::Term;
 use crate::tokens;
-
-/// Most citations in one answer.
-pub const MOST: usize = 8;
-/// Longest sentence, in tokens.
-pub const LONGEST: usize = 60;
-/// Least share of the query that a sentence must cover to be cited.
-const LEAST: f64 = 0.2;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Citation {
@@ -29,7 +23,8 @@ pub fn best(text: &str, question: &[Term]) -> Option<Citation> {
         let said: f32 = question.iter().filter(|term| words.contains(&term.word)).map(|term| term.weight).sum();
         let confidence = f64::from(said / all.max(f32::MIN_POSITIVE));
         let span = sentence.trim();
-        if confidence >= LEAST && best.as_ref().is_none_or(|b| confidence > b.confidence) && count(span) <= LONGEST {
+        let is_better = confidence >= CITATIONS.least && best.as_ref().is_none_or(|b| confidence > b.confidence);
+        if is_better && count(span) <= CITATIONS.longest {
             best = Some(Citation { span: span.to_owned(), confidence });
         }
     }

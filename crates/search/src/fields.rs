@@ -1,15 +1,11 @@
 //! Selects which fields of an object are shown, and how much of each.
 
 use crate::count::count;
+use crate::recipes::FIELDS_SHOWN;
 use crate::text::Term;
 use crate::tokens;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-
-/// Most fields shown besides the core.
-pub const SHOWN: usize = 6;
-/// Longest text of a field, in tokens.
-pub const LONGEST: usize = 128;
 
 /// The fields of an object that are shown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,13 +31,13 @@ pub fn salience(name: &str, value: &Value, question: &[Term]) -> f64 {
     let mut named = false;
     tokens::tokens(name, |word| named |= question.iter().any(|term| term.word == word));
     let made_to_be_read = match name {
-        "summary" | "title" | "name" => 1.0,
-        "description" | "doc" | "content" | "text" | "signature" | "rationale" => 0.8,
-        "path" | "line" | "end_line" | "language" => 0.3,
-        _ if is_technical(name) => -1.0,
-        _ => 0.2,
+        "summary" | "title" | "name" => FIELDS_SHOWN.headline,
+        "description" | "doc" | "content" | "text" | "signature" | "rationale" => FIELDS_SHOWN.prose,
+        "path" | "line" | "end_line" | "language" => FIELDS_SHOWN.place,
+        _ if is_technical(name) => FIELDS_SHOWN.technical,
+        _ => FIELDS_SHOWN.other,
     };
-    f64::from(said / all.max(f32::MIN_POSITIVE)) + if named { 0.5 } else { 0.0 } + made_to_be_read
+    f64::from(said / all.max(f32::MIN_POSITIVE)) + if named { FIELDS_SHOWN.named } else { 0.0 } + made_to_be_read
 }
 
 fn is_technical(name: &str) -> bool {
@@ -63,7 +59,7 @@ pub fn prune(properties: &Map<String, Value>, question: &[Term], include: &[Stri
         }
         taken += usize::from(!asked);
         let value = match value {
-            Value::String(text) => match begin(text, LONGEST) {
+            Value::String(text) => match begin(text, FIELDS_SHOWN.longest) {
                 Some(beginning) => {
                     shown.truncated.push(name.clone());
                     Value::String(beginning)

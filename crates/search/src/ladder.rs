@@ -1,5 +1,6 @@
 //! Load shedding: which optional stages of a search are left out, and in which order, to meet a time budget.
 
+use crate::recipes::{SHEDDING, SheddingRecipe};
 use serde::Serialize;
 
 /// A stage that a search may leave out.
@@ -75,12 +76,6 @@ impl Costs {
     }
 }
 
-/// The weight of the newest request in an average.
-const NEWEST: f64 = 0.2;
-/// The first requests of a process also include one-time loading: the minimum of this many requests counts, per stage,
-/// and nothing is shed before.
-const SETTLING: u32 = 3;
-
 /// Average costs of the stages of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Averages {
@@ -94,11 +89,13 @@ impl Averages {
     #[must_use]
     pub fn after(&self, seen: &Costs, shed: &[Step]) -> Averages {
         let left_out = |step: Step| shed.contains(&step);
+        let SheddingRecipe { newest, decay, settling, .. } = SHEDDING;
         let average = |old: f64, new: f64, skipped: bool| match skipped {
-            true => old * (1.0 - NEWEST / 4.0),
+            true => old * (1.0 - newest * decay),
             false if old == 0.0 => new,
-            false if self.requests < SETTLING => old.min(new),
-            false => old * (1.0 - NEWEST) + new * NEWEST,
+            // Their fastest counts, per stage, because they also include one-time loading.
+            false if self.requests < settling => old.min(new),
+            false => old * (1.0 - newest) + new * newest,
         };
         let old = &self.costs;
         let costs = Costs {
@@ -115,7 +112,7 @@ impl Averages {
     /// Returns the steps to take, in order, until the projected time is within the budget. Steps that save nothing,
     /// because the request did not include their stage, are omitted.
     pub fn shed(&self, budget_ms: f64, reranks: bool) -> Vec<Step> {
-        if self.requests < SETTLING {
+        if self.requests < SHEDDING.settling {
             return vec![];
         }
         shed(&self.costs, budget_ms, reranks)
@@ -134,13 +131,13 @@ fn shed(averages: &Costs, budget_ms: f64, reranks: bool) -> Vec<Step> {
         }
         let before = left.total();
         match step {
-            Step::RerankPoolReduced => left.rerank_ms *= 0.75,
+            Step::RerankPoolReduced => left.rerank_ms *= SHEDDING.pool,
             Step::RerankDisabledPerf => left.rerank_ms = 0.0,
-            Step::ExpansionTrimmed => left.expansion_ms *= 0.5,
+            Step::ExpansionTrimmed => left.expansion_ms *= SHEDDING.expansion,
             Step::PathsDisabledPerf => left.paths_ms = 0.0,
             Step::CandidatePoolReduced => {
-                left.lexical_ms *= 0.75;
-                left.vector_ms *= 0.75;
+                left.lexical_ms *= SHEDDING.pool;
+                left.vector_ms *= SHEDDING.pool;
             }
             Step::VectorDisabledPerf => left.vector_ms = 0.0,
         }
@@ -184,7 +181,7 @@ mod tests {
 
     #[test]
     fn averages_follow_and_what_was_shed_is_tried_again() {
-        let mut averages = Averages { costs: costs(0.0, 2_000.0), requests: SETTLING };
+        let mut averages = Averages { costs: costs(0.0, 2_000.0), requests: SHEDDING.settling };
         let mut turns = 0;
         while averages.shed(300.0, false).contains(&Step::VectorDisabledPerf) {
             averages = averages.after(&costs(0.0, 0.0), &[Step::VectorDisabledPerf]);
@@ -207,7 +204,7 @@ mod tests {
         assert!(averages.shed(300.0, true).is_empty());
         // A permanently slow stage is shed.
         let mut slow = Averages::default();
-        for _ in 0..SETTLING {
+        for _ in 0..SHEDDING.settling {
             slow = slow.after(&costs(0.0, 900.0), &[]);
         }
         assert!(slow.shed(300.0, true).contains(&Step::VectorDisabledPerf));

@@ -1,5 +1,6 @@
 //! Extracts the weighted words of a query or of a whole issue.
 
+use crate::recipes::{WORDS, WordsRecipe};
 use crate::text::Term;
 use crate::tokens::{folded, is_common, parts, prose, tokens, words};
 use rustc_hash::FxHashMap;
@@ -24,8 +25,6 @@ const KINDS: [&str; 21] = [
 ];
 /// Longest prefix of a title, in bytes, that can name a component.
 const LONGEST_SCOPE: usize = 40;
-/// Most words to search for.
-const MOST: usize = 320;
 
 /// A task as people write it: a title, text, code, names in backticks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,14 +81,20 @@ impl Task {
     /// it; repetitions add less and less.
     pub fn terms(&self) -> Vec<Term> {
         let mut counts: FxHashMap<String, f32> = FxHashMap::default();
-        let zones =
-            [(&self.title, 2.0), (&self.rest, 0.5), (&self.scope, 1.0), (&self.fenced, 0.5), (&self.ticked, 1.0)];
+        let WordsRecipe { title, text, scope, fenced, ticked, limit, half, .. } = WORDS;
+        let zones = [
+            (&self.title, title),
+            (&self.rest, text),
+            (&self.scope, scope),
+            (&self.fenced, fenced),
+            (&self.ticked, ticked),
+        ];
         for (zone, weight) in zones {
             tokens(zone, |word| *counts.entry(word.to_owned()).or_default() += weight);
         }
         let telling = counts.keys().any(|word| !is_common(word));
         let kept = counts.into_iter().filter(|(word, _)| !telling || !is_common(word));
-        let weighed = kept.map(|(word, n)| Term { word, weight: n * 3.0 / (n + 2.0) });
+        let weighed = kept.map(|(word, n)| Term { word, weight: n * limit / (n + half) });
         most_telling(weighed.collect())
     }
 }
@@ -146,7 +151,7 @@ pub fn terms(question: &str) -> Vec<Term> {
     tokens(question, |word| *counts.entry(word.to_owned()).or_default() += 1);
     let telling = counts.keys().any(|word| !is_common(word));
     let kept = counts.into_iter().filter(|(word, _)| !telling || !is_common(word));
-    most_telling(kept.map(|(word, n)| Term { word, weight: (n as f32).min(3.0) }).collect())
+    most_telling(kept.map(|(word, n)| Term { word, weight: (n as f32).min(WORDS.most_repeats) }).collect())
 }
 
 /// Returns the words of a query for prose; repetitions add to the weight.
@@ -158,9 +163,9 @@ pub fn prose_terms(question: &str) -> Vec<Term> {
 
 /// Sorts terms by word, so that sums are reproducible; keeps those with the highest weight if there are too many.
 fn most_telling(mut terms: Vec<Term>) -> Vec<Term> {
-    if terms.len() > MOST {
+    if terms.len() > WORDS.most {
         terms.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.word.cmp(&b.word)));
-        terms.truncate(MOST);
+        terms.truncate(WORDS.most);
     }
     terms.sort_by(|a, b| a.word.cmp(&b.word));
     terms
@@ -286,7 +291,7 @@ mod tests {
         assert_eq!(words("what is it"), ["is", "it", "what"].map(String::from));
         assert!(terms("").is_empty());
         let long: String = (0..2_000).map(|n| format!("w{n}x ")).collect();
-        assert_eq!(terms(&long).len(), MOST);
+        assert_eq!(terms(&long).len(), WORDS.most);
     }
 
     #[test]

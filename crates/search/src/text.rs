@@ -10,6 +10,7 @@ mod segment;
 
 pub use segment::Gathered;
 
+use crate::recipes::ANY_FIELD;
 use best::Wanted;
 use rustc_hash::{FxHashMap, FxHashSet};
 use segment::Segment;
@@ -51,7 +52,7 @@ pub struct Scoring {
 
 impl Default for Scoring {
     fn default() -> Self {
-        Scoring { k1: 1.2, delta: 0.25, b: [0.75; FIELDS], boosts: [3.0, 1.0, 2.0, 1.0], shortest: 0 }
+        ANY_FIELD
     }
 }
 

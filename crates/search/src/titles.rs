@@ -4,8 +4,6 @@ use crate::tokens::{folded, is_common, stemmed};
 
 /// Longest title to search for, in words.
 const LONGEST: usize = 12;
-/// A title shared by more texts than this is too ambiguous to count.
-pub const AMBIGUOUS: usize = 8;
 
 /// A word of a text, case-folded, and how it was written.
 struct Word {

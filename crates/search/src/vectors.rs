@@ -23,17 +23,6 @@ pub const SCAN_ALL: usize = 200_000;
 const POOL_SHARE: usize = 50;
 const POOL_EACH: usize = 200;
 
-/// Vectors less alike than this have nothing to do with each other: two texts drawn at random are about that alike.
-pub const LEAST_LIKENESS: f64 = 0.15;
-/// Vectors as alike as this are about the same, beyond doubt.
-pub const SURE_LIKENESS: f64 = 0.5;
-
-/// What the nearest vectors count, by how alike the best of them is: 1 from [`SURE_LIKENESS`] on. There is always a nearest
-/// vector, also where nothing is near.
-pub fn trust(best: f64) -> f64 {
-    (best / SURE_LIKENESS).clamp(0.0, 1.0)
-}
-
 /// Ids whose vectors stand in one chunk: what a writer copies at most when a reader holds the chunk.
 const CHUNK: u32 = 1024;
 

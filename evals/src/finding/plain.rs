@@ -1,6 +1,6 @@
 //! Plain BM25 over whole texts: what every way of finding is compared with.
 
-use lukasa_search::fuse::best;
+use lukasa_search::pipeline::fuse::best;
 use lukasa_search::question;
 use lukasa_search::text::{Doc, Field, Gathered, Scoring, TextIndex};
 

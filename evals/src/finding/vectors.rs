@@ -5,7 +5,7 @@ use lukasa_engine::search::BuiltIn;
 use lukasa_graph::Node;
 use lukasa_model::json::Hash;
 use lukasa_search::embed::{Embedder, Purpose};
-use lukasa_search::recall::Nearest;
+use lukasa_search::pipeline::seeds::Nearest;
 use rustc_hash::FxHashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Read, Write};

@@ -17,7 +17,9 @@ use lukasa_model::claims::own_key;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Content, Error, Result, Time};
 use lukasa_search::fields::begin;
-use lukasa_search::fuse::{Candidate, Fusion};
+use lukasa_search::pipeline::fuse::{Candidate, Fusion, scale_best};
+use lukasa_search::pipeline::{MemoryParts, remembered};
+use lukasa_search::recipes::{MEMORY, MemoryRecipe};
 use lukasa_search::{question, tokens};
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,17 +29,10 @@ use serde_json::{Map, Value};
 
 /// Longest question, in characters.
 const LONGEST: usize = 800;
-/// Candidates that are weighed, at least.
-const POOL: usize = 200;
 /// Contents read at a time while filters leave room.
 const AT_ONCE: usize = 500;
 /// Branches looked at when all are asked for.
 const BRANCHES: usize = 32;
-/// Sessions told.
-const SESSIONS: usize = 3;
-/// What fits best within the date of an event must fit at least so well, beside the best of all times, for the date to be
-/// taken as a filter.
-const WORTH: f64 = 0.5;
 /// Microseconds of a day.
 const DAY: f64 = 86_400e6;
 
@@ -57,14 +52,20 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Weights { similarity: 0.5, recency: 0.3, entities: 0.2, lambda: 0.05 }
+        let MemoryRecipe { similarity, recency, entities, lambda, .. } = MEMORY;
+        Weights { similarity, recency, entities, lambda }
     }
 }
 
 impl Weights {
     /// For questions about decisions: what they are about counts most.
     pub fn of_decisions() -> Weights {
-        Weights { similarity: 0.3, recency: 0.2, entities: 0.5, ..Weights::default() }
+        Weights {
+            similarity: MEMORY.decided_similarity,
+            recency: MEMORY.decided_recency,
+            entities: MEMORY.decided_entities,
+            ..Weights::default()
+        }
     }
 
     pub fn check(&self) -> Result<()> {
@@ -282,7 +283,7 @@ pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<R
         let without = if doubtful { Some(over.run(context, None, &mut vec![])?) } else { None };
         let is_better = |without: &Within| {
             let nothing = within.found.is_empty() && !without.found.is_empty();
-            nothing || within.best() < without.best() * WORTH
+            nothing || within.best() < without.best() * MEMORY.worth
         };
         if let Some(without) = without.filter(is_better) {
             let why = if within.found.is_empty() {
@@ -484,10 +485,15 @@ struct Weighing<'a> {
 }
 
 impl Weighing<'_> {
+    /// Candidates that are weighed.
+    fn pool(&self) -> usize {
+        MEMORY.pool.max(self.ask.limit * MEMORY.pool_per_result)
+    }
+
     fn run(&self, context: &mut Context<'_>, at: usize, warnings: &mut Vec<String>) -> Result<(Vec<Weighed>, usize)> {
         let candidates = self.candidates(context, warnings)?;
         let narrow = self.is_narrow();
-        let most = POOL.max(self.ask.limit * 4);
+        let most = self.pool();
         let (mut weighed, mut passed) = (Vec::new(), 0);
         let (total, mut looked) = (candidates.len(), 0);
         for part in candidates.chunks(if narrow { AT_ONCE } else { most }) {
@@ -546,17 +552,13 @@ impl Weighing<'_> {
                     vector: true,
                     intent: None,
                     fusion: Fusion::WeightedSum,
-                    pool: POOL.max(ask.limit * 4),
+                    pool: self.pool(),
                     nearest: meaning.nearest,
                     allowed: &allowed,
                 },
             );
             candidates = found.candidates;
-            let top = candidates.first().map_or(0.0, Candidate::score);
-            if top > 0.0 {
-                let scale = ask.weights.similarity / top;
-                candidates.iter_mut().flat_map(|c| &mut c.reasons).for_each(|reason| reason.score *= scale);
-            }
+            scale_best(&mut candidates, ask.weights.similarity);
             let there: FxHashSet<Node> = candidates.iter().map(|candidate| candidate.node).collect();
             let mut linked: Vec<Node> = self.about.iter().flat_map(|node| self.linked_to(*node)).collect();
             linked.retain(|node| allowed(*node) && !there.contains(node));
@@ -613,21 +615,15 @@ impl Weighing<'_> {
     fn weigh(&self, at: usize, mut candidate: Candidate, content: Content, time: Time) -> Weighed {
         let weights = &self.ask.weights;
         let likeness = candidate.score();
-        let recent = weights.recent(time, self.look.view.valid);
-        let fitting = match self.ask.recipe {
-            _ if self.ask.query.trim().is_empty() => 1.0,
-            Recipe::Added => 1.0,
-            Recipe::Fitting if weights.similarity > 0.0 => (likeness / weights.similarity).clamp(0.0, 1.0),
-            Recipe::Fitting => 1.0,
+        let parts = MemoryParts {
+            similarity: weights.similarity,
+            recency: weights.recency,
+            entities: weights.entities,
+            recent: weights.recent(time, self.look.view.valid),
+            shared: self.shared(candidate.node),
+            recency_in_full: self.ask.recipe == Recipe::Added || self.ask.query.trim().is_empty(),
         };
-        let shared = self.shared(candidate.node);
-        for (channel, score) in
-            [("recency", weights.recency * recent * fitting), ("entities", weights.entities * shared)]
-        {
-            if score > 0.0 {
-                candidate.add(channel, score);
-            }
-        }
+        remembered(&mut candidate, &parts);
         Weighed { look: at, candidate, likeness, content, time }
     }
 
@@ -808,7 +804,7 @@ fn sessions(found: &[Weighed]) -> Vec<SessionOut> {
         .map(|(session, (episodes, score))| SessionOut { session_id: session.into(), episodes, score: round(score) })
         .collect();
     all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.session_id.cmp(&b.session_id)));
-    all.truncate(SESSIONS);
+    all.truncate(MEMORY.sessions);
     all
 }
 

@@ -14,7 +14,8 @@ use lukasa_graph::walk::Filter;
 use lukasa_model::batch::PutObject;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Batch, Error, Result};
-use lukasa_search::fuse::Fusion;
+use lukasa_search::pipeline::fuse::Fusion;
+use lukasa_search::recipes::CONTEXT_GRAPH as RECIPE;
 use lukasa_store::Fields;
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::FxHashSet;
@@ -26,10 +27,6 @@ use uuid::Uuid;
 pub struct BuildContextGraph;
 
 pub(super) const CONTEXT_GRAPH: &str = "ContextGraph";
-/// Maximum number of nodes that `semantic` mode adds.
-const LIKE: usize = 20;
-/// Candidates per channel.
-const POOL: usize = 100;
 /// Longest query, in characters.
 const LONGEST: usize = 800;
 
@@ -295,7 +292,7 @@ fn add_alike(
             vector: true,
             intent: None,
             fusion: Fusion::WeightedSum,
-            pool: POOL,
+            pool: RECIPE.pool,
             nearest: meaning.nearest,
             allowed: &|_| true,
         },
@@ -303,7 +300,7 @@ fn add_alike(
     let there: FxHashSet<Node> = chosen.nodes.iter().map(|(node, _)| *node).collect();
     let fresh = found.candidates.iter().map(|candidate| candidate.node).filter(|node| !there.contains(node));
     let fresh: Vec<(Node, u32)> =
-        fresh.take(LIKE.min(request.max_nodes)).map(|node| (node, request.max_depth + 1)).collect();
+        fresh.take(RECIPE.alike.min(request.max_nodes)).map(|node| (node, request.max_depth + 1)).collect();
     let kept = request.max_nodes.saturating_sub(fresh.len()).max(anchors.len().min(request.max_nodes));
     chosen.truncated |= chosen.nodes.len() > kept;
     chosen.nodes.truncate(kept);

@@ -12,7 +12,8 @@ use crate::{Context, Engine};
 use lukasa_model::claims::{Target, own_key};
 use lukasa_model::json::{self, Hash};
 use lukasa_model::{Error, ErrorKind, Result};
-use lukasa_search::fuse::Fusion;
+use lukasa_search::pipeline::fuse::Fusion;
+use lukasa_search::recipes::PACK;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,6 @@ const LEAST_BUDGET: usize = 120;
 const MOST_BUDGET: usize = 25_000;
 /// Maximum number of stale files that `freshness` names.
 const STALE: usize = 2;
-/// Candidates per channel.
-const POOL: usize = 120;
 
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 pub struct Request {
@@ -180,7 +179,7 @@ impl Op for ContextPack {
                 vector: false,
                 intent: None,
                 fusion: Fusion::WeightedSum,
-                pool: POOL,
+                pool: PACK.pool,
                 nearest: Default::default(),
                 allowed: &|_| true,
             },

@@ -10,10 +10,11 @@ use lukasa_graph::Node;
 use lukasa_graph::community::Options;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Content, Error, Result, Tx};
-use lukasa_search::fuse::{Candidate, Fusion};
+use lukasa_search::pipeline::fuse::{Candidate, Fusion, best};
+use lukasa_search::pipeline::seeds::{Nearest, by_words};
 use lukasa_search::question;
-use lukasa_search::recall::Nearest;
-use lukasa_search::text::{Field, Gathered, Scoring, Term, TextIndex};
+use lukasa_search::recipes::{ANY_FIELD, GRAPH_QUERY};
+use lukasa_search::text::{Field, Gathered, Term, TextIndex};
 use lukasa_search::tokens::stemmed;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
@@ -21,10 +22,6 @@ use serde::{Deserialize, Serialize};
 
 pub struct GraphQuery;
 
-/// Candidates of each channel, at least.
-const POOL: usize = 100;
-/// Members of a community whose names are looked at: the most central.
-const MEMBERS: usize = 200;
 /// Properties that sum a thing up, the most telling first.
 const SUMMARIES: [&str; 6] = ["summary", "description", "content", "text", "doc", "body"];
 /// Longest summary of a row, in characters.
@@ -313,7 +310,7 @@ fn local(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
         vector: false,
         intent: None,
         fusion: Fusion::WeightedSum,
-        pool: POOL.max(request.limit),
+        pool: GRAPH_QUERY.pool.max(request.limit),
         nearest: Nearest::default(),
         allowed: &|_| true,
     };
@@ -372,19 +369,18 @@ fn shortened(text: &str) -> String {
 fn global(look: &Look, kept: &Kept, request: &Request) -> GlobalOut {
     let terms = question::terms(&request.query);
     let index = areas(look, kept);
-    let scoring = Scoring::default();
-    let mut scores: Vec<(u32, f32)> = if is_open(&terms) { vec![] } else { index.scores(&terms, &scoring) };
+    let scores = if is_open(&terms) { vec![] } else { by_words(&index, &terms, &ANY_FIELD) };
     // Communities are kept largest first; of equals the larger.
-    scores.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut scores = best(scores, usize::MAX, u64::from);
     let open_ended = scores.is_empty();
     if open_ended {
         scores = (0..kept.communities.len() as u32).map(|at| (at, 0.0)).collect();
     }
     let total = scores.len();
     scores.truncate(request.limit);
-    let row = |(at, score): (u32, f32)| {
+    let row = |(at, score): (u32, f64)| {
         let area = &kept.communities[at as usize];
-        let mut words = if open_ended { vec![] } else { index.explain(at, &terms, &scoring) };
+        let mut words = if open_ended { vec![] } else { index.explain(at, &terms, &ANY_FIELD) };
         words.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let why = words.into_iter().map(|(word, score)| WordOut { word, score: rounded(f64::from(score)) });
         AreaOut {
@@ -393,7 +389,7 @@ fn global(look: &Look, kept: &Kept, request: &Request) -> GlobalOut {
             summary: area.summary.clone(),
             size: area.size,
             central_node: area.central_node.clone(),
-            score: (!open_ended).then(|| rounded(f64::from(score))),
+            score: (!open_ended).then(|| rounded(score)),
             why: why.collect(),
         }
     };
@@ -420,7 +416,7 @@ fn areas(look: &Look, kept: &Kept) -> TextIndex {
         all.begin(at);
         all.add(Field::Name, &area.label);
         all.add(Field::Text, &area.summary);
-        for node in kept.members(at as usize).iter().take(MEMBERS).filter_map(|thing| s.find(*thing)) {
+        for node in kept.members(at as usize).iter().take(GRAPH_QUERY.members).filter_map(|thing| s.find(*thing)) {
             if let Some(key) = s.key(node) {
                 all.add(Field::Body, keys::name(key));
             }

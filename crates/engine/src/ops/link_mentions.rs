@@ -13,6 +13,7 @@ use lukasa_model::batch::{End, PutRelationship};
 use lukasa_model::id::relationship_id;
 use lukasa_model::transaction::Header;
 use lukasa_model::{Batch, Content, Result, ThingNo, Tx, Write};
+use lukasa_search::recipes::RECALL;
 use lukasa_search::titles;
 use lukasa_store::Fields;
 use lukasa_store::ledger::{Committed, ViewSpec};
@@ -176,7 +177,7 @@ impl<'a> Corpus<'a> {
         for (at, keys) in own.iter().enumerate() {
             keys.iter().for_each(|key| having.entry(key.clone()).or_default().push(at as u32));
         }
-        having.retain(|_, objects| objects.len() <= titles::AMBIGUOUS);
+        having.retain(|_, objects| objects.len() <= RECALL.ambiguous);
         let mentioned = self.each(progress, self.nodes.len(), |content| {
             let own: FxHashSet<String> =
                 title(content).map(|t| titles::keys(&t)).unwrap_or_default().into_iter().collect();

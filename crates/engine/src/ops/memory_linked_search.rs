@@ -13,7 +13,8 @@ use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, Result, Time};
 use lukasa_search::fields::begin;
-use lukasa_search::fuse::{Candidate, Fusion};
+use lukasa_search::pipeline::fuse::{Candidate, Fusion};
+use lukasa_search::recipes::POOLS;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,6 @@ pub struct MemoryLinkedSearch;
 
 /// Properties that say what they say, the most telling first.
 const TEXTS: [&str; 4] = ["content", "text", "decision", "summary"];
-const POOL: usize = 100;
 /// Longest question, in characters.
 const LONGEST: usize = 800;
 /// Longest text of a memory, in tokens.
@@ -153,7 +153,7 @@ impl Op for MemoryLinkedSearch {
                 vector: false,
                 intent: None,
                 fusion: Fusion::WeightedSum,
-                pool: POOL,
+                pool: POOLS.memory_linked_search,
                 nearest: Default::default(),
                 allowed: &allowed,
             },

@@ -15,17 +15,19 @@ use crate::search::{Allowed, Answered, Ask, ItemOut, Meaning, PathOut, Read, Rec
 use crate::{Context, Engine};
 use debug::{CostsOut, DebugOut, debug, figures};
 use lukasa_graph::Node;
-use lukasa_graph::walk::{Direction, Filter, Walk, walk};
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, ErrorKind, Result, Time};
 use lukasa_search::count::count as tokens;
-use lukasa_search::expand::{Expansion, expand};
-use lukasa_search::fuse::{Fusion, NORMALIZATION, sort};
-use lukasa_search::intent::{Intent, detect};
 use lukasa_search::ladder::{Costs, Step};
-use lukasa_search::rerank::{ALPHA, POOL};
+use lukasa_search::pipeline::expand::{Expansion, expand};
+use lukasa_search::pipeline::fuse::{Fusion, NORMALIZATION};
+use lukasa_search::pipeline::intent::{Intent, detect, template};
+use lukasa_search::pipeline::rerank;
+use lukasa_search::pipeline::seeds::by_anchors;
+use lukasa_search::recipes::{EXPANSION, FUSION, OBJECTS, SEARCH, SHEDDING};
 use lukasa_store::ledger::ViewSpec;
 use paging::{Paging, joined, order_hash, request_hash};
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -38,15 +40,10 @@ pub struct Search;
 const LONGEST: usize = 800;
 /// Highest allowed `limit`.
 const MOST: usize = 40;
-/// Candidates per channel.
-const RAW: usize = 120;
 /// Token budget of an answer: the default, the minimum and the maximum.
 const BUDGET: usize = 3_500;
 const LEAST_BUDGET: usize = 400;
 const MOST_BUDGET: usize = 4_000;
-/// Number of top candidates whose relationships are followed. It does not depend on `limit`, so that all pages are
-/// parts of one list.
-const EXPANDED: usize = 10;
 /// Tokens that JSON punctuation adds when items and paths are inserted.
 const JOINTS: usize = 12;
 /// Placeholder with as many digits as a measured duration can have, so that the token estimate is not too low.
@@ -54,7 +51,8 @@ const LONG_MS: f64 = 12_345.678_912;
 /// Warning: many objects have no vector of the current model yet.
 const VERSION_BACKLOG: &str = "embedding_version_backlog";
 const DEBUG_LEFT_OUT: &str = "debug_left_out";
-const FADES_DAYS: f64 = 30.0;
+/// Microseconds of a day.
+const DAY: f64 = 86_400e6;
 /// The scope that citations need.
 const CITATIONS: &str = "graph:search:citations";
 
@@ -153,7 +151,12 @@ pub struct Neighbor {
 
 impl Default for Neighbor {
     fn default() -> Self {
-        Neighbor { per_primary_limit: 3, global_limit: 50, edge_types: vec![], max_depth: 1 }
+        Neighbor {
+            per_primary_limit: EXPANSION.per_primary,
+            global_limit: EXPANSION.neighbors,
+            edge_types: vec![],
+            max_depth: EXPANSION.depth,
+        }
     }
 }
 
@@ -182,11 +185,11 @@ fn is_zero(n: &usize) -> bool {
 }
 
 fn semantic_weight() -> f64 {
-    0.6
+    SEARCH.semantic
 }
 
 fn graph_weight() -> f64 {
-    0.4
+    SEARCH.graph
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -327,7 +330,7 @@ impl Op for Search {
         let mut timer = Timer(Instant::now());
         let intent = request.intent.or_else(|| detect(&request.query));
         let wanted = |name: &str| request.channels.is_empty() || request.channels.iter().any(|c| c == name);
-        let raw = if steps.contains(&Step::CandidatePoolReduced) { RAW * 3 / 4 } else { RAW };
+        let raw = pool(SEARCH.pool, steps.contains(&Step::CandidatePoolReduced));
         let allowed = filter(look, &request)?;
         costs.rest_ms += timer.lap();
         let vectors = wanted("vector") && !steps.contains(&Step::VectorDisabledPerf);
@@ -349,7 +352,7 @@ impl Op for Search {
                 intent,
                 fusion: match request.fusion {
                     FusionName::WeightedSum => Fusion::WeightedSum,
-                    FusionName::Rrf => Fusion::Rrf { k: 60.0 },
+                    FusionName::Rrf => Fusion::Rrf { k: FUSION.rrf_k },
                 },
                 pool: raw,
                 nearest: meaning.nearest.clone(),
@@ -384,7 +387,7 @@ impl Op for Search {
         let total = found.candidates.len();
         let mut how = expansion(look, &request, intent, &allowed)?;
         if steps.contains(&Step::ExpansionTrimmed) {
-            how.per_primary = how.per_primary.div_ceil(2);
+            how.per_primary = (how.per_primary as f64 * SHEDDING.expansion).ceil() as usize;
         }
         if how.per_primary > 0 {
             // Expansion starts from the same candidates on every page, so that all pages are parts of one list.
@@ -399,7 +402,7 @@ impl Op for Search {
                         }
                     }
             };
-            found.expanded = expand(&look.snapshot, then, &mut found.candidates, EXPANDED, &how, fits);
+            found.expanded = expand(&look.snapshot, then, &mut found.candidates, EXPANSION.primaries, &how, fits);
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -622,6 +625,11 @@ fn fits(read: &Read, node: Node, request: &Request) -> bool {
     read.stated(node).is_some_and(|at| after.is_none_or(|after| at > after) && before.is_none_or(|before| at < before))
 }
 
+/// The size of a pool, which may be reduced under load.
+fn pool(size: usize, is_reduced: bool) -> usize {
+    if is_reduced { (size as f64 * SHEDDING.pool) as usize } else { size }
+}
+
 fn heads(found: &Answered, most: usize) -> Vec<Node> {
     found.candidates.iter().take(most).map(|candidate| candidate.node).collect()
 }
@@ -644,7 +652,7 @@ fn expansion<'a>(
         per_primary: *per_primary_limit,
         most: *global_limit,
         depth: *max_depth,
-        weight: intent.map_or(0.15, |intent| intent.template().neighbor),
+        weight: template(intent).neighbor,
         edge_types,
         allowed,
     })
@@ -654,45 +662,26 @@ fn expansion<'a>(
 fn anchored(look: &Look, found: &mut Answered, request: &Request) -> Result<()> {
     let Some(anchor) = &request.anchor else { return Ok(()) };
     let root = look.node(anchor)?;
-    let reached = walk(
-        &look.snapshot,
-        &[root],
-        &Walk {
-            direction: Direction::Both,
-            depth: 4,
-            max_nodes: 20_000,
-            max_edges: 200_000,
-            filter: &Filter::default(),
-        },
-    );
-    let mut hops = rustc_hash::FxHashMap::default();
-    for (place, node) in reached.nodes.iter().enumerate() {
-        hops.entry(*node).or_insert_with(|| reached.depth(place));
+    let s = &look.snapshot;
+    let reached = by_anchors(s, &[root], SEARCH.anchor_hops, SEARCH.anchor_nodes, SEARCH.anchor_edges);
+    let mut hops = FxHashMap::default();
+    for (node, depth) in reached.nodes {
+        hops.entry(node).or_insert(depth);
     }
-    let best = found.candidates.first().map_or(1.0, |c| c.score()).max(f64::MIN_POSITIVE);
-    for candidate in &mut found.candidates {
-        candidate.reasons.iter_mut().for_each(|reason| reason.score *= request.semantic_weight / best);
-        if let Some(hops) = hops.get(&candidate.node) {
-            candidate.add("anchor", request.graph_weight / (1.0 + f64::from(*hops)));
-        }
-    }
-    sort(&mut found.candidates, |node| look.snapshot.thing(node));
+    let (semantic, graph) = (request.semantic_weight, request.graph_weight);
+    rerank::towards(&mut found.candidates, semantic, graph, |node| hops.get(&node).copied(), |node| s.thing(node));
     Ok(())
 }
 
 /// Lowers the score of older facts where the intent's template has a recency share.
 fn fade(look: &Look, found: &mut Answered, read: &Read, intent: Option<Intent>, now: Time) {
-    let share = intent.map_or(0.0, |intent| intent.template().recency);
+    let share = template(intent).recency;
     if share == 0.0 || found.recipe != Recipe::Objects {
         return;
     }
-    for candidate in &mut found.candidates {
-        let Some(at) = read.stated(candidate.node) else { continue };
-        let days = now.0.saturating_sub(at.0).max(0) as f64 / 86_400e6;
-        let lost = candidate.score() * share * (1.0 - (-days / FADES_DAYS).exp());
-        candidate.add("recency", -lost);
-    }
-    sort(&mut found.candidates, |node| look.snapshot.thing(node));
+    let age_days = |node: Node| Some(now.0.saturating_sub(read.stated(node)?.0).max(0) as f64 / DAY);
+    let order = |node: Node| look.snapshot.thing(node);
+    rerank::fade(&mut found.candidates, share, OBJECTS.fades_days, age_days, order);
 }
 
 /// Reranks the best candidates; keeps the order when the reranker fails or exceeds its timeout.
@@ -706,7 +695,7 @@ fn second_look(
 ) -> RerankOut {
     let began = Instant::now();
     let reranker = engine.searching().reranker();
-    let pool = if steps.contains(&Step::RerankPoolReduced) { POOL * 3 / 4 } else { POOL };
+    let pool = pool(SEARCH.rerank_pool, steps.contains(&Step::RerankPoolReduced));
     let nodes = heads(found, pool);
     let mut out = RerankOut {
         applied: false,
@@ -729,12 +718,7 @@ fn second_look(
     });
     match receive.recv_timeout(patience) {
         Ok(Ok(judged)) if judged.len() == nodes.len() => {
-            for (candidate, judged) in found.candidates.iter_mut().zip(judged) {
-                let change = ALPHA * (judged.clamp(0.0, 1.0) - candidate.score());
-                candidate.add("reranker", change);
-            }
-            let pool = nodes.len();
-            sort(&mut found.candidates[..pool], |node| look.snapshot.thing(node));
+            rerank::blend(&mut found.candidates, &judged, SEARCH.rerank, |node| look.snapshot.thing(node));
             out.applied = true;
         }
         Ok(judged) => out.error = Some(judged.err().unwrap_or_else(|| "not every text was judged".to_owned())),

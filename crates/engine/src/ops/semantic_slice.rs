@@ -4,7 +4,7 @@ use super::META;
 use crate::code::index::unhex;
 use crate::code::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way, about, lines, local, number, text};
 use crate::graph::Look;
-use crate::pack::{NOTICE, SEEDS, walked};
+use crate::pack::{NOTICE, walked};
 use crate::registry::{Meta, Op};
 use crate::search::{self, Ask, Recipe, find, round};
 use crate::{Context, Engine};
@@ -12,8 +12,9 @@ use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Content, Error, ErrorKind, Result, Statement, Time, Tx};
 use lukasa_search::count::{count as tokens, count_within};
-use lukasa_search::fuse::Fusion;
-use lukasa_search::recall::Nearest;
+use lukasa_search::pipeline::fuse::Fusion;
+use lukasa_search::pipeline::seeds::Nearest;
+use lukasa_search::recipes::{PACK, POOLS};
 use lukasa_store::Fields;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
@@ -27,8 +28,6 @@ pub struct SemanticSlice;
 
 /// Callers and callees that are listed.
 const LISTED: usize = 10;
-/// Candidates that a question is answered from.
-const POOL: usize = 50;
 
 /// How much is told of a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
@@ -329,14 +328,14 @@ impl Finding<'_> {
             vector: false,
             intent: None,
             fusion: Fusion::WeightedSum,
-            pool: POOL,
+            pool: POOLS.semantic_slice,
             nearest: Nearest::default(),
             allowed: &allowed,
         };
         let found = find(look, &texts, &ask).candidates;
         // A symbol says more exactly where the answer is than its file does.
         let symbol = found.iter().find(|candidate| !self.symbols.is(candidate.node, Kind::File));
-        let seeds = found.iter().take(SEEDS).map(|candidate| (candidate.node, candidate.score().max(0.0))).collect();
+        let seeds = found.iter().take(PACK.seeds).map(|c| (c.node, c.score().max(0.0))).collect();
         Ok(symbol.or(found.first()).map(|best| Found { node: best.node, by: "question", seeds }))
     }
 }

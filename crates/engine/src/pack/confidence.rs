@@ -3,15 +3,9 @@
 use super::core::Core;
 use crate::search::{Answered, Texts};
 use lukasa_graph::Node;
+use lukasa_search::recipes::CONFIDENCE;
 use lukasa_search::text::Term;
 
-/// A task with more words than this is a whole issue: no symbol has most of them.
-const SHORT: usize = 16;
-/// Least share of what the words of a task say that where to begin must have, by the length of the task.
-const LEAST_SHORT: f32 = 0.34;
-const LEAST_LONG: f32 = 0.1;
-/// What a word counts that only the file of the entry point has.
-const IN_FILE: f32 = 0.4;
 /// Words named that were not found.
 const NAMED: usize = 3;
 
@@ -34,7 +28,8 @@ pub fn doubt(texts: &Texts, found: &Answered, core: &Core, task: &str) -> Option
         .collect();
     let all: f32 = weighed.iter().map(|(says, _, _)| says).sum();
     let there: f32 = weighed.iter().map(|(_, there, _)| there).sum();
-    let least = if weighed.len() <= SHORT { LEAST_SHORT } else { LEAST_LONG };
+    let is_short = weighed.len() <= CONFIDENCE.short;
+    let least = if is_short { CONFIDENCE.least_short } else { CONFIDENCE.least_long };
     if all == 0.0 || there / all >= least {
         return None;
     }
@@ -69,7 +64,7 @@ fn has(texts: &Texts, entry: Node, file: Option<Node>, term: &Term) -> f32 {
         return 1.0;
     }
     let in_file = file.is_some_and(|file| texts.files.said(file, term) > 0.0);
-    if in_file { IN_FILE } else { 0.0 }
+    if in_file { CONFIDENCE.in_file } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -5,43 +5,29 @@ use crate::code::symbols::{Kind, Rel, Symbols, Way, about, flagged, keys, number
 use crate::graph::Look;
 use crate::search::{Answered, Read, Sources, Texts, lines};
 use crate::tool::shortened;
-use lukasa_graph::rank::{Weights, largest, push};
+use lukasa_graph::rank::largest;
 use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result};
-use lukasa_search::fuse::Candidate;
+use lukasa_search::pipeline::fuse::{Candidate, sort};
+use lukasa_search::pipeline::{pack, rerank, spread};
+use lukasa_search::recipes::PACK;
 use lukasa_search::text::Term;
 use lukasa_search::{cite, tokens};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Symbols looked at to choose from, times how widely is looked.
-const CORE: usize = 40;
-/// Files named.
-const FILES: usize = 8;
-/// Seeds of the walk that ranks what is around.
-pub const SEEDS: usize = 10;
-const DAMPING: f64 = 0.85;
-/// Mass that the walk leaves unspread: what is next to the seeds is told apart long before, and a write in between costs
-/// nothing, as it would where all of the graph is walked.
-const REST: f64 = 1e-4;
-/// Relationships told of what is around, times how widely is looked.
-const AROUND: usize = 24;
-/// Implementations of an interface that come with it.
-const IMPLEMENTATIONS: usize = 2;
 /// Bytes of a document that are read for what it says.
 const DOCUMENT: usize = 64 << 10;
 /// Longest sentence of a document, in characters.
 const SENTENCE: usize = 200;
-/// What a test counts for a task that is not about tests.
-const TEST: f64 = 0.5;
 
 /// How well a symbol of this kind shows what its file has to do with a task: something that acts rather than a constant or
 /// what stands outside of all symbols.
 fn telling(kind: Option<Kind>) -> f64 {
     match kind {
-        Some(Kind::Variable) => 0.6,
-        Some(Kind::File | Kind::Module) => 0.5,
+        Some(Kind::Variable) => PACK.variable,
+        Some(Kind::File | Kind::Module) => PACK.file,
         _ => 1.0,
     }
 }
@@ -49,9 +35,9 @@ fn telling(kind: Option<Kind>) -> f64 {
 /// What a relationship tells about a task.
 fn tells(rel: Rel) -> f64 {
     match rel {
-        Rel::Calls => 1.0,
-        Rel::Extends | Rel::Implements => 0.8,
-        _ => 0.2,
+        Rel::Calls => PACK.calls,
+        Rel::Extends | Rel::Implements => PACK.inherits,
+        _ => PACK.other,
     }
 }
 
@@ -130,16 +116,16 @@ pub fn gather(
     let about_tests = tokens::list(task).iter().any(|word| word == "test");
     let files = gathering.without_tests(&found.files, about_tests);
     let mut units = gathering.by_file(&files, &gathering.without_tests(&found.candidates, about_tests));
-    units.truncate(CORE * breadth);
+    units.truncate(PACK.symbols * breadth);
     gathering.add_implementations(&mut units)?;
-    let seeds: Vec<(Node, f64)> = units.iter().take(SEEDS).map(|c| (c.node, c.score().max(0.0))).collect();
+    let seeds: Vec<(Node, f64)> = units.iter().take(PACK.seeds).map(|c| (c.node, c.score().max(0.0))).collect();
     let ranks = walked(look, &seeds);
-    let nodes: Vec<Node> = units.iter().map(|c| c.node).chain(files.iter().take(FILES).map(|c| c.node)).collect();
+    let nodes: Vec<Node> = units.iter().map(|c| c.node).chain(files.iter().take(PACK.files).map(|c| c.node)).collect();
     let mut with_files = nodes.clone();
     with_files.extend(nodes.iter().filter_map(|node| gathering.texts.file(*node)));
     let read = Read::of(look, &with_files)?;
     let mut core = Core { nodes, ..Core::default() };
-    core.files = files.iter().take(FILES).map(|c| gathering.symbols.key(c.node).into_owned()).collect();
+    core.files = files.iter().take(PACK.files).map(|c| gathering.symbols.key(c.node).into_owned()).collect();
     let mut texts = FxHashMap::default();
     for candidate in &units {
         let Some(content) = read.content(candidate.node) else { continue };
@@ -158,18 +144,14 @@ pub fn gather(
     core.stale = texts.iter().filter(|(_, text)| text.is_none()).map(|(path, _)| path.clone()).collect();
     core.stale.sort();
     core.dependencies = gathering.dependencies(&units, &ranks);
-    let largest = largest(&look.snapshot, &ranks, CORE);
+    let largest = largest(&look.snapshot, &ranks, PACK.symbols);
     core.ppr = largest.into_iter().map(|(node, rank)| (look.snapshot.name(node), rank)).collect();
     Ok(core)
 }
 
 /// How often a walk that begins again and again at the seeds comes by each node.
 pub fn walked(look: &Look, seeds: &[(Node, f64)]) -> FxHashMap<Node, f64> {
-    if seeds.is_empty() {
-        return FxHashMap::default();
-    }
-    let weights = Weights::new(&look.snapshot, &look.registry, &[]);
-    push(&look.snapshot, &weights, seeds, DAMPING, REST)
+    spread::around(&look.snapshot, &look.registry, seeds, &PACK)
 }
 
 struct Gathering<'a> {
@@ -189,41 +171,23 @@ impl Gathering<'_> {
         if !about_tests {
             let mut files: FxHashMap<Node, bool> = FxHashMap::default();
             let mut of_tests = |file| *files.entry(file).or_insert_with(|| self.symbols.is_test(file));
-            for candidate in &mut all {
-                let file = self.texts.file(candidate.node);
-                if file.is_some_and(&mut of_tests) || self.symbols.is_test(candidate.node) {
-                    let lost = candidate.score() * (TEST - 1.0);
-                    candidate.add("is_test", lost);
-                }
-            }
-            lukasa_search::fuse::sort(&mut all, |node| self.look.snapshot.thing(node));
+            rerank::multiply(&mut all, "is_test", PACK.test, |node| {
+                self.texts.file(node).is_some_and(&mut of_tests) || self.symbols.is_test(node)
+            });
+            sort(&mut all, |node| self.look.snapshot.thing(node));
         }
         all
     }
 
-    /// The best symbol of each file in the order of files, then their second and so on: the best of all crowd into few
-    /// files, and a file that is not named at all is a miss.
+    /// Symbols, the files taking turns.
     fn by_file(&self, files: &[Candidate], units: &[Candidate]) -> Vec<Candidate> {
-        let places: FxHashMap<Node, usize> = files.iter().enumerate().map(|(at, file)| (file.node, at)).collect();
-        let mut seen: FxHashMap<Node, usize> = FxHashMap::default();
-        let mut all: Vec<((usize, usize), &Candidate)> = Vec::new();
-        let shows = |unit: &Candidate| unit.score() * telling(self.symbols.kind(unit.node));
-        let mut units: Vec<(f64, &Candidate)> = units.iter().map(|unit| (shows(unit), unit)).collect();
-        units.sort_by(|a, b| b.0.total_cmp(&a.0));
-        for (_, unit) in units {
-            let Some(file) = self.texts.file(unit.node) else { continue };
-            let Some(place) = places.get(&file).filter(|place| **place < CORE * self.breadth) else { continue };
-            let turn = seen.entry(file).or_default();
-            all.push(((*turn, *place), unit));
-            *turn += 1;
-        }
-        all.sort_by_key(|(at, _)| *at);
-        all.into_iter().map(|(_, unit)| unit.clone()).collect()
+        let shows = |node: Node| telling(self.symbols.kind(node));
+        pack::by_file(files, units, PACK.symbols * self.breadth, shows, |node| self.texts.file(node))
     }
 
     /// An interface or abstract class brings what implements it.
     fn add_implementations(&self, units: &mut Vec<Candidate>) -> Result<()> {
-        let heads: Vec<Node> = units.iter().take(SEEDS).map(|c| c.node).collect();
+        let heads: Vec<Node> = units.iter().take(PACK.seeds).map(|c| c.node).collect();
         let read = Read::of(self.look, &heads)?;
         let mut there: FxHashSet<Node> = units.iter().map(|c| c.node).collect();
         for node in heads {
@@ -239,9 +203,9 @@ impl Gathering<'_> {
             by.sort_by_key(|node| self.look.snapshot.thing(*node));
             let Some(at) = units.iter().position(|c| c.node == node) else { continue };
             let score = units[at].score();
-            for (place, node) in by.into_iter().take(IMPLEMENTATIONS).enumerate() {
+            for (place, node) in by.into_iter().take(PACK.implementations).enumerate() {
                 let mut candidate = Candidate::new(node);
-                candidate.add("implements", score * 0.9);
+                candidate.add("implements", score * PACK.implements);
                 units.insert(at + 1 + place, candidate);
             }
         }
@@ -287,7 +251,7 @@ impl Gathering<'_> {
                     .total_cmp(&rank(&a.0))
                     .then_with(|| self.look.snapshot.thing(a.0).cmp(&self.look.snapshot.thing(b.0)))
             });
-            all.iter().take(5).map(|(node, _)| self.symbols.key(*node).into_owned()).collect()
+            all.iter().take(PACK.linked).map(|(node, _)| self.symbols.key(*node).into_owned()).collect()
         };
         let (start_line, end_line) = span.unwrap_or((1, end.unwrap_or(1)));
         Slice {
@@ -315,23 +279,23 @@ impl Gathering<'_> {
         let s = &self.look.snapshot;
         let mut all: Vec<(f64, Edge)> = Vec::new();
         let mut seen = FxHashSet::default();
-        for unit in units.iter().take(SEEDS) {
+        for unit in units.iter().take(PACK.seeds) {
             for rel in [Rel::Calls, Rel::Extends, Rel::Implements, Rel::Imports] {
                 for way in [Way::Out, Way::In] {
                     for (other, edge) in self.symbols.linked(unit.node, rel, way) {
                         let sure = self.symbols.confidence(edge);
                         let outside = self.symbols.kind(other).is_none_or(Kind::outside);
                         if seen.insert(edge) && !outside && other != unit.node {
-                            let crowd = (s.incoming(other).len() + s.outgoing(other).len() + 2) as f64;
+                            let degree = s.incoming(other).len() + s.outgoing(other).len();
                             let rank = ranks.get(&other).copied().unwrap_or(0.0);
-                            all.push((rank * sure * tells(rel) / crowd.log2(), edge));
+                            all.push((pack::relevance(rank, sure, tells(rel), degree), edge));
                         }
                     }
                 }
             }
         }
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| s.edge_thing(a.1).cmp(&s.edge_thing(b.1))));
-        let told = all.into_iter().take(AROUND * self.breadth).map(|(_, edge)| {
+        let told = all.into_iter().take(PACK.dependencies * self.breadth).map(|(_, edge)| {
             let (src, dst) = s.ends(edge);
             Dependency {
                 from: self.symbols.key(src).into_owned(),

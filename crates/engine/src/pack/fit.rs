@@ -5,7 +5,8 @@ use super::notes::{Note, Notes};
 use crate::tool::shortened;
 use lukasa_graph::Node;
 use lukasa_search::count::count;
-use lukasa_search::pack::{Unit, choose, cost, shed, weave};
+use lukasa_search::pipeline::pack::{Unit, choose, cost, shed, weave};
+use lukasa_search::recipes::PACK;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,7 +36,7 @@ impl Profile {
 
     /// How widely is looked for what may be given.
     pub fn breadth(self) -> usize {
-        if self == Profile::Debug { 10 } else { 1 }
+        if self == Profile::Debug { PACK.debug_breadth } else { 1 }
     }
 
     pub fn name(self) -> &'static str {
@@ -64,12 +65,6 @@ pub struct Budget {
     pub skip: usize,
 }
 
-/// Core code, dependencies, decisions and learnings, plan, episodes.
-const SHARES: [f64; 5] = [0.40, 0.25, 0.20, 0.10, 0.05];
-/// Most of the room that what comes first may have in full; in brief it has what it needs.
-const GUARDED: f64 = 0.35;
-/// Claims, decisions and learnings about the entry point that come first, of each.
-const GUARDED_EACH: usize = 3;
 /// Longest texts of notes that have little room, in characters.
 const NOTE: [usize; 4] = [160, 100, 60, 40];
 /// Longest texts of a frame that has little room, in characters.
@@ -319,7 +314,7 @@ impl<'a> Fitting<'a> {
                 guarded.push((at, units[at].costs.len() - 1));
             }
         }
-        let share = (room as f64 * GUARDED) as usize;
+        let share = (room as f64 * PACK.guarded) as usize;
         let mut spent: usize = guarded.iter().map(|(at, _)| least(&units[*at])).sum();
         for (at, form) in &mut guarded {
             let costs = &units[*at].costs;
@@ -344,10 +339,10 @@ impl<'a> Fitting<'a> {
         let room = |frame: &Pack| self.budget.saturating_sub(tokens(frame) + guarded);
         // Files whose symbols are given need not be named again, which leaves room for more of them.
         let mut without = self.frame.clone();
-        let mut chosen = choose(&self.units, &SHARES, room(&self.frame));
+        let mut chosen = choose(&self.units, &PACK.shares, room(&self.frame));
         for _ in 0..REFILLS {
             without.files = others(&self.frame.files, &given(self.offers, &chosen));
-            let again = choose(&self.units, &SHARES, room(&without));
+            let again = choose(&self.units, &PACK.shares, room(&without));
             if again == chosen {
                 break;
             }
@@ -356,7 +351,9 @@ impl<'a> Fitting<'a> {
         // Where to begin is never without a word of it.
         if let Some(entry) = self.units.first().filter(|unit| unit.slot == 0 && chosen[0].is_none()) {
             let least = entry.costs.last().copied().unwrap_or(0);
-            while cost(&self.units, &chosen) + least > room(&without) && shed(&self.units, &mut chosen, SHARES.len()) {}
+            while cost(&self.units, &chosen) + least > room(&without)
+                && shed(&self.units, &mut chosen, PACK.shares.len())
+            {}
             chosen[0] = Some(entry.costs.len() - 1);
         }
         self.chosen = chosen;
@@ -401,10 +398,10 @@ impl<'a> Fitting<'a> {
             }
             let only_entry = self.chosen.iter().skip(1).all(Option::is_none)
                 && self.chosen.first().is_none_or(|form| form.is_none_or(|form| form + 1 == self.units[0].costs.len()));
-            let went = (!only_entry && shed(&self.units, &mut self.chosen, SHARES.len()))
+            let went = (!only_entry && shed(&self.units, &mut self.chosen, PACK.shares.len()))
                 || self.frame.files.pop().is_some()
                 || (self.guarded.len() > 1 && self.guarded.pop().is_some())
-                || shed(&self.units, &mut self.chosen, SHARES.len())
+                || shed(&self.units, &mut self.chosen, PACK.shares.len())
                 || self.guarded.pop().is_some();
             if !went {
                 return None;
@@ -432,7 +429,7 @@ fn add_scores(frame: &mut Pack, core: &Core, budget: usize) {
 fn page(frame: Pack, core: &Core, offers: &[Offer], budget: Budget) -> Option<(Pack, usize)> {
     let costs = |offer: &Offer| offer.forms.iter().map(Form::cost).collect();
     let units: Vec<Unit> = offers.iter().map(|offer| Unit { slot: offer.slot, costs: costs(offer) }).collect();
-    let mut order = weave(&units, &SHARES);
+    let mut order = weave(&units, &PACK.shares);
     // Where to begin, what protects people, then the rest.
     order.sort_by_key(|at| (*at > 0 && offers[*at].guard.is_none(), if *at == 0 { None } else { offers[*at].guard }));
     let left = order.get(budget.skip..).unwrap_or_default();
@@ -506,7 +503,7 @@ fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offe
     for (kind, (list, form)) in kinds.into_iter().enumerate() {
         let mut turn = 0;
         for note in list {
-            let guard = (is_near(note) && turn < GUARDED_EACH).then(|| {
+            let guard = (is_near(note) && turn < PACK.guarded_each).then(|| {
                 turn += 1;
                 turn * (kinds.len() + 1) + kind
             });

@@ -10,17 +10,13 @@ use crate::tool::shortened;
 use lukasa_graph::Node;
 use lukasa_model::claims::{Held, Target, all_in_the_way, own_key};
 use lukasa_model::{Content, Result};
-use lukasa_search::fuse::best;
-use lukasa_search::text::{Scoring, Term};
+use lukasa_search::pipeline::fuse::best;
+use lukasa_search::recipes::{ANY_FIELD, NOTES};
+use lukasa_search::text::Term;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Most notes of each kind to choose from, times how widely is looked.
-const EACH: usize = 8;
-/// What a note gains that is linked to the code itself, and that is about where to begin: those come first.
-const LINKED: f64 = 1.0;
-const NEAR: f64 = 100.0;
 /// Longest text of a note, in characters.
 const LONGEST: usize = 320;
 
@@ -96,7 +92,7 @@ pub fn notes(
     let s = &look.snapshot;
     let mut scores: FxHashMap<Node, f64> = FxHashMap::default();
     let is_note = |node: Node| kind(s.type_name(node)).is_some();
-    let said = texts.objects.scores(terms, &Scoring::default());
+    let said = texts.objects.scores(terms, &ANY_FIELD);
     let top = said.iter().filter(|(node, _)| is_note(*node)).map(|(_, score)| *score).fold(0.0, f32::max);
     if top > 0.0 {
         let near = said.iter().filter(|(node, _)| is_note(*node));
@@ -108,11 +104,11 @@ pub fn notes(
     {
         let around = s.incoming(name).iter().chain(s.outgoing(name).iter());
         for (other, _, _) in around.filter(|(other, _, _)| is_note(*other) && !s.is_ended(*other)) {
-            *scores.entry(other).or_default() += if core.near.contains(&node) { NEAR } else { LINKED };
+            *scores.entry(other).or_default() += if core.near.contains(&node) { NOTES.near } else { NOTES.linked };
             linked.entry(other).or_default().push(node);
         }
     }
-    let found = best(scores.into_iter().collect(), EACH * breadth * 8, |node| s.thing(node));
+    let found = best(scores.into_iter().collect(), NOTES.each * breadth * NOTES.read, |node| s.thing(node));
     let read = Read::of(look, &found.iter().map(|(node, _)| *node).collect::<Vec<_>>())?;
     let lasting = |node: &Node| matches!(kind(s.type_name(*node)), Some(About::Decision | About::Learning));
     let changed = changed(look, &found.iter().map(|(node, _)| *node).filter(lasting).collect::<Vec<_>>())?;
@@ -134,7 +130,7 @@ pub fn notes(
             About::Blocker if own => continue,
             About::Blocker => &mut notes.blockers,
         };
-        if list.len() < EACH * breadth {
+        if list.len() < NOTES.each * breadth {
             list.push(note);
         }
     }
@@ -187,7 +183,7 @@ impl Notes {
         let noted = std::mem::take(&mut self.blockers);
         self.blockers = blockers.chain(noted).collect();
         self.claims = self.blockers.len();
-        self.blockers.truncate(EACH);
+        self.blockers.truncate(NOTES.each);
     }
 }
 

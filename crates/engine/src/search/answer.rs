@@ -12,10 +12,10 @@ use lukasa_model::{Content, Result, ThingNo, Time};
 use lukasa_search::cite::{self, Citation};
 use lukasa_search::count::count;
 use lukasa_search::fields::{self, prune};
-use lukasa_search::fuse::Candidate;
-use lukasa_search::gain::{self, Covered};
-use lukasa_search::pack::{self, Unit};
-use lukasa_search::text::Scoring;
+use lukasa_search::pipeline::fuse::Candidate;
+use lukasa_search::pipeline::gain::Covered;
+use lukasa_search::pipeline::pack::{self, Unit};
+use lukasa_search::recipes::{ANY_FIELD, CITATIONS, FIELDS_SHOWN, SEARCH};
 use lukasa_search::tokens;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
@@ -24,13 +24,6 @@ use serde_json::{Map, Value, json};
 use std::ops::Range;
 use std::sync::Arc;
 use uuid::Uuid;
-
-/// Shares of the budget: objects, neighbours, paths, citations; the rest is for what stands around them.
-const SHARES: [f64; 4] = [0.55, 0.20, 0.10, 0.10];
-/// Most path summaries.
-pub const PATHS: usize = 25;
-/// Most candidates that are looked at for one page: what only repeats ends somewhere.
-const LOOKED_AT: usize = 240;
 
 /// Something that was found.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -183,7 +176,7 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
     for (place, candidate) in found.candidates.iter().enumerate() {
         let ends = match want.backwards {
             true => place >= want.place,
-            false => items.len() >= want.limit || place >= want.place + LOOKED_AT,
+            false => items.len() >= want.limit || place >= want.place + SEARCH.looked_at,
         };
         if ends {
             break;
@@ -204,14 +197,14 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
         }
         let (mut full, brief) = showing.item(candidate, content, told, is_neighbor);
         let mut tokens = cost(&full);
-        if !covered.take(&said, tokens, gain::LEAST) {
+        if !covered.take(&said, tokens) {
             left_out.insert(candidate.node);
             continue;
         }
         if !want.backwards && place < want.place {
             continue;
         }
-        if cited + full.citations.len() > cite::MOST {
+        if cited + full.citations.len() > CITATIONS.most {
             full.citations.clear();
             tokens = cost(&full);
         }
@@ -243,7 +236,7 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
         let of_items = items.iter().map(|item| Unit { slot: usize::from(item.is_neighbor), costs: item.costs.clone() });
         let of_paths = path_costs.iter().map(|cost| Unit { slot: 2, costs: vec![*cost] });
         units = of_items.chain(of_paths).collect::<Vec<_>>();
-        chosen = pack::choose(&units, &SHARES, want.room);
+        chosen = pack::choose(&units, &SEARCH.shares, want.room);
         if !leave(&mut items, &chosen, want.backwards, &mut shown.page) {
             break;
         }
@@ -343,7 +336,8 @@ impl Showing<'_> {
             core.insert("status".into(), json!(status));
         }
         let given = self.want.given.contains(&snapshot.thing(node));
-        let pruned = (!given).then(|| prune(&content.properties, &self.found.terms, self.want.include, fields::SHOWN));
+        let pruned =
+            (!given).then(|| prune(&content.properties, &self.found.terms, self.want.include, FIELDS_SHOWN.shown));
         Told { core, pruned }
     }
 
@@ -397,9 +391,8 @@ impl Showing<'_> {
     fn explain(&self, candidate: &Candidate) -> String {
         let node = candidate.node;
         let mut parts = Vec::new();
-        let scoring = Scoring::default();
-        let mut words = self.texts.units.explain(node, &self.found.terms, &scoring);
-        words.extend(self.texts.objects.explain(node, &self.found.terms, &scoring));
+        let mut words = self.texts.units.explain(node, &self.found.terms, &ANY_FIELD);
+        words.extend(self.texts.objects.explain(node, &self.found.terms, &ANY_FIELD));
         words.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         words.truncate(3);
         if !words.is_empty() {
@@ -443,7 +436,7 @@ impl Showing<'_> {
         });
         let mut seen = FxHashSet::default();
         ways.retain(|way| seen.insert(way.edge));
-        ways.truncate(PATHS);
+        ways.truncate(SEARCH.paths);
         let mut all = Vec::new();
         let hidden = |node: Node| self.read.content(node).is_some_and(is_sensitive);
         for way in ways {

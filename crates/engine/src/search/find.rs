@@ -5,15 +5,16 @@ use super::texts::ASKS;
 use crate::code::symbols::{Kind, Symbols};
 use crate::graph::Look;
 use lukasa_graph::{Node, Snapshot};
-use lukasa_search::code::{self, CodeIndexes, CodeRecipe};
-use lukasa_search::expand::Expanded;
-use lukasa_search::fuse::{Candidate, Channel, Fusion, best, fuse};
-use lukasa_search::intent::{Intent, Template};
+use lukasa_search::pipeline::expand::Expanded;
+use lukasa_search::pipeline::fuse::{Candidate, Channel, Fusion, best};
+use lukasa_search::pipeline::intent::{Intent, template};
+use lukasa_search::pipeline::passages::Ties;
+use lukasa_search::pipeline::seeds::{Nearest, by_words, covered};
+use lukasa_search::pipeline::{self, CodeIndexes, ObjectsQuestion, RecallIndexes};
 use lukasa_search::question::{self, Task};
-use lukasa_search::recall::{self, Nearest, RecallIndexes, RecallRecipe, Ties};
-use lukasa_search::text::{Scoring, Term, TextIndex};
+use lukasa_search::recipes::{ANY_FIELD, CODE, MIXED, RECALL, RecallRecipe};
+use lukasa_search::text::{Term, TextIndex};
 use lukasa_search::titles;
-use lukasa_search::vectors::trust;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,12 +52,6 @@ impl Recipe {
 /// Relationships that recipes know.
 const MENTIONS: &str = "MENTIONS";
 const NEXT: [&str; 2] = ["NEXT", crate::memory::names::NEXT_EPISODE];
-/// Against a mention a walk counts half.
-const BACKWARDS: f64 = 0.5;
-/// What a file counts whose text is not searched and whose name the question has: as much as the best text.
-const NAMED: f64 = 1.0;
-/// Best by words that are looked at to tell what is asked about.
-const TASTE: usize = 20;
 
 /// What is asked, and what counts.
 pub struct Ask<'a> {
@@ -136,15 +131,16 @@ impl Finding<'_> {
     fn said(&self) -> &Said {
         self.said.get_or_init(|| {
             let terms = question::prose_terms(self.ask.text);
-            let found = best(self.scored(&self.texts.objects, &terms), self.ask.pool.max(TASTE), self.order);
+            let found = best(self.scored(&self.texts.objects, &terms), self.ask.pool.max(MIXED.taste), self.order);
             Said { terms, found }
         })
     }
 
     /// What may be in the answer, by plain words.
     fn scored(&self, index: &TextIndex, terms: &[Term]) -> Vec<(Node, f64)> {
-        let all = index.scores(terms, &Scoring::default()).into_iter().filter(|(node, _)| (self.ask.allowed)(*node));
-        all.map(|(node, score)| (node, f64::from(score))).collect()
+        let mut found = by_words(index, terms, &ANY_FIELD);
+        found.retain(|(node, _)| (self.ask.allowed)(*node));
+        found
     }
 
     fn nearest(&self) -> Nearest {
@@ -165,7 +161,7 @@ impl Finding<'_> {
     ) -> Answered {
         let fusion = match recipe {
             Recipe::Code => Fusion::WeightedMax.name(),
-            Recipe::Recall => "recall:v1".into(),
+            Recipe::Recall => Fusion::Sum.name(),
             Recipe::Objects | Recipe::Auto | Recipe::Mixed => self.ask.fusion.name(),
         };
         let said = question::said(self.ask.text);
@@ -178,11 +174,11 @@ impl Finding<'_> {
         let Said { terms: prose, found: said } = self.said();
         let mut mixed = self.code();
         let units = mixed.candidates.iter().filter(|candidate| (self.ask.allowed)(candidate.node));
-        let units: Vec<(Node, f64)> = units.take(TASTE).map(|c| (c.node, c.score())).collect();
+        let units: Vec<(Node, f64)> = units.take(MIXED.taste).map(|c| (c.node, c.score())).collect();
         let symbols = Symbols::new(self.look);
         // What is known by name only speaks for the code that uses it.
         let own = |node: Node| symbols.kind(node).is_none_or(|kind| !kind.outside());
-        let own: Vec<(Node, f64)> = said.iter().take(TASTE).copied().filter(|(node, _)| own(*node)).collect();
+        let own: Vec<(Node, f64)> = said.iter().take(MIXED.taste).copied().filter(|(node, _)| own(*node)).collect();
         let code = covered(&self.texts.units, &units, &terms);
         let others = covered(&self.texts.objects, &own, prose);
         if others == 0.0 && !both {
@@ -196,11 +192,8 @@ impl Finding<'_> {
         }
         // Code is in the list already, by a recipe made for it: what only sounds alike is not to take its place.
         of_others.candidates.retain(|candidate| symbols.kind(candidate.node).is_none());
-        let most = code.max(others).max(f64::MIN_POSITIVE);
-        by_place(&mut mixed.candidates, (code / most).max(CODE_LEAST));
-        by_place(&mut of_others.candidates, others / most);
-        mixed.candidates.extend(of_others.candidates);
-        lukasa_search::fuse::sort(&mut mixed.candidates, self.order);
+        let of_code = std::mem::take(&mut mixed.candidates);
+        mixed.candidates = pipeline::mixed((of_code, code), (of_others.candidates, others), &MIXED, self.order);
         mixed.channels.extend(of_others.channels);
         mixed.fusion = format!("{} + {}", mixed.fusion, of_others.fusion);
         mixed.recipe = Recipe::Mixed;
@@ -211,7 +204,8 @@ impl Finding<'_> {
     fn are_tied(&self, found: &[(Node, f64)]) -> bool {
         let tied = |names: &[&str]| {
             let snapshot = &self.look.snapshot;
-            found.iter().filter(|(node, _)| links(snapshot, *node, names).next().is_some()).count() * 2 >= found.len()
+            let count = found.iter().filter(|(node, _)| links(snapshot, *node, names).next().is_some()).count();
+            count as f64 >= found.len() as f64 * MIXED.tied
         };
         !found.is_empty() && (tied(&NEXT) || tied(&[MENTIONS]))
     }
@@ -221,40 +215,13 @@ impl Finding<'_> {
         let symbols = Symbols::new(self.look);
         let Texts { files, paths, units, defined, .. } = self.texts;
         let indexes = CodeIndexes { files, paths, units, defined };
-        let recipe = CodeRecipe::default();
         let in_file = |node: Node| self.texts.file(node);
         let named = self.texts.named_all_the_same(self.ask.text).into_iter().map(|node| (node, 1.0)).collect();
-        let named = Channel { name: "named", weight: NAMED, found: named };
-        let located = code::locate(&indexes, &task, &recipe, vec![named], in_file, self.order);
-        let candidates = self.symbols_by_file(&symbols, &located);
-        let mut answered = self.answered(Recipe::Code, task.terms(), candidates, located.channels);
+        let likely = |node: Node| likely(symbols.kind(node));
+        let located = pipeline::code(&indexes, &task, &CODE, named, in_file, likely, self.order);
+        let mut answered = self.answered(Recipe::Code, task.terms(), located.symbols, located.channels);
         answered.files = located.files;
         answered
-    }
-
-    /// Symbols by what they say themselves and by their file.
-    fn symbols_by_file(&self, symbols: &Symbols<'_>, located: &code::Located) -> Vec<Candidate> {
-        let files: FxHashMap<Node, f64> = located.files.iter().map(|file| (file.node, file.score())).collect();
-        let best_file = files.values().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let best_unit = located.units.first().map_or(1.0, |(_, score)| *score);
-        let mut all: Vec<Candidate> = Vec::new();
-        for (node, score) in &located.units {
-            let mut candidate = Candidate::new(*node);
-            candidate.add("symbol", score / best_unit * likely(symbols.kind(*node)));
-            if let Some(score) = self.texts.file(*node).and_then(|file| files.get(&file)) {
-                candidate.add("file", score / best_file);
-            }
-            all.push(candidate);
-        }
-        // Files of which only the name fits.
-        let there: FxHashSet<Node> = located.units.iter().map(|(node, _)| *node).collect();
-        for file in located.files.iter().filter(|file| !there.contains(&file.node)) {
-            let mut candidate = Candidate::new(file.node);
-            candidate.add("file", file.score() / best_file);
-            all.push(candidate);
-        }
-        lukasa_search::fuse::sort(&mut all, self.order);
-        all
     }
 
     /// Whatever is near in meaning, for who wants no words looked for; perhaps code only.
@@ -271,12 +238,10 @@ impl Finding<'_> {
         let Texts { objects, titles, names, .. } = self.texts;
         let indexes = RecallIndexes { texts: objects, titles, names };
         let terms = question::prose_terms(self.ask.text);
-        let mut recipe = RecallRecipe::default();
-        if !self.ask.lexical {
-            recipe.lexical = 0.0;
-        }
+        let lexical = if self.ask.lexical { RECALL.lexical } else { 0.0 };
+        let recipe = RecallRecipe { lexical, ..RECALL };
         let bonds = Bonds::new(self.look, self.texts, self.ask.text);
-        let found = recall::find(&indexes, self.ask.text, &terms, &self.nearest(), &recipe, &bonds, self.order);
+        let found = pipeline::recall(&indexes, self.ask.text, &terms, &self.nearest(), &recipe, &bonds, self.order);
         self.answered(Recipe::Recall, terms, found.candidates, found.channels)
     }
 
@@ -292,26 +257,20 @@ impl Finding<'_> {
 
     /// By words and meaning; `terms` are looked for in symbols.
     fn fused(&self, terms: Vec<Term>) -> Answered {
-        let default = Template { lexical: 0.5, vector: 0.5, neighbor: 0.15, recency: 0.0 };
-        let template = self.ask.intent.map_or(default, Intent::template);
-        let mut channels = Vec::new();
-        if self.ask.lexical {
+        let by_words = self.ask.lexical.then(|| {
             let mut all = self.said().found.clone();
             all.extend(self.scored(&self.texts.units, &terms));
-            let found = best(all, self.ask.pool, self.order);
-            channels.push(Channel { name: "lexical", weight: template.lexical, found });
-        }
-        let near: Vec<_> = self.nearest().found.into_iter().filter(|(node, _)| (self.ask.allowed)(*node)).collect();
-        let found = best(near, self.ask.pool, self.order);
-        let trusted = trust(found.first().map_or(0.0, |(_, likeness)| *likeness));
-        channels.push(Channel { name: "vector", weight: template.vector, found });
-        channels.retain(|channel| !channel.found.is_empty());
-        if let [only] = &mut channels[..] {
-            only.weight = 1.0;
-        }
-        // The nearest of what is not near has a score like any other; what it counts depends on how alike it is.
-        channels.iter_mut().filter(|channel| channel.name == "vector").for_each(|channel| channel.weight *= trusted);
-        let candidates = fuse(&channels, self.ask.fusion, self.order);
+            all
+        });
+        let near = self.nearest().found.into_iter().filter(|(node, _)| (self.ask.allowed)(*node));
+        let objects = ObjectsQuestion {
+            by_words,
+            by_meaning: near.collect(),
+            template: template(self.ask.intent),
+            fusion: self.ask.fusion,
+            pool: self.ask.pool,
+        };
+        let (candidates, channels) = pipeline::objects(objects, self.order);
         let mut terms = terms;
         terms.extend(self.said().terms.iter().cloned());
         terms.sort_by(|a, b| a.word.cmp(&b.word));
@@ -320,36 +279,11 @@ impl Finding<'_> {
     }
 }
 
-/// The largest part of a question that one of these has the words of: scores of two indexes cannot be compared, because
-/// what is rare depends on how much there is.
-fn covered(index: &TextIndex, found: &[(Node, f64)], terms: &[Term]) -> f64 {
-    let all: f32 = terms.iter().map(|term| term.weight).sum();
-    let of = |node: Node| f64::from(index.said(node, terms) / all.max(f32::MIN_POSITIVE));
-    found.iter().map(|(node, _)| of(*node)).fold(0.0, f64::max)
-}
-
-/// What code counts in a mixed list at least: one word that no code has must not put all of it behind everything that is
-/// somehow like the question.
-const CODE_LEAST: f64 = 0.5;
-/// How fast later places of a mixed list count less: a list of half the weight has a place after three of the other, then
-/// every third.
-const HEAD: f64 = 3.0;
-
-/// Makes a list count by its places, the first so much: scores of two recipes cannot be compared. Reasons keep their
-/// shares.
-fn by_place(all: &mut Vec<Candidate>, first: f64) {
-    all.retain(|candidate| candidate.score() > 0.0);
-    for (place, candidate) in all.iter_mut().enumerate() {
-        let share = first * HEAD / (HEAD + place as f64) / candidate.score();
-        candidate.reasons.iter_mut().for_each(|reason| reason.score *= share);
-    }
-}
-
 /// How likely a task is about a kind of symbol rather than about what it is part of.
 fn likely(kind: Option<Kind>) -> f64 {
     match kind {
-        Some(Kind::Variable) => 0.7,
-        Some(Kind::File) => 0.8,
+        Some(Kind::Variable) => CODE.variable,
+        Some(Kind::File) => CODE.file,
         _ => 1.0,
     }
 }
@@ -394,7 +328,7 @@ impl Ties for Bonds<'_> {
 
     fn mentions(&self, node: Node) -> Vec<(Node, f64)> {
         let all = links(self.snapshot, node, &[MENTIONS]);
-        all.map(|(to, weight, forward)| (to, if forward { weight } else { weight * BACKWARDS })).collect()
+        all.map(|(to, weight, forward)| (to, if forward { weight } else { weight * RECALL.backwards })).collect()
     }
 }
 

@@ -12,8 +12,9 @@ use lukasa_model::types::{EmbeddingPolicy, system};
 use lukasa_model::{Error, Result, Scope, ThingNo};
 use lukasa_search::embed::builtin::Builtin;
 use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
-use lukasa_search::recall::Nearest;
-use lukasa_search::vectors::{LEAST_LIKENESS, Quantised, Vectors};
+use lukasa_search::pipeline::seeds::{Nearest, by_meaning};
+use lukasa_search::recipes::MEANING;
+use lukasa_search::vectors::{Quantised, Vectors};
 use lukasa_store::Fields;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -22,8 +23,6 @@ use std::time::{Duration, Instant};
 
 /// Nodes read, and vectors asked for, at a time.
 const AT_ONCE: usize = 2_048;
-/// Nearest that are looked at; the last of them is what counts as not near.
-const NEAR: usize = 200;
 /// Which share may lack a vector of the model in use, while there are some of another, before that is told.
 const BACKLOG: f64 = 0.15;
 /// Questions whose vectors are remembered.
@@ -219,17 +218,6 @@ impl Embedded {
     }
 }
 
-/// What is near enough to be found. Of few, all may be near; of many, only what is nearer than the last that is looked at.
-fn nearest(all: &[(Node, f32)]) -> Nearest {
-    let found: Vec<(Node, f64)> = all
-        .iter()
-        .map(|(node, likeness)| (*node, f64::from(*likeness)))
-        .filter(|(_, likeness)| *likeness >= LEAST_LIKENESS)
-        .collect();
-    let last = all.get(NEAR - 1).map_or(LEAST_LIKENESS, |(_, likeness)| f64::from(*likeness));
-    Nearest { found, base: last }
-}
-
 impl Engine {
     /// What is near a question in meaning, of what is allowed. Never fails for want of a model: what is missing is told.
     pub fn nearest(
@@ -266,11 +254,11 @@ impl Engine {
         match using.question(question) {
             Ok(vector) => {
                 let near = match allowed {
-                    None => embedded.vectors.nearest(&vector, NEAR, |_| true),
-                    Some(allowed) => embedded.vectors.nearest(&vector, NEAR, allowed),
+                    None => embedded.vectors.nearest(&vector, MEANING.near, |_| true),
+                    Some(allowed) => embedded.vectors.nearest(&vector, MEANING.near, allowed),
                 };
                 match near {
-                    Ok(near) => meaning.nearest = nearest(&near),
+                    Ok(near) => meaning.nearest = by_meaning(&near, &MEANING),
                     Err(e) => meaning.warning = Some(format!("no search by meaning: {e}")),
                 }
             }

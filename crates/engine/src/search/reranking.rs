@@ -3,7 +3,7 @@
 use crate::model_endpoint::{Endpoint, EndpointConfig, RERANK};
 use crate::redact::redact;
 use lukasa_model::{Error, Result};
-use lukasa_search::rerank::Reranker;
+use lukasa_search::pipeline::rerank::Reranker;
 use lukasa_search::text::Term;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};

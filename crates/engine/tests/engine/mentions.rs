@@ -1,6 +1,7 @@
 //! Mentions of titles: stated once, brought up to date by difference, on every store.
 
 use crate::desk::Desk;
+use lukasa_search::recipes::RECALL;
 use lukasa_search::titles;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,7 +141,7 @@ fn expected(articles: &BTreeMap<String, (String, String)>) -> BTreeMap<(String, 
             .map(|(k, _)| k)
             .collect()
     };
-    let known = |key: &str| (1..=titles::AMBIGUOUS).contains(&having(key).len());
+    let known = |key: &str| (1..=RECALL.ambiguous).contains(&having(key).len());
     let mut edges: Vec<(String, String, String)> = Vec::new();
     for (key, (title, text)) in articles {
         let found: BTreeSet<String> = titles::mentions(text, false, known).into_iter().collect();

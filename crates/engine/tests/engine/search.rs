@@ -7,7 +7,7 @@ use lukasa_engine::search::Searching;
 use lukasa_engine::tool::{Wish, shape};
 use lukasa_engine::{Context, Grants};
 use lukasa_search::count::count;
-use lukasa_search::rerank::Reranker;
+use lukasa_search::pipeline::rerank::Reranker;
 use lukasa_search::text::Term;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use super::{Symbols, keys};
 use lukasa_code::summary::words;
 use lukasa_graph::Node;
+use lukasa_search::recipes::NAMES;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 
@@ -70,7 +71,7 @@ impl Query {
         }
         let name = keys::last(bare);
         if name.len() == self.text.len() && name.eq_ignore_ascii_case(&self.text) {
-            return Some((0.95, Match::Case));
+            return Some((NAMES.case, Match::Case));
         }
         lower.clear();
         if bare.is_ascii() {
@@ -101,7 +102,7 @@ impl Query {
         let asked: usize = self.words.iter().map(String::len).sum();
         let said = name.bytes().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii()).count();
         let covers = if within > 0 { (asked as f64 / said.max(1) as f64).min(1.0) } else { 0.0 };
-        0.5 + 0.2 * share(whole) + 0.1 * share(within) + 0.1 * covers
+        NAMES.words + NAMES.whole * share(whole) + NAMES.within * share(within) + NAMES.covers * covers
     }
 
     fn by_letters(&self, name: &str, small: &str) -> Option<f64> {
@@ -119,7 +120,7 @@ impl Query {
             let edits = distance(&self.letters, &own);
             // In a short name, two wrong letters leave too little in common.
             if edits <= EDITS && edits * 2 < asked {
-                return Some(0.5 - 0.05 * edits as f64);
+                return Some(NAMES.mistyped - NAMES.per_edit * edits as f64);
             }
         }
         if missing > 0 {
@@ -130,7 +131,8 @@ impl Query {
             wanted.next_if_eq(&c);
         }
         // Most long names contain a few letters in this order, so the query must be long enough.
-        (wanted.peek().is_none() && asked * 3 >= has).then(|| 0.2 + 0.2 * asked as f64 / has as f64)
+        let is_near = wanted.peek().is_none() && asked * 3 >= has;
+        is_near.then(|| NAMES.left_out + NAMES.letters * asked as f64 / has as f64)
     }
 }
 

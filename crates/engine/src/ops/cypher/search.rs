@@ -6,14 +6,12 @@ use crate::search::{Ask, Recipe, find};
 use crate::{Context, Engine};
 use lukasa_graph::cypher::Search;
 use lukasa_model::Result;
-use lukasa_search::fuse::Fusion;
-use lukasa_search::intent::detect;
+use lukasa_search::pipeline::fuse::Fusion;
+use lukasa_search::pipeline::intent::detect;
+use lukasa_search::recipes::POOLS;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// Minimum number of candidates per channel.
-const POOL: usize = 120;
 
 /// The search function of one query, and the warnings it collects.
 pub struct Searcher {
@@ -39,7 +37,7 @@ impl Searcher {
                 vector: true,
                 intent: detect(text),
                 fusion: Fusion::WeightedSum,
-                pool: POOL.max(most),
+                pool: POOLS.cypher.max(most),
                 nearest: meaning.nearest,
                 allowed: &|_| true,
             };

@@ -5,8 +5,9 @@ use crate::graph::Look;
 use crate::search::{Answered, Texts, round};
 use crate::telemetry::metrics;
 use lukasa_graph::Node;
-use lukasa_search::intent::Intent;
 use lukasa_search::ladder::{Costs, Step};
+use lukasa_search::pipeline::intent::Intent;
+use lukasa_search::recipes::GAIN;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -143,7 +144,7 @@ pub(super) fn debug(look: &Look, texts: &Texts, found: &Answered) -> DebugOut {
                 .collect(),
         },
         gain_rejections: MOST,
-        marginal_gain_min: lukasa_search::gain::LEAST,
+        marginal_gain_min: GAIN.least,
         costs: CostsOut {
             lexical_ms: LONG_MS,
             vector_ms: LONG_MS,

@@ -7,7 +7,7 @@ use crate::search::Answered;
 use crate::{Context, Engine};
 use lukasa_model::json::{self, Hash};
 use lukasa_model::{Error, Result};
-use lukasa_search::fuse::NORMALIZATION;
+use lukasa_search::pipeline::fuse::NORMALIZATION;
 
 /// Hash of the request without its cursor.
 pub(super) fn request_hash(request: &Request) -> Result<Hash> {

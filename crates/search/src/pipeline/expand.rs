@@ -1,6 +1,7 @@
 //! Adds neighbours of hits: which relationships to follow, and how much score they carry over.
 
-use crate::fuse::{Candidate, sort};
+use crate::pipeline::fuse::{Candidate, sort};
+use crate::recipes::{EXPANSION, ExpansionRecipe};
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::Time;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,16 +20,6 @@ pub struct Expansion<'a> {
     pub allowed: &'a (dyn Fn(Node) -> bool + Sync),
 }
 
-/// The relationships of a node with more than this many are sampled by type.
-const HUB: usize = 500;
-/// Slots for each relationship type of a hub, as a multiple of an even share.
-const STRATIFIED: f64 = 1.4;
-/// Most a neighbour can gain, as a share of the score of its primary.
-const MOST_BOOST: f64 = 0.35;
-/// Days after which a stated relationship counts about a third.
-const FADES_DAYS: f64 = 30.0;
-/// The weight of a relationship type without a declared ranking.
-const GENERIC: f64 = 0.6;
 const DAY_MICROS: f64 = 86_400_000_000.0;
 
 /// What the score of an edge is computed from.
@@ -47,9 +38,10 @@ pub struct EdgeFacts {
 impl EdgeFacts {
     /// Returns a score between 0 and 1.
     pub fn score(&self) -> f64 {
-        let recency = self.age_days.map_or(1.0, |age| (-age.max(0.0) / FADES_DAYS).exp());
-        let direction = if self.reciprocal && self.reverse { 1.15 } else { 1.0 };
-        let raw = self.base_weight * self.confidence.clamp(0.25, 2.0) * recency * direction;
+        let ExpansionRecipe { fades_days, reciprocal, least_confidence, most_confidence, .. } = EXPANSION;
+        let recency = self.age_days.map_or(1.0, |age| (-age.max(0.0) / fades_days).exp());
+        let direction = if self.reciprocal && self.reverse { reciprocal } else { 1.0 };
+        let raw = self.base_weight * self.confidence.clamp(least_confidence, most_confidence) * recency * direction;
         let score = raw * self.depth_penalty() * self.hub_damping();
         score / (score + 1.0)
     }
@@ -129,7 +121,7 @@ pub fn expand(
                         expanded.collapsed += 1;
                     }
                     let (sum, cap) = gains.entry(way.to).or_default();
-                    *cap = cap.max(MOST_BOOST * base);
+                    *cap = cap.max(EXPANSION.most_boost * base);
                     way.gave = (base * how.weight * way.score).min((*cap - *sum).max(0.0));
                     *sum += way.gave;
                     if met.insert(way.to) {
@@ -172,7 +164,7 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
         }
         let age = now.0.saturating_sub(snapshot.since(edge).0) as f64 / DAY_MICROS;
         let facts = EdgeFacts {
-            base_weight: rule.map_or(GENERIC, |r| r.base_weight),
+            base_weight: rule.map_or(EXPANSION.generic, |r| r.base_weight),
             confidence: snapshot.weight(edge).unwrap_or(1.0) * snapshot.confidence(edge).unwrap_or(1.0),
             age_days: snapshot.derivation(edge).is_none().then_some(age),
             reciprocal: rule.is_some_and(|r| r.reciprocal_boost),
@@ -186,12 +178,12 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
         b.score.total_cmp(&a.score).then_with(|| snapshot.edge_thing(a.edge).cmp(&snapshot.edge_thing(b.edge)))
     };
     all.sort_by(|a, b| by(&a.1, &b.1));
-    if degree <= HUB {
+    if degree <= EXPANSION.hub {
         return (all.into_iter().map(|(_, way)| way).collect(), None);
     }
     // Prevents a frequent type from crowding out the others.
     let types: FxHashSet<_> = all.iter().map(|(type_no, _)| *type_no).collect();
-    let each = (how.per_primary as f64 * STRATIFIED / types.len().max(1) as f64).ceil() as usize;
+    let each = (how.per_primary as f64 * EXPANSION.stratified / types.len().max(1) as f64).ceil() as usize;
     let mut taken: FxHashMap<_, usize> = FxHashMap::default();
     all.retain(|(type_no, _)| {
         let count = taken.entry(*type_no).or_default();

@@ -1,5 +1,6 @@
 //! Combines the raw scores of several channels into one score, with the reasons that add up to it.
 
+use crate::recipes::{FUSION, FusionRecipe};
 use lukasa_graph::Node;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -8,10 +9,6 @@ use std::cmp::Ordering;
 
 /// Version of the normalisation; changes whenever the same raw scores would be normalised differently.
 pub const NORMALIZATION: &str = "zscore_v2";
-/// Scores are clamped to this many standard deviations from the mean.
-const CLAMP: f64 = 4.0;
-/// With fewer scores, the deviation is not meaningful.
-const FEW: usize = 5;
 
 /// The distribution of scores in one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -36,9 +33,10 @@ impl Spread {
     /// Normalises a score to between 0 and 1: by deviations from the mean, or as a share of the largest where there are
     /// few scores. The range is not used for few scores, because the second of two would get 0, however good it is.
     pub fn normal(&self, score: f64) -> f64 {
-        if self.count >= FEW {
-            let z = (score - self.mean) / (self.std + 1e-9);
-            (z.clamp(-CLAMP, CLAMP) + CLAMP) / (2.0 * CLAMP)
+        let FusionRecipe { clamp, few, epsilon, .. } = FUSION;
+        if self.count >= few {
+            let z = (score - self.mean) / (self.std + epsilon);
+            (z.clamp(-clamp, clamp) + clamp) / (clamp + clamp)
         } else if self.max > 0.0 {
             (score / self.max).clamp(0.0, 1.0)
         } else {
@@ -70,6 +68,8 @@ pub enum Fusion {
     WeightedMax,
     /// Reciprocal rank fusion: weight over `k` + rank.
     Rrf { k: f64 },
+    /// Scores as they are, weighted: for channels that are scaled already, by [`peak`].
+    Sum,
 }
 
 impl Fusion {
@@ -78,6 +78,7 @@ impl Fusion {
             Fusion::WeightedSum => "weighted_sum:v2".into(),
             Fusion::WeightedMax => "weighted_max:v1".into(),
             Fusion::Rrf { k } => format!("rrf:{k}"),
+            Fusion::Sum => "recall:v1".into(),
         }
     }
 }
@@ -119,18 +120,50 @@ impl Candidate {
     }
 }
 
+/// What each candidate of a channel adds to its score, in the order of the channel.
+pub fn normalise(channel: &Channel, fusion: Fusion) -> Vec<f64> {
+    let Channel { weight, found, .. } = channel;
+    let scores = found.iter().map(|(_, score)| score);
+    match fusion {
+        Fusion::WeightedSum => {
+            let spread = channel.spread();
+            scores.map(|score| weight * spread.normal(*score)).collect()
+        }
+        Fusion::WeightedMax => {
+            let most = channel.spread().max.max(f64::MIN_POSITIVE);
+            scores.map(|score| weight * score / most).collect()
+        }
+        Fusion::Rrf { k } => (0..found.len()).map(|place| weight / (k + place as f64 + 1.0)).collect(),
+        Fusion::Sum => scores.map(|score| weight * score).collect(),
+    }
+}
+
+/// Scales scores above `base` so that the best is 1. This keeps the distances at the top of the list; with deviations
+/// from the mean, the best of a large corpus would all look alike.
+pub fn peak(found: &[(Node, f64)], base: f64) -> Vec<(Node, f64)> {
+    let top = found.iter().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
+    if found.is_empty() || top <= base {
+        return vec![];
+    }
+    let share = |score: f64| (score - base).max(0.0) / (top - base);
+    found.iter().map(|(node, score)| (*node, share(*score))).filter(|(_, share)| *share > 0.0).collect()
+}
+
+/// Scales a list so that its first has the score `best`.
+pub fn scale_best(candidates: &mut [Candidate], best: f64) {
+    let top = candidates.first().map_or(0.0, Candidate::score);
+    if top > 0.0 {
+        let scale = best / top;
+        candidates.iter_mut().flat_map(|c| &mut c.reasons).for_each(|reason| reason.score *= scale);
+    }
+}
+
 /// Combines all channels into one list, best first; `order` breaks ties.
 pub fn fuse(channels: &[Channel], fusion: Fusion, order: impl Fn(Node) -> u64) -> Vec<Candidate> {
     let mut places: FxHashMap<Node, usize> = FxHashMap::default();
     let mut all: Vec<Candidate> = Vec::new();
     for channel in channels {
-        let spread = channel.spread();
-        for (place, (node, score)) in channel.found.iter().enumerate() {
-            let part = match fusion {
-                Fusion::WeightedSum => channel.weight * spread.normal(*score),
-                Fusion::WeightedMax => channel.weight * score / spread.max.max(f64::MIN_POSITIVE),
-                Fusion::Rrf { k } => channel.weight / (k + place as f64 + 1.0),
-            };
+        for ((node, _), part) in channel.found.iter().zip(normalise(channel, fusion)) {
             let at = *places.entry(*node).or_insert_with(|| {
                 all.push(Candidate::new(*node));
                 all.len() - 1
@@ -226,6 +259,22 @@ mod tests {
         assert!((three.score() - (0.6 / 63.0 + 0.4 / 61.0)).abs() < 1e-12);
         let sum = fuse(&[channel("x", 1.0, &[(8, 1.0), (7, 1.0)])], Fusion::WeightedSum, u64::from);
         assert_eq!(sum.iter().map(|c| c.node).collect::<Vec<_>>(), [7, 8]);
+    }
+
+    #[test]
+    fn peaks_keep_distances() {
+        assert_eq!(peak(&[(1, 3.0), (2, 1.0), (3, 2.0)], 1.0), [(1, 1.0), (3, 0.5)]);
+        assert!(peak(&[], 0.0).is_empty() && peak(&[(1, 1.0)], 1.0).is_empty());
+        let scaled = fuse(&[channel("x", 2.0, &[(1, 1.0), (2, 0.5)])], Fusion::Sum, u64::from);
+        assert_eq!(scaled.iter().map(Candidate::score).collect::<Vec<_>>(), [2.0, 1.0]);
+    }
+
+    #[test]
+    fn the_first_of_a_scaled_list_has_the_given_score() {
+        let mut all = fuse(&[channel("x", 1.0, &[(1, 4.0), (2, 1.0)])], Fusion::Sum, u64::from);
+        scale_best(&mut all, 0.5);
+        assert_eq!(all.iter().map(Candidate::score).collect::<Vec<_>>(), [0.5, 0.125]);
+        scale_best(&mut [], 0.5);
     }
 
     #[test]

@@ -1,11 +1,7 @@
 //! Leaves out results that repeat what others already contain.
 
+use crate::recipes::GAIN;
 use rustc_hash::FxHashSet;
-
-/// New words per token below which a result is left out.
-pub const LEAST: f64 = 0.02;
-/// The first results up to this number are always kept.
-pub const FLOOR: usize = 5;
 
 /// Words that accepted results contain.
 #[derive(Default)]
@@ -18,16 +14,16 @@ pub struct Covered {
 impl Covered {
     /// Whether all words are already covered; such a text is left out however short it is.
     pub fn repeats(&mut self, words: &[String]) -> bool {
-        let repeats = self.accepted >= FLOOR && words.iter().all(|word| self.words.contains(word));
+        let repeats = self.accepted >= GAIN.floor && words.iter().all(|word| self.words.contains(word));
         self.rejected += usize::from(repeats);
         repeats
     }
 
     /// Whether a text of `tokens` tokens adds enough new words to be accepted; if so, its words count as covered.
-    pub fn take(&mut self, words: &[String], tokens: usize, least: f64) -> bool {
+    pub fn take(&mut self, words: &[String], tokens: usize) -> bool {
         let new: FxHashSet<&String> = words.iter().filter(|word| !self.words.contains(*word)).collect();
         let gain = new.len() as f64 / tokens.max(1) as f64;
-        if gain < least && self.accepted >= FLOOR {
+        if gain < GAIN.least && self.accepted >= GAIN.floor {
             self.rejected += 1;
             return false;
         }
@@ -46,13 +42,13 @@ mod tests {
     fn repetition_is_left_out_after_the_floor() {
         let mut covered = Covered::default();
         let words = tokens::list("adopt feature flags for every rollout");
-        for _ in 0..FLOOR {
-            assert!(covered.take(&words, 8, LEAST));
+        for _ in 0..GAIN.floor {
+            assert!(covered.take(&words, 8));
         }
-        assert!(!covered.take(&words, 8, LEAST));
+        assert!(!covered.take(&words, 8));
         assert!(covered.repeats(&words) && !covered.repeats(&tokens::list("feature flags for nothing")));
-        assert!(covered.take(&tokens::list("something else entirely"), 8, LEAST));
-        assert!(!covered.take(&tokens::list("novel"), 60, LEAST), "one new word in sixty tokens");
+        assert!(covered.take(&tokens::list("something else entirely"), 8));
+        assert!(!covered.take(&tokens::list("novel"), 60), "one new word in sixty tokens");
         assert_eq!(covered.rejected, 3);
     }
 }

@@ -1,4 +1,51 @@
-//! Selects what fits into a token budget: whole units by slot, in full or in brief, never cut.
+//! Selects what an answer contains: in which order it is offered, and what fits into a token budget, as whole units by slot,
+//! in full or in brief, never cut.
+
+use crate::pipeline::fuse::Candidate;
+use lukasa_graph::{Node, Snapshot};
+use rustc_hash::FxHashMap;
+
+/// The best symbol of each file in the order of files, then their second and so on: the best of all crowd into few files, and
+/// a file that is not named at all is a miss. `shows` is how well a kind of symbol shows what its file has to do with a task.
+pub fn by_file(
+    files: &[Candidate],
+    symbols: &[Candidate],
+    most_files: usize,
+    shows: impl Fn(Node) -> f64,
+    file_of: impl Fn(Node) -> Option<Node>,
+) -> Vec<Candidate> {
+    let places: FxHashMap<Node, usize> = files.iter().enumerate().map(|(at, file)| (file.node, at)).collect();
+    let mut seen: FxHashMap<Node, usize> = FxHashMap::default();
+    let mut all: Vec<((usize, usize), &Candidate)> = Vec::new();
+    let mut symbols: Vec<(f64, &Candidate)> =
+        symbols.iter().map(|symbol| (symbol.score() * shows(symbol.node), symbol)).collect();
+    symbols.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (_, symbol) in symbols {
+        let Some(file) = file_of(symbol.node) else { continue };
+        let Some(place) = places.get(&file).filter(|place| **place < most_files) else { continue };
+        let turn = seen.entry(file).or_default();
+        all.push(((*turn, *place), symbol));
+        *turn += 1;
+    }
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, symbol)| symbol.clone()).collect()
+}
+
+/// How much a relationship says about a task, by how central its other end is, how sure it is, the weight of its type, and
+/// the number of relationships of the other end: a hub says less.
+pub fn relevance(rank: f64, confidence: f64, weight: f64, degree: usize) -> f64 {
+    let crowd = (degree + 2) as f64;
+    rank * confidence * weight / crowd.log2()
+}
+
+/// Sorts nodes by their distance from anchors, nearest first; at the same distance, the most central first.
+pub fn nearest_first(snapshot: &Snapshot, nodes: &mut [(Node, u32)]) {
+    nodes.sort_by(|a, b| {
+        // By degree, because PageRank would have to be recomputed after each write.
+        let central = snapshot.degree(b.0).cmp(&snapshot.degree(a.0));
+        a.1.cmp(&b.1).then(central).then(snapshot.thing(a.0).cmp(&snapshot.thing(b.0)))
+    });
+}
 
 /// A unit that can be included in full, in brief, or not at all.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +125,23 @@ mod tests {
 
     fn unit(slot: usize, costs: &[usize]) -> Unit {
         Unit { slot, costs: costs.to_vec() }
+    }
+
+    #[test]
+    fn files_take_turns() {
+        let list = |all: &[(Node, f64)]| {
+            let mut list: Vec<Candidate> = all.iter().map(|(node, _)| Candidate::new(*node)).collect();
+            list.iter_mut().zip(all).for_each(|(candidate, (_, score))| candidate.add("x", *score));
+            list
+        };
+        let files = list(&[(1, 3.0), (2, 2.0), (3, 1.0)]);
+        let symbols = list(&[(10, 9.0), (11, 8.0), (12, 7.0), (20, 6.0), (30, 5.0), (40, 4.0)]);
+        // 11 is of a kind that shows little.
+        let shows = |node| if node == 11 { 0.5 } else { 1.0 };
+        let file_of = |node: Node| Some(node / 10).filter(|file| *file < 4);
+        let nodes = |most| by_file(&files, &symbols, most, shows, file_of).iter().map(|c| c.node).collect::<Vec<_>>();
+        assert_eq!(nodes(9), [10, 20, 30, 12, 11]);
+        assert_eq!(nodes(1), [10, 12, 11]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Detects the intent of a query from its words.
 
+use crate::recipes::{OBJECTS, Template};
 use crate::tokens;
 use serde::{Deserialize, Serialize};
 
@@ -13,16 +14,6 @@ pub enum Intent {
     Roadmap,
 }
 
-/// Channel weights for an intent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Template {
-    pub lexical: f64,
-    pub vector: f64,
-    pub neighbor: f64,
-    /// The share of a score that decays with age.
-    pub recency: f64,
-}
-
 impl Intent {
     pub const ALL: [Intent; 4] = [Intent::Explain, Intent::LocateConfig, Intent::DebugError, Intent::Roadmap];
 
@@ -32,15 +23,6 @@ impl Intent {
             Intent::LocateConfig => "locate_config",
             Intent::DebugError => "debug_error",
             Intent::Roadmap => "roadmap",
-        }
-    }
-
-    pub fn template(self) -> Template {
-        match self {
-            Intent::Explain => Template { lexical: 0.4, vector: 0.5, neighbor: 0.1, recency: 0.05 },
-            Intent::LocateConfig => Template { lexical: 0.7, vector: 0.3, neighbor: 0.0, recency: 0.15 },
-            Intent::DebugError => Template { lexical: 0.5, vector: 0.3, neighbor: 0.2, recency: 0.4 },
-            Intent::Roadmap => Template { lexical: 0.3, vector: 0.5, neighbor: 0.2, recency: 0.05 },
         }
     }
 
@@ -69,6 +51,17 @@ impl Intent {
                 &["roadmap", "plan", "milestone", "future", "next", "upcoming", "priority", "backlog", "quarter"]
             }
         }
+    }
+}
+
+/// The weights for an intent, or for none.
+pub fn template(intent: Option<Intent>) -> Template {
+    match intent {
+        None => OBJECTS.plain,
+        Some(Intent::Explain) => OBJECTS.explain,
+        Some(Intent::LocateConfig) => OBJECTS.locate_config,
+        Some(Intent::DebugError) => OBJECTS.debug_error,
+        Some(Intent::Roadmap) => OBJECTS.roadmap,
     }
 }
 

@@ -1,0 +1,52 @@
+//! Two lists as one: code and everything else, each ranked by its own recipe.
+
+use crate::pipeline::fuse::{Candidate, sort};
+use crate::recipes::MixedRecipe;
+use lukasa_graph::Node;
+
+/// Merges code and other objects by place, because scores of two recipes cannot be compared. Each list comes with the share
+/// of the question that its best hit covers.
+pub fn mixed(
+    (mut code, code_covers): (Vec<Candidate>, f64),
+    (mut others, others_cover): (Vec<Candidate>, f64),
+    recipe: &MixedRecipe,
+    order: impl Fn(Node) -> u64,
+) -> Vec<Candidate> {
+    let most = code_covers.max(others_cover).max(f64::MIN_POSITIVE);
+    by_place(&mut code, (code_covers / most).max(recipe.code_least), recipe.head);
+    by_place(&mut others, others_cover / most, recipe.head);
+    code.extend(others);
+    sort(&mut code, order);
+    code
+}
+
+/// Replaces scores by places: the first counts `first`. Reasons keep their shares.
+fn by_place(all: &mut Vec<Candidate>, first: f64, head: f64) {
+    all.retain(|candidate| candidate.score() > 0.0);
+    for (place, candidate) in all.iter_mut().enumerate() {
+        let share = first * head / (head + place as f64) / candidate.score();
+        candidate.reasons.iter_mut().for_each(|reason| reason.score *= share);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipes::MIXED;
+
+    fn list(nodes: &[Node]) -> Vec<Candidate> {
+        let mut all: Vec<Candidate> = nodes.iter().map(|node| Candidate::new(*node)).collect();
+        all.iter_mut().enumerate().for_each(|(place, candidate)| candidate.add("x", 9.0 - place as f64));
+        all
+    }
+
+    #[test]
+    fn a_list_of_half_the_weight_has_every_third_place() {
+        let merged = mixed((list(&[1, 2, 3, 4, 5]), 1.0), (list(&[11, 12]), 0.5), &MIXED, u64::from);
+        let nodes: Vec<Node> = merged.iter().map(|candidate| candidate.node).collect();
+        // The fourth of the one and the first of the other count the same: `order` decides.
+        assert_eq!(nodes, [1, 2, 3, 4, 11, 5, 12]);
+        let hidden = mixed((list(&[1]), 0.0), (list(&[11]), 0.5), &MIXED, u64::from);
+        assert_eq!(hidden.iter().map(Candidate::score).collect::<Vec<_>>(), [1.0, MIXED.code_least]);
+    }
+}
