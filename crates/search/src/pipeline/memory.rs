@@ -30,3 +30,30 @@ pub fn remembered(candidate: &mut Candidate, memory: &MemoryParts) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recency_counts_as_far_as_a_memory_fits() {
+        let scored = |likeness: f64, recency_in_full| {
+            let mut candidate = Candidate::new(0);
+            candidate.add("lexical", likeness);
+            let parts = MemoryParts {
+                similarity: 0.5,
+                recency: 0.25,
+                entities: 0.25,
+                recent: 1.0,
+                shared: 0.0,
+                recency_in_full,
+            };
+            remembered(&mut candidate, &parts);
+            candidate.reasons.iter().map(|reason| (reason.channel, reason.score)).collect::<Vec<_>>()
+        };
+        assert_eq!(scored(0.5, false), [("lexical", 0.5), ("recency", 0.25)]);
+        assert_eq!(scored(0.25, false), [("lexical", 0.25), ("recency", 0.125)]);
+        assert_eq!(scored(0.25, true), [("lexical", 0.25), ("recency", 0.25)]);
+        assert_eq!(scored(0.0, false), [("lexical", 0.0)]);
+    }
+}
