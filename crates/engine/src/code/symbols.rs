@@ -7,7 +7,7 @@ pub mod keys;
 
 pub use about::about;
 pub use calls::{CallOut, NamesakesOut, Reach, Reached, ThroughOut, UnresolvedOut, check_confidence, lines, through};
-pub use fuzzy::{Match, Query, distance};
+pub use fuzzy::{Match, Query};
 pub use keys::{local, name, path};
 
 use crate::graph::Look;

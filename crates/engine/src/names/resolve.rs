@@ -2,7 +2,7 @@
 
 use super::form::{Fit, Form, Pattern};
 use super::origin::Rooted;
-use crate::code::symbols::{Kind, Query, Symbols, distance, keys, number, text};
+use crate::code::symbols::{Kind, Query, Symbols, keys, number, text};
 use crate::graph::{COMMUNITY, Look};
 use lukasa_graph::Node;
 use lukasa_model::claims::BOARD;
@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde_json::json;
 use std::cmp::Reverse;
+use strsim::osa_distance;
 
 /// Candidates listed for a name that fits several objects.
 const CANDIDATES: usize = 10;
@@ -371,14 +372,14 @@ impl Resolver<'_> {
     /// Keys of any type that differ from the name in few letters, the nearest first.
     fn near_keys(&self) -> Vec<String> {
         let name = self.given.split_once(':').map_or(self.given, |(_, key)| key);
-        let letters: Vec<char> = name.chars().collect();
+        let letters = name.chars().count();
         let snapshot = &self.look.snapshot;
-        let most = FEW_LETTERS.min(letters.len() / 2);
+        let most = FEW_LETTERS.min(letters / 2);
         let differs = |key: &str| {
             // Most keys are longer by far, and need not be compared.
-            let other: Vec<char> = key.chars().take(letters.len() + FEW_LETTERS + 1).collect();
-            let close = other.len().abs_diff(letters.len()) <= FEW_LETTERS;
-            close.then(|| distance(&letters, &other)).filter(|apart| *apart <= most)
+            let other = key.chars().take(letters + FEW_LETTERS + 1).count();
+            let close = other.abs_diff(letters) <= FEW_LETTERS;
+            close.then(|| osa_distance(name, key)).filter(|apart| *apart <= most)
         };
         let there = snapshot.nodes().into_iter().filter(|node| !snapshot.is_ended(*node));
         let keyed = there.filter_map(|node| Some((differs(snapshot.key(node)?)?, node)));
@@ -390,18 +391,18 @@ impl Resolver<'_> {
     /// Files whose names differ in few letters, those in the nearest folders first.
     fn near_files(&self, path: &str) -> Vec<String> {
         let s = &self.look.snapshot;
-        let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
-        let (wanted, whole) = (letters(keys::name(path)), letters(path));
+        let (wanted, whole) = (keys::name(path).to_lowercase(), path.to_lowercase());
+        let letters = wanted.chars().count();
         let mut found: Vec<(usize, usize, Node)> = Vec::new();
         for node in s.nodes() {
             let Some(key) = s.key(node).filter(|_| self.symbols.is(node, Kind::File) && !s.is_ended(node)) else {
                 continue;
             };
-            let name = letters(keys::name(key));
-            if name.len().abs_diff(wanted.len()) * 3 <= wanted.len() {
-                let edits = distance(&wanted, &name);
-                if edits * 3 <= wanted.len() {
-                    found.push((edits, distance(&whole, &letters(key)), node));
+            let name = keys::name(key).to_lowercase();
+            if name.chars().count().abs_diff(letters) * 3 <= letters {
+                let edits = osa_distance(&wanted, &name);
+                if edits * 3 <= letters {
+                    found.push((edits, osa_distance(&whole, &key.to_lowercase()), node));
                 }
             }
         }

@@ -11,6 +11,7 @@ use lukasa_model::types::{RENAMED_FROM, Registry};
 use lukasa_model::{Error, Period, Reference, Result, ThingNo, Time, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use strsim::levenshtein;
 
 /// A visible fact.
 #[derive(Clone, Debug)]
@@ -312,26 +313,10 @@ impl Lookup<'_> {
             .into_iter()
             .filter_map(|(thing, _)| thing.key.map(|key| (thing.type_name, key)))
             .map(|(type_name, key)| {
-                (distance(asked, &key).min(distance(asked, &format!("{type_name}:{key}"))), type_name, key)
+                (levenshtein(asked, &key).min(levenshtein(asked, &format!("{type_name}:{key}"))), type_name, key)
             })
             .collect();
         near.sort();
         Ok(near.iter().take(OFFERED).map(|(_, type_name, key)| format!("{type_name}:{key}")).collect())
     }
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = replaced.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

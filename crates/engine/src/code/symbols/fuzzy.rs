@@ -6,6 +6,7 @@ use lukasa_graph::Node;
 use lukasa_search::recipes::NAMES;
 use rayon::prelude::*;
 use std::cmp::Reverse;
+use strsim::osa_distance;
 
 /// How a name matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
@@ -39,7 +40,7 @@ pub struct Query {
     dotted: Option<String>,
     words: Vec<String>,
     /// Letters of the name. Empty if the query has several words, which are not matched by letters.
-    letters: Vec<char>,
+    letters: String,
     mask: u64,
 }
 
@@ -53,8 +54,8 @@ impl Query {
         let text = text.trim().trim_end_matches("()");
         let dotted = text.replace(['.', '#'], "::");
         let name = if text.contains(char::is_whitespace) { "" } else { keys::name(&dotted) };
-        let letters: Vec<char> = name.to_lowercase().chars().collect();
-        let mask = mask(name.to_lowercase().as_bytes());
+        let letters = name.to_lowercase();
+        let mask = mask(letters.as_bytes());
         Query { text: text.into(), words: words(text), letters, mask, dotted: (dotted != text).then_some(dotted) }
     }
 
@@ -106,7 +107,7 @@ impl Query {
     }
 
     fn by_letters(&self, name: &str, small: &str) -> Option<f64> {
-        let (asked, has) = (self.letters.len(), small.len());
+        let (asked, has) = (self.letters.chars().count(), small.len());
         if asked < FEW_LETTERS || has < FEW_LETTERS {
             return None;
         }
@@ -116,8 +117,9 @@ impl Query {
             return None;
         }
         if extra <= EDITS && asked.abs_diff(has) <= EDITS && asked > EDITS + 1 {
-            let own: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
-            let edits = distance(&self.letters, &own);
+            // Two swapped neighbours count once.
+            let own: String = name.chars().flat_map(char::to_lowercase).collect();
+            let edits = osa_distance(&self.letters, &own);
             // In a short name, two wrong letters leave too little in common.
             if edits <= EDITS && edits * 2 < asked {
                 return Some(NAMES.mistyped - NAMES.per_edit * edits as f64);
@@ -126,7 +128,7 @@ impl Query {
         if missing > 0 {
             return None;
         }
-        let mut wanted = self.letters.iter().copied().peekable();
+        let mut wanted = self.letters.chars().peekable();
         for c in small.chars() {
             wanted.next_if_eq(&c);
         }
@@ -175,23 +177,6 @@ fn begins(name: &[u8], at: usize) -> bool {
         || !here.is_ascii_alphanumeric()
         || (upper && (before.is_ascii_lowercase() || before.is_ascii_digit()))
         || (upper && before.is_ascii_uppercase() && after)
-}
-
-/// Edit distance; two swapped neighbours count once.
-pub fn distance(a: &[char], b: &[char]) -> usize {
-    let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>(), vec![0; b.len() + 1]];
-    for (i, x) in a.iter().enumerate() {
-        let [before, last, now] = &mut rows;
-        now[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            now[j + 1] = (last[j] + usize::from(x != y)).min(last[j + 1] + 1).min(now[j] + 1);
-            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
-                now[j + 1] = now[j + 1].min(before[j - 1] + 1);
-            }
-        }
-        rows.rotate_left(1);
-    }
-    rows[1][b.len()]
 }
 
 impl Symbols<'_> {
@@ -275,12 +260,5 @@ mod tests {
                 assert!(!within || found.is_some(), "{name} {word}");
             }
         }
-    }
-
-    #[test]
-    fn letters_differ() {
-        let distance = |a: &str, b: &str| distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>());
-        assert_eq!((distance("", "ab"), distance("ab", "ab"), distance("ab", "ba")), (2, 0, 1));
-        assert_eq!((distance("kitten", "sitting"), distance("login", "logins")), (3, 1));
     }
 }
