@@ -292,22 +292,32 @@ impl Run {
         } else if let Ok(Some(linked)) = Repository::discover(&self.root) {
             wanted.insert(linked.git_dir().to_owned());
         }
-        let mut new = false;
+        if wanted == self.folders {
+            return Ok(false);
+        }
+        let (mut new, mut failed) = (false, None);
         let first = self.folders.is_empty();
-        for folder in &wanted {
-            if self.folders.contains(folder) {
-                continue;
-            }
-            match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
+        // All in one, because on macOS every change of the watched folders restarts the events of all.
+        let mut watched = self.watcher.paths_mut();
+        for folder in wanted.difference(&self.folders) {
+            match watched.add(folder, RecursiveMode::NonRecursive) {
                 Ok(()) => new = true,
                 // The folder was removed meanwhile: the next pass finds that.
                 Err(e) if matches!(e.kind, notify::ErrorKind::PathNotFound) || !folder.exists() => continue,
-                Err(e) => return Err(cannot_watch(folder, &e)),
+                Err(e) => {
+                    failed = Some(cannot_watch(folder, &e));
+                    break;
+                }
             }
         }
-        for folder in self.folders.difference(&wanted) {
+        for folder in self.folders.difference(&wanted).filter(|_| failed.is_none()) {
             // A removed folder is no longer watched anyway.
-            let _ = self.watcher.unwatch(folder);
+            let _ = watched.remove(folder);
+        }
+        // Without this, no folder is watched any more, whatever failed.
+        watched.commit().map_err(|e| cannot_watch(&self.root, &e))?;
+        if let Some(error) = failed {
+            return Err(error);
         }
         self.folders = wanted;
         Ok(new && !first)
