@@ -2,6 +2,7 @@
 
 pub mod beneath;
 pub(crate) mod cache;
+pub mod encoding;
 pub mod files;
 pub mod git;
 pub mod history;

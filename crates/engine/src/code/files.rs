@@ -1,6 +1,7 @@
 //! Lists the files of a working tree that are worth indexing, and reads them.
 
 use super::beneath;
+use super::encoding::{Decoded, decode};
 use super::left_out;
 use ignore::gitignore::Gitignore;
 use ignore::{WalkBuilder, WalkState};
@@ -19,8 +20,10 @@ pub const IGNORE_FILE: &str = ".lukasaignore";
 pub const SOURCE_BYTES: u64 = 2 << 20;
 /// Maximum bytes of a file that is read.
 pub const FILE_BYTES: u64 = 32 << 20;
-/// Bytes at the start of a file that decide whether it is text.
+/// Bytes at the start of a text that show whether a program wrote it.
 pub const HEAD_BYTES: usize = 8_000;
+/// Bytes at the start of a text that may name the language of a script.
+const SCRIPT_BYTES: usize = 2_000;
 /// Maximum number of diagnostics reported one by one; the rest are counted.
 pub const DIAGNOSTICS: usize = 100;
 
@@ -231,38 +234,30 @@ fn changed_ns(_: &std::fs::Metadata) -> i128 {
     0
 }
 
-/// The content of a file, by what can be done with it.
-pub enum Content {
-    /// A source to parse.
-    Source { text: String, language: LanguageId },
-    /// Text in an unknown language, or too large to parse.
-    Text,
-    /// Not text.
-    Binary,
+/// The text of a file. None if it is not text, with a diagnostic if its name is that of a source.
+pub fn text(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Option<Decoded> {
+    let decoded = decode(bytes);
+    if decoded.is_none() && LanguageId::of(path, "").is_some() {
+        faults.push(Diagnostic::new(path, "not text, though its name is that of a source: left out"));
+    }
+    decoded
 }
 
-/// Classifies the bytes of a file. Adds a diagnostic if they are not what the name suggests.
-pub fn read(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Content {
-    let head = &bytes[..bytes.len().min(HEAD_BYTES)];
-    if head.contains(&0) {
-        if LanguageId::of(path, "").is_some() {
-            faults.push(Diagnostic::new(path, "not text, though its name is that of a source: left out"));
-        }
-        return Content::Binary;
+/// A source to parse. None if its language is unknown, or if it is too large to parse, with a diagnostic.
+pub fn source(path: &str, decoded: Decoded, faults: &mut Vec<Diagnostic>) -> Option<(String, LanguageId)> {
+    let Decoded { text, fault } = decoded;
+    let language = LanguageId::of(path, head(&text, SCRIPT_BYTES))?;
+    if text.len() as u64 > SOURCE_BYTES {
+        faults.push(Diagnostic::new(path, format!("{} bytes: too large to take apart", text.len())));
+        return None;
     }
-    let head = String::from_utf8_lossy(&head[..head.len().min(2_000)]).into_owned();
-    let Some(language) = LanguageId::of(path, &head) else { return Content::Text };
-    if bytes.len() as u64 > SOURCE_BYTES {
-        faults.push(Diagnostic::new(path, format!("{} bytes: too large to take apart", bytes.len())));
-        return Content::Text;
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => Content::Source { text, language },
-        Err(e) => {
-            faults.push(Diagnostic::new(path, "not valid UTF-8: read with replacement characters"));
-            Content::Source { text: String::from_utf8_lossy(e.as_bytes()).into_owned(), language }
-        }
-    }
+    faults.extend(fault.map(|fault| Diagnostic::new(path, fault)));
+    Some((text, language))
+}
+
+/// The beginning of a text.
+pub fn head(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 /// Reads a file from disk. A file that cannot be read becomes a diagnostic, not an error.

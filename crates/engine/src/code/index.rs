@@ -13,6 +13,7 @@ use self::difference::{Counted, FEW_FILES, Made, Parts, affected, renames, said_
 use self::keep::not_kept;
 use self::read::Fresh;
 use super::cache::{Cache, Pack, Source};
+use super::encoding::decode;
 use super::files::{self, DIAGNOSTICS, Diagnostic, KeptOut, Listed, Stamp};
 use super::git::{self, blob_id};
 use super::left_out::LeftOut;
@@ -520,11 +521,9 @@ impl Workspace {
         let touched = state.touched(&listed);
         let changed = touched.par_iter().filter(|l| {
             let Some(bytes) = files::load(&self.root, &l.path, &mut vec![]) else { return false };
-            if bytes[..bytes.len().min(files::HEAD_BYTES)].contains(&0) {
-                return false;
-            }
             let content = blob_id(&bytes);
-            state.known.get(&l.path).is_none_or(|known| known.content != content)
+            let differs = state.known.get(&l.path).is_none_or(|known| known.content != content);
+            differs && decode(bytes).is_some()
         });
         Ok(changed.count() + state.missing(&listed).len())
     }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// How long a file must have been unchanged: the coarsest clocks of file systems tick every two seconds.
 const SETTLED_NS: i128 = 3_000_000_000;
-const FIRST_LINE: &[u8] = b"lukasa stamps 3\n";
+const FIRST_LINE: &[u8] = b"lukasa stamps 4\n";
 const PREFIX: &str = "stamps-";
 
 /// A file as it was read: its content, none if it is not text, and its stamp, none if it was written only just before.

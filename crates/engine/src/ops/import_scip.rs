@@ -2,7 +2,8 @@
 
 use super::{WRITE, count};
 use crate::code::beneath;
-use crate::code::files::{self, Content, DIAGNOSTICS, Diagnostic};
+use crate::code::encoding::decode;
+use crate::code::files::{self, DIAGNOSTICS, Diagnostic};
 use crate::code::index::hex;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
@@ -253,7 +254,7 @@ impl Tree {
         let Some(bytes) = files::load(&self.root, path, &mut faults) else {
             return Err(faults.pop().map_or_else(|| "cannot be read".into(), |fault| fault.what));
         };
-        if document.text.is_some_and(|text| text.as_bytes() != bytes) {
+        if document.text.is_some_and(|text| decode(bytes.clone()).is_none_or(|on_disk| on_disk.text != text)) {
             return Err(CHANGED.into());
         }
         match self.files.get(path) {
@@ -263,10 +264,9 @@ impl Tree {
             }
             Some(_) => {}
         }
-        match files::read(path, bytes, &mut faults) {
-            Content::Source { text, language } => Ok((text, language)),
-            _ => Err("not in a language that is taken apart".into()),
-        }
+        let decoded = files::text(path, bytes, &mut faults);
+        let source = decoded.and_then(|decoded| files::source(path, decoded, &mut faults));
+        source.ok_or_else(|| "not in a language that is taken apart".into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The text of files as they were when they were indexed: from the working tree, or from git.
 
 use crate::code::beneath;
+use crate::code::encoding::decode;
 use crate::code::files::FILE_BYTES;
 use crate::code::git::{self, Repository};
 use lukasa_model::{Result, Scope};
@@ -62,7 +63,7 @@ impl Sources {
             repository.blob_size(*id).is_ok_and(|bytes| bytes <= FILE_BYTES).then(|| repository.blob(*id).ok())?
         });
         let bytes = on_disk.filter(|bytes| git::blob_id(bytes) == *id).chain(in_git).next()?;
-        Some(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+        Some(decode(bytes)?.text)
     }
 }
 

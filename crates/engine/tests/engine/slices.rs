@@ -72,6 +72,30 @@ fn the_lines_are_those_of_the_source() {
     }
 }
 
+/// Sources that are not UTF-8: the same facts and the same lines as if they were.
+#[test]
+fn the_lines_are_those_of_the_text_in_any_encoding() {
+    const GREET: &str = "# Grüße\n\n\ndef begrüßen(wer):\n    return \"Grüß dich, \" + wer\n\n\ndef grüß_alle():\n    return begrüßen(\"Ü\")\n";
+    let utf_16 = |order: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        "\u{feff}".encode_utf16().chain(GREET.encode_utf16()).flat_map(order).collect()
+    };
+    let latin_1: Vec<u8> = GREET.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect();
+    for bytes in [utf_16(u16::to_le_bytes), utf_16(u16::to_be_bytes), latin_1] {
+        let desk = Desk::all().remove(0);
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("greet.py"), &bytes).unwrap();
+        index(&desk, &folder);
+        let slice = desk.ok("semantic_slice", json!({"symbol": "begrüßen", "context": "with-deps"}));
+        assert_eq!(slice["code"], "def begrüßen(wer):\n    return \"Grüß dich, \" + wer\n");
+        assert_eq!((&slice["start_line"], &slice["freshness"]["differs_on_disk"]), (&json!(4), &json!(false)));
+        assert_eq!(keys(&slice["incoming_callers"]), ["greet.py::grüß_alle"]);
+        // The hash is that of the bytes, as git has it.
+        let file = desk.ok("get", json!({"ref": "File:greet.py"}));
+        let hash: String = lukasa_engine::code::git::blob_id(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+        assert!(file.to_string().contains(&hash), "{file}");
+    }
+}
+
 #[test]
 fn unknown_names_are_answered_with_near_ones() {
     for (desk, _folder) in shops() {

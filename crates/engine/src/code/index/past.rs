@@ -3,7 +3,7 @@
 
 use super::difference::{FEW_FILES, Made, Parts, affected, renames, said_no_more, unused_outside};
 use super::{Changes, Known, Pass, State, Workspace, commit_object, hex, unhex};
-use crate::code::files::{self, Content, DIAGNOSTICS, Diagnostic, FILE_BYTES};
+use crate::code::files::{self, DIAGNOSTICS, Diagnostic, FILE_BYTES};
 use crate::code::git::{self, Entry, Repository};
 use crate::code::history::{Placed, Step, place};
 use crate::code::place::{self, Place};
@@ -392,17 +392,16 @@ impl<'a> Past<'a> {
             return Ok(read);
         }
         let bytes = self.repository.blob(content)?;
-        let manifest = is_manifest(path).then(|| String::from_utf8_lossy(&bytes).into_owned());
         // Problems within a file are reported for the working tree, and recorded on the file.
-        match files::read(path, bytes, &mut vec![]) {
-            Content::Source { text, language } => {
-                read.facts = Some(Arc::new(lukasa_code::parse(path, &text, language)));
-                read.parsed = true;
-            }
-            Content::Text => {}
-            Content::Binary => read.skipped = true,
+        let Some(decoded) = files::text(path, bytes, &mut vec![]) else {
+            read.skipped = true;
+            return Ok(read);
+        };
+        read.manifest = is_manifest(path).then(|| decoded.text.clone());
+        if let Some((text, language)) = files::source(path, decoded, &mut vec![]) {
+            read.facts = Some(Arc::new(lukasa_code::parse(path, &text, language)));
+            read.parsed = true;
         }
-        read.manifest = manifest.filter(|_| !read.skipped);
         Ok(read)
     }
 

@@ -1,7 +1,7 @@
 //! Reads files on all cores, and parses those with new content.
 
 use super::super::cache::Pack;
-use super::super::files::{self, Content, Diagnostic, Listed, Stamp};
+use super::super::files::{self, Diagnostic, Listed, Stamp};
 use super::super::git::blob_id;
 use super::super::left_out::{self, LeftOut};
 use super::{State, Workspace};
@@ -123,25 +123,22 @@ impl Workspace {
         if same && all.is_none() {
             return fresh;
         }
-        let head = &bytes[..bytes.len().min(files::HEAD_BYTES)];
-        fresh.left_out = left_out::file(path, Some(&String::from_utf8_lossy(head)));
+        let Some(decoded) = files::text(path, bytes, &mut fresh.faults) else {
+            (fresh.skipped, fresh.not_text) = (true, true);
+            return fresh;
+        };
+        fresh.left_out = left_out::file(path, Some(files::head(&decoded.text, files::HEAD_BYTES)));
         if is_manifest(path) {
-            fresh.manifest = Some(String::from_utf8_lossy(&bytes).into_owned());
+            fresh.manifest = Some(decoded.text.clone());
         }
         if state.loaded.get(path) != Some(&fresh.content) {
             if let Some(facts) = all.and_then(|pack| pack.get(path, &fresh.content)) {
                 fresh.found(facts);
                 return fresh;
             }
-            match files::read(path, bytes, &mut fresh.faults) {
-                Content::Source { text, language } => {
-                    fresh.found(lukasa_code::parse(path, &text, language));
-                    fresh.parsed = true;
-                }
-                Content::Text => {}
-                Content::Binary => {
-                    (fresh.skipped, fresh.not_text, fresh.left_out) = (true, true, None);
-                }
+            if let Some((text, language)) = files::source(path, decoded, &mut fresh.faults) {
+                fresh.found(lukasa_code::parse(path, &text, language));
+                fresh.parsed = true;
             }
         }
         fresh

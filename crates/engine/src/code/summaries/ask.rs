@@ -1,6 +1,7 @@
 //! Requests one sentence per symbol from a model, a few at a time.
 
 use super::cache::{Cache, Unit};
+use crate::code::encoding::decode;
 use crate::code::files;
 use crate::code::git::blob_id;
 use crate::model_endpoint::Endpoint;
@@ -241,7 +242,7 @@ impl Work {
         if blob_id(&bytes) != question.content {
             return None;
         }
-        let text = String::from_utf8_lossy(&bytes);
+        let text = decode(bytes)?.text;
         // Before the code is cut, so that no part of a secret remains.
         let code = redact(text.get(question.span.clone())?);
         let mut end = code.len().min(CODE_BYTES);
