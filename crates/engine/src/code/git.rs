@@ -1,4 +1,6 @@
-//! Reads git repositories, without the `git` program and without writing to them.
+//! Reads git repositories without writing to them, and without the `git` program unless references need it.
+
+mod program;
 
 use gix::bstr::{BStr, ByteSlice};
 use gix::objs::tree::EntryMode;
@@ -9,9 +11,13 @@ use gix::sec::{Permission, Trust};
 use gix::{ObjectId, ThreadSafeRepository};
 use gix_diff::tree::recorder::Change as Difference;
 use lukasa_model::{Error, ErrorKind, Result};
+use program::Program;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// The branch that a clone has as its default one.
+const ORIGIN_HEAD: &str = "refs/remotes/origin/HEAD";
 
 /// A repository open for reading, from any number of threads.
 pub struct Repository {
@@ -19,6 +25,45 @@ pub struct Repository {
     work_dir: Option<PathBuf>,
     common_dir: PathBuf,
     linked: bool,
+    /// Reads the references, if they are not kept as files.
+    program: Option<Program>,
+}
+
+/// How a repository names its objects.
+///
+/// We name a content by twenty bytes: all of an id by SHA-1, and the first twenty of one by SHA-256, which leave as
+/// little chance of two equal ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ObjectFormat {
+    #[default]
+    Sha1,
+    Sha256,
+}
+
+impl ObjectFormat {
+    const ALL: [ObjectFormat; 2] = [ObjectFormat::Sha1, ObjectFormat::Sha256];
+
+    /// The id of a blob with this content.
+    pub fn blob_id(self, content: &[u8]) -> [u8; 20] {
+        let kind = match self {
+            ObjectFormat::Sha1 => gix::hash::Kind::Sha1,
+            ObjectFormat::Sha256 => gix::hash::Kind::Sha256,
+        };
+        match gix::objs::compute_hash(kind, gix::objs::Kind::Blob, content) {
+            Ok(id) => bytes(id),
+            // A forged SHA-1 collision, which git refuses: any id will do, except the one that collides.
+            Err(_) => {
+                let mut id = [0; 20];
+                id.copy_from_slice(&Sha256::digest(content)[..20]);
+                id
+            }
+        }
+    }
+}
+
+/// Whether the id is that of a blob with this content, in a repository of either format.
+pub fn is_blob_id(id: &[u8; 20], content: &[u8]) -> bool {
+    ObjectFormat::ALL.iter().any(|format| format.blob_id(content) == *id)
 }
 
 /// The checked-out branch and commit of a working tree.
@@ -32,7 +77,7 @@ pub struct Head {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// 40 hexadecimal digits.
+    /// 40 hexadecimal digits, or 64 where objects are named by SHA-256.
     pub id: String,
     /// When it was committed.
     pub time_ms: i64,
@@ -83,15 +128,20 @@ impl Repository {
 
     fn new(shared: ThreadSafeRepository) -> Result<Repository> {
         let local = shared.to_thread_local();
-        if local.config_snapshot().string("extensions.refStorage").is_some_and(|s| s != "files") {
-            return Err(unsupported(shared.git_dir(), "keeps its references in another way than as files")
-                .hint("`git refs migrate --ref-format=files` converts it"));
-        }
+        let storage = local.config_snapshot().string("extensions.refStorage");
+        let program = match storage.as_ref().map(|storage| storage.to_string()).as_deref() {
+            None | Some("files") => None,
+            Some("reftable") => Some(Program::new(shared.git_dir())?),
+            Some(_) => {
+                return Err(unsupported(shared.git_dir(), "keeps its references in a way that is not supported")
+                    .hint("`git refs migrate --ref-format=files` converts it"));
+            }
+        };
         // Resolved, because git writes resolved paths into linked worktrees: this way both have the same shared folder.
         let real = |path: &Path| gix::path::realpath(path).unwrap_or_else(|_| path.to_owned());
         let (git_dir, common_dir) = (real(local.git_dir()), real(local.common_dir()));
         let work_dir = local.workdir().map(real);
-        Ok(Repository { linked: git_dir != common_dir, shared, work_dir, common_dir })
+        Ok(Repository { linked: git_dir != common_dir, shared, work_dir, common_dir, program })
     }
 
     /// Root of the working tree; a bare repository has none.
@@ -114,7 +164,18 @@ impl Repository {
         &self.common_dir
     }
 
+    pub fn object_format(&self) -> ObjectFormat {
+        match self.shared.to_thread_local().object_hash() {
+            gix::hash::Kind::Sha256 => ObjectFormat::Sha256,
+            _ => ObjectFormat::Sha1,
+        }
+    }
+
     pub fn head(&self) -> Result<Head> {
+        if let Some(program) = &self.program {
+            let branch = program.checked_out()?.map(|name| short(&name).to_owned());
+            return Ok(Head { branch, commit: program.head()? });
+        }
         let repo = self.shared.to_thread_local();
         let mut head = repo.head().map_err(failed)?;
         let branch = head.referent_name().map(|name| text(name.shorten()));
@@ -124,6 +185,9 @@ impl Repository {
 
     /// The branch that is checked out, also when its commit cannot be read. None when detached.
     pub fn checked_out(&self) -> Option<String> {
+        if let Some(program) = &self.program {
+            return program.checked_out().ok()?.map(|name| short(&name).to_owned());
+        }
         let repo = self.shared.to_thread_local();
         let head = repo.head().ok()?;
         head.referent_name().map(|name| text(name.shorten()))
@@ -134,19 +198,25 @@ impl Repository {
         let repo = self.shared.to_thread_local();
         let exists = |name: &str| {
             let full = format!("refs/heads/{name}");
-            repo.try_find_reference(full.as_str()).is_ok_and(|found| found.is_some())
+            match &self.program {
+                Some(program) => program.exists(&full).unwrap_or(false),
+                None => repo.try_find_reference(full.as_str()).is_ok_and(|found| found.is_some()),
+            }
         };
-        let origin = repo.try_find_reference("refs/remotes/origin/HEAD").ok().flatten();
-        let origin = origin.and_then(|reference| {
-            let target = reference.target();
-            let name = target.try_name()?.as_bstr().strip_prefix(b"refs/remotes/origin/".as_slice())?;
-            Some(text(name.as_bstr()))
-        });
+        let origin = match &self.program {
+            Some(program) => program.target(ORIGIN_HEAD).ok().flatten(),
+            None => repo
+                .try_find_reference(ORIGIN_HEAD)
+                .ok()
+                .flatten()
+                .and_then(|reference| Some(text(reference.target().try_name()?.as_bstr()))),
+        };
+        let origin = origin.and_then(|name| Some(name.strip_prefix("refs/remotes/origin/")?.to_owned()));
         let configured = repo.config_snapshot().string("init.defaultBranch").map(|name| text(name.as_bstr()));
         let usual = configured.iter().map(String::as_str).chain(["main", "master"]).find(|name| exists(name));
         origin
             .or_else(|| usual.map(str::to_owned))
-            .or_else(|| only_branch(&repo))
+            .or_else(|| self.only_branch(&repo))
             .or_else(|| self.head().ok()?.branch)
             .or(configured)
             .unwrap_or_else(|| "main".to_owned())
@@ -155,14 +225,14 @@ impl Repository {
     /// Resolves a full or short id, a branch, a tag, or any other git revision such as `HEAD~3`.
     pub fn commit(&self, spec: &str) -> Result<Commit> {
         let repo = self.shared.to_thread_local();
-        describe(&resolve(&repo, spec)?, &Boundary::of(&repo)?)
+        describe(&self.resolve(&repo, spec)?, &Boundary::of(&repo)?)
     }
 
     /// Up to `n` commits, newest first, from `from` along first parents.
     pub fn first_parents(&self, from: &str, n: usize) -> Result<Vec<Commit>> {
         let repo = self.shared.to_thread_local();
         let boundary = Boundary::of(&repo)?;
-        let mut next = if n == 0 { None } else { Some(resolve(&repo, from)?) };
+        let mut next = if n == 0 { None } else { Some(self.resolve(&repo, from)?) };
         let mut commits = Vec::new();
         while let Some(commit) = next {
             let described = describe(&commit, &boundary)?;
@@ -180,7 +250,7 @@ impl Repository {
     /// Every file of a commit by its path, separated by `/`. Submodules are left out.
     pub fn tree(&self, commit: &str) -> Result<BTreeMap<String, Entry>> {
         let repo = self.shared.to_thread_local();
-        let tree = resolve(&repo, commit)?.tree().map_err(failed)?;
+        let tree = self.resolve(&repo, commit)?.tree().map_err(failed)?;
         let entries = tree.traverse().breadthfirst.files().map_err(failed)?;
         let files = entries.into_iter().filter(|entry| is_file(entry.mode));
         Ok(files.map(|e| (text(e.filepath.as_bstr()), entry(e.mode, e.oid))).collect())
@@ -190,7 +260,8 @@ impl Repository {
     /// added.
     pub fn changes(&self, a: &str, b: &str) -> Result<Vec<Change>> {
         let repo = self.shared.to_thread_local();
-        let (a, b) = (resolve(&repo, a)?.tree().map_err(failed)?, resolve(&repo, b)?.tree().map_err(failed)?);
+        let tree = |spec: &str| self.resolve(&repo, spec)?.tree().map_err(failed);
+        let (a, b) = (tree(a)?, tree(b)?);
         let (a, b) = (raw(&a), raw(&b));
         let mut recorder = gix_diff::tree::Recorder::default();
         gix_diff::tree(a, b, gix_diff::tree::State::default(), &repo.objects, &mut recorder)
@@ -216,35 +287,68 @@ impl Repository {
     /// Reads a blob by its id. May be called from many threads at once.
     pub fn blob(&self, id: [u8; 20]) -> Result<Vec<u8>> {
         let repo = self.shared.to_thread_local();
-        let mut blob = repo.find_blob(ObjectId::Sha1(id)).map_err(failed)?;
+        let mut blob = repo.find_blob(full_id(&repo, id)?).map_err(failed)?;
         Ok(blob.take_data())
     }
 
     /// The size of a blob in bytes, without reading it.
     pub fn blob_size(&self, id: [u8; 20]) -> Result<u64> {
-        let header = self.shared.to_thread_local().find_header(ObjectId::Sha1(id)).map_err(failed)?;
+        let repo = self.shared.to_thread_local();
+        let header = repo.find_header(full_id(&repo, id)?).map_err(failed)?;
         Ok(header.size())
     }
 
     /// The best common ancestor of two commits. None if their histories are unrelated.
     pub fn merge_base(&self, a: &str, b: &str) -> Result<Option<String>> {
         let repo = self.shared.to_thread_local();
-        let (a, b) = (resolve(&repo, a)?.id, resolve(&repo, b)?.id);
+        let (a, b) = (self.resolve(&repo, a)?.id, self.resolve(&repo, b)?.id);
         Ok(repo.merge_base(a, b).map_err(failed)?.map(|id| id.to_string()))
+    }
+
+    fn only_branch(&self, repo: &gix::Repository) -> Option<String> {
+        if let Some(program) = &self.program {
+            let mut branches = program.branches().ok()?;
+            return branches.pop().filter(|_| branches.is_empty());
+        }
+        let references = repo.references().ok()?;
+        let mut branches = references.local_branches().ok()?.flatten();
+        let first = branches.next()?;
+        branches.next().is_none().then(|| text(first.name().shorten()))
+    }
+
+    fn resolve<'a>(&self, repo: &'a gix::Repository, spec: &str) -> Result<gix::Commit<'a>> {
+        let Some(program) = self.program.as_ref().filter(|_| ObjectId::from_hex(spec.as_bytes()).is_err()) else {
+            return resolve(repo, spec);
+        };
+        let id = program.resolve(spec)?.ok_or_else(|| unknown_commit(format!("no commit is `{spec}`")))?;
+        resolve(repo, &id)
     }
 }
 
-/// The git id of a blob with this content.
+/// The id of a blob with this content where objects are named by SHA-1, and outside of git.
 pub fn blob_id(content: &[u8]) -> [u8; 20] {
-    match gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, content) {
-        Ok(id) => bytes(id),
-        // A forged SHA-1 collision, which git refuses: any id will do, except the one that collides.
-        Err(_) => {
-            let mut id = [0; 20];
-            id.copy_from_slice(&Sha256::digest(content)[..20]);
-            id
-        }
+    ObjectFormat::Sha1.blob_id(content)
+}
+
+/// The id as the repository has it, from the bytes that we keep.
+fn full_id(repo: &gix::Repository, id: [u8; 20]) -> Result<ObjectId> {
+    if repo.object_hash() != gix::hash::Kind::Sha256 {
+        return Ok(ObjectId::Sha1(id));
     }
+    let mut begins = [0; 32];
+    begins[..20].copy_from_slice(&id);
+    let begins = ObjectId::Sha256(begins);
+    let prefix = gix::hash::Prefix::new(&begins, 40).map_err(failed)?;
+    match repo.objects.lookup_prefix(prefix, None).map_err(failed)? {
+        Some(Ok(id)) => Ok(id),
+        // Not there: the caller's search for it reports that.
+        _ => Ok(begins),
+    }
+}
+
+/// The name of a branch without `refs/heads/`.
+fn short(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").unwrap_or(name)
 }
 
 /// Commits whose parents a shallow clone left out.
@@ -295,17 +399,8 @@ fn dangling_link(start: &Path, found: Option<&Path>) -> Option<PathBuf> {
     below.map(|folder| folder.join(".git")).find(|link| link.is_file())
 }
 
-fn only_branch(repo: &gix::Repository) -> Option<String> {
-    let references = repo.references().ok()?;
-    let mut branches = references.local_branches().ok()?.flatten();
-    let first = branches.next()?;
-    branches.next().is_none().then(|| text(first.name().shorten()))
-}
-
 fn resolve<'a>(repo: &'a gix::Repository, spec: &str) -> Result<gix::Commit<'a>> {
-    let unknown = |message: String| {
-        Error::not_found("unknown_commit", message).hint("give an id, branch or tag that `git log` knows here")
-    };
+    let unknown = unknown_commit;
     let options = SpecOptions { object_kind_hint: Some(ObjectKindHint::Committish), ..SpecOptions::default() };
     let id = match gix::revision::Spec::from_bstr(spec.as_bytes().as_bstr(), repo, options) {
         Ok(parsed) => parsed.single().ok_or_else(|| unknown(format!("`{spec}` is not one commit")))?,
@@ -326,6 +421,10 @@ fn resolve<'a>(repo: &'a gix::Repository, spec: &str) -> Result<gix::Commit<'a>>
         Err(e) if e.is_corrupted() => Err(failed(e)),
         Err(_) => Err(unknown(format!("`{spec}` is not a commit"))),
     }
+}
+
+fn unknown_commit(message: String) -> Error {
+    Error::not_found("unknown_commit", message).hint("give an id, branch or tag that `git log` knows here")
 }
 
 /// Whether the revision text is at fault and not the repository. Text that cannot be parsed has no error class.
@@ -381,7 +480,8 @@ fn unsupported(path: &Path, why: &str) -> Error {
 
 fn cannot_open(path: &Path, error: &gix::Error) -> Error {
     if error.is_unsupported() {
-        return unsupported(path, "names its objects by sha256").hint("only repositories with sha1 ids can be read");
+        return unsupported(path, &format!("has a format that is not supported: {}", error.probable_cause()))
+            .hint("repositories with ids by SHA-1 and SHA-256 can be read");
     }
     unreadable(format!("the repository of `{}` cannot be opened: {}", path.display(), error.probable_cause()))
         .hint("`git status` there says what is wrong")

@@ -15,7 +15,7 @@ use self::read::Fresh;
 use super::cache::{Cache, Pack, Source};
 use super::encoding::decode;
 use super::files::{self, DIAGNOSTICS, Diagnostic, KeptOut, Listed, Stamp};
-use super::git::{self, blob_id};
+use super::git::{self, ObjectFormat, Repository, is_blob_id};
 use super::left_out::LeftOut;
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
@@ -70,6 +70,8 @@ struct State {
     loaded: FxHashMap<String, [u8; 20]>,
     resolver: Resolver,
     names: Names,
+    /// How contents are named: as the repository of the working tree names them.
+    format: ObjectFormat,
     /// The files of the commit that is checked out.
     tree: Option<(String, BTreeMap<String, git::Entry>)>,
     /// Files whose links were resolved again since they were written.
@@ -111,6 +113,7 @@ impl Default for State {
             loaded: FxHashMap::default(),
             resolver: Resolver::default(),
             names: Names::default(),
+            format: ObjectFormat::default(),
             tree: None,
             again: FxHashSet::default(),
             stated: false,
@@ -266,6 +269,7 @@ impl Workspace {
         let is_new = place::ensure_branch(&ledger, &kept.branch, kept.parent(), &context.header(None))?;
         place.branch = kept.branch.clone();
         state.listed_at = ledger.clock().now();
+        state.format = place.repository.as_ref().map(Repository::object_format).unwrap_or_default();
         let (listed, view) = std::thread::scope(|scope| {
             let listing = scope.spawn(|| files::list(&self.root, &self.kept_out));
             let view = self.catch_up(&mut state, &ledger, &place.branch);
@@ -521,8 +525,7 @@ impl Workspace {
         let touched = state.touched(&listed);
         let changed = touched.par_iter().filter(|l| {
             let Some(bytes) = files::load(&self.root, &l.path, &mut vec![]) else { return false };
-            let content = blob_id(&bytes);
-            let differs = state.known.get(&l.path).is_none_or(|known| known.content != content);
+            let differs = state.known.get(&l.path).is_none_or(|known| !is_blob_id(&known.content, &bytes));
             differs && decode(bytes).is_some()
         });
         Ok(changed.count() + state.missing(&listed).len())

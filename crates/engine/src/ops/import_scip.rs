@@ -4,7 +4,8 @@ use super::{WRITE, count};
 use crate::code::beneath;
 use crate::code::encoding::decode;
 use crate::code::files::{self, DIAGNOSTICS, Diagnostic};
-use crate::code::index::hex;
+use crate::code::git::is_blob_id;
+use crate::code::index::unhex;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_code::scip::{self, Compiled, Document, Edge, Index, KnownCall, Placed};
@@ -259,7 +260,7 @@ impl Tree {
         }
         match self.files.get(path) {
             None => return Err("not on the branch: run `lukasa index` first".into()),
-            Some((hash, _, _)) if *hash != hex(&crate::code::git::blob_id(&bytes)) => {
+            Some((hash, _, _)) if !unhex(hash).is_some_and(|id| is_blob_id(&id, &bytes)) => {
                 return Err("the branch has another content of it: run `lukasa index` first".into());
             }
             Some(_) => {}

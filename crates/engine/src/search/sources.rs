@@ -47,7 +47,7 @@ impl Sources {
     pub fn is_same_on_disk(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<bool> {
         let roots = self.of(scope);
         let on_disk = roots.iter().filter_map(|root| root.read(path));
-        on_disk.map(|bytes| git::blob_id(&bytes) == *id).reduce(|one, other| one || other)
+        on_disk.map(|bytes| git::is_blob_id(id, &bytes)).reduce(|one, other| one || other)
     }
 
     /// The content with this id, as git names contents. None where no root has it any more: a text that is not the one
@@ -62,7 +62,7 @@ impl Sources {
             let repository = root.repository.as_ref()?;
             repository.blob_size(*id).is_ok_and(|bytes| bytes <= FILE_BYTES).then(|| repository.blob(*id).ok())?
         });
-        let bytes = on_disk.filter(|bytes| git::blob_id(bytes) == *id).chain(in_git).next()?;
+        let bytes = on_disk.filter(|bytes| git::is_blob_id(id, bytes)).chain(in_git).next()?;
         Some(decode(bytes)?.text)
     }
 }

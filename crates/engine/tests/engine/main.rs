@@ -20,6 +20,7 @@ mod embedding_engine;
 mod events;
 mod formats;
 mod git;
+mod git_formats;
 mod graph;
 mod kept_indexes;
 mod lineage;

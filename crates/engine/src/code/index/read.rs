@@ -2,7 +2,6 @@
 
 use super::super::cache::Pack;
 use super::super::files::{self, Diagnostic, Listed, Stamp};
-use super::super::git::blob_id;
 use super::super::left_out::{self, LeftOut};
 use super::{State, Workspace};
 use crate::Context;
@@ -117,7 +116,7 @@ impl Workspace {
             fresh.skipped = true;
             return fresh;
         };
-        fresh.content = blob_id(&bytes);
+        fresh.content = state.format.blob_id(&bytes);
         fresh.bytes = bytes.len() as u64;
         let same = state.known.get(path).is_some_and(|known| known.content == fresh.content);
         if same && all.is_none() {

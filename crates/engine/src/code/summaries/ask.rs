@@ -3,7 +3,7 @@
 use super::cache::{Cache, Unit};
 use crate::code::encoding::decode;
 use crate::code::files;
-use crate::code::git::blob_id;
+use crate::code::git::is_blob_id;
 use crate::model_endpoint::Endpoint;
 use crate::redact::redact;
 use lukasa_code::statements::Summary;
@@ -239,7 +239,7 @@ impl Work {
     /// The text to send about a symbol. None if its file has changed: then the next pass asks.
     fn text(&self, question: &Question) -> Option<String> {
         let bytes = files::load(&self.root, &question.path, &mut vec![])?;
-        if blob_id(&bytes) != question.content {
+        if !is_blob_id(&question.content, &bytes) {
             return None;
         }
         let text = decode(bytes)?.text;
