@@ -236,7 +236,7 @@ fn what_is_broken_is_told_and_left_alone() {
     let told: Value = serde_json::from_slice(&out.stdout).unwrap();
     let notes: Vec<_> = told["files"].as_array().unwrap().iter().map(|f| (&f["action"], f["note"].as_str())).collect();
     let broken = json!("broken");
-    assert_eq!(notes[0], (&broken, Some("line 2: a name in quotes or `}` is missing")));
+    assert_eq!(notes[0], (&broken, Some("line 1: unterminated object")));
     assert_eq!(notes[1], (&broken, Some("`lukasa` is to be in what is not an object")));
     assert!(notes[2].0 == "broken" && notes[2].1.unwrap().starts_with("line 2: "), "{notes:?}");
     assert_eq!((notes[3].0, notes[4]), (&json!("add"), (&broken, Some("it is not a file"))));

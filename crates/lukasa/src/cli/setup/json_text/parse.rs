@@ -1,11 +1,27 @@
 //! Parses JSON with comments into a tree of byte ranges.
 
 use super::Fault;
+use jsonc_parser::ast::{ObjectPropName, Value as Parsed};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::errors::ParseError;
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 use serde_json::Value;
 use std::ops::Range;
 
-/// Deeper nesting does not occur in settings files.
-const DEPTH: usize = 100;
+/// JSON with comments and trailing commas, as editors write it, and nothing else of JSON5.
+const JSON: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
 
 pub struct Document {
     /// None if there is no value at all.
@@ -62,146 +78,76 @@ impl Document {
 }
 
 pub fn document(text: &str) -> Result<Document, Fault> {
-    let mut parser = Parser { text, at: 0, comments: Vec::new() };
-    if text.starts_with('\u{feff}') {
-        parser.at = '\u{feff}'.len_utf8();
-    }
-    parser.skip()?;
-    let root = if parser.at == text.len() { None } else { Some(parser.value(0)?) };
-    parser.skip()?;
-    if parser.at < text.len() {
-        return Err(parser.fault("there is more after the end"));
-    }
-    Ok(Document { root, comments: parser.comments })
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+    let parsed = parse_to_ast(body, &collect, &JSON).map_err(|e| fault(&e))?;
+    let (comments, tokens) = parsed.tokens.unwrap_or_default().into_iter().partition(is_comment);
+    let reader = Reader { body, before: text.len() - body.len(), tokens };
+    Ok(Document {
+        root: parsed.value.map(|root| reader.node(&root)).transpose()?,
+        comments: comments.iter().map(|comment: &TokenAndRange<'_>| reader.span(comment)).collect(),
+    })
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    at: usize,
-    comments: Vec<Range<usize>>,
+fn is_comment(token: &TokenAndRange<'_>) -> bool {
+    matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
 }
 
-impl Parser<'_> {
-    fn fault(&self, what: &str) -> Fault {
-        format!("line {}: {what}", self.text[..self.at].matches('\n').count() + 1)
+fn fault(error: &ParseError) -> Fault {
+    let message = error.kind().to_string();
+    let (first, rest) = message.split_at(message.chars().next().map_or(0, char::len_utf8));
+    format!("line {}: {}{rest}", error.line_display(), first.to_lowercase())
+}
+
+struct Reader<'a> {
+    body: &'a str,
+    /// Bytes of the text before the body: a byte order mark.
+    before: usize,
+    /// All but comments, in order.
+    tokens: Vec<TokenAndRange<'a>>,
+}
+
+impl Reader<'_> {
+    fn span(&self, ranged: &impl Ranged) -> Range<usize> {
+        let range = ranged.range();
+        range.start + self.before..range.end + self.before
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    /// Skips white space and comments.
-    fn skip(&mut self) -> Result<(), Fault> {
-        loop {
-            let rest = &self.text[self.at..];
-            let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
-            self.at += blank;
-            let rest = &rest[blank..];
-            let length = if rest.starts_with("//") {
-                // The line ending is not part of the comment.
-                rest.find('\n').map_or(rest.len(), |end| rest[..end].trim_end_matches('\r').len())
-            } else if let Some(inside) = rest.strip_prefix("/*") {
-                inside.find("*/").ok_or_else(|| self.fault("a comment does not end"))? + 4
-            } else {
-                return Ok(());
-            };
-            self.comments.push(self.at..self.at + length);
-            self.at += length;
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Node, Fault> {
-        if depth > DEPTH {
-            return Err(self.fault("it is nested too deeply"));
-        }
-        let start = self.at;
-        let kind = match self.peek() {
-            Some(b'{') => Kind::Object(self.object(depth)?),
-            Some(b'[') => Kind::Array(self.array(depth)?),
-            Some(b'"') => Kind::Leaf(Value::String(self.string()?)),
-            _ => Kind::Leaf(self.word()?),
+    fn node(&self, parsed: &Parsed<'_>) -> Result<Node, Fault> {
+        let kind = match parsed {
+            Parsed::Object(object) => {
+                let member = |prop: &jsonc_parser::ast::ObjectProp<'_>| {
+                    let name = match &prop.name {
+                        ObjectPropName::String(name) => name.range,
+                        ObjectPropName::Word(name) => name.range,
+                    };
+                    let value = self.node(&prop.value)?;
+                    let comma = self.comma_after(value.span.end);
+                    Ok(Member { key: self.leaf(&name)?, key_at: self.span(&name).start, value, comma })
+                };
+                Kind::Object(object.properties.iter().map(member).collect::<Result<_, Fault>>()?)
+            }
+            Parsed::Array(array) => {
+                Kind::Array(array.elements.iter().map(|element| self.node(element)).collect::<Result<_, Fault>>()?)
+            }
+            leaf => Kind::Leaf(self.leaf(leaf)?),
         };
-        Ok(Node { span: start..self.at, kind })
+        Ok(Node { span: self.span(parsed), kind })
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<Member>, Fault> {
-        self.at += 1;
-        let mut members: Vec<Member> = Vec::new();
-        loop {
-            self.skip()?;
-            match self.peek() {
-                Some(b'}') => {
-                    self.at += 1;
-                    return Ok(members);
-                }
-                Some(b'"') if members.last().is_none_or(|m| m.comma.is_some()) => {}
-                Some(b'"') => return Err(self.fault("there is no comma before this")),
-                _ => return Err(self.fault("a name in quotes or `}` is missing")),
-            }
-            let key_at = self.at;
-            let key = self.string()?;
-            self.skip()?;
-            if self.peek() != Some(b':') {
-                return Err(self.fault("there is no colon after a name"));
-            }
-            self.at += 1;
-            self.skip()?;
-            let value = self.value(depth + 1)?;
-            self.skip()?;
-            let comma = self.comma();
-            members.push(Member { key, key_at, value, comma });
-        }
+    /// A text, number or word. Control characters in texts and zeros before numbers pass the parser, and no agent.
+    fn leaf<T: serde::de::DeserializeOwned>(&self, ranged: &impl Ranged) -> Result<T, Fault> {
+        let range = ranged.range();
+        serde_json::from_str(&self.body[range.start..range.end]).map_err(|_| {
+            let line = self.body[..range.start].matches('\n').count() + 1;
+            format!("line {line}: a value has something in it that JSON does not allow")
+        })
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Node>, Fault> {
-        self.at += 1;
-        let (mut nodes, mut more) = (Vec::new(), true);
-        loop {
-            self.skip()?;
-            match self.peek() {
-                Some(b']') => {
-                    self.at += 1;
-                    return Ok(nodes);
-                }
-                None => return Err(self.fault("a list does not end")),
-                _ if !more => return Err(self.fault("there is no comma before this")),
-                _ => nodes.push(self.value(depth + 1)?),
-            }
-            self.skip()?;
-            more = self.comma().is_some();
-        }
-    }
-
-    fn comma(&mut self) -> Option<usize> {
-        let comma = (self.peek() == Some(b',')).then_some(self.at);
-        self.at += usize::from(comma.is_some());
-        comma
-    }
-
-    fn string(&mut self) -> Result<String, Fault> {
-        let bytes = self.text.as_bytes();
-        let mut end = self.at + 1;
-        loop {
-            match bytes.get(end) {
-                Some(b'"') => break,
-                Some(b'\\') => end += 2,
-                Some(b'\n') | None => return Err(self.fault("a text does not end")),
-                Some(_) => end += 1,
-            }
-        }
-        let string = serde_json::from_str(&self.text[self.at..=end]);
-        let string = string.map_err(|_| self.fault("a text has something in it that JSON does not allow"))?;
-        self.at = end + 1;
-        Ok(string)
-    }
-
-    /// A number, `true`, `false` or `null`.
-    fn word(&mut self) -> Result<Value, Fault> {
-        let rest = &self.text[self.at..];
-        let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(rest.len());
-        let value =
-            serde_json::from_str(&rest[..length]).map_err(|_| self.fault("a value is missing or is not JSON"))?;
-        self.at += length;
-        Ok(value)
+    /// The position of the comma after a value that ends here.
+    fn comma_after(&self, end: usize) -> Option<usize> {
+        let next = self.tokens.partition_point(|token| self.span(token).start < end);
+        let next = self.tokens.get(next)?;
+        (next.token == Token::Comma).then(|| self.span(next).start)
     }
 }
