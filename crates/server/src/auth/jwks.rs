@@ -21,6 +21,7 @@ const FILE_BYTES: u64 = 1 << 20;
 pub enum Algorithm {
     Hs256,
     Rs256,
+    Es256,
     EdDsa,
 }
 
@@ -29,6 +30,7 @@ impl Algorithm {
         match self {
             Algorithm::Hs256 => "HS256",
             Algorithm::Rs256 => "RS256",
+            Algorithm::Es256 => "ES256",
             Algorithm::EdDsa => "EdDSA",
         }
     }
@@ -41,7 +43,12 @@ pub struct VerifyingKey {
 
 enum Material {
     Secret(hmac::Key),
-    Rsa { n: Vec<u8>, e: Vec<u8> },
+    Rsa {
+        n: Vec<u8>,
+        e: Vec<u8>,
+    },
+    /// An uncompressed point: 4, x, y.
+    P256([u8; 65]),
     Ed25519(Vec<u8>),
 }
 
@@ -68,6 +75,7 @@ impl VerifyingKey {
         match self.material {
             Material::Secret(_) => Algorithm::Hs256,
             Material::Rsa { .. } => Algorithm::Rs256,
+            Material::P256(_) => Algorithm::Es256,
             Material::Ed25519(_) => Algorithm::EdDsa,
         }
     }
@@ -79,6 +87,9 @@ impl VerifyingKey {
             Material::Rsa { n, e } => {
                 let key = signature::RsaPublicKeyComponents { n, e };
                 key.verify(&signature::RSA_PKCS1_2048_8192_SHA256, message, signature)
+            }
+            Material::P256(point) => {
+                signature::UnparsedPublicKey::new(&signature::ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
             }
             Material::Ed25519(key) => {
                 signature::UnparsedPublicKey::new(&signature::ED25519, key).verify(message, signature)
@@ -107,6 +118,7 @@ struct Jwk {
     crv: Option<String>,
     k: Option<String>,
     x: Option<String>,
+    y: Option<String>,
     n: Option<String>,
     e: Option<String>,
 }
@@ -135,7 +147,7 @@ impl KeySet {
         }
         if keys.is_empty() {
             return Err(invalid("there is no key to verify with")
-                .hint("keys of kind oct, OKP (Ed25519) and RSA are understood"));
+                .hint("keys of kind oct, OKP (Ed25519), EC (P-256) and RSA are understood"));
         }
         Ok(KeySet(keys))
     }
@@ -160,6 +172,7 @@ impl Jwk {
             ("oct", _) => Algorithm::Hs256,
             ("RSA", _) => Algorithm::Rs256,
             ("OKP", Some("Ed25519")) => Algorithm::EdDsa,
+            ("EC", Some("P-256")) => Algorithm::Es256,
             _ => return Ok(None),
         };
         let other_purpose = self.purpose.as_deref().is_some_and(|purpose| purpose != "sig");
@@ -183,13 +196,13 @@ impl Jwk {
                 }
                 Material::Rsa { n, e }
             }
-            Algorithm::EdDsa => {
-                let x = bytes("x", self.x)?;
-                if x.len() != 32 {
-                    return Err(invalid(format!("`x` has {} bytes, not 32", x.len())));
-                }
-                Material::Ed25519(x)
+            Algorithm::Es256 => {
+                let mut point = [4; 65];
+                point[1..33].copy_from_slice(&bytes_32("x", self.x)?);
+                point[33..].copy_from_slice(&bytes_32("y", self.y)?);
+                Material::P256(point)
             }
+            Algorithm::EdDsa => Material::Ed25519(bytes_32("x", self.x)?),
         };
         Ok(Some(VerifyingKey { id: self.kid, material }))
     }
@@ -198,6 +211,11 @@ impl Jwk {
 fn bytes(field: &str, text: Option<String>) -> Result<Vec<u8>> {
     let text = text.ok_or_else(|| invalid(format!("`{field}` is missing")))?;
     URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| invalid(format!("`{field}` is not base64url")))
+}
+
+fn bytes_32(field: &str, text: Option<String>) -> Result<Vec<u8>> {
+    let bytes = bytes(field, text)?;
+    if bytes.len() == 32 { Ok(bytes) } else { Err(invalid(format!("`{field}` has {} bytes, not 32", bytes.len()))) }
 }
 
 /// Strips the leading zeros that some issuers write.

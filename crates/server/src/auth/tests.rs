@@ -37,7 +37,7 @@ fn jwks() -> String {
         {"kty": "OKP", "crv": "Ed25519", "kid": "ed", "alg": "EdDSA", "x": base64(ED.public_key())},
         {"kty": "RSA", "kid": "rsa", "use": "sig", "n": RSA, "e": "AQAB"},
         // Unsupported or for another purpose: skipped.
-        {"kty": "EC", "crv": "P-256", "kid": "ec", "x": "AA", "y": "AA"},
+        {"kty": "EC", "crv": "P-384", "kid": "ec", "x": "AA", "y": "AA"},
         {"kty": "RSA", "kid": "enc", "use": "enc", "n": "AA", "e": "AA"},
         {"kty": "RSA", "kid": "pss", "alg": "PS256", "n": RSA, "e": "AQAB"},
     ]})
@@ -217,7 +217,8 @@ fn sets_of_keys_that_would_not_hold_are_refused() {
     let of = |keys: Value| KeySet::jwks(&json!({"keys": keys}).to_string()).map(|_| ()).unwrap_err();
     for (keys, code, says) in [
         (json!([]), "invalid_keys", "no key"),
-        (json!([{"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}]), "invalid_keys", "no key"),
+        (json!([{"kty": "EC", "crv": "P-384", "x": "AA", "y": "AA"}]), "invalid_keys", "no key"),
+        (json!([{"kty": "EC", "crv": "P-256", "x": base64([1; 32]), "y": "AAAA"}]), "invalid_keys", "`y` has 3 bytes"),
         (json!([{"kty": "oct", "k": base64("short secret")}]), "weak_key", "key 1: a secret of 12 bytes"),
         (json!([{"kty": "oct", "k": "not base64!"}]), "invalid_keys", "`k` is not base64url"),
         (json!([{"kty": "oct"}]), "invalid_keys", "`k` is missing"),
@@ -243,6 +244,24 @@ fn sets_of_keys_that_would_not_hold_are_refused() {
     let token = hs256(&json!({"alg": "HS256"}), &good(), SECRET);
     let error = jwt::verify(&token, &KeySet::jwks(&two).unwrap(), &rules(), ManualClock::START).unwrap_err();
     assert_eq!(error.code, "unknown_key");
+}
+
+/// The example of RFC 7515, A.3.
+#[test]
+fn a_signature_by_es256_is_verified() {
+    let (x, y) = ("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0");
+    let keys = json!({"keys": [{"kty": "EC", "crv": "P-256", "x": x, "y": y}]}).to_string();
+    let keys = KeySet::jwks(&keys).unwrap();
+    let key = keys.meant(None, "ES256").unwrap();
+    assert_eq!(key.algorithm().name(), "ES256");
+    let signed = "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
+    let signature = "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q";
+    let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+    assert!(key.signed(signed.as_bytes(), &signature));
+    assert!(!key.signed(&signed.as_bytes()[1..], &signature) && !key.signed(signed.as_bytes(), &signature[1..]));
+    // A point that is not on the curve verifies nothing.
+    let keys = json!({"keys": [{"kty": "EC", "crv": "P-256", "x": x, "y": x}]}).to_string();
+    assert!(!KeySet::jwks(&keys).unwrap().meant(None, "ES256").unwrap().signed(signed.as_bytes(), &signature));
 }
 
 #[test]
