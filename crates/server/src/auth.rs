@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, HeaderName};
 use jwks::KeySource;
 use lukasa_engine::{Agents, Grants};
 use lukasa_model::id::check_text;
-use lukasa_model::{Error, ErrorKind, Result, Scope, limits};
+use lukasa_model::{Error, ErrorKind, Result, Scope, Time, limits};
 use lukasa_store::{Clock, Store};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -52,6 +52,20 @@ pub struct Guarded {
 pub struct Tokens {
     pub keys: KeySource,
     pub rules: jwt::Rules,
+}
+
+impl Tokens {
+    fn verify(&self, token: &str, now: Time) -> Result<jwt::Claims> {
+        let verified = jwt::verify(token, &*self.keys.current()?, &self.rules, now);
+        match verified {
+            // The issuer may have begun to sign with another key.
+            Err(unknown) if unknown.code == "unknown_key" => match self.keys.renewed()? {
+                Some(keys) => jwt::verify(token, &keys, &self.rules, now),
+                None => Err(unknown),
+            },
+            verified => verified,
+        }
+    }
 }
 
 /// Which kinds of credentials are accepted.
@@ -191,8 +205,7 @@ impl Guarded {
             return Ok((Known { tenant: key.tenant, project: key.project, user: key.user, grants, agents }, still));
         }
         let tokens = self.tokens.as_ref().ok_or_else(|| refused("invalid_token", "tokens do not open this door"))?;
-        let jwt::Claims { user, tenant, project, scopes, agents } =
-            jwt::verify(sent, &*tokens.keys.current()?, &tokens.rules, now)?;
+        let jwt::Claims { user, tenant, project, scopes, agents } = tokens.verify(sent, now)?;
         // A name that no project can have makes the token invalid, rather than the request.
         Scope::new(&*tenant, project.as_deref().unwrap_or("any"))
             .and_then(|_| check_text("user", &user, limits::REF_NAME_BYTES))

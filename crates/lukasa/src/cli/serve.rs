@@ -72,7 +72,17 @@ pub fn commands() -> [Command; 2] {
             .arg(file("tls-key", "The key of the certificate (PEM)").requires("tls-cert"))
             .arg(toolsets())
             .arg(file("jwks", "Let in who has a token signed by one of these keys (JWKS)"))
-            .arg(file("jwt-secret-file", "Let in who has a token signed with this secret (HS256)").conflicts_with("jwks"))
+            .arg(
+                Arg::new("jwks-url")
+                    .long("jwks-url")
+                    .value_name("URL")
+                    .conflicts_with("jwks")
+                    .help("Accept tokens signed by one of the keys that an issuer publishes there (its `jwks_uri`)"),
+            )
+            .arg(
+                file("jwt-secret-file", "Let in who has a token signed with this secret (HS256)")
+                    .conflicts_with_all(["jwks", "jwks-url"]),
+            )
             .arg(many("audience", "Tokens must be meant for this audience").value_name("NAME"))
             .arg(Arg::new("issuer").long("issuer").value_name("NAME").help("Tokens must come from this issuer"))
             .arg(
@@ -299,7 +309,9 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
             "not_guarded",
             format!("--listen: {address} can be reached from elsewhere"),
         )
-        .hint("ask for tokens or keys (--jwks, --jwt-secret-file, --access-keys), or listen on 127.0.0.1"));
+        .hint(
+            "ask for tokens or keys (--jwks, --jwks-url, --jwt-secret-file, --access-keys), or listen on 127.0.0.1",
+        ));
     }
     let lower = |name: &str| -> Vec<String> {
         matches.get_many::<String>(name).into_iter().flatten().map(|text| text.to_ascii_lowercase()).collect()
@@ -387,10 +399,11 @@ fn allow_connections() {
 /// Configures authentication: none for clients on this machine, or tokens and keys.
 fn door(served: &Served, matches: &ArgMatches, access_keys: Option<&Session>) -> Result<Door> {
     let path = |name: &str| matches.get_one::<String>(name).map(Path::new);
-    let keys = match (path("jwks"), path("jwt-secret-file")) {
-        (Some(file), _) => Some(KeySource::jwks_file(file)?),
-        (None, Some(file)) => Some(KeySource::secret_file(file)?),
-        (None, None) => None,
+    let keys = match (path("jwks"), matches.get_one::<String>("jwks-url"), path("jwt-secret-file")) {
+        (Some(file), ..) => Some(KeySource::jwks_file(file)?),
+        (_, Some(url), _) => Some(KeySource::jwks_url(url, Arc::new(SystemClock))?),
+        (.., Some(file)) => Some(KeySource::secret_file(file)?),
+        (None, None, None) => None,
     };
     if keys.is_none() && access_keys.is_none() {
         return Ok(Door::open(served.meant.scope.clone()));

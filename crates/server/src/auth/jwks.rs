@@ -1,9 +1,13 @@
-//! Keys that verify tokens: a JSON Web Key Set (JWKS) or one shared secret, reread when its file changes.
+//! Keys that verify tokens: a JSON Web Key Set (JWKS) in a file or at a URL, or one shared secret.
+
+mod remote;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_store::Clock;
 use parking_lot::Mutex;
+use remote::KeyUrl;
 use ring::{hmac, signature};
 use serde::Deserialize;
 use std::fmt;
@@ -152,6 +156,17 @@ impl KeySet {
         Ok(KeySet(keys))
     }
 
+    /// Reads a JWKS that anybody can read, in which a shared secret is no secret: such keys are skipped.
+    fn published(text: &str) -> Result<KeySet> {
+        let KeySet(mut keys) = KeySet::jwks(text)?;
+        keys.retain(|key| !matches!(key.material, Material::Secret(_)));
+        if keys.is_empty() {
+            return Err(invalid("there is no public key to verify with")
+                .hint("a shared secret (kty oct) is only accepted from a file"));
+        }
+        Ok(KeySet(keys))
+    }
+
     /// Selects the key for a token: the one that it names or, if it names none, the only key with its algorithm.
     pub fn meant(&self, id: Option<&str>, algorithm: &str) -> Option<&VerifyingKey> {
         match id {
@@ -232,6 +247,7 @@ fn invalid(message: impl Into<String>) -> Error {
 pub enum KeySource {
     Fixed(Arc<KeySet>),
     File(KeyFile),
+    Url(KeyUrl),
 }
 
 impl KeySource {
@@ -248,11 +264,26 @@ impl KeySource {
         KeyFile::open(path, KeySet::jwks).map(KeySource::File)
     }
 
-    /// The keys in force now.
+    /// What an issuer publishes, by convention at its `jwks_uri`.
+    pub fn jwks_url(url: &str, clock: Arc<dyn Clock>) -> Result<KeySource> {
+        KeyUrl::open(url, clock).map(KeySource::Url)
+    }
+
+    /// The keys in force now. May wait for the issuer, so do not call this on a thread of an asynchronous runtime.
     pub fn current(&self) -> Result<Arc<KeySet>> {
         match self {
             KeySource::Fixed(keys) => Ok(Arc::clone(keys)),
             KeySource::File(file) => file.current(),
+            KeySource::Url(url) => url.current(),
+        }
+    }
+
+    /// The keys after another look, for a token whose key is not among [`current`](Self::current) ones. None if there
+    /// is nothing to look at. May wait for the issuer.
+    pub fn renewed(&self) -> Result<Option<Arc<KeySet>>> {
+        match self {
+            KeySource::Fixed(_) | KeySource::File(_) => Ok(None),
+            KeySource::Url(url) => url.renewed().map(Some),
         }
     }
 }

@@ -119,7 +119,7 @@ fn open(token: &str, keys: &KeySet) -> Result<Body> {
     }
     let key = keys.meant(header.kid.as_deref(), &header.alg).ok_or_else(|| {
         refused("unknown_key", "the token is signed with a key that is not known here")
-            .hint("tokens name their key as `kid`; add it to the file of keys")
+            .hint("tokens name their key as `kid`; add it to the file of keys, or let the issuer publish it")
     })?;
     if key.algorithm().name() != header.alg {
         return Err(refused("wrong_algorithm", "the token is signed in another way than its key allows"));
