@@ -1,6 +1,7 @@
 //! What is told to who watches: figures ([`metrics`]) and events ([`log`]). Neither holds anything of what was asked or
 //! answered, but for counts, names of types and codes.
 
+pub mod dependencies;
 pub mod events;
 pub mod gauges;
 pub mod log;

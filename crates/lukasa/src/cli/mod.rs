@@ -27,7 +27,7 @@ use lukasa_engine::embedding::InputRules;
 use lukasa_engine::names::TakenNames;
 use lukasa_engine::registry::{StoreNeed, Stream};
 use lukasa_engine::search::{Embedding, RerankEndpoint, Searching};
-use lukasa_engine::telemetry::log;
+use lukasa_engine::telemetry::{dependencies, log};
 use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, Stop};
 use lukasa_model::shown::{safe_json, without_credentials};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
@@ -106,6 +106,7 @@ fn set_log(matches: &ArgMatches) -> Result<()> {
         Some(other) => return Err(wrong("format", other)),
     };
     log::set(level, format);
+    dependencies::follow();
     Ok(())
 }
 

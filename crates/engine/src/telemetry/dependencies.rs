@@ -1,0 +1,137 @@
+//! Passes on to the log what dependencies report through `tracing` and `log`: errors and warnings.
+//!
+//! Only the text of a report is taken, without its other fields and cut, because these may hold contents of requests.
+
+use super::log::{Level, event};
+use serde_json::json;
+use std::fmt::{Debug, Write as _};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
+use tracing::{Event, Metadata, Subscriber};
+
+/// Longest text of a report, in bytes.
+const MESSAGE_BYTES: usize = 200;
+
+/// Begins to pass reports on. Only the first call in a process has an effect.
+pub fn follow() {
+    // Another subscriber, as a program that embeds this crate may have, stays.
+    let _ = tracing::subscriber::set_global_default(Bridge(to_log));
+    static TO_LOG: Bridge = Bridge(to_log);
+    if ::log::set_logger(&TO_LOG).is_ok() {
+        ::log::set_max_level(::log::LevelFilter::Warn);
+    }
+}
+
+/// Takes a level, the module that reports, and the text.
+type Sink = fn(Level, &str, &str);
+
+fn to_log(level: Level, module: &str, message: &str) {
+    event(level, "dependency.reported", &[("module", json!(module)), ("message", json!(message))]);
+}
+
+struct Bridge(Sink);
+
+impl Bridge {
+    fn pass(&self, level: Level, module: &str, message: &str) {
+        (self.0)(level, module, &message[..message.floor_char_boundary(MESSAGE_BYTES)]);
+    }
+}
+
+impl Subscriber for Bridge {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.enabled(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && *metadata.level() <= tracing::Level::WARN
+    }
+
+    fn max_level_hint(&self) -> Option<tracing::level_filters::LevelFilter> {
+        Some(tracing::level_filters::LevelFilter::WARN)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        let level = if *event.metadata().level() == tracing::Level::ERROR { Level::Error } else { Level::Warn };
+        self.pass(level, event.metadata().target(), &message.0);
+    }
+
+    // No span is enabled, so none is entered; the trait wants an id all the same.
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+impl ::log::Log for Bridge {
+    fn enabled(&self, metadata: &::log::Metadata<'_>) -> bool {
+        metadata.level() <= ::log::Level::Warn
+    }
+
+    fn log(&self, record: &::log::Record<'_>) {
+        if ::log::Log::enabled(self, record.metadata()) {
+            let level = if record.level() == ::log::Level::Error { Level::Error } else { Level::Warn };
+            self.pass(level, record.target(), &record.args().to_string());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// The text of an event.
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            let _ = write!(self.0, "{value:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+    use parking_lot::Mutex;
+
+    static PASSED: Mutex<Vec<(Level, String, String)>> = Mutex::new(Vec::new());
+
+    fn note(level: Level, module: &str, message: &str) {
+        PASSED.lock().push((level, module.into(), message.into()));
+    }
+
+    #[test]
+    fn errors_and_warnings_are_passed_on_without_fields() {
+        let found = |module: &str| -> Vec<(Level, String)> {
+            let passed = PASSED.lock();
+            passed.iter().filter(|(_, of, _)| of == module).map(|(level, _, text)| (*level, text.clone())).collect()
+        };
+        tracing::subscriber::with_default(Bridge(note), || {
+            let span = tracing::error_span!(target: "by_tracing", "a request");
+            let _entered = span.enter();
+            tracing::error!(target: "by_tracing", body = "what the user sent", "the peer {} is gone", 7);
+            tracing::warn!(target: "by_tracing", "{}", "ä".repeat(MESSAGE_BYTES));
+            tracing::info!(target: "by_tracing", "a peer has come");
+        });
+        let [first, second] = &found("by_tracing")[..] else { panic!("{:?}", found("by_tracing")) };
+        assert_eq!(*first, (Level::Error, "the peer 7 is gone".into()));
+        assert_eq!((second.0, second.1.len()), (Level::Warn, MESSAGE_BYTES));
+
+        for level in [::log::Level::Info, ::log::Level::Warn, ::log::Level::Error] {
+            let record = ::log::Record::builder().level(level).target("by_log").args(format_args!("a peer")).build();
+            ::log::Log::log(&Bridge(note), &record);
+        }
+        assert_eq!(found("by_log"), [(Level::Warn, "a peer".into()), (Level::Error, "a peer".into())]);
+    }
+}
