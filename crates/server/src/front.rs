@@ -3,6 +3,7 @@
 use crate::given::Given;
 use crate::owner::{Desk, Probe};
 use crate::shares::{Counted, Holder, One, Turn, Turns};
+use crate::trace::TraceParent;
 use lukasa_engine::ops::{event_list::EventList, projects::Projects};
 use lukasa_engine::registry::Op;
 use lukasa_engine::telemetry::{log, metrics};
@@ -29,6 +30,8 @@ pub struct Caller {
     pub agents: Agents,
     /// Identifies the request in the response, the logs and the audit record.
     pub request_id: Option<String>,
+    /// The trace that the caller's request is part of.
+    pub trace: Option<TraceParent>,
     /// The working tree of the caller. For a remote caller, the one that the operator gave to its project.
     pub tree: Option<PathBuf>,
     /// The folder in the working tree that relative paths start from.
@@ -68,6 +71,7 @@ impl Caller {
             grants: Grants::All,
             agents: Agents::Any,
             request_id: None,
+            trace: None,
             tree: None,
             folder: None,
             address: None,
@@ -368,6 +372,7 @@ fn ended(caller: &Caller, operation: &Operation, error: Option<&Error>, took: Du
     #[cfg(feature = "otel")]
     crate::otel::span(&crate::otel::Span {
         request_id: caller.request_id.as_deref().unwrap_or_default(),
+        parent: caller.trace.as_ref(),
         operation: name,
         tenant: &caller.scope.tenant,
         project: &caller.scope.project,
@@ -384,6 +389,7 @@ fn ended(caller: &Caller, operation: &Operation, error: Option<&Error>, took: Du
         "request",
         &[
             ("request_id", json!(caller.request_id)),
+            ("trace_id", json!(caller.trace.as_ref().map(|parent| &parent.trace))),
             ("operation", json!(name)),
             ("tenant", json!(tenant)),
             ("project", json!(project)),

@@ -28,6 +28,7 @@ use crate::auth::rate::{Rates, Taken};
 use crate::auth::{Door, TurnedAway, challenge};
 use crate::front::{Caller, Front};
 use crate::mcp::{Mcp, Toolsets};
+use crate::trace::TraceParent;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -49,6 +50,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What an HTTP server serves, and its rules for clients.
 #[derive(Clone)]
@@ -190,7 +192,8 @@ async fn admit(
     match admitted.await {
         Ok((caller, taken)) => {
             let request_id = Some(id_of(&request).0);
-            request.extensions_mut().insert(Caller { request_id, ..caller });
+            let trace = headers.get(TRACE_PARENT).and_then(|value| TraceParent::parse(value.to_str().ok()?));
+            request.extensions_mut().insert(Caller { request_id, trace, ..caller });
             let mut response = next.run(request).await;
             response.headers_mut().extend(taken.iter().flat_map(Taken::headers));
             response

@@ -11,6 +11,7 @@ pub mod otel;
 pub mod owner;
 pub mod reference;
 pub mod shares;
+pub mod trace;
 
 pub use front::{Caller, Front, Limits};
 pub use given::Given;

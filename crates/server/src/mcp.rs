@@ -13,6 +13,7 @@ pub use tools::Toolsets;
 use crate::front::{Caller, Front};
 use crate::http::SESSION;
 use crate::owner::Connection;
+use crate::trace::TraceParent;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
@@ -67,6 +68,9 @@ impl Mcp {
             caller.agent = caller.agents.known_as(called.as_deref());
         }
         caller.connection = stays.then(|| self.connection.get_or_init(|| self.front.desk().connect()).id().to_owned());
+        // A request in a session may belong to another trace than the HTTP request that carries it.
+        let own = context.meta.get("traceparent").and_then(|value| TraceParent::parse(value.as_str()?));
+        caller.trace = own.or(caller.trace);
         // Created here, so that even a failed request reports its id.
         caller.request_id.get_or_insert_with(crate::front::new_id);
         Ok(caller)

@@ -3,6 +3,7 @@
 //! Spans contain the same fields as the log, and no content of requests or answers. A separate thread sends them. Spans
 //! that the collector does not accept in time are dropped and counted, so that no request waits for it.
 
+use crate::trace::TraceParent;
 use lukasa_engine::telemetry::{log, metrics};
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, Result};
@@ -33,6 +34,8 @@ pub struct OtelConfig {
 /// A completed request.
 pub struct Span<'a> {
     pub request_id: &'a str,
+    /// The span of the caller that caused the request.
+    pub parent: Option<&'a TraceParent>,
     pub operation: &'static str,
     pub tenant: &'a str,
     pub project: &'a str,
@@ -89,8 +92,9 @@ fn written(span: &Span<'_>, end: SystemTime) -> Value {
     let nanos = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string();
     let ok = span.status == "ok";
     json!({
-        "traceId": trace_id(span.request_id),
+        "traceId": span.parent.map_or_else(|| trace_id(span.request_id), |parent| parent.trace.clone()),
         "spanId": hex(&Uuid::now_v7().as_bytes()[8..]),
+        "parentSpanId": span.parent.map_or("", |parent| &parent.span),
         "name": span.operation,
         "kind": 2, // SPAN_KIND_SERVER
         "startTimeUnixNano": nanos(end.checked_sub(span.took).unwrap_or(end)),
@@ -202,6 +206,7 @@ mod tests {
         let id = "0192a3b4c5d60192a3b4c5d60192a3b4";
         let of = |request_id, status| Span {
             request_id,
+            parent: None,
             operation: "search",
             tenant: "acme",
             project: "shop",
@@ -210,6 +215,8 @@ mod tests {
         };
         span(&of(id, "ok"));
         span(&of("other-form", "not_found"));
+        let parent = TraceParent { trace: "0af7651916cd43dd8448eb211c80319c".into(), span: "b7ad6b7169203331".into() };
+        span(&Span { parent: Some(&parent), ..of(id, "ok") });
         flush();
         let asked = collector.asked();
         let bodies: Vec<Value> = asked.iter().map(|asked| serde_json::from_str(&asked.body).unwrap()).collect();
@@ -219,7 +226,9 @@ mod tests {
             .flat_map(|body| body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap())
             .collect();
         assert_eq!(bodies[0]["resourceSpans"][0]["resource"]["attributes"][0], text("service.name", "shop"));
-        assert_eq!(spans.len(), 2);
+        assert_eq!(spans.len(), 3);
+        assert_eq!((&spans[0]["parentSpanId"], &spans[2]["parentSpanId"]), (&json!(""), &json!(parent.span)));
+        assert_eq!(spans[2]["traceId"], json!(parent.trace));
         assert_eq!(
             (&spans[0]["traceId"], &spans[0]["name"], &spans[0]["kind"]),
             (&json!(id), &json!("search"), &json!(2))

@@ -147,6 +147,8 @@ impl From<&Caller> for Asker {
             address,
             tree,
             folder,
+            // Logs and spans are written by the process that has the connection.
+            trace: _,
             local: _,
         } = caller.clone();
         let grants = match grants {
@@ -172,6 +174,7 @@ impl From<Asker> for Caller {
             grants,
             agents,
             request_id,
+            trace: None,
             address,
             tree,
             folder,
