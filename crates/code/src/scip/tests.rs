@@ -4,6 +4,7 @@ mod damaged;
 #[allow(dead_code, reason = "shared with engine's tests")]
 mod encode;
 mod known;
+mod official;
 mod symbols;
 
 use super::*;
