@@ -12,6 +12,7 @@ mod python;
 mod ruby;
 pub(crate) mod rules;
 mod rust;
+mod swift;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ static LANGUAGES: &[&dyn Language] = &[
     &ruby::Ruby,
     &php::Php,
     &kotlin::Kotlin,
+    &swift::Swift,
 ];
 
 /// What is read of every language once, because it is needed for each file or call.

@@ -10,7 +10,7 @@ use crate::languages::rules::{BuiltinCall, Constructs, DerivedMethod, Overloadin
 use smallvec::SmallVec;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 impl<'p> Eval<'p> {
     /// The values of the called expression.

@@ -5,7 +5,7 @@
 //! method runs on, the values written into objects. The number of rounds is fixed.
 
 mod builtin;
-mod call;
+pub(crate) mod call;
 mod container;
 mod context;
 pub(crate) mod deps;

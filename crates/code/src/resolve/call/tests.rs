@@ -12,7 +12,7 @@ use crate::resolve::{Program, To, resolve};
 use std::sync::Arc;
 
 #[track_caller]
-fn check(files: &[(&str, &str)], expected: &[&str]) {
+pub(crate) fn check(files: &[(&str, &str)], expected: &[&str]) {
     assert_eq!(calls(files), expected);
 }
 
