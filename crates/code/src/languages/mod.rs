@@ -12,6 +12,7 @@ mod python;
 mod ruby;
 pub(crate) mod rules;
 mod rust;
+mod scala;
 mod swift;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ static LANGUAGES: &[&dyn Language] = &[
     &php::Php,
     &kotlin::Kotlin,
     &swift::Swift,
+    &scala::Scala,
 ];
 
 /// What is read of every language once, because it is needed for each file or call.

@@ -1,0 +1,88 @@
+//! Scala: the language, and its front end over the tree of tree-sitter.
+//!
+//! An object is a class whose members are static. The members of a companion object belong to the class of its name,
+//! if that is above it in the file.
+
+mod builtins;
+mod definitions;
+mod expressions;
+#[cfg(test)]
+mod tests;
+
+use super::java;
+use super::rules::Rules;
+use super::{Language, OutsideModule, Source};
+use crate::builder::Builder;
+use crate::facts::{Facts, ROOT, flag};
+use crate::lang::bare::Bare;
+use crate::lang::tags;
+use crate::tree;
+
+pub(crate) struct Scala;
+
+static RULES: Rules =
+    Rules { builtins: builtins::NAMES, inherits_constructors: false, call_method: Some("apply"), ..java::PLATFORM };
+
+impl Language for Scala {
+    fn name(&self) -> &'static str {
+        "scala"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["scala", "sc"]
+    }
+
+    fn interpreters(&self) -> &'static [&'static str] {
+        &["scala"]
+    }
+
+    fn ecosystem(&self) -> &'static str {
+        "java"
+    }
+
+    fn outside_module(&self, package: &str, spaces: &[&str]) -> OutsideModule {
+        java::outside_module(package, spaces)
+    }
+
+    fn grammar(&self) -> tree_sitter::Language {
+        tree_sitter_scala::LANGUAGE.into()
+    }
+
+    fn read(&self, source: Source<'_>) -> Facts {
+        let tree = crate::lang::patient_tree(source);
+        let named = |stem: &str| ["Test", "Tests", "Spec", "Suite"].iter().any(|end| stem.ends_with(end));
+        let mut reader = Reader {
+            b: Builder::new(source.language, source.text, source.path.rsplit('/').next().unwrap_or(source.path)),
+            test_file: tags::is_test_file(source.path, named),
+            is_static: false,
+            in_tests: false,
+            bare: Bare::default(),
+        };
+        if reader.test_file {
+            reader.b.def(ROOT).flags |= flag::TEST;
+        }
+        let root = tree.root();
+        reader.block(root);
+        std::mem::take(&mut reader.bare).settle(&mut reader.b);
+        if let Some((line, what)) = tree::first_fault(root) {
+            reader.b.fault(line, &what);
+        }
+        reader.b.finish()
+    }
+
+    fn rules(&self) -> &'static Rules {
+        &RULES
+    }
+}
+
+struct Reader<'t> {
+    b: Builder<'t>,
+    test_file: bool,
+    /// Whether the members being read are those of an object.
+    is_static: bool,
+    /// Whether the type being read is one of test cases.
+    in_tests: bool,
+    bare: Bare,
+}
+
+crate::lang::front_end!();
