@@ -1,5 +1,7 @@
 //! Weights stand in `src/recipes.rs` only: other sources of this crate and of the engine contain no number that could be one.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
 use std::path::{Path, PathBuf};
 
 /// Numbers that are no weights, by the end or a folder of a path, with the reason.
