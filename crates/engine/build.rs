@@ -5,7 +5,7 @@ use std::path::Path;
 
 fn main() {
     let mut hasher = DefaultHasher::new();
-    for folder in ["../search/src", "../graph/src", "src/search", "src/code/left_out.rs"] {
+    for folder in ["../search/src", "../graph/src", "src/features/search", "src/features/code/left_out.rs"] {
         add(Path::new(folder), &mut hasher);
         println!("cargo:rerun-if-changed={folder}");
     }

@@ -3,7 +3,7 @@
 use crate::print;
 use lukasa_code::resolve::{FileId, Gid, Links, Program, To, resolve};
 use lukasa_code::{LanguageId, parse};
-use lukasa_engine::code::files;
+use lukasa_engine::features::code::files;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::HashSet;

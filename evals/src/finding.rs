@@ -6,8 +6,8 @@ pub mod score;
 pub mod vectors;
 
 use crate::Fault;
-use lukasa_engine::graph::Look;
-use lukasa_engine::search::{Ask, Recipe, Texts};
+use lukasa_engine::features::search::{Ask, Recipe, Texts};
+use lukasa_engine::view::Look;
 use lukasa_engine::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::{Scope, Write};

@@ -2,7 +2,7 @@
 
 use crate::{peak_rss_mb, print, round};
 use lukasa_code::{LanguageId, lang};
-use lukasa_engine::code::watch::WatchState;
+use lukasa_engine::features::code::watch::WatchState;
 use lukasa_engine::{Context, Engine};
 use lukasa_model::Scope;
 use lukasa_store::sqlite::Durability;
@@ -283,7 +283,7 @@ fn clone(repo: &Path, to: &Path) -> Result<(), Fault> {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Fault> {
-    let listed = lukasa_engine::code::files::list(from, &Default::default())?.files;
+    let listed = lukasa_engine::features::code::files::list(from, &Default::default())?.files;
     for file in listed {
         let place = to.join(&file.path);
         if let Some(folder) = place.parent() {
@@ -295,9 +295,9 @@ fn copy(from: &Path, to: &Path) -> Result<(), Fault> {
 }
 
 fn sources(work: &Path) -> Vec<(PathBuf, LanguageId)> {
-    let Ok(listing) = lukasa_engine::code::files::list(work, &Default::default()) else { return vec![] };
+    let Ok(listing) = lukasa_engine::features::code::files::list(work, &Default::default()) else { return vec![] };
     let listed = listing.files;
-    let fits = |size: u64| size <= lukasa_engine::code::files::SOURCE_BYTES;
+    let fits = |size: u64| size <= lukasa_engine::features::code::files::SOURCE_BYTES;
     listed
         .into_iter()
         .filter(|f| fits(f.stamp.size))

@@ -8,7 +8,7 @@ use crate::finding::plain::Plain;
 use crate::finding::score::{Pool, all_found, ndcg, percent, recall, reciprocal};
 use crate::finding::{Project, Times};
 use crate::{Fault, print};
-use lukasa_engine::search::{Recipe, find};
+use lukasa_engine::features::search::{Recipe, find};
 use lukasa_search::count::count;
 use lukasa_search::pipeline::seeds::Nearest;
 use lukasa_search::text::Doc;
@@ -57,7 +57,7 @@ fn repository(
     tasks.sort_by(|a, b| (times.get(&a.commit), &a.id).cmp(&(times.get(&b.commit), &b.id)));
     let mut files = Files::default();
     let mut figures = METHODS.map(|_| Figures::default());
-    project.engine.searching().sources.add(project.scope(), &tree.work)?;
+    project.engine.sources().add(project.scope(), &tree.work)?;
     let began = Instant::now();
     for (at, task) in tasks.iter().enumerate() {
         if !times.contains_key(&task.commit) {

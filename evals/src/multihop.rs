@@ -6,7 +6,7 @@ use crate::finding::score::{Gold, ndcg, percent, recall, reciprocal};
 use crate::finding::vectors::{Vectors, nearest};
 use crate::finding::{Project, Seen, Times, by_places, rows, text, texts};
 use crate::{Fault, print};
-use lukasa_engine::search::{Bonds, Recipe, find};
+use lukasa_engine::features::search::{Bonds, Recipe, find};
 use lukasa_graph::Node;
 use lukasa_model::Write;
 use lukasa_model::batch::PutObject;

@@ -28,7 +28,7 @@ pub fn run(from: &From<'_>, as_json: bool) -> Result<(), Fault> {
             let path = path.canonicalize()?;
             eprintln!("indexing …");
             project.call("index_directory", json!({"path": path, "branch": "main"}))?;
-            project.engine.searching().sources.add(project.scope(), &path)?;
+            project.engine.sources().add(project.scope(), &path)?;
         }
         From::Nodes(nodes) => {
             eprintln!("writing {nodes} nodes …");

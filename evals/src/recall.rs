@@ -8,7 +8,7 @@ use crate::finding::score::{Gold, ndcg, percent, recall, reciprocal};
 use crate::finding::vectors::{Vectors, nearest};
 use crate::finding::{Project, Seen, Times, by_places, rows, text, texts};
 use crate::{Fault, print, round};
-use lukasa_engine::search::{Recipe, find};
+use lukasa_engine::features::search::{Recipe, find};
 use lukasa_graph::Node;
 use lukasa_model::Write;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};

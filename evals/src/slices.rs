@@ -14,7 +14,7 @@ pub fn run(repo: &Path, verbose: bool, as_json: bool) -> Result<(), Fault> {
     let project = Project::new()?;
     eprintln!("indexing …");
     project.call("index_directory", json!({"path": repo, "branch": "main"}))?;
-    project.engine.searching().sources.add(project.scope(), &repo)?;
+    project.engine.sources().add(project.scope(), &repo)?;
     let symbols = symbols(&project)?;
     let mut files: HashMap<&str, Vec<String>> = HashMap::new();
     let (mut same, mut shortened, mut wrong) = (0, 0, Vec::new());

@@ -1,5 +1,6 @@
 //! What surfaces know about a caller besides its request: scopes, agents, and when to stop.
 
+use crate::Context;
 use crate::registry::{Operation, snake_case};
 use lukasa_model::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -189,6 +190,15 @@ impl Stop {
         }
         Ok(())
     }
+}
+
+/// The acting agent: the one in the request, or the caller's. Returns `no_agent` if there is neither.
+pub fn asking(given: Option<&str>, context: &Context<'_>) -> Result<String> {
+    let agent = given.map(str::to_owned).or_else(|| context.agent.clone()).filter(|agent| !agent.trim().is_empty());
+    agent.ok_or_else(|| {
+        Error::invalid("no_agent", "nobody knows which agent asks")
+            .hint("give `agent_id`; on the command line --agent, or LUKASA_AGENT")
+    })
 }
 
 #[cfg(test)]

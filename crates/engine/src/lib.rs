@@ -3,35 +3,32 @@
 pub mod audit;
 pub mod beat;
 pub mod caller;
-pub mod code;
-pub mod context_graph;
-pub mod coordination;
+pub mod claims;
 pub mod cursor;
-pub mod embedding;
-pub mod graph;
-pub mod happenings;
-pub mod lineage;
-pub mod memory;
+pub mod data_files;
+pub mod feature;
+pub mod features;
+pub mod group_summaries;
+pub mod hex;
 pub mod model_endpoint;
 pub mod names;
-pub mod ops;
 pub mod outline;
-pub mod pack;
 pub mod packs;
+pub mod ranges;
 pub mod redact;
 pub mod registry;
-pub mod search;
 pub mod sensitive;
 pub mod shape;
 pub mod telemetry;
-pub mod testing;
 pub mod tool;
+pub mod view;
+pub mod writes;
 
 pub use audit::Audit;
 pub use caller::{Agents, Grants, Stop};
 pub use registry::{Answer, Effect, Meta, Operation, operations};
 
-use graph::Graphs;
+use feature::States;
 use lukasa_model::transaction::Header;
 use lukasa_model::{Error, Result, Scope, json};
 use lukasa_store::{Clock, Ledger, Store};
@@ -39,7 +36,7 @@ use outline::Outline;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use std::collections::hash_map::Entry;
+use std::any::Any;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,6 +44,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use telemetry::events::{self, Ended};
 use telemetry::log;
+use view::Graphs;
 
 /// Answers requests over one store. Cheap to clone; clones share what is held in memory.
 #[derive(Clone)]
@@ -56,23 +54,14 @@ pub struct Engine {
     /// The folder in which operations may create temporary stores.
     pub temp_dir: PathBuf,
     cache: Option<PathBuf>,
-    kept: Option<Arc<search::KeptIndexes>>,
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
     /// Per type pack, what each project had declared when its types were last known to be present.
     packed: Arc<Mutex<packs::Declared>>,
-    workspaces: ByRoot<Arc<code::Workspace>>,
-    watches: ByRoot<code::Watch>,
-    summaries: Option<Arc<code::Summaries>>,
-    searching: Arc<search::Searching>,
-    embedding: Arc<search::Embedding>,
     audit: Option<Audit>,
-    coordination: Arc<coordination::Coordination>,
-    memory: Arc<memory::Memory>,
     /// Requests being answered.
     answering: Arc<AtomicUsize>,
-    tree_names: Arc<code::trees::TreeNames>,
-    kept_out: Arc<code::files::KeptOut>,
+    states: States,
 }
 
 /// Counts a request as being answered until it is dropped.
@@ -90,9 +79,6 @@ impl Drop for Answering {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
-
-/// A value per working tree of a project.
-type ByRoot<T> = Arc<Mutex<FxHashMap<(Scope, PathBuf), T>>>;
 
 /// Default memory limit for graphs, in bytes: room for a graph of a million nodes and five million edges, and more.
 pub const GRAPH_MEMORY: usize = 2 << 30;
@@ -190,38 +176,10 @@ impl Engine {
             graphs,
             packed: Arc::default(),
             cache: None,
-            kept: None,
-            workspaces: Arc::default(),
-            watches: Arc::default(),
-            summaries: None,
-            searching: Arc::default(),
-            embedding: Arc::new(search::Embedding::built_in(Default::default(), None)),
             audit: None,
-            coordination: Arc::default(),
-            memory: Arc::default(),
             answering: Arc::default(),
-            tree_names: Arc::default(),
-            kept_out: Arc::default(),
+            states: States::of_all(),
         }
-    }
-
-    /// Summarises symbols with a language model, or uses summaries that were made before.
-    #[must_use]
-    pub fn with_summaries(mut self, summaries: code::Summaries) -> Engine {
-        self.summaries = Some(Arc::new(summaries));
-        self
-    }
-
-    /// Encrypts sensitive episodes with the keys of their agents.
-    #[must_use]
-    pub fn with_vault(mut self, vault: memory::Vault) -> Engine {
-        self.memory = Arc::new(memory::Memory { vault, ..memory::Memory::default() });
-        self
-    }
-
-    /// What agent memory needs besides the store.
-    pub fn memory(&self) -> &memory::Memory {
-        &self.memory
     }
 
     /// Records every operation.
@@ -235,40 +193,6 @@ impl Engine {
         self.audit.as_ref()
     }
 
-    /// Uses these rules for claims instead of the defaults.
-    #[must_use]
-    pub fn with_claim_rules(mut self, rules: coordination::ClaimRules) -> Engine {
-        self.coordination = Arc::new(coordination::Coordination::new(rules));
-        self
-    }
-
-    /// The claims, tasks and presence of agents.
-    pub fn coordination(&self) -> &coordination::Coordination {
-        &self.coordination
-    }
-
-    /// Sets the names that distinguish working trees of this machine from those of other machines.
-    #[must_use]
-    pub fn with_tree_names(mut self, names: code::trees::TreeNames) -> Engine {
-        self.tree_names = Arc::new(names);
-        self
-    }
-
-    pub(crate) fn tree_names(&self) -> &code::trees::TreeNames {
-        &self.tree_names
-    }
-
-    /// Never indexes these files and folders, wherever they are.
-    #[must_use]
-    pub fn with_kept_out(mut self, kept_out: code::files::KeptOut) -> Engine {
-        self.kept_out = Arc::new(kept_out);
-        self
-    }
-
-    pub(crate) fn kept_out(&self) -> &Arc<code::files::KeptOut> {
-        &self.kept_out
-    }
-
     /// Limits the memory for graphs to about this many bytes.
     #[must_use]
     pub fn with_graph_memory(mut self, bytes: usize) -> Engine {
@@ -276,18 +200,26 @@ impl Engine {
         self
     }
 
-    /// Keeps data that can be recomputed in this folder, to save time. Call it after `with_graph_memory`.
-    #[must_use]
-    pub fn with_cache(mut self, folder: PathBuf) -> Engine {
-        let kept = Arc::new(search::KeptIndexes::in_folder(&folder));
-        self.graphs.projections.read_from(Arc::clone(&kept) as Arc<dyn lukasa_graph::cache::Shelf>);
-        (self.cache, self.kept) = (Some(folder), Some(kept));
+    pub(crate) fn with_cache_folder(mut self, folder: PathBuf) -> Engine {
+        self.cache = Some(folder);
         self
     }
 
-    /// Where indexes are kept between processes, if a cache folder is set.
-    pub(crate) fn kept_indexes(&self) -> Option<&Arc<search::KeptIndexes>> {
-        self.kept.as_ref()
+    /// The folder for data that can be recomputed, if there is one.
+    pub(crate) fn cache_folder(&self) -> Option<&std::path::Path> {
+        self.cache.as_deref()
+    }
+
+    /// Replaces the state of a feature that has this type.
+    #[must_use]
+    pub fn with_state<T: Any + Send + Sync>(mut self, state: T) -> Engine {
+        self.states.put(state);
+        self
+    }
+
+    /// The state of a feature that has this type. Clones of an engine share it.
+    pub fn state<T: Any + Send + Sync>(&self) -> &T {
+        self.states.get()
     }
 
     /// Runs an operation by name and returns the response as a JSON value.
@@ -317,7 +249,7 @@ impl Engine {
             ended(context, &Ended { request: &asked, answer: told, took });
         }
         if let Some(recording) = recording {
-            match told.is_ok_and(|told| ops::event_list::is_silence(operation.meta.name, told)) {
+            match told.is_ok_and(|told| operation.meta.unrecorded.is_some_and(|is| is(told))) {
                 true => recording.forget(),
                 false => recording.end(told),
             }
@@ -348,9 +280,7 @@ impl Engine {
         context.check()?;
         context.agent.iter().try_for_each(|agent| context.agents.check(agent))?;
         context.agents.check_request(operation, &request)?;
-        if let (Some(connection), Some(agent)) = (&context.connection, &context.agent) {
-            self.coordination.presence().note(connection, agent, context.session.as_deref());
-        }
+        self.arrived(context);
         // Before the operation runs: if this fails afterwards, an operation that was carried out would report an error.
         let kept = sensitive::kept_from(context, &self.ledger(&context.scope))?;
         let followed = self.follow(context, operation, request)?;
@@ -403,74 +333,6 @@ impl Engine {
         let ledger = Ledger::new(Arc::clone(&self.store), Arc::clone(&self.clock), scope.clone());
         ledgers.insert(scope.clone(), ledger.clone());
         ledger
-    }
-
-    /// The working tree that contains a folder. All requests share it, so that each indexing pass builds on the last
-    /// one.
-    pub fn workspace(&self, scope: &Scope, path: &std::path::Path) -> Result<Arc<code::Workspace>> {
-        let root = code::place::Place::of(path, None)?.root;
-        self.searching.sources.add(scope, &root)?;
-        let mut workspaces = self.workspaces.lock();
-        let made = workspaces.entry((scope.clone(), root.clone())).or_insert_with(|| {
-            Arc::new(code::Workspace::new(&root, scope.clone(), self.cache.as_deref(), Arc::clone(&self.kept_out)))
-        });
-        Ok(Arc::clone(made))
-    }
-
-    /// Watches the working tree that contains a folder from now on. A second call changes nothing.
-    pub fn watch(&self, scope: &Scope, path: &std::path::Path) -> Result<PathBuf> {
-        let root = self.workspace(scope, path)?.root().to_owned();
-        let mut watches = self.watches.lock();
-        if let Entry::Vacant(place) = watches.entry((scope.clone(), root.clone())) {
-            place.insert(code::Watch::start(&self.unwatched(), scope, &root, code::watch::DEBOUNCE, None)?);
-        }
-        Ok(root)
-    }
-
-    /// A clone without watchers, for a watcher to own: with them, engine and watcher would keep each other alive.
-    pub(crate) fn unwatched(&self) -> Engine {
-        Engine { watches: Arc::default(), ..self.clone() }
-    }
-
-    /// The health of each watcher of a project, by root.
-    pub fn watch_health(&self, scope: &Scope) -> Vec<(PathBuf, code::watch::Health)> {
-        let watches = self.watches.lock();
-        let own = watches.iter().filter(|((of, _), _)| of == scope);
-        let mut health: Vec<_> = own.map(|((_, root), watch)| (root.clone(), watch.health())).collect();
-        health.sort_by(|a, b| a.0.cmp(&b.0));
-        health
-    }
-
-    /// Whether a watcher follows a working tree and has no work left.
-    pub(crate) fn is_watched_and_current(&self, scope: &Scope, root: &std::path::Path) -> bool {
-        self.watches.lock().get(&(scope.clone(), root.to_owned())).is_some_and(code::Watch::is_current)
-    }
-
-    pub fn summaries(&self) -> Option<Arc<code::Summaries>> {
-        self.summaries.clone()
-    }
-
-    /// Searches with other sources or another reranker.
-    #[must_use]
-    pub fn with_searching(mut self, searching: search::Searching) -> Engine {
-        self.searching = Arc::new(searching);
-        self
-    }
-
-    /// Computes vectors with another model than the built-in one.
-    #[must_use]
-    pub fn with_embedding(mut self, embedding: search::Embedding) -> Engine {
-        self.embedding = Arc::new(embedding);
-        self
-    }
-
-    pub fn embedding(&self) -> Arc<search::Embedding> {
-        Arc::clone(&self.embedding)
-    }
-
-    /// What search needs besides graphs.
-    pub fn searching(&self) -> &search::Searching {
-        &self.searching
     }
 
     /// The graphs in memory, of all projects.

@@ -7,7 +7,7 @@ mod resolve;
 pub use origin::Origin;
 pub use resolve::Resolved;
 
-use crate::graph::Look;
+use crate::view::Look;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::{Reference, Result};

@@ -2,10 +2,11 @@
 
 pub mod fields;
 
+use crate::features;
 use crate::names::{self, Taken};
 use crate::outline::Outline;
 use crate::telemetry::events::Ended;
-use crate::{Context, Engine, ops};
+use crate::{Context, Engine};
 use lukasa_model::{Error, Result, json};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -95,15 +96,70 @@ pub struct Meta {
     pub translate: Option<Translate>,
     /// Records metrics and log events once it has ended.
     pub ended: Option<fn(&Context<'_>, &Ended<'_>)>,
+    /// Whether an answer is so ordinary that the audit leaves it out.
+    pub unrecorded: Option<fn(&Outline) -> bool>,
     /// Headers of its HTTP responses.
     pub headers: &'static [(&'static str, &'static str)],
     /// Requests that can follow its response, as links of OpenAPI.
     pub links: &'static [Link],
+    /// Operations of features below whose responses link to this one, which they do not name. In each, `to` is that
+    /// operation, and `route` a route of this one.
+    pub follows: &'static [Link],
     /// The MCP resource that contains its answer.
     pub resource: Option<Resource>,
     /// The MCP prompt that contains its answer.
     pub prompt: Option<Prompt>,
 }
+
+/// Where a request has the name of what it creates, as a runtime expression of OpenAPI.
+pub const NAMED: &str = "$request.body#/name";
+
+/// Default metadata; each operation overrides the fields that differ.
+pub const META: Meta = Meta {
+    name: "",
+    summary: "",
+    description: "",
+    effect: Effect::Read,
+    scope: "graph:read",
+    toolset: "facts",
+    verb: "",
+    positional: &[],
+    aliases: &[],
+    destructive: false,
+    names: &[],
+    places: &[],
+    files: &[],
+    branch_field: "branch",
+    instead_of_view: &[],
+    fits_itself: false,
+    indexes_first: false,
+    local: &[],
+    of_any_agent: false,
+    several: None,
+    rest: &[],
+    examples: &[],
+    answer: &[],
+    essential: false,
+    default_tool: &[],
+    stream: Stream::None,
+    needs: StoreNeed::Usual,
+    unmet: None,
+    here: None,
+    shell: None,
+    lasts: false,
+    for_people: None,
+    translate: None,
+    ended: None,
+    unrecorded: None,
+    headers: &[],
+    links: &[],
+    follows: &[],
+    resource: None,
+    prompt: None,
+};
+
+/// Default metadata of operations that write.
+pub const WRITE: Meta = Meta { effect: Effect::Write, scope: "graph:write", ..META };
 
 /// Translates the fields of a request in the format of an earlier service to those of an operation.
 pub type Translate = fn(Map<String, Value>) -> Result<Map<String, Value>>;
@@ -313,7 +369,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    fn of<O: Op>() -> Operation {
+    pub fn of<O: Op>() -> Operation {
         Operation {
             meta: O::META,
             request: LazyLock::new(|| schemars::schema_for!(O::Request)),
@@ -392,109 +448,10 @@ pub fn snake_case(name: &str) -> String {
     out
 }
 
-/// Every operation, in the order in which `--help` and docs list them.
+/// Every operation, in the order in which `--help` and docs list them: by feature, and within one as it lists them.
 pub fn operations() -> &'static [Operation] {
     static ALL: LazyLock<Vec<Operation>> = LazyLock::new(|| {
-        vec![
-            Operation::of::<ops::demo::Demo>(),
-            Operation::of::<ops::index_directory::IndexDirectory>(),
-            Operation::of::<ops::index_file::IndexFile>(),
-            Operation::of::<ops::graph_health::GraphHealth>(),
-            Operation::of::<ops::graph_rebuild::GraphRebuild>(),
-            Operation::of::<ops::graph_set_workspace::GraphSetWorkspace>(),
-            Operation::of::<ops::import_scip::ImportScip>(),
-            Operation::of::<ops::get::Get>(),
-            Operation::of::<ops::list::List>(),
-            Operation::of::<ops::put::Put>(),
-            Operation::of::<ops::patch::Patch>(),
-            Operation::of::<ops::link::LinkOp>(),
-            Operation::of::<ops::delete::Delete>(),
-            Operation::of::<ops::restore::Restore>(),
-            Operation::of::<ops::rename::Rename>(),
-            Operation::of::<ops::batch::BatchOp>(),
-            Operation::of::<ops::neighbors::Neighbors>(),
-            Operation::of::<ops::impact::Impact>(),
-            Operation::of::<ops::traverse::Traverse>(),
-            Operation::of::<ops::expand::Expand>(),
-            Operation::of::<ops::graph_traverse::GraphTraverse>(),
-            Operation::of::<ops::paths::ShortestPath>(),
-            Operation::of::<ops::paths::Paths>(),
-            Operation::of::<ops::subgraph::Subgraph>(),
-            Operation::of::<ops::rank::Rank>(),
-            Operation::of::<ops::communities::Communities>(),
-            Operation::of::<ops::graph_stats::GraphStats>(),
-            Operation::of::<ops::symbol_lookup::SymbolLookup>(),
-            Operation::of::<ops::search::Search>(),
-            Operation::of::<ops::context_pack::ContextPack>(),
-            Operation::of::<ops::search_readiness::SearchReadiness>(),
-            Operation::of::<ops::embed::Embed>(),
-            Operation::of::<ops::code_explain::CodeExplain>(),
-            Operation::of::<ops::get_callers::GetCallers>(),
-            Operation::of::<ops::get_callees::GetCallees>(),
-            Operation::of::<ops::call_chain::CallChain>(),
-            Operation::of::<ops::call_graph_stats::CallGraphStats>(),
-            Operation::of::<ops::semantic_slice::SemanticSlice>(),
-            Operation::of::<ops::find_pattern::FindPattern>(),
-            Operation::of::<ops::graph_query::GraphQuery>(),
-            Operation::of::<ops::link_mentions::LinkMentions>(),
-            Operation::of::<ops::cypher::Cypher>(),
-            Operation::of::<ops::episode_add::EpisodeAdd>(),
-            Operation::of::<ops::episode_recall::EpisodeRecall>(),
-            Operation::of::<ops::decision_add::DecisionAdd>(),
-            Operation::of::<ops::episode_recall::DecisionQuery>(),
-            Operation::of::<ops::reflect::Reflect>(),
-            Operation::of::<ops::test_run::TestRun>(),
-            Operation::of::<ops::trace_decision_lineage::TraceDecisionLineage>(),
-            Operation::of::<ops::build_context_graph::BuildContextGraph>(),
-            Operation::of::<ops::context_graph_usage::ContextGraphUsage>(),
-            Operation::of::<ops::query_knowledge_graph::QueryKnowledgeGraph>(),
-            Operation::of::<ops::get_entity_neighbors::GetEntityNeighbors>(),
-            Operation::of::<ops::memory_linked_search::MemoryLinkedSearch>(),
-            Operation::of::<ops::agent_claim::AgentClaim>(),
-            Operation::of::<ops::agent_release::AgentRelease>(),
-            Operation::of::<ops::agent_status::AgentStatus>(),
-            Operation::of::<ops::coordination_overview::CoordinationOverview>(),
-            Operation::of::<ops::progress_query::ProgressQuery>(),
-            Operation::of::<ops::task_update::TaskUpdate>(),
-            Operation::of::<ops::task_ready::TaskReady>(),
-            Operation::of::<ops::blocking_issues::BlockingIssues>(),
-            Operation::of::<ops::feature_status::FeatureStatus>(),
-            Operation::of::<ops::history::History>(),
-            Operation::of::<ops::log::Log>(),
-            Operation::of::<ops::event_list::EventList>(),
-            Operation::of::<ops::diff::Diff>(),
-            Operation::of::<ops::diff_since::DiffSince>(),
-            Operation::of::<ops::branch::Create>(),
-            Operation::of::<ops::branch::List>(),
-            Operation::of::<ops::branch::Move>(),
-            Operation::of::<ops::branch::Close>(),
-            Operation::of::<ops::branch::Open>(),
-            Operation::of::<ops::merge::Merge>(),
-            Operation::of::<ops::release::Create>(),
-            Operation::of::<ops::release::List>(),
-            Operation::of::<ops::release::Show>(),
-            Operation::of::<ops::release::Diff>(),
-            Operation::of::<ops::tag::Create>(),
-            Operation::of::<ops::tag::List>(),
-            Operation::of::<ops::tag::Show>(),
-            Operation::of::<ops::tag::Describe>(),
-            Operation::of::<ops::tag::Delete>(),
-            Operation::of::<ops::types::Object>(),
-            Operation::of::<ops::types::Relationship>(),
-            Operation::of::<ops::types::List>(),
-            Operation::of::<ops::types::Show>(),
-            Operation::of::<ops::types::Strict>(),
-            Operation::of::<ops::import::Import>(),
-            Operation::of::<ops::export::Export>(),
-            Operation::of::<ops::backup::Backup>(),
-            Operation::of::<ops::backup::RestoreBackup>(),
-            Operation::of::<ops::verify::Verify>(),
-            Operation::of::<ops::audit::List>(),
-            Operation::of::<ops::audit::Verify>(),
-            Operation::of::<ops::audit::Export>(),
-            Operation::of::<ops::projects::Projects>(),
-            Operation::of::<ops::find_tools::FindTools>(),
-        ]
+        features::ALL.iter().flat_map(|feature| feature.operations).map(|operation| operation()).collect()
     });
     &ALL
 }

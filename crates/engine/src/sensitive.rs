@@ -4,6 +4,7 @@
 //! hold it, for anybody. What is read from the store itself passes here, in the one place where an answer leaves.
 
 use crate::{Answer, Context};
+use lukasa_model::Content;
 use lukasa_model::change::covers;
 use lukasa_model::json::push_pointer;
 use lukasa_model::types::Registry;
@@ -19,6 +20,11 @@ const GONE: &str = "[sensitive]";
 /// Counts values that were kept back elsewhere.
 pub fn count(values: usize) {
     crate::telemetry::metrics().redacted.add(values as u64);
+}
+
+/// Whether only the owner of a content may read it.
+pub fn is_sensitive(content: &Content) -> bool {
+    content.properties.get("sensitive").and_then(Value::as_bool) == Some(true)
 }
 
 /// What must be kept from a caller in a project; none if nothing.

@@ -152,3 +152,11 @@ impl ThingOut {
         ThingOut::new(&row.thing, &row.statement, None, None)
     }
 }
+
+/// A number with its noun: `1 file`, `2 files`.
+pub fn count(n: usize, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}s"),
+    }
+}

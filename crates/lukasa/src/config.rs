@@ -2,8 +2,8 @@
 
 use crate::settings;
 use clap::ArgMatches;
-use lukasa_engine::code::files::KeptOut;
-use lukasa_engine::code::trees::TreeNames;
+use lukasa_engine::features::code::files::KeptOut;
+use lukasa_engine::features::code::trees::TreeNames;
 use lukasa_engine::telemetry::log;
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::postgres::PostgresConfig;

@@ -4,13 +4,14 @@
 //! the environment, to an endpoint of its choice.
 
 use lukasa_engine::audit::Keeps;
-use lukasa_engine::code::summaries::PER_PASS;
-use lukasa_engine::coordination::{ClaimRules, Edits, GRACE};
-use lukasa_engine::embedding::EmbeddingEndpointConfig;
-use lukasa_engine::embedding::endpoint::BATCH;
-use lukasa_engine::memory::Vault;
+use lukasa_engine::claims::Edits;
+use lukasa_engine::features::code::summaries::PER_PASS;
+use lukasa_engine::features::coordination::{ClaimRules, GRACE};
+use lukasa_engine::features::memory::Vault;
+use lukasa_engine::features::search::RERANK_MS;
+use lukasa_engine::features::search::embedding::EmbeddingEndpointConfig;
+use lukasa_engine::features::search::embedding::endpoint::BATCH;
 use lukasa_engine::model_endpoint::{EndpointConfig, Key, TIMEOUT};
-use lukasa_engine::search::RERANK_MS;
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_server::given::repository_around;
 use lukasa_server::{Given, Limits};

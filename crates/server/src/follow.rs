@@ -2,8 +2,8 @@
 
 use crate::front::{Caller, Front};
 use crate::shares::One;
-use lukasa_engine::happenings::Heard;
-use lukasa_engine::ops::event_list::EventList;
+use lukasa_engine::features::coordination::happenings::Heard;
+use lukasa_engine::features::coordination::ops::event_list::EventList;
 use lukasa_engine::registry::Op;
 use lukasa_model::json::Hash;
 use lukasa_model::{Position, Result};

@@ -1,7 +1,7 @@
 //! Vectors of the data's texts: made in this one place, and kept on disk for the next run.
 
 use crate::Fault;
-use lukasa_engine::search::BuiltIn;
+use lukasa_engine::features::search::BuiltIn;
 use lukasa_graph::Node;
 use lukasa_model::json::Hash;
 use lukasa_search::embed::{Embedder, Purpose};

@@ -1,6 +1,6 @@
 //! What a caller may write for one object: the spellings of a name taken apart, and which keys fit them.
 
-use crate::code::symbols::keys;
+use crate::view::symbols::keys;
 
 /// A name without what callers wrap around it, and what it says beside the name itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use super::form::{Fit, Form, Pattern};
 use super::origin::Rooted;
-use crate::code::symbols::{Kind, Query, Symbols, keys, number, text};
-use crate::graph::{COMMUNITY, Look};
+use crate::view::COMMUNITY;
+use crate::view::Look;
+use crate::view::symbols::{Kind, Query, Symbols, keys, number, text};
 use lukasa_graph::Node;
 use lukasa_model::claims::BOARD;
 use lukasa_model::{Error, Reference, Result};

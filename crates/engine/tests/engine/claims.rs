@@ -1,7 +1,8 @@
 //! Claims on every store: who may have what, what ends them, and that nothing is ever held twice.
 
 use crate::desk::Desk;
-use lukasa_engine::coordination::{ClaimRules, Edits, Source};
+use lukasa_engine::claims::Edits;
+use lukasa_engine::features::coordination::{ClaimRules, Source};
 use lukasa_engine::{Context, Engine};
 use lukasa_model::Error;
 use lukasa_model::claims::{BOARD, Target, held_in};

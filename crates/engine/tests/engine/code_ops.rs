@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::Context;
+use lukasa_engine::features::graph::communities::Communities;
 use lukasa_model::{Error, Scope};
 use serde_json::{Value, json};
 
@@ -120,7 +121,7 @@ fn desks() -> Vec<Desk> {
     let all = Desk::all();
     for desk in &all {
         desk.ok("batch", shop());
-        desk.engine.graphs().settle();
+        desk.engine.state::<Communities>().settle();
     }
     all
 }

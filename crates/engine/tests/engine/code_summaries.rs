@@ -1,7 +1,8 @@
 //! Summaries by a language model: asked for once, kept, stated, and never in the way.
 
 use crate::desk::Desk;
-use lukasa_engine::code::{Summaries, Watch};
+use lukasa_engine::features::code::{Summaries, Watch};
+use lukasa_engine::features::graph::communities::Communities;
 use lukasa_engine::model_endpoint::{Endpoint, EndpointConfig, Key};
 use lukasa_testkit::{FakeEndpoint, Reply};
 use serde_json::{Value, json};
@@ -345,7 +346,7 @@ fn communities_are_summed_up_by_a_model_where_one_is_configured() {
     setting.index();
     let summaries = |setting: &Setting| -> Vec<String> {
         let told = setting.desk.ok("communities", json!({}));
-        setting.desk.engine.graphs().settle();
+        setting.desk.engine.state::<Communities>().settle();
         told["communities"].as_array().unwrap().iter().map(|c| c["summary"].as_str().unwrap().to_owned()).collect()
     };
     let counted = summaries(&setting);

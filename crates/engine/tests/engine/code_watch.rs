@@ -1,8 +1,8 @@
 //! The watcher: what is saved can be asked for, whatever way it was saved.
 
 use crate::desk::Desk;
-use lukasa_engine::code::Watch;
-use lukasa_engine::code::watch::WatchState;
+use lukasa_engine::features::code::Watch;
+use lukasa_engine::features::code::watch::WatchState;
 use lukasa_testkit::{git, has_git};
 use serde_json::json;
 use std::fs;

@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use crate::scip::encode;
 use lukasa_engine::audit::{AuditKey, Keeps};
-use lukasa_engine::pack::Profile;
+use lukasa_engine::tool::Profile;
 use lukasa_engine::{Audit, Context, Operation, operations, tool};
 use lukasa_model::{Error, Scope};
 use lukasa_search::count::count;

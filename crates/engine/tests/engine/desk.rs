@@ -31,7 +31,7 @@ impl Desk {
     pub fn with_keys(&self, keys: &[(&str, &str)]) -> Engine {
         let clock = Arc::clone(&self.fixture.clock) as Arc<dyn Clock>;
         let engine = Engine::new(Arc::clone(&self.fixture.store), clock, std::env::temp_dir());
-        engine.with_vault(lukasa_engine::memory::Vault::new(keys.iter().copied()).unwrap())
+        engine.with_vault(lukasa_engine::features::memory::Vault::new(keys.iter().copied()).unwrap())
     }
 
     pub fn call(&self, name: &str, request: Value) -> Result<Value, Error> {

@@ -1,9 +1,9 @@
 //! From a commit to a vector: the queue, the worker and what is told about them, on every store.
 
-use lukasa_engine::embedding::breaker::BreakerState;
-use lukasa_engine::embedding::readiness::BreakerTold;
-use lukasa_engine::embedding::reconcile::{KEPT, Reconciled, reconcile};
-use lukasa_engine::embedding::{
+use lukasa_engine::features::search::embedding::breaker::BreakerState;
+use lukasa_engine::features::search::embedding::readiness::BreakerTold;
+use lukasa_engine::features::search::embedding::reconcile::{KEPT, Reconciled, reconcile};
+use lukasa_engine::features::search::embedding::{
     Breaker, Enqueued, InputRules, Queue, Worked, Worker, kind, model_to_read, readiness, remove_model,
 };
 use lukasa_model::batch::{End, PutObject};
@@ -149,7 +149,7 @@ impl Desk {
         counts.iter().filter(|c| c.model == self.queue.model()).map(|c| c.vectors).sum()
     }
 
-    fn told(&self) -> lukasa_engine::embedding::Readiness {
+    fn told(&self) -> lukasa_engine::features::search::embedding::Readiness {
         readiness(&self.queue, &self.worker.breaker().lock(), self.queue.model(), self.now()).unwrap()
     }
 }
@@ -357,7 +357,7 @@ fn emb_7_long_objects_are_cut_and_secrets_taken_out(d: &Desk) {
     let worked = d.work();
     assert_eq!((worked.embedded, worked.redacted), (4, 5));
     let texts = d.fake.texts();
-    assert!(texts.iter().all(|text| lukasa_engine::embedding::input::tokens(text) <= 800));
+    assert!(texts.iter().all(|text| lukasa_engine::features::search::embedding::input::tokens(text) <= 800));
     let all = texts.concat();
     assert!(["hunter2", "swordfish", "QWERTY"].iter().all(|secret| !all.contains(secret)), "{all}");
     assert_eq!((all.matches("[redacted]").count(), d.told().redactions), (5, 5));

@@ -1,6 +1,6 @@
 //! An embedding model behind HTTP: order, checks, and what is worth another try.
 
-use lukasa_engine::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig};
+use lukasa_engine::features::search::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig};
 use lukasa_engine::model_endpoint::Key;
 use lukasa_search::embed::{EmbedError, Embedder, Purpose};
 use lukasa_testkit::{FakeEmbeddings, Mood};

@@ -1,8 +1,8 @@
 //! Embedding as operations see it, on every store: what comes first, and what happens while the model fails.
 
 use crate::desk::Desk;
-use lukasa_engine::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules};
-use lukasa_engine::search::{Embedding, Searching};
+use lukasa_engine::features::search::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules};
+use lukasa_engine::features::search::{Embedding, Searching};
 use lukasa_model::transaction::Header;
 use lukasa_model::types::{Embedding as Policy, EmbeddingPolicy, ObjectType};
 use lukasa_testkit::{FakeEmbeddings, Mood};
@@ -324,7 +324,8 @@ fn until(what: &str, done: &dyn Fn() -> bool) {
 fn a_server_embeds_by_itself_until_it_is_told_not_to() {
     for (desk, fake) in desks(4) {
         put(&desk, "Note", "one", "main");
-        let keeper = lukasa_engine::embedding::keep(&desk.engine, &[desk.fixture.ledger.scope().clone()]);
+        let keeper =
+            lukasa_engine::features::search::embedding::keep(&desk.engine, &[desk.fixture.ledger.scope().clone()]);
         let embedded = || desk.ok("search_readiness", json!({}))["embedding"]["optional"]["embedded"].clone();
         until("the first", &|| embedded() == 1);
         // While the model is down nothing is lost.

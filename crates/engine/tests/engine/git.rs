@@ -3,7 +3,7 @@
 use crate::made::Made;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
-use lukasa_engine::code::git::{Change, Entry, Head, Repository, blob_id};
+use lukasa_engine::features::code::git::{Change, Entry, Head, Repository, blob_id};
 use lukasa_model::{Error, ErrorKind};
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Operations that walk the graph, through the one way in, on every store.
 
 use crate::desk::Desk;
+use lukasa_engine::features::graph::communities::Communities;
 use serde_json::{Value, json};
 
 /// A shop: services, files with functions, a test, a decision made in a meeting, and a document.
@@ -438,9 +439,10 @@ fn communities_are_found_named_and_never_written() {
         );
         writes.push(json!({"object": {"type": "Function", "key": "alone"}}));
         desk.ok("batch", json!({"kind": "full_rebuild", "writes": writes}));
-        desk.engine.graphs().settle();
+        desk.engine.state::<Communities>().settle();
         let head = desk.fixture.ledger.head().unwrap();
-        let kept = desk.engine.graphs().kept(&desk.fixture.ledger, 1, head.tx, &Default::default()).unwrap();
+        let kept =
+            desk.engine.state::<Communities>().kept(&desk.fixture.ledger, 1, head.tx, &Default::default()).unwrap();
         assert!(kept.is_some(), "{}: found in the background after a rebuild", desk.fixture.name);
         let found = desk.ok("communities", json!({}));
         assert_eq!(found["total"], 2, "who is alone is in none");

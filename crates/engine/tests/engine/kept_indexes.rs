@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::search::{note, refs, write};
-use lukasa_engine::search::Searching;
+use lukasa_engine::features::search::Searching;
 use lukasa_engine::{Context, Engine};
 use lukasa_store::Clock;
 use lukasa_store::ledger::ViewSpec;

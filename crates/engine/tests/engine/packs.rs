@@ -1,7 +1,7 @@
 //! What a context pack carries whatever its size, and what it does not pretend to.
 
 use crate::desk::Desk;
-use lukasa_engine::pack::Profile;
+use lukasa_engine::tool::Profile;
 use lukasa_engine::{registry, tool};
 use lukasa_search::count::count;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! Patterns in code, and questions in words, on every store.
 
 use crate::desk::Desk;
+use lukasa_engine::features::graph::communities::Communities;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -72,7 +73,7 @@ fn desks() -> Vec<Desk> {
     let all = Desk::all();
     for desk in &all {
         desk.ok("batch", muddle());
-        desk.engine.graphs().settle();
+        desk.engine.state::<Communities>().settle();
     }
     all
 }
@@ -199,7 +200,7 @@ fn indexed() -> Vec<(Desk, TempDir)> {
         write("billing/invoice.py", "from billing.tax import rate\n\n\ndef invoice(order):\n    return rate(order)\n");
         write("billing/tax.py", "def rate(order):\n    \"\"\"What the state takes.\"\"\"\n    return order\n");
         desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
-        desk.engine.graphs().settle();
+        desk.engine.state::<Communities>().settle();
         (desk, folder)
     };
     Desk::all().into_iter().map(make).collect()

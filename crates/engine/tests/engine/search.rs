@@ -1,9 +1,9 @@
 //! Searching and packing on every store: what is found, why, within which limits, and what is told.
 
 use crate::desk::Desk;
-use lukasa_engine::pack::Profile;
+use lukasa_engine::features::search::Searching;
 use lukasa_engine::registry;
-use lukasa_engine::search::Searching;
+use lukasa_engine::tool::Profile;
 use lukasa_engine::tool::{Wish, shape};
 use lukasa_engine::{Context, Grants};
 use lukasa_search::count::count;
@@ -667,8 +667,8 @@ fn citations_are_without_secrets_and_need_their_scope() {
 
 #[test]
 fn a_model_behind_an_endpoint_takes_a_second_look() {
+    use lukasa_engine::features::search::RerankEndpoint;
     use lukasa_engine::model_endpoint::EndpointConfig;
-    use lukasa_engine::search::RerankEndpoint;
     use lukasa_testkit::{FakeEndpoint, Reply};
     use std::time::Duration;
     let texts = |body: &Value| body["documents"].as_array().or(body["texts"].as_array()).unwrap().clone();

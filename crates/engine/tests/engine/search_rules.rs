@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::search::{indexed, note, refs, without_ids, write};
-use lukasa_engine::search::{NORMALIZATION, Searching};
+use lukasa_engine::features::search::{NORMALIZATION, Searching};
 use lukasa_search::count::count;
 use lukasa_store::Clock;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use crate::made::Made;
 use gix::objs::tree::EntryKind;
-use lukasa_engine::code::files::KeptOut;
+use lukasa_engine::features::code::files::KeptOut;
 use lukasa_engine::{Effect, Grants, operations};
 use serde_json::{Value, json};
 use std::fs;

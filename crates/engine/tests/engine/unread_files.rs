@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use crate::desk::Desk;
-use lukasa_engine::code::git::blob_id;
+use lukasa_engine::features::code::git::blob_id;
 use serde_json::{Value, json};
 use std::path::Path;
 

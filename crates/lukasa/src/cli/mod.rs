@@ -21,12 +21,12 @@ use crate::settings;
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
 use lukasa_engine::audit::Keeps;
-use lukasa_engine::code::Summaries;
-use lukasa_engine::code::trees::Behind;
-use lukasa_engine::embedding::InputRules;
+use lukasa_engine::feature::Behind;
+use lukasa_engine::features::code::Summaries;
+use lukasa_engine::features::search::embedding::InputRules;
+use lukasa_engine::features::search::{Embedding, RerankEndpoint, Searching};
 use lukasa_engine::names::TakenNames;
 use lukasa_engine::registry::{StoreNeed, Stream};
-use lukasa_engine::search::{Embedding, RerankEndpoint, Searching};
 use lukasa_engine::telemetry::{dependencies, log};
 use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, Stop};
 use lukasa_model::shown::{safe_json, without_credentials};
@@ -240,7 +240,7 @@ impl Session {
         let session = Session::open_for(matches, need, near(operation, request), as_json)?;
         // Sources are also read from the folder of the store, which may be another worktree of the same clone.
         for folder in [&session.tree, &session.home].into_iter().filter(|folder| folder.is_dir()) {
-            session.engine.searching().sources.add(&session.scope, folder)?;
+            session.engine.sources().add(&session.scope, folder)?;
         }
         Ok(session)
     }

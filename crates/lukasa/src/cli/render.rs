@@ -14,7 +14,7 @@ mod questions;
 mod search;
 
 use super::style::{Ink, Style};
-use lukasa_engine::code::symbols::Kind;
+use lukasa_engine::view::symbols::Kind;
 use lukasa_model::Error;
 use page::Page;
 use places::Beside;

@@ -3,8 +3,8 @@
 use super::style::Colours;
 use super::{Session, render};
 use lukasa_engine::Operation;
-use lukasa_engine::ops::cypher::Cypher;
-use lukasa_engine::ops::cypher::{is_unfinished, words};
+use lukasa_engine::features::graph::ops::cypher::Cypher;
+use lukasa_engine::features::graph::ops::cypher::{is_unfinished, words};
 use lukasa_engine::registry::Op;
 use lukasa_model::shown::safe_json;
 use lukasa_model::{Error, ErrorKind, Result};

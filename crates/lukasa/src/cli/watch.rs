@@ -2,8 +2,8 @@
 
 use super::style::Colours;
 use super::{Session, render};
-use lukasa_engine::code::Watch;
-use lukasa_engine::code::watch::DEBOUNCE;
+use lukasa_engine::features::code::Watch;
+use lukasa_engine::features::code::watch::DEBOUNCE;
 use lukasa_model::shown::safe_json;
 use lukasa_model::{Error, ErrorKind, Result};
 use serde_json::json;
@@ -19,7 +19,7 @@ pub fn run(session: &Session, path: &Path, as_json: bool, colours: Colours) -> R
         let _ = send.send(());
     })
     .map_err(|e| Error::new(ErrorKind::Unavailable, "no_signals", format!("Ctrl-C cannot be caught: {e}")))?;
-    let listener = Box::new(move |pass: &Result<lukasa_engine::code::Report>| {
+    let listener = Box::new(move |pass: &Result<lukasa_engine::features::code::Report>| {
         let mut out = std::io::stdout().lock();
         let told = pass.as_ref().ok().and_then(|report| report.model.as_ref());
         // If the output is closed, indexing continues.

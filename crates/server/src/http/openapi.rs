@@ -7,7 +7,8 @@ use crate::auth::Opens;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use lukasa_engine::ops::{export::Export, import::Import};
+use lukasa_engine::features::facts::ops::export::Export;
+use lukasa_engine::features::facts::ops::import::Import;
 use lukasa_engine::registry::fields::{Field, Shape, fields};
 use lukasa_engine::registry::{self, Link, Op, Stream};
 use lukasa_engine::{Operation, operations};
@@ -178,12 +179,16 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
         parameters.extend(rest.map(|field| parameter(operation, field, "query")));
     }
     let answer = json!({"$ref": format!("#/components/schemas/{}.response", meta.name)});
-    let link = |link: &Link| {
+    let link = |link: Link| {
         let id = format!("{}_{}", link.to, link.route);
         let parameters: Map<String, Value> = link.with.iter().map(|(name, at)| ((*name).into(), json!(at))).collect();
         (id.clone(), json!({"operationId": id, "parameters": parameters}))
     };
-    let links: Map<String, Value> = meta.links.iter().map(link).collect();
+    let of_later = operations().iter().flat_map(|later| {
+        let to_it = later.meta.follows.iter().filter(|link| link.to == meta.name);
+        to_it.map(|link| Link { to: later.meta.name, ..*link })
+    });
+    let links: Map<String, Value> = meta.links.iter().copied().chain(of_later).map(link).collect();
     let mut found = json!({"description": meta.summary, "content": {"application/json": {"schema": answer}}});
     if !links.is_empty() {
         found["links"] = Value::Object(links);

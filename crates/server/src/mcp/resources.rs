@@ -1,7 +1,7 @@
 //! Facts as resources: `lukasa://project/…`.
 
 use crate::front::{Caller, Front};
-use lukasa_engine::ops::symbol_lookup::SymbolLookup;
+use lukasa_engine::features::code::ops::symbol_lookup::SymbolLookup;
 use lukasa_engine::registry::{self, Op, operations};
 use lukasa_engine::{Operation, tool};
 use lukasa_model::ErrorKind;

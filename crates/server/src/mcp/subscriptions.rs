@@ -113,7 +113,7 @@ pub async fn listen(front: &Front, caller: &Caller, uris: &[String], sink: &Subs
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lukasa_engine::happenings::Kind;
+    use lukasa_engine::features::coordination::happenings::Kind;
 
     #[test]
     fn what_can_be_told_is_a_resource_and_its_kinds_happen() {

@@ -5,7 +5,7 @@ use super::place::{Place, own_user};
 use super::wire::{self, Frame, Hello, Refusal, Request, Told};
 use super::work::Work;
 use crate::front::LOGIN;
-use lukasa_engine::coordination::Source;
+use lukasa_engine::features::coordination::Source;
 use lukasa_engine::{Answer, Engine, registry};
 use lukasa_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;

@@ -6,8 +6,8 @@
 mod claims;
 mod killed;
 
-use lukasa_engine::embedding::{EmbeddingEndpointConfig, InputRules};
-use lukasa_engine::search::Embedding;
+use lukasa_engine::features::search::Embedding;
+use lukasa_engine::features::search::embedding::{EmbeddingEndpointConfig, InputRules};
 use lukasa_engine::{Engine, Grants, registry};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_server::front::Progress;

@@ -1,7 +1,7 @@
 //! The statistics of search stages need their own scope.
 
 use crate::house::House;
-use lukasa_engine::search::NORMALIZATION;
+use lukasa_engine::features::search::NORMALIZATION;
 use lukasa_engine::telemetry::metrics;
 use lukasa_testkit::fixtures;
 use serde_json::json;

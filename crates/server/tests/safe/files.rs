@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use crate::house::House;
-use lukasa_engine::code::git::blob_id;
+use lukasa_engine::features::code::git::blob_id;
 use lukasa_model::Scope;
 use lukasa_testkit::fixtures;
 use serde_json::json;

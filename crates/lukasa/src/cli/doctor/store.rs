@@ -3,8 +3,9 @@
 use super::{Check, State};
 use crate::config::{self, Need, Opened};
 use clap::ArgMatches;
-use lukasa_engine::code::place::Place;
-use lukasa_engine::ops::{graph_health::GraphHealth, search_readiness::SearchReadiness};
+use lukasa_engine::features::code::ops::graph_health::GraphHealth;
+use lukasa_engine::features::code::place::Place;
+use lukasa_engine::features::search::ops::search_readiness::SearchReadiness;
 use lukasa_engine::registry::Op;
 use lukasa_engine::{Context, Engine};
 use lukasa_model::Error;
@@ -134,7 +135,7 @@ fn open(opened: Opened, checks: &mut Vec<Check>) {
     let here = Place::of(Path::new("."), None).ok();
     for root in [Some(home), here.as_ref().map(|place| place.root.clone())].into_iter().flatten() {
         // A folder that cannot be read shows up as missing sources.
-        let _ = engine.searching().sources.add(&scope, &root);
+        let _ = engine.sources().add(&scope, &root);
     }
     let mut progress = |_, _| {};
     let project = scope.project.clone();

@@ -3,9 +3,9 @@
 use super::{Check, State};
 use crate::cli::setup::{self, Action};
 use crate::settings;
-use lukasa_engine::code::Summaries;
-use lukasa_engine::code::files;
-use lukasa_engine::code::place::Place;
+use lukasa_engine::features::code::Summaries;
+use lukasa_engine::features::code::files;
+use lukasa_engine::features::code::place::Place;
 use lukasa_engine::redact::redact;
 use lukasa_model::Result;
 use std::collections::BTreeSet;

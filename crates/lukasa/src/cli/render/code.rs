@@ -4,7 +4,7 @@ use super::graph::small;
 use super::page::Page;
 use super::places::{Beside, in_line, kind, kind_unless_signed, places, print};
 use super::{at, list, moment, plain, rows};
-use lukasa_engine::code::symbols::keys;
+use lukasa_engine::view::symbols::keys;
 use serde_json::{Value, json};
 use std::io::{Result, Write};
 

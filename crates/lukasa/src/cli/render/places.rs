@@ -3,7 +3,7 @@
 use super::layout::{self, Row};
 use super::page::Page;
 use super::{at, safe};
-use lukasa_engine::code::symbols::{Kind, keys};
+use lukasa_engine::view::symbols::{Kind, keys};
 use serde_json::Value;
 use std::io::Result;
 

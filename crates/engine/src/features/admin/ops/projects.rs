@@ -1,0 +1,51 @@
+//! `projects`: what a tenant has in the store.
+
+use crate::registry::META;
+use crate::registry::{Meta, Op};
+use crate::shape::count;
+use crate::{Context, Engine};
+use lukasa_model::{Result, Scope, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct Projects;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub store: String,
+    pub projects: Vec<ProjectOut>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ProjectOut {
+    pub project: String,
+    pub transactions: Tx,
+}
+
+impl Op for Projects {
+    const META: Meta = Meta {
+        name: "projects",
+        answer: &["projects.project", "projects.transactions", "store"],
+        summary: "List the projects in the store",
+        description: "Those of the tenant, with how many transactions each has.",
+        verb: "projects",
+        toolset: "admin",
+        examples: &["lukasa projects"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, _: Request) -> Result<Response> {
+        let mut projects = Vec::new();
+        for project in engine.store().projects(&context.scope.tenant)? {
+            let scope = Scope { tenant: context.scope.tenant.clone(), project: project.clone() };
+            projects.push(ProjectOut { project, transactions: engine.ledger(&scope).head()?.tx });
+        }
+        Ok(Response { summary: count(projects.len(), "project"), store: engine.store().describe(), projects })
+    }
+}

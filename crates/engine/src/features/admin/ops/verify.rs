@@ -1,0 +1,55 @@
+//! `verify`: recomputes everything and names the first thing that is wrong.
+
+use crate::registry::META;
+use crate::registry::{Effect, Meta, Op};
+use crate::shape::count;
+use crate::{Context, Engine};
+use lukasa_model::Result;
+use lukasa_store::ledger::VerifyReport;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct Verify;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    #[serde(flatten)]
+    pub report: VerifyReport,
+}
+
+impl Op for Verify {
+    const META: Meta = Meta {
+        name: "verify",
+        answer: &["transactions", "things", "statements", "releases", "head_hash"],
+        summary: "Check that nothing was lost or changed",
+        description: "Recomputes content hashes, the chain of transactions, ids, counts and release digests. Exits \
+                      with an error that names the first thing that is wrong.",
+        verb: "verify",
+        effect: Effect::Admin,
+        scope: "admin",
+        toolset: "admin",
+        examples: &["lukasa verify"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, _: Request) -> Result<Response> {
+        let progress = &mut *context.progress;
+        let report = engine.ledger(&context.scope).verify(&mut |done, of| progress(done, Some(of)))?;
+        let verdict =
+            if report.warnings.is_empty() { "all is well" } else { "nothing is damaged, but there are warnings" };
+        let counts = [
+            count(report.transactions as usize, "transaction"),
+            count(report.things as usize, "thing"),
+            count(report.statements as usize, "statement"),
+            count(report.releases as usize, "release"),
+        ];
+        let summary = format!("{verdict}: {}", counts.join(", "));
+        Ok(Response { summary, report })
+    }
+}

@@ -1,0 +1,39 @@
+//! Working trees and their indexes: from files on disk to facts on a branch.
+
+pub mod beneath;
+pub(crate) mod cache;
+pub mod encoding;
+pub mod files;
+pub mod git;
+pub mod history;
+pub mod index;
+pub mod left_out;
+pub mod look;
+pub mod ops;
+pub mod place;
+pub mod rules;
+pub mod sources;
+mod stamps;
+pub mod state;
+pub mod summaries;
+pub mod trees;
+pub mod types;
+pub mod watch;
+
+pub use index::{Report, Workspace};
+pub use summaries::Summaries;
+pub use watch::Watch;
+
+use crate::feature::{Feature, Hooks};
+
+pub static FEATURE: Feature = Feature {
+    folder: "code",
+    operations: ops::ALL,
+    types: &[types::code],
+    state: state::add,
+    hooks: Hooks {
+        follow: Some(|engine, context, operation, request| engine.follow_tree(context, operation, request)),
+        group_summaries: Some(|engine| Some(engine.summaries()? as _)),
+        ..Hooks::NONE
+    },
+};

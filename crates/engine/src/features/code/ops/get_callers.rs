@@ -1,0 +1,167 @@
+//! `get_callers`: symbols that call a symbol, directly or indirectly.
+
+use super::calls::{Followed, Request, follow, is_zero, missing, told};
+use crate::names::Resolved;
+use crate::registry::META;
+use crate::registry::{Meta, Op};
+use crate::shape::count;
+use crate::view::symbols::{
+    CallOut, NamesakesOut, Placed, Reach, Reached, Symbols, ThroughOut, UnresolvedOut, Way, keys, through,
+};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_model::Result;
+use lukasa_model::view::ViewEcho;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub struct GetCallers;
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub symbol: Placed,
+    /// Production code before tests, then by depth, highest confidence and key.
+    pub callers: Vec<CallOut>,
+    /// Number of callers before the limit.
+    pub total: usize,
+    pub truncated: bool,
+    /// The symbol calls itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recursive: bool,
+    /// Callers of methods that this one overrides or implements, unless already listed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub through: Vec<ThroughOut>,
+    /// Number of direct calls below `min_confidence`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub less_sure: usize,
+    /// Unresolved calls in its file and in files that import it; some may call this symbol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unresolved: Option<UnresolvedOut>,
+    /// Unresolved calls of its name in any file of its language.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unresolved_namesakes: Option<NamesakesOut>,
+    pub view: ViewEcho,
+}
+
+impl Op for GetCallers {
+    const META: Meta = Meta {
+        name: "get_callers",
+        essential: true,
+        default_tool: &["ref", "depth", "include_tests", "limit"],
+        answer: &[
+            "callers.key",
+            "callers.line",
+            "callers.call_lines",
+            "callers.test",
+            "callers.via",
+            "through",
+            "unresolved",
+            "symbol.key",
+        ],
+        summary: "Tell who calls a symbol",
+        description: "Functions, methods and files that call it, with the lines of the calls, how sure each is and how \
+                      that is known. Of a class: those that make one. Calls of a method that this one overrides or \
+                      implements may reach it and are told apart. A name stands for the one symbol it fits; what has a \
+                      body or members goes before fields and variables, and those before names of packages.",
+        verb: "callers",
+        toolset: "code",
+        names: &["ref"],
+        positional: &["ref"],
+        aliases: &[("symbol", "ref"), ("node_id", "ref")],
+        examples: &["lukasa callers login", "lukasa callers Session::close --depth 3 --include-tests false"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        request.check()?;
+        let look = engine.look(context, &request.view)?;
+        let symbols = Symbols::new(&look);
+        let Resolved { node: symbol, overloads, .. } = look.resolve(&request.reference)?;
+        let mut roots = symbols.with_constructors(symbol)?;
+        roots.extend(overloads);
+        let how = request.reach(Way::In);
+        let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &roots, &roots, &how);
+        let through = overridden(&symbols, symbol, &found, &how, request.limit)?;
+        let shown = &found[..found.len().min(request.limit)];
+        let unresolved = symbols.unresolved_around(symbol)?;
+        let unresolved_namesakes = symbols.unresolved_namesakes(symbol)?;
+        let mut summary = in_words(&symbols, symbol, &found, request.depth);
+        if recursive {
+            summary += "; it calls itself";
+        }
+        if !complete {
+            summary = format!("more than {summary}");
+        }
+        if found.len() > shown.len() {
+            summary += &format!("; {} are shown", shown.len());
+        }
+        summary += &missing(&through, less_sure, |n| format!("{n} more may reach it through what it overrides"));
+        if let Some(namesakes) = &unresolved_namesakes {
+            let (calls, files) = (count(namesakes.calls, "call"), count(namesakes.files, "file"));
+            let name = keys::name(symbols.key(symbol).as_ref()).to_string();
+            summary += &format!("; {calls} of a `{name}` in {files} could not be resolved and may be calls of it");
+        } else if let Some(unresolved) = unresolved {
+            let (calls, files) = (count(unresolved.calls as usize, "call"), count(unresolved.files, "file"));
+            summary += &format!("; {calls} in {files} around it could not be resolved, so callers may be missing");
+        }
+        Ok(Response {
+            summary,
+            symbol: symbols.placed(symbol, &symbols.contents(&[symbol])?),
+            callers: symbols.calls_out(shown, &roots)?,
+            total: found.len(),
+            truncated: !complete || found.len() > shown.len(),
+            recursive,
+            through,
+            less_sure,
+            unresolved,
+            unresolved_namesakes,
+            view: look.view.echo(),
+        })
+    }
+}
+
+/// Returns callers of overridden or implemented methods that were not reached otherwise.
+fn overridden(
+    symbols: &Symbols<'_>,
+    symbol: Node,
+    found: &[Reached],
+    how: &Reach,
+    limit: usize,
+) -> Result<Vec<ThroughOut>> {
+    let mut told = told(symbol, found);
+    let mut all = Vec::new();
+    for declared in symbols.same_method(symbol, Way::Out) {
+        let (mut calls, _) = symbols.reach(&[declared], &Reach { depth: 1, ..*how });
+        calls.retain(|call| !told.contains(&call.node));
+        calls.sort_by_cached_key(|call| symbols.is_test(call.node));
+        if !calls.is_empty() {
+            told.extend(calls.iter().map(|call| call.node));
+            all.push(through(symbols, declared, &calls, limit)?);
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the answer as one sentence.
+fn in_words(symbols: &Symbols<'_>, symbol: Node, found: &[Reached], depth: u32) -> String {
+    let name = symbols.short(symbol);
+    let tests = found.iter().filter(|r| symbols.is_test(r.node)).count();
+    let tests = match (tests, found.len()) {
+        (0, _) => String::new(),
+        (1, 1) => ", a test".into(),
+        (1, _) => ", 1 of them a test".into(),
+        (n, all) if n == all => ", all of them tests".into(),
+        (n, _) => format!(", {n} of them tests"),
+    };
+    let who = symbols.who(found.iter().map(|r| r.node));
+    match (found.len(), depth) {
+        (0, _) => format!("nothing here calls {name}"),
+        (1, 1) => format!("{who} calls {name}{tests}"),
+        (_, 1) => format!("{who} call {name}{tests}"),
+        (1, _) => format!("{who} leads to {name} within {}{tests}", count(depth as usize, "call")),
+        (_, _) => format!("{who} lead to {name} within {}{tests}", count(depth as usize, "call")),
+    }
+}

@@ -1,0 +1,57 @@
+//! `graph_rebuild`: states a whole working tree again.
+
+use super::index_directory::{Response, respond};
+use crate::features::code::index::Pass;
+use crate::registry::WRITE;
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_model::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::path::Path;
+
+pub struct GraphRebuild;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The folder; where you are when left out.
+    #[serde(default = "here")]
+    pub path: String,
+    /// The branch to write to; the git branch that is checked out when left out.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+fn here() -> String {
+    ".".into()
+}
+
+impl Op for GraphRebuild {
+    const META: Meta = Meta {
+        name: "graph_rebuild",
+        answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
+        places: &["path"],
+        summary: "Take the whole working tree apart again",
+        description: "Reads every file, resolves everything and compares all of it with what the branch says, in one \
+                      transaction. What is the same is not written again; what nothing says any more is ended, packages \
+                      that are no longer used included. `index` does the same for what changed, and is enough unless \
+                      something was stated or ended by hand.",
+        verb: "rebuild",
+        toolset: "code",
+        positional: &["path"],
+        examples: &["lukasa rebuild"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let workspace = engine.workspace(&context.scope, Path::new(&request.path))?;
+        let pass = Pass { branch: request.branch, rebuild: true, reason: request.reason, ..Pass::default() };
+        let report = workspace.index(engine, context, &pass)?;
+        Ok(respond(report))
+    }
+}

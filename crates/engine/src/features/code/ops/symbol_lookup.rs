@@ -1,0 +1,139 @@
+//! `symbol_lookup`: symbols by a name that may be incomplete or mistyped.
+
+use crate::ranges::check_limit;
+use crate::registry::META;
+use crate::registry::{Meta, Op};
+use crate::shape::count;
+use crate::view::symbols::{Match, Placed, Query, Symbols, about, text};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Error, Result};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct SymbolLookup;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// A name, words of it, or the end of a key: `login`, `read html`, `Session.close`.
+    pub query: String,
+    /// Only symbols of these types: File, Class, Function, Method, ….
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// Only symbols in files whose path begins so.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// Most symbols to list, up to 1,000.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn limit() -> usize {
+    20
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// The best first; of equals, what is called more.
+    pub symbols: Vec<SymbolOut>,
+    /// How many fit.
+    pub total: usize,
+    pub truncated: bool,
+    pub view: ViewEcho,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct SymbolOut {
+    #[serde(flatten)]
+    pub symbol: Placed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// What it does, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// How well it fits, 0 to 1.
+    pub score: f64,
+    #[serde(rename = "match")]
+    pub by: Match,
+    /// How many call it.
+    pub callers: usize,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub test: bool,
+}
+
+impl Op for SymbolLookup {
+    const META: Meta = Meta {
+        name: "symbol_lookup",
+        default_tool: &["query", "types", "path", "limit"],
+        answer: &["symbols.key", "symbols.type", "symbols.line", "symbols.signature", "symbols.about"],
+        summary: "Find symbols by name",
+        description: "Finds files, classes, functions and other symbols by a name that may be incomplete or mistyped: the \
+                      exact name first, then the same in other case, then names and paths with all words asked for \
+                      (`readFile`, `read_file` and `read file` have the same), then names with letters wrong or left \
+                      out. Tells what each is and where.",
+        verb: "symbol",
+        toolset: "code",
+        positional: &["query"],
+        aliases: &[("name", "query")],
+        examples: &["lukasa symbol login", "lukasa symbol \"parse config\" --types Function --path src/"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        let query = Query::new(&request.query);
+        if query.is_empty() {
+            return Err(Error::invalid("invalid_request", format!("`{}` is no name to look for", request.query))
+                .hint("give a name or words of it"));
+        }
+        let look = engine.look(context, &request.view)?;
+        let symbols = Symbols::new(&look);
+        let filter = look.filter(&[], &request.types, &[])?;
+        let path = request.path.as_deref().map(|p| p.strip_prefix("./").unwrap_or(p));
+        let s = &look.snapshot;
+        let allowed = |node: Node| {
+            filter.node(s, node) && path.is_none_or(|path| s.key(node).is_some_and(|key| key.starts_with(path)))
+        };
+        let mut found = symbols.like(&query, allowed);
+        let total = found.len();
+        found.truncate(request.limit);
+        let contents = symbols.contents(&found.iter().map(|f| f.node).collect::<Vec<_>>())?;
+        let rows: Vec<SymbolOut> = found
+            .iter()
+            .map(|f| {
+                let content = contents.get(&f.node);
+                let signature = content.and_then(|c| text(c, "signature"));
+                SymbolOut {
+                    symbol: symbols.placed(f.node, &contents),
+                    about: content.and_then(|c| about(c, signature.as_deref(), &symbols.key(f.node))),
+                    signature,
+                    score: (f.score * 1e4).round() / 1e4,
+                    by: f.by,
+                    callers: f.callers,
+                    test: symbols.is_test(f.node),
+                }
+            })
+            .collect();
+        let exact = found.iter().filter(|f| f.by == Match::Exact).count();
+        let mut summary = match (exact, total) {
+            (_, 0) => format!("no symbol is like `{}`", request.query),
+            (0, n) => format!("no symbol is named `{}`; {} near it", request.query, count(n, "name")),
+            (1, 1) => format!("1 symbol is named `{}`", request.query),
+            (1, n) => format!("1 symbol is named `{}`; {} near it", request.query, count(n - 1, "name")),
+            (e, n) if e == n => format!("{e} symbols are named `{}`", request.query),
+            (e, n) => format!("{e} symbols are named `{}`; {} near it", request.query, count(n - e, "name")),
+        };
+        if total > rows.len() {
+            summary += &format!("; the best {} are shown", rows.len());
+        }
+        Ok(Response { summary, truncated: total > rows.len(), symbols: rows, total, view: look.view.echo() })
+    }
+}

@@ -1,0 +1,141 @@
+//! The text of files as they were when they were indexed: from the working tree, or from git.
+
+use super::beneath;
+use super::encoding::decode;
+use super::files::FILE_BYTES;
+use super::git::{self, Repository};
+use lukasa_model::{Result, Scope};
+use parking_lot::RwLock;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Working trees that files may be read from, each by the project it belongs to and by no other.
+#[derive(Default)]
+pub struct Sources {
+    roots: RwLock<Vec<(Scope, Arc<Root>)>>,
+}
+
+struct Root {
+    path: PathBuf,
+    repository: Option<Repository>,
+}
+
+impl Root {
+    /// Keys of files come from facts, which anybody who may write can state: what they name is not read unless it is a file
+    /// of this folder, of a size that would be indexed.
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        beneath::read(&self.path, path, FILE_BYTES).ok()
+    }
+}
+
+impl Sources {
+    /// Lets a project read from this folder too, and from the repository it is in.
+    pub fn add(&self, scope: &Scope, path: &Path) -> Result<()> {
+        if self.roots.read().iter().any(|(of, root)| of == scope && root.path == path) {
+            return Ok(());
+        }
+        let repository = Repository::discover(path)?;
+        self.roots.write().push((scope.clone(), Arc::new(Root { path: path.to_owned(), repository })));
+        Ok(())
+    }
+
+    fn of(&self, scope: &Scope) -> Vec<Arc<Root>> {
+        self.roots.read().iter().filter(|(of, _)| of == scope).map(|(_, root)| Arc::clone(root)).collect()
+    }
+
+    /// Whether the file on disk is what has this id; none where no root has a file of this name that may be read.
+    pub fn is_same_on_disk(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<bool> {
+        let roots = self.of(scope);
+        let on_disk = roots.iter().filter_map(|root| root.read(path));
+        on_disk.map(|bytes| git::is_blob_id(id, &bytes)).reduce(|one, other| one || other)
+    }
+
+    /// The content with this id, as git names contents. None where no root has it any more: a text that is not the one
+    /// that was indexed would put wrong lines into answers.
+    pub fn text(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<String> {
+        if !beneath::is_beneath(path) {
+            return None;
+        }
+        let roots = self.of(scope);
+        let on_disk = roots.iter().filter_map(|root| root.read(path));
+        let in_git = roots.iter().filter_map(|root| {
+            let repository = root.repository.as_ref()?;
+            repository.blob_size(*id).is_ok_and(|bytes| bytes <= FILE_BYTES).then(|| repository.blob(*id).ok())?
+        });
+        let bytes = on_disk.filter(|bytes| git::is_blob_id(id, bytes)).chain(in_git).next()?;
+        Some(decode(bytes)?.text)
+    }
+}
+
+/// The lines from `first` to `last`, counted from 1, as they stand.
+pub fn lines(text: &str, first: u64, last: u64) -> &str {
+    let start_of = |line: u64| {
+        let before = line.saturating_sub(1) as usize;
+        if before == 0 { Some(0) } else { text.match_indices('\n').nth(before - 1).map(|(at, _)| at + 1) }
+    };
+    let Some(from) = start_of(first) else { return "" };
+    let to = start_of(last + 1).unwrap_or(text.len());
+    text.get(from..to.max(from)).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_exactly() {
+        let text = "a\nb\n\nd";
+        for (first, last, expected) in
+            [(1, 1, "a\n"), (2, 3, "b\n\n"), (4, 4, "d"), (1, 9, text), (5, 9, ""), (0, 1, "a\n"), (3, 2, "")]
+        {
+            assert_eq!(lines(text, first, last), expected, "{first}..{last}");
+        }
+        assert_eq!(lines("", 1, 1), "");
+    }
+
+    #[test]
+    fn only_the_text_that_was_indexed_is_given() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sources = Sources::default();
+        let [scope, other] = ["shop", "other"].map(|project| Scope::new("ours", project).expect("a scope"));
+        sources.add(&scope, folder.path()).expect("added");
+        std::fs::write(folder.path().join("a.py"), "one\n").expect("written");
+        let id = git::blob_id(b"one\n");
+        assert_eq!(sources.text(&scope, "a.py", &id).as_deref(), Some("one\n"));
+        assert_eq!(
+            (sources.is_same_on_disk(&scope, "a.py", &id), sources.is_same_on_disk(&scope, "b.py", &id)),
+            (Some(true), None)
+        );
+        std::fs::write(folder.path().join("a.py"), "two\n").expect("written");
+        assert_eq!(
+            (sources.text(&scope, "a.py", &id), sources.is_same_on_disk(&scope, "a.py", &id)),
+            (None, Some(false))
+        );
+        assert_eq!(sources.text(&scope, "b.py", &id), None);
+        let two = git::blob_id(b"two\n");
+        assert_eq!(sources.text(&scope, "a.py", &two).as_deref(), Some("two\n"));
+        assert_eq!((sources.text(&other, "a.py", &two), sources.is_same_on_disk(&other, "a.py", &two)), (None, None));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_leads_out_of_the_root_is_as_good_as_no_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("root");
+        std::fs::create_dir(&root).expect("made");
+        let outside = folder.path().join("outside.py");
+        std::fs::write(&outside, "one\n").expect("written");
+        std::os::unix::fs::symlink(&outside, root.join("link.py")).expect("linked");
+        let sources = Sources::default();
+        let scope = Scope::new("ours", "shop").expect("a scope");
+        sources.add(&scope, &root).expect("added");
+        let id = git::blob_id(b"one\n");
+        for key in ["../outside.py", outside.to_str().expect("text"), "link.py", "", "/dev/zero", "/dev/ptmx"] {
+            assert_eq!(
+                (sources.text(&scope, key, &id), sources.is_same_on_disk(&scope, key, &id)),
+                (None, None),
+                "{key}"
+            );
+        }
+    }
+}

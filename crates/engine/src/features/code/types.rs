@@ -1,0 +1,39 @@
+//! The types of source code.
+
+use crate::{Context, Engine, packs};
+use lukasa_model::types::Pack;
+use lukasa_model::{Result, Scope};
+use std::sync::LazyLock;
+
+static CODE: packs::Read = LazyLock::new(|| packs::read("code", include_str!("../../../../../packs/code.json")));
+
+/// The pack `code` as it came with this program.
+pub fn code() -> Result<&'static Pack> {
+    packs::known(&CODE)
+}
+
+impl Engine {
+    /// Sees to it that the project knows the types of source code.
+    pub fn know_code(&self, scope: &Scope, context: &Context<'_>) -> Result<()> {
+        self.know(scope, code()?, &context.header(None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lukasa_code::type_names;
+
+    #[test]
+    fn the_code_pack_declares_what_the_index_records() {
+        let pack = code().unwrap();
+        let objects: Vec<&str> = pack.object_types.iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(objects, [&type_names::OBJECT_TYPES[..], &[type_names::COMMIT]].concat());
+        let relationships: Vec<&str> = pack.relationship_types.iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(relationships, type_names::RELATIONSHIP_TYPES);
+        let extends = pack.relationship_types.iter().find(|t| t.name == type_names::EXTENDS).unwrap();
+        for alias in &extends.aliases {
+            assert_eq!(type_names::relationship_type(alias), Some(type_names::EXTENDS));
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! What happens in a project, as those who listen are told: transactions, claims, conflicts, tasks, episodes.
+//!
+//! All but conflicts is read from the log, so whoever listens late, or at another server, is told the same. A conflict writes
+//! nothing: it is remembered for a while by the process that refused.
+
+use crate::Engine;
+use crate::features::coordination::Denied;
+use crate::sensitive::is_sensitive;
+use lukasa_model::{Content, Position, Result, Statement, Thing, ThingNo, Time, Transaction, Tx};
+use lukasa_store::{Head, Ledger};
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Transactions that state more are told as a whole only: they are loads and rebuilds.
+const MOST_STATED: u32 = 10_000;
+
+/// Kinds of what happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Something was committed.
+    Transaction,
+    /// A claim was taken, or has ended.
+    Claim,
+    /// A claim was refused because somebody holds the target.
+    Conflict,
+    /// A task or a feature is new or has changed.
+    Task,
+    /// An episode, a decision or a learning was recorded.
+    Episode,
+    /// The database was restored or failed over, and the log is another one after `tx`: what was reported of later
+    /// transactions is void. Reported whichever kinds are asked for.
+    Replaced,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 6] =
+        [Kind::Transaction, Kind::Claim, Kind::Conflict, Kind::Task, Kind::Episode, Kind::Replaced];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Transaction => "transaction",
+            Kind::Claim => "claim",
+            Kind::Conflict => "conflict",
+            Kind::Task => "task",
+            Kind::Episode => "episode",
+            Kind::Replaced => "replaced",
+        }
+    }
+
+    /// What a statement about a thing of this type tells, beside that it was committed.
+    fn of_type(type_name: &str) -> Option<Kind> {
+        match type_name {
+            "Claim" => Some(Kind::Claim),
+            "Task" | "Feature" => Some(Kind::Task),
+            "Episode" | "Decision" | "Learning" => Some(Kind::Episode),
+            _ => None,
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Happening {
+    pub kind: Kind,
+    /// The transaction it belongs to; none for a conflict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx: Option<Tx>,
+    /// Of a transaction: the hash of the log up to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    pub at: Time,
+    /// `Type:key` of what it is about.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Who did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The kind of transaction, or the refinement of an episode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtype: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// How it stands now: for a claim whether it is held, for a task how far it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// What is claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Who holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// What for; for a claim that ended, why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many objects and relationships a transaction stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stated: Option<u32>,
+}
+
+impl Happening {
+    pub fn new(kind: Kind, at: Time) -> Happening {
+        Happening {
+            kind,
+            tx: None,
+            hash: None,
+            at,
+            reference: None,
+            agent: None,
+            session: None,
+            branch: None,
+            subtype: None,
+            title: None,
+            status: None,
+            target: None,
+            holder: None,
+            reason: None,
+            stated: None,
+        }
+    }
+}
+
+/// How far a client has listened: `42`, `42.1f0a96b2c4d5e6f7` or `42.1f0a96b2c4d5e6f7~1700000000000001`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    pub tx: Tx,
+    /// Of the hash of that transaction; whichever log is there when left out.
+    pub digest: Option<u64>,
+    /// The last conflict; from now on when left out.
+    pub conflict: Option<u64>,
+}
+
+impl fmt::Display for Heard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.tx)?;
+        if let Some(digest) = self.digest {
+            write!(f, ".{digest:016x}")?;
+        }
+        if let Some(conflict) = self.conflict {
+            write!(f, "~{conflict}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Heard {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> std::result::Result<Heard, Self::Err> {
+        let (position, conflict) = match text.split_once('~') {
+            Some((position, conflict)) => (position, Some(conflict.parse()?)),
+            None => (text, None),
+        };
+        let (tx, digest) = match position.split_once('.') {
+            Some((tx, digest)) => (tx, Some(u64::from_str_radix(digest, 16)?)),
+            None => (position, None),
+        };
+        Ok(Heard { tx: tx.parse()?, digest, conflict })
+    }
+}
+
+/// Where to go on from in the log as it is: behind what was heard, or, where that is not in it, behind what both logs are
+/// known to have in common, with what to report of it.
+fn resume(ledger: &Ledger, heard: Heard, head: &Head) -> Result<(Tx, Option<Happening>)> {
+    let common = match heard.digest {
+        Some(digest) => ledger.common_with(heard.tx, digest)?,
+        None => Some(heard.tx.min(head.tx)),
+    };
+    if common == Some(heard.tx) {
+        return Ok((heard.tx, None));
+    }
+    let reason = match common {
+        Some(_) => "the log was replaced by another after this transaction; what was reported after it is void",
+        None => "the log was replaced by another, from an unknown transaction on; read the project again",
+    };
+    let from = common.unwrap_or(head.tx);
+    let replaced =
+        Happening { tx: Some(from), reason: Some(reason.into()), ..Happening::new(Kind::Replaced, head.recorded_at) };
+    Ok((from, Some(replaced)))
+}
+
+/// What happened since, oldest first; of each transaction what it is about before the transaction itself.
+pub fn since(
+    engine: &Engine,
+    ledger: &Ledger,
+    heard: Heard,
+    kinds: &[Kind],
+    transactions: usize,
+) -> Result<(Vec<Happening>, Heard)> {
+    let wanted = |kind: Kind| kinds.is_empty() || kinds.contains(&kind);
+    let head = ledger.head()?;
+    let (from, replaced) = resume(ledger, heard, &head)?;
+    let log = match from < head.tx {
+        true => ledger.transactions(from + 1, head.tx, transactions)?,
+        false => vec![],
+    };
+    let to = match log.last() {
+        Some(last) => last.position(),
+        None if from == head.tx => head.position(),
+        // It stays as it was heard.
+        None => ledger.transactions(from, from, 1)?.first().map_or(Position::START, Transaction::position),
+    };
+    let registry = ledger.registry()?;
+    let mut all: Vec<Happening> = replaced.into_iter().collect();
+    for transaction in log {
+        let branch = registry.branch_name(transaction.branch).to_string();
+        if [Kind::Claim, Kind::Task, Kind::Episode].into_iter().any(wanted) && transaction.objects <= MOST_STATED {
+            all.extend(stated(ledger, &transaction, &branch)?.into_iter().filter(|happening| wanted(happening.kind)));
+        }
+        if wanted(Kind::Transaction) {
+            all.push(committed(transaction, branch));
+        }
+    }
+    // Who does not say how far they have heard listens from now on.
+    let (last, refused) = engine.coordination().refused(ledger.scope(), heard.conflict);
+    if wanted(Kind::Conflict) {
+        all.extend(refused.into_iter().map(conflict));
+    }
+    Ok((all, Heard { tx: to.tx, digest: Some(to.digest()), conflict: Some(last) }))
+}
+
+fn conflict(denied: Denied) -> Happening {
+    Happening {
+        target: Some(denied.target),
+        agent: Some(denied.agent_id),
+        holder: Some(denied.held.agent_id),
+        reference: Some(format!("Claim:{}", denied.held.claim_id)),
+        reason: Some(denied.held.intent),
+        ..Happening::new(Kind::Conflict, denied.at)
+    }
+}
+
+fn committed(transaction: Transaction, branch: String) -> Happening {
+    let header = transaction.header;
+    let kind = serde_json::to_value(header.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
+    Happening {
+        tx: Some(transaction.tx),
+        hash: Some(transaction.hash.to_string()),
+        agent: header.agent,
+        session: header.session,
+        branch: Some(branch),
+        subtype: kind,
+        reason: header.reason,
+        stated: Some(transaction.objects + transaction.relationships),
+        ..Happening::new(Kind::Transaction, transaction.recorded_at)
+    }
+}
+
+/// What a transaction says about claims, tasks and episodes.
+fn stated(ledger: &Ledger, transaction: &Transaction, branch: &str) -> Result<Vec<Happening>> {
+    let changes = ledger.stated_by(transaction)?;
+    let mut things: FxHashMap<ThingNo, Thing> = changes.things.into_iter().map(|thing| (thing.no, thing)).collect();
+    let missing: FxHashSet<ThingNo> =
+        changes.statements.iter().map(|s| s.thing).filter(|no| !things.contains_key(no)).collect();
+    if !missing.is_empty() {
+        let missing: Vec<ThingNo> = missing.into_iter().collect();
+        things.extend(ledger.things(&missing)?.into_iter().map(|thing| (thing.no, thing)));
+    }
+    let mut all = Vec::new();
+    for statement in &changes.statements {
+        let Some(thing) = things.get(&statement.thing).filter(|thing| thing.ends.is_none()) else { continue };
+        let Some(kind) = Kind::of_type(&thing.type_name) else { continue };
+        all.push(told(kind, thing, statement, transaction, branch)?);
+    }
+    Ok(all)
+}
+
+fn told(
+    kind: Kind,
+    thing: &Thing,
+    statement: &Statement,
+    transaction: &Transaction,
+    branch: &str,
+) -> Result<Happening> {
+    let content = if statement.absent { Content::default() } else { statement.parsed()? };
+    let said = |name: &str| content.properties.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    let hidden = is_sensitive(&content);
+    let is_claim = kind == Kind::Claim;
+    let why = said("invalidation_reason").or_else(|| said("intent"));
+    Ok(Happening {
+        tx: Some(transaction.tx),
+        reference: Some(thing.name()),
+        agent: transaction.header.agent.clone().or_else(|| said("agent_id")),
+        session: transaction.header.session.clone().or_else(|| said("session_id")),
+        branch: (!is_claim && kind != Kind::Task).then(|| branch.to_owned()),
+        subtype: content.subtype.clone(),
+        title: content.title.clone().filter(|_| !hidden),
+        status: if statement.absent { Some("ended".into()) } else { content.status.clone() },
+        target: said("target").filter(|_| is_claim),
+        holder: said("agent_id").filter(|_| is_claim),
+        reason: why.filter(|_| is_claim),
+        ..Happening::new(kind, statement.recorded_at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+
+    #[test]
+    fn how_far_a_client_listened_is_a_word() {
+        let heard = |digest, conflict| Heard { tx: 42, digest, conflict };
+        for (text, heard) in [
+            ("42", heard(None, None)),
+            ("42~7", heard(None, Some(7))),
+            ("42.00000000000000ff", heard(Some(255), None)),
+            ("42.00000000000000ff~7", heard(Some(255), Some(7))),
+        ] {
+            assert_eq!((text.parse::<Heard>().unwrap(), heard.to_string()), (heard, text.to_owned()));
+        }
+        for bad in ["x", "4~", "", "4.", "4.x", ".ff"] {
+            assert!(bad.parse::<Heard>().is_err(), "{bad}");
+        }
+    }
+}

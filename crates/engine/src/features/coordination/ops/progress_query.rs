@@ -1,0 +1,205 @@
+//! `progress_query`: tasks and how far they are.
+
+use crate::features::coordination::tasks::{self, Blocker, Status, Task};
+use crate::ranges::check_limit;
+use crate::registry::META;
+use crate::registry::{Meta, Op, Resource};
+use crate::shape::count;
+use crate::view::Look;
+use crate::{Context, Engine};
+use lukasa_model::claims::{Held, own_key};
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Result, Time};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub struct ProgressQuery;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Only tasks with this status; `open` for all that are not over, `all` for every one.
+    #[serde(default = "open")]
+    pub status: String,
+    /// Only tasks of this feature or track.
+    #[serde(default)]
+    pub feature_id: Option<String>,
+    /// Only tasks of this agent.
+    #[serde(default)]
+    pub assignee: Option<String>,
+    /// Only tasks whose key, title or description has these words.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// Go on after this place: `next` of the page before.
+    #[serde(default)]
+    pub after: Option<u64>,
+    /// Most tasks to list, up to 1,000.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn open() -> String {
+    "all".into()
+}
+
+fn limit() -> usize {
+    50
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// In the order they were made.
+    pub tasks: Vec<TaskOut>,
+    /// How many fit; more than `tasks` when that was cut.
+    pub total: usize,
+    /// All that fit, by status.
+    pub by_status: BTreeMap<&'static str, usize>,
+    /// Completed, of those that were not cancelled, in percent.
+    pub percent_complete: f64,
+    pub truncated: bool,
+    /// Where the next page begins, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+    pub view: ViewEcho,
+}
+
+/// A task in a list.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TaskOut {
+    pub task_id: String,
+    pub title: String,
+    pub status: Status,
+    pub priority: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assignee: Option<String>,
+    /// Features and tracks it is part of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub belongs_to: Vec<String>,
+    /// Open things it waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<Blocker>,
+    /// Who has claimed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
+    /// Code it is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Time>,
+    pub version: u32,
+}
+
+impl TaskOut {
+    pub fn of(task: &Task, held: &[Held]) -> TaskOut {
+        let own = own_key("task", &task.key);
+        TaskOut {
+            task_id: task.key.clone(),
+            title: task.title.clone(),
+            status: task.status,
+            priority: task.priority,
+            assignee: task.assignee.clone(),
+            belongs_to: task.belongs_to.clone(),
+            blocked_by: task.open_blockers().cloned().collect(),
+            claimed_by: held.iter().find(|held| held.target == own).map(|held| held.agent_id.clone()),
+            targets: task.targets.clone(),
+            updated_at: task.updated,
+            version: task.version,
+        }
+    }
+}
+
+impl Op for ProgressQuery {
+    const META: Meta = Meta {
+        name: "progress_query",
+        answer: &[
+            "tasks.task_id",
+            "tasks.title",
+            "tasks.status",
+            "tasks.assignee",
+            "tasks.claimed_by",
+            "tasks.blocked_by.id",
+            "percent_complete",
+            "by_status",
+        ],
+        summary: "List tasks and how far they are",
+        description: "Lists tasks with their status, who has claimed them and what they wait for, by feature, assignee, status \
+                      or words, page by page; with how many there are of each status.",
+        verb: "tasks",
+        toolset: "coordination",
+        positional: &["query"],
+        aliases: &[("feature", "feature_id"), ("track_id", "feature_id"), ("agent_id", "assignee")],
+        examples: &["lukasa tasks", "lukasa tasks --status open --feature-id login"],
+        resource: Some(Resource {
+            path: "tasks",
+            title: "Tasks",
+            about: "What is to be done, and how far it is",
+            field: "",
+        }),
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        let wanted = match request.status.as_str() {
+            "all" | "open" => None,
+            word => Some(Status::read(word)?),
+        };
+        let look = engine.look(context, &request.view)?;
+        let held = held(engine, &look)?;
+        let words: Vec<String> =
+            request.query.as_deref().unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
+        let fits = |task: &Task| {
+            let text = format!("{} {} {}", task.key, task.title, task.description.as_deref().unwrap_or_default());
+            let text = text.to_lowercase();
+            wanted.is_none_or(|status| task.status == status)
+                && (request.status != "open" || task.is_open())
+                && request.feature_id.as_deref().is_none_or(|id| is_part_of(task, id))
+                && request.assignee.as_ref().is_none_or(|agent| task.assignee.as_ref() == Some(agent))
+                && words.iter().all(|word| text.contains(word.as_str()))
+        };
+        let all: Vec<Task> = tasks::read(&look)?.into_iter().filter(fits).collect();
+        let mut by_status = BTreeMap::new();
+        all.iter().for_each(|task| *by_status.entry(task.status.name()).or_default() += 1);
+        let rest: Vec<&Task> = all.iter().filter(|task| request.after.is_none_or(|after| task.age > after)).collect();
+        let shown = &rest[..rest.len().min(request.limit)];
+        let truncated = shown.len() < rest.len();
+        let mut summary = count(all.len(), "task");
+        let counts: Vec<String> = by_status.iter().map(|(status, n)| format!("{n} {status}")).collect();
+        if !counts.is_empty() {
+            summary += &format!(": {}", counts.join(", "));
+        }
+        Ok(Response {
+            summary,
+            total: all.len(),
+            percent_complete: percent(&all),
+            truncated,
+            next: shown.last().filter(|_| truncated).map(|task| task.age),
+            tasks: shown.iter().map(|task| TaskOut::of(task, &held)).collect(),
+            by_status,
+            view: look.view.echo(),
+        })
+    }
+}
+
+/// Claims belong to now; a look back has none.
+pub(super) fn held(engine: &Engine, look: &Look) -> Result<Vec<Held>> {
+    if look.is_head { engine.claims_held(&look.ledger) } else { Ok(vec![]) }
+}
+
+pub(super) fn is_part_of(task: &Task, id: &str) -> bool {
+    let names = [own_key("feature", id), own_key("track", id), id.to_owned()];
+    task.belongs_to.iter().any(|of| names.contains(of))
+}
+
+pub(super) fn percent(tasks: &[Task]) -> f64 {
+    let counted = tasks.iter().filter(|task| task.status != Status::Cancelled).count();
+    let done = tasks.iter().filter(|task| task.status == Status::Completed).count();
+    if counted == 0 { 0.0 } else { (done as f64 / counted as f64 * 1_000.0).round() / 10.0 }
+}

@@ -1,0 +1,155 @@
+//! Resolves names of agents to claim targets, and targets to objects and their versions.
+
+use crate::features::code::place::Worktree;
+use crate::view::Look;
+use crate::view::symbols::Symbols;
+use crate::{Context, Engine};
+use lukasa_code::type_names::{CLASS, FILE, FUNCTION, INTERFACE, METHOD, MODULE, TEST, TYPE, VARIABLE};
+use lukasa_model::claims::{ClaimType, Held, Target};
+use lukasa_model::id::check_text;
+use lukasa_model::limits::KEY_BYTES;
+use lukasa_model::{Content, Error, ErrorKind, Result};
+use lukasa_store::ledger::ViewSpec;
+use lukasa_store::{Fields, Ledger};
+use uuid::Uuid;
+
+/// Types of symbols, most common first.
+const SYMBOLS: [&str; 8] = [FUNCTION, METHOD, CLASS, INTERFACE, TYPE, VARIABLE, TEST, MODULE];
+
+/// The target that a name stands for. Tasks, features and files of the working tree that are not indexed need not be in
+/// the graph. Anything else must be, unless `new` declares that it is yet to be created.
+pub fn meant(
+    engine: &Engine,
+    context: &mut Context<'_>,
+    text: &str,
+    kind: Option<ClaimType>,
+    new: bool,
+    place: &Worktree,
+) -> Result<Target> {
+    let text = text.trim();
+    check_text("target", text, KEY_BYTES)?;
+    if let Some(target) = work(text, kind) {
+        return Ok(target);
+    }
+    let origin = place.origin(context);
+    let unknown = match look(engine, context, place)? {
+        Some(look) => match look.seen_from(origin.clone()).named_target(text) {
+            Err(e) if e.kind == ErrorKind::NotFound => Some(e),
+            other => return other,
+        },
+        None => None,
+    };
+    let target = match Target::read(&origin.spelled(text)?, kind) {
+        Ok(target) => target,
+        // `a.go:name` looks like `Type:key`.
+        Err(_) if text.split(':').next().is_some_and(|word| word.contains(['.', '/'])) => None,
+        Err(e) => return Err(e),
+    };
+    match target {
+        Some(target) if new || (target.kind == ClaimType::File && origin.has_file(&target.name)) => Ok(target),
+        target => Err(nothing(text, target.is_some(), unknown)),
+    }
+}
+
+impl Look {
+    fn named_target(&self, text: &str) -> Result<Target> {
+        // All overloads are one target, whichever of them is named.
+        let node = Symbols::new(self).first_overload(self.node(text)?);
+        let target = self.snapshot.key(node).and_then(|key| Target::of_object(self.snapshot.type_name(node), key));
+        target.ok_or_else(|| {
+            Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))
+                .hint("claims are on files, functions and other symbols of files, tasks and features")
+        })
+    }
+}
+
+/// A task or a feature by any of its names.
+fn work(text: &str, kind: Option<ClaimType>) -> Option<Target> {
+    let word =
+        text.split_once(':').filter(|(_, rest)| !rest.is_empty() && !rest.starts_with(':')).map(|(word, _)| word);
+    let is = |name: &str| word.is_some_and(|word| word.eq_ignore_ascii_case(name));
+    match kind {
+        Some(ClaimType::Task) => Some(Target::task(text)),
+        Some(ClaimType::Feature) => Some(Target::feature(text)),
+        _ if is("task") => Some(Target::task(text)),
+        _ if is("feature") => Some(Target::feature(text)),
+        _ => None,
+    }
+}
+
+/// The graph of the working tree's branch; the default branch if that one was never indexed. None if the project is
+/// empty.
+fn look(engine: &Engine, context: &mut Context<'_>, place: &Worktree) -> Result<Option<Look>> {
+    let known = match engine.ledger(&context.scope).registry() {
+        Ok(registry) => place.branch.clone().filter(|name| registry.branch(name).is_ok()),
+        Err(e) if e.kind == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    engine.look(context, &ViewSpec { branch: known, ..ViewSpec::default() }).map(Some)
+}
+
+fn nothing(text: &str, may_be_made: bool, found: Option<Error>) -> Error {
+    let near = found.and_then(|e| e.hint).filter(|hint| hint.starts_with("closest"));
+    let way = match may_be_made {
+        true => "set `new` (--new) to claim what does not exist yet",
+        false => "name a file by its path, a function as path::name, or task:… or feature:…",
+    };
+    let hint = near.map_or_else(|| way.to_owned(), |near| format!("{near}; {way}"));
+    Error::not_found("unknown_target", format!("nothing here is called `{text}`")).hint(hint)
+}
+
+impl Engine {
+    /// The object of a target, on a branch or on any.
+    pub fn object_of(&self, ledger: &Ledger, target: &Target, branch: Option<&str>) -> Result<Option<Uuid>> {
+        Ok(self.state_of(ledger, target, branch, None)?.map(|(id, _)| id))
+    }
+
+    /// The version of a target: the hash of its text if it is code, else of its whole content.
+    pub(super) fn version_of(&self, ledger: &Ledger, target: &Target, branch: Option<&str>) -> Result<Option<String>> {
+        let found = self.state_of(ledger, target, branch, None)?;
+        Ok(found.map(|(_, version)| version))
+    }
+
+    /// Whether a target has changed since it was claimed.
+    pub fn is_stale(&self, ledger: &Ledger, claim: &Held) -> Result<bool> {
+        let now = self.version_of(ledger, &claim.at(), claim.branch.as_deref())?;
+        Ok(claim.target_version_sha.is_some() && now != claim.target_version_sha)
+    }
+
+    /// The object and version of a target in a view, now or after a transaction.
+    pub(super) fn state_of(
+        &self,
+        ledger: &Ledger,
+        target: &Target,
+        branch: Option<&str>,
+        after: Option<u64>,
+    ) -> Result<Option<(Uuid, String)>> {
+        let as_of = after.map(|tx| format!("tx:{tx}"));
+        let spec = ViewSpec { branch: branch.map(str::to_owned), as_of, known_at: None };
+        let view = match ledger.view(&spec) {
+            Ok(view) => view,
+            Err(_) if after.is_some() => return Ok(None),
+            Err(_) => ledger.view(&ViewSpec::default())?,
+        };
+        let types: &[&str] = match target.kind {
+            ClaimType::File => &[FILE],
+            ClaimType::Function => &SYMBOLS,
+            ClaimType::Task => &["Task"],
+            ClaimType::Feature => &["Feature"],
+        };
+        for type_name in types {
+            let found = ledger.keyed(&view, type_name, std::slice::from_ref(&target.name), Fields::Content)?.pop();
+            let Some(state) = found else { continue };
+            let Some(statement) = state.statement else { continue };
+            let content = statement.parsed()?;
+            let version = own_hash(&content).unwrap_or_else(|| statement.hash.to_string());
+            return Ok(Some((state.thing.id, version)));
+        }
+        Ok(None)
+    }
+}
+
+fn own_hash(content: &Content) -> Option<String> {
+    let text = |name: &str| content.properties.get(name).and_then(serde_json::Value::as_str);
+    text("content_hash").or_else(|| text("hash")).map(str::to_owned)
+}

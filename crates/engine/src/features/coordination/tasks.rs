@@ -1,0 +1,393 @@
+//! Tasks as the graph has them: what each waits for, what can be begun, and circles that nobody can begin.
+
+use crate::view::Look;
+use crate::view::symbols::text;
+use lukasa_graph::Node;
+use lukasa_model::claims::{Held, Target, in_the_way, own_key};
+use lukasa_model::{Content, Error, Result, Statement, ThingNo, Time};
+use lukasa_store::Fields;
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+pub const TASK: &str = "Task";
+pub const FEATURE: &str = "Feature";
+pub const TRACK: &str = "Track";
+pub const BLOCKED_BY: &str = "BLOCKED_BY";
+pub const BELONGS_TO: &str = "BELONGS_TO";
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    InProgress,
+    #[default]
+    Pending,
+    /// Somebody said so; that it waits for others follows from what it is blocked by.
+    Blocked,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl Status {
+    pub const ALL: [Status; 6] =
+        [Status::Pending, Status::InProgress, Status::Blocked, Status::Completed, Status::Failed, Status::Cancelled];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::InProgress => "in_progress",
+            Status::Blocked => "blocked",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    /// By any of its usual names.
+    pub fn read(word: &str) -> Result<Status> {
+        let plain = word.trim().to_ascii_lowercase().replace([' ', '-'], "_");
+        Ok(match plain.as_str() {
+            "pending" | "open" | "todo" | "new" | "planned" | "ready" => Status::Pending,
+            "in_progress" | "inprogress" | "active" | "started" | "doing" => Status::InProgress,
+            "blocked" | "waiting" => Status::Blocked,
+            "completed" | "complete" | "done" | "closed" | "success" => Status::Completed,
+            "failed" | "failure" => Status::Failed,
+            "cancelled" | "canceled" | "dropped" => Status::Cancelled,
+            _ => {
+                let known: Vec<&str> = Status::ALL.iter().map(|status| status.name()).collect();
+                return Err(Error::invalid("invalid_status", format!("`{word}` is no status of a task"))
+                    .hint(format!("one of {}", known.join(", "))));
+            }
+        })
+    }
+
+    /// Nothing is left to do.
+    pub fn is_over(self) -> bool {
+        matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
+    }
+}
+
+/// A task with what it is tied to, by key.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Task {
+    pub key: String,
+    pub title: String,
+    pub status: Status,
+    /// The most urgent first.
+    pub priority: i64,
+    pub assignee: Option<String>,
+    pub description: Option<String>,
+    /// When it was first stated, as a number in order.
+    pub age: u64,
+    pub updated: Option<Time>,
+    pub version: u32,
+    pub belongs_to: Vec<String>,
+    pub blocked_by: Vec<Blocker>,
+    /// Code it is about, by key.
+    pub targets: Vec<String>,
+}
+
+/// What a task waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Blocker {
+    /// Its key.
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// It is not done, so what waits for it cannot go on.
+    pub open: bool,
+}
+
+impl Task {
+    pub fn is_open(&self) -> bool {
+        !self.status.is_over()
+    }
+
+    pub fn open_blockers(&self) -> impl Iterator<Item = &Blocker> {
+        self.blocked_by.iter().filter(|blocker| blocker.open)
+    }
+}
+
+/// Every task of the view, in the order they were stated.
+pub fn read(look: &Look) -> Result<Vec<Task>> {
+    let s = &look.snapshot;
+    let is = |node: Node, name: &str| s.type_name(node).eq_ignore_ascii_case(name);
+    let mut nodes: Vec<Node> = s.nodes().into_iter().filter(|node| is(*node, TASK) && !s.is_ended(*node)).collect();
+    nodes.sort_by_key(|node| s.thing(*node));
+    let tied = |node: Node, name: &str| -> Vec<Node> {
+        let out = s.outgoing(node).iter().filter(|(_, edge, _)| s.edge_type(*edge).eq_ignore_ascii_case(name));
+        let mut ends: Vec<Node> = out.map(|(other, _, _)| other).collect();
+        ends.sort_by_key(|other| s.thing(*other));
+        ends.dedup();
+        ends
+    };
+    let mut wanted = nodes.clone();
+    nodes.iter().for_each(|node| wanted.extend(tied(*node, BLOCKED_BY)));
+    let mut numbers: Vec<ThingNo> = wanted.iter().map(|node| s.thing(*node)).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut said: FxHashMap<ThingNo, (Content, Statement)> = FxHashMap::default();
+    for state in look.ledger.states(&look.view, &numbers, Fields::Content)? {
+        if let Some(statement) = state.statement {
+            said.insert(state.thing.no, (statement.parsed()?, statement));
+        }
+    }
+    let content = |node: Node| said.get(&s.thing(node)).map(|(content, _)| content);
+    let statement = |node: Node| said.get(&s.thing(node)).map(|(_, statement)| statement);
+    let key_of = |node: Node| s.key(node).map_or_else(|| s.id(node).to_string(), str::to_owned);
+    let blocker = |node: Node| {
+        let content = content(node);
+        let status = content.and_then(|content| content.status.clone());
+        let over = status.as_deref().is_some_and(|status| Status::read(status).is_ok_and(Status::is_over));
+        Blocker {
+            id: key_of(node),
+            title: content.and_then(|content| content.title.clone()),
+            status,
+            open: !s.is_ended(node) && !over,
+        }
+    };
+    let task = |node: &Node| {
+        let empty = Content::default();
+        let content = content(*node).unwrap_or(&empty);
+        let status = content.status.as_deref().and_then(|word| Status::read(word).ok()).unwrap_or_default();
+        let key = key_of(*node);
+        Task {
+            title: content.title.clone().unwrap_or_else(|| key.clone()),
+            status,
+            priority: content.properties.get("priority").and_then(priority).unwrap_or(PRIORITY),
+            assignee: text(content, "assignee").or_else(|| text(content, "agent_id")),
+            description: text(content, "description"),
+            age: s.thing(*node),
+            updated: statement(*node).map(|statement| statement.recorded_at),
+            version: statement(*node).map_or(0, |statement| statement.number),
+            belongs_to: tied(*node, BELONGS_TO).into_iter().map(&key_of).collect(),
+            blocked_by: tied(*node, BLOCKED_BY).into_iter().filter(|other| other != node).map(blocker).collect(),
+            targets: content
+                .properties
+                .get("targets")
+                .and_then(serde_json::Value::as_array)
+                .map(|all| all.iter().filter_map(|t| t.as_str().map(str::to_owned)).collect())
+                .unwrap_or_default(),
+            key,
+        }
+    };
+    Ok(nodes.iter().map(task).collect())
+}
+
+/// Of tasks that say nothing about it.
+pub const PRIORITY: i64 = 2;
+
+/// A number, or one of the usual words.
+pub fn priority(value: &serde_json::Value) -> Option<i64> {
+    if let Some(number) = value.as_i64() {
+        return Some(number);
+    }
+    let word = value.as_str()?.trim().to_ascii_lowercase();
+    Some(match word.as_str() {
+        "low" => 1,
+        "medium" | "normal" => 2,
+        "high" => 3,
+        "critical" | "urgent" => 4,
+        number => return number.parse().ok(),
+    })
+}
+
+/// A task that can be begun, and what speaks for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ready<'a> {
+    pub task: &'a Task,
+    /// Open tasks that wait for it, also through others.
+    pub unblocks: usize,
+    /// The asker has claimed it.
+    pub yours: bool,
+}
+
+/// Tasks that can be worked on now by an agent: open, waiting for nothing, and neither they nor their code claimed by
+/// others. What is under way comes first, then what unblocks most, then by priority, then the oldest.
+pub fn ready<'a>(tasks: &'a [Task], held: &[Held], agent: Option<&str>) -> Vec<Ready<'a>> {
+    let waiting = waiting_for(tasks);
+    let mut all: Vec<Ready<'a>> = tasks
+        .iter()
+        .filter(|task| task.is_open() && task.status != Status::Blocked && task.open_blockers().next().is_none())
+        .filter(|task| obstacles(task, held, agent).is_empty())
+        .map(|task| {
+            let target = Target::task(&task.key);
+            let yours = held.iter().any(|held| held.target == target.name && Some(held.agent_id.as_str()) == agent);
+            Ready { task, unblocks: behind(&task.key, &waiting), yours }
+        })
+        .collect();
+    all.sort_by_key(|ready| {
+        let under_way = ready.yours && ready.task.status == Status::InProgress;
+        (!under_way, Reverse(ready.unblocks), Reverse(ready.task.priority), ready.task.age)
+    });
+    all
+}
+
+/// Claims of others that stand in the way of a task: on itself, or on the code it is about.
+pub fn obstacles<'a>(task: &Task, held: &'a [Held], agent: Option<&str>) -> Vec<&'a Held> {
+    let own = Target::task(&task.key);
+    let code = task.targets.iter().filter_map(|key| Target::read(key, None).ok().flatten());
+    // Whoever works on the task itself is not in its way.
+    let worker = held.iter().find(|held| held.target == own.name).map(|held| held.agent_id.as_str());
+    let who = agent.or(worker).or(task.assignee.as_deref());
+    let mut found: Vec<&Held> = std::iter::once(own)
+        .chain(code)
+        .filter_map(|target| Some(in_the_way(held, &target, who)?.0))
+        // A claim made for the task is the task's own.
+        .filter(|held| held.task_id.as_deref() != Some(&own_key("task", &task.key)) || agent.is_some())
+        .collect();
+    if agent.is_none() {
+        found.retain(|held| Some(held.agent_id.as_str()) != worker);
+    }
+    found.sort_by(|a, b| a.target.cmp(&b.target));
+    found.dedup_by(|a, b| a.claim_id == b.claim_id);
+    found
+}
+
+/// Open tasks by what they wait for.
+pub fn waiting_for(tasks: &[Task]) -> FxHashMap<&str, Vec<&str>> {
+    let mut waiting: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
+    for task in tasks.iter().filter(|task| task.is_open()) {
+        for blocker in task.open_blockers() {
+            waiting.entry(&blocker.id).or_default().push(&task.key);
+        }
+    }
+    waiting
+}
+
+/// How many tasks wait for one, also through others.
+pub fn behind(key: &str, waiting: &FxHashMap<&str, Vec<&str>>) -> usize {
+    let mut seen: FxHashSet<&str> = FxHashSet::default();
+    let mut next: Vec<&str> = waiting.get(key).cloned().unwrap_or_default();
+    while let Some(one) = next.pop() {
+        if one != key && seen.insert(one) {
+            next.extend(waiting.get(one).into_iter().flatten());
+        }
+    }
+    seen.len()
+}
+
+/// Circles of open tasks that wait for each other, each beginning with its least key.
+pub fn circles(tasks: &[Task]) -> Vec<Vec<String>> {
+    let open: FxHashMap<&str, Vec<&str>> = tasks
+        .iter()
+        .filter(|task| task.is_open())
+        .map(|task| (task.key.as_str(), task.open_blockers().map(|blocker| blocker.id.as_str()).collect()))
+        .collect();
+    let mut left: BTreeSet<&str> = open.keys().copied().collect();
+    // Whatever waits for nothing that is left is in no circle.
+    loop {
+        let free: Vec<&str> =
+            left.iter().filter(|key| !open[**key].iter().any(|blocker| left.contains(blocker))).copied().collect();
+        if free.is_empty() {
+            break;
+        }
+        left.retain(|key| !free.contains(key));
+    }
+    let mut found: BTreeSet<Vec<String>> = BTreeSet::new();
+    let mut done: FxHashSet<&str> = FxHashSet::default();
+    for start in &left {
+        let (mut way, mut at) = (Vec::new(), *start);
+        while !done.contains(at) && !way.contains(&at) {
+            way.push(at);
+            match open[at].iter().find(|blocker| left.contains(**blocker)) {
+                Some(blocker) => at = blocker,
+                None => break,
+            }
+        }
+        if let Some(begin) = way.iter().position(|key| *key == at) {
+            let circle = &way[begin..];
+            let least = circle.iter().enumerate().min_by_key(|(_, key)| **key).map_or(0, |(place, _)| place);
+            let turned = circle[least..].iter().chain(&circle[..least]).map(|key| (*key).to_owned()).collect();
+            found.insert(turned);
+        }
+        done.extend(way);
+    }
+    found.into_iter().collect()
+}
+
+/// A circle in words.
+pub fn circle_words(circle: &[String]) -> String {
+    let first = circle.first().cloned().unwrap_or_default();
+    format!("{} waits for {first}", circle.join(" waits for "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(key: &str, age: u64, blocked_by: &[(&str, bool)]) -> Task {
+        let blocker = |(id, open): &(&str, bool)| Blocker { id: (*id).into(), open: *open, ..Blocker::default() };
+        Task {
+            key: key.into(),
+            age,
+            priority: PRIORITY,
+            blocked_by: blocked_by.iter().map(blocker).collect(),
+            ..Task::default()
+        }
+    }
+
+    fn held(target: &str, agent: &str) -> Held {
+        let target = Target::read(target, None).expect("a target").expect("sure");
+        serde_json::from_value(serde_json::json!({
+            "claim_id": format!("claim:{target}:{agent}"), "claim_type": target.kind, "target": target.name,
+            "agent_id": agent, "intent": "x", "since": "2026-01-01",
+        }))
+        .expect("a claim")
+    }
+
+    #[test]
+    fn what_unblocks_most_comes_first_and_what_waits_does_not_come() {
+        let mut tasks = vec![
+            task("task:1", 1, &[]),
+            task("task:2", 2, &[("task:1", true)]),
+            task("task:3", 3, &[("task:2", true)]),
+            task("task:4", 4, &[]),
+            task("task:5", 5, &[("task:0", false)]),
+        ];
+        tasks[4].priority = 3;
+        let order = |tasks: &[Task], held: &[Held]| {
+            let all = ready(tasks, held, Some("ada"));
+            all.iter().map(|r| format!("{} {}", r.task.key, r.unblocks)).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&tasks, &[]), ["task:1 2", "task:5 0", "task:4 0"]);
+        assert_eq!(order(&tasks, &[held("task:1", "bob")]), ["task:5 0", "task:4 0"], "somebody else does it");
+        tasks[3].targets = vec!["src/a.rs".into()];
+        assert_eq!(order(&tasks, &[held("src/a.rs::f", "bob")]), ["task:1 2", "task:5 0"], "its code is taken");
+        assert_eq!(order(&tasks, &[held("src/a.rs::f", "ada")]).len(), 3, "by herself");
+        tasks[3].status = Status::InProgress;
+        assert_eq!(order(&tasks, &[held("task:4", "ada")])[0], "task:4 0", "what is under way is finished first");
+    }
+
+    #[test]
+    fn circles_are_found_once_and_end() {
+        let tasks = [
+            task("task:b", 1, &[("task:c", true)]),
+            task("task:c", 2, &[("task:a", true)]),
+            task("task:a", 3, &[("task:b", true), ("task:x", true)]),
+            task("task:d", 4, &[("task:a", true)]),
+            task("task:x", 5, &[]),
+            task("task:s", 6, &[("task:s", true)]),
+        ];
+        let found = circles(&tasks);
+        assert_eq!(found, [vec!["task:a", "task:b", "task:c"], vec!["task:s"]]);
+        assert_eq!(circle_words(&found[0]), "task:a waits for task:b waits for task:c waits for task:a");
+        assert_eq!(behind("task:a", &waiting_for(&tasks)), 3, "it ends although they wait for each other");
+        assert!(circles(&tasks[3..5]).is_empty());
+    }
+
+    #[test]
+    fn words_people_use_are_understood() {
+        assert_eq!(Status::read("In Progress").expect("known"), Status::InProgress);
+        assert_eq!(Status::read("done").expect("known"), Status::Completed);
+        assert_eq!(Status::read("maybe").expect_err("unknown").code, "invalid_status");
+        let value = |v: serde_json::Value| priority(&v);
+        assert_eq!((value("high".into()), value(7.into()), value("x".into())), (Some(3), Some(7), None));
+    }
+}

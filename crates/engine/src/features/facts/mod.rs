@@ -1,0 +1,8 @@
+//! Facts, their versions, branches, releases and types: written, read, compared, imported and exported.
+
+pub mod ops;
+
+use crate::feature::{Feature, Hooks};
+
+pub static FEATURE: Feature =
+    Feature { folder: "facts", operations: ops::ALL, types: &[], state: |_| (), hooks: Hooks::NONE };

@@ -1,0 +1,66 @@
+//! `delete`: ends the validity of an object or relationship; its history remains.
+
+use crate::registry::WRITE;
+use crate::registry::{Meta, Op};
+use crate::writes::{WriteOut, commit};
+use crate::{Context, Engine};
+use lukasa_model::batch::End;
+use lukasa_model::{Batch, Result, Time};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub struct Delete;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// `Type:key`, a key alone, or an id.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Start of the absence; now when left out.
+    #[serde(default)]
+    pub from: Option<Time>,
+    /// End of the absence; unlimited when left out.
+    #[serde(default)]
+    pub to: Option<Time>,
+    /// Refuse unless the current version has this number.
+    #[serde(default)]
+    pub expected_version: Option<u32>,
+    /// The branch to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Reason, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+impl Op for Delete {
+    const META: Meta = Meta {
+        name: "delete",
+        answer: &["tx", "written", "unchanged"],
+        destructive: true,
+        rest: &["DELETE /graph/objects/{ref}"],
+        summary: "End an object or relationship; its past stays",
+        description: "States that a thing is absent from now on, or from another time. Nothing is removed: earlier \
+                      times still show it, and `restore` brings it back.",
+        verb: "delete",
+        names: &["ref"],
+        positional: &["ref"],
+        examples: &["lukasa delete Service:legacy", "lukasa delete Service:legacy --from 2026-01-31"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = WriteOut;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
+        let branch = request.branch.unwrap_or_else(|| "main".into());
+        let end = End {
+            reference: engine.reference(context, &ViewSpec::on(&branch), &request.reference)?,
+            from: request.from,
+            to: request.to,
+            expected_version: request.expected_version,
+        };
+        let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(end);
+        commit(engine, context, batch, &format!("delete {}", request.reference))
+    }
+}

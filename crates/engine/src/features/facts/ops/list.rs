@@ -1,0 +1,111 @@
+//! `list`: objects in a view, by type, label or status.
+
+use crate::ranges::check_limit;
+use crate::registry::META;
+use crate::registry::{Meta, Op};
+use crate::shape;
+use crate::shape::count;
+use crate::{Context, Engine};
+use lukasa_model::Result;
+use lukasa_model::statement::Kind;
+use lukasa_model::view::ViewEcho;
+use lukasa_store::Fields;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shape::ThingOut;
+
+pub struct List;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Only objects of this type.
+    #[serde(default, rename = "type")]
+    pub type_name: Option<String>,
+    /// Only objects with this label.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// Only objects with this status.
+    #[serde(default)]
+    pub status: Option<String>,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+    /// Go on after this place: `next` of the page before.
+    #[serde(default)]
+    pub after: Option<u64>,
+    /// Most objects to list, up to 1,000.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: usize,
+}
+
+fn limit() -> usize {
+    50
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub objects: Vec<ThingOut>,
+    /// How many fit; more than `objects` when that was cut.
+    pub total: usize,
+    pub truncated: bool,
+    /// Where the next page begins, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+    pub view: ViewEcho,
+}
+
+impl Op for List {
+    const META: Meta = Meta {
+        name: "list",
+        answer: &["objects.key", "objects.title", "objects.type", "objects.properties"],
+        rest: &["GET /graph/objects"],
+        summary: "List objects",
+        description: "Lists objects visible in a view in the order they were first stated. What Lukasa keeps for \
+                      itself (branches, releases, types) is listed only when asked for by type.",
+        verb: "list",
+        positional: &["type"],
+        examples: &["lukasa list", "lukasa list Service --label core --as-of release:1.0"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        let ledger = engine.ledger(&context.scope);
+        let view = ledger.view(&request.view)?;
+        let registry = ledger.registry()?;
+        let (mut objects, mut total, mut before, mut last) = (Vec::new(), 0, 0, None);
+        for row in ledger.heads(&view, Fields::Content)?.only(Kind::Object) {
+            let row = row?;
+            let by_type = match &request.type_name {
+                Some(wanted) => registry.is_same_type(wanted, &row.thing.type_name, false),
+                None => !row.is_system(),
+            };
+            if !by_type {
+                continue;
+            }
+            let thing = ThingOut::object(&row)?;
+            let fits = request.label.as_ref().is_none_or(|l| thing.labels.contains(l))
+                && request.status.as_ref().is_none_or(|s| thing.status.as_ref() == Some(s));
+            if fits {
+                total += 1;
+                if request.after.is_some_and(|after| row.thing.no <= after) {
+                    before += 1;
+                } else if objects.len() < request.limit {
+                    objects.push(thing);
+                    last = Some(row.thing.no);
+                }
+            }
+        }
+        let truncated = total > before + objects.len();
+        let mut summary = count(total, "object");
+        if total > objects.len() {
+            summary += &format!(", {} to {} of them", before + 1, before + objects.len());
+        }
+        let next = last.filter(|_| truncated);
+        Ok(Response { summary, objects, total, truncated, next, view: view.echo() })
+    }
+}

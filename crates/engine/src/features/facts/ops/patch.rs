@@ -1,0 +1,151 @@
+//! `patch`: changes some fields of an object or relationship and keeps the rest.
+
+use crate::registry::WRITE;
+use crate::registry::{Meta, Op};
+use crate::writes::{WriteOut, commit, read_set};
+use crate::{Context, Engine};
+use lukasa_model::batch::{PutObject, PutRelationship};
+use lukasa_model::{Batch, Error, Result, Time, Write};
+use lukasa_store::ledger::{Found, ViewSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+pub struct Patch;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// `Type:key`, a key alone, or an id.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// A name for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// A refinement of the type.
+    #[serde(default)]
+    pub subtype: Option<String>,
+    /// For example draft, active or done.
+    #[serde(default)]
+    pub status: Option<String>,
+    /// Labels to add.
+    #[serde(default)]
+    pub label: BTreeSet<String>,
+    /// Labels to take away.
+    #[serde(default)]
+    pub unlabel: BTreeSet<String>,
+    /// A property to set, as name=value; the value may be JSON.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Properties to set, as a JSON object; null takes one away.
+    #[serde(default)]
+    pub properties: Map<String, Value>,
+    /// Properties to take away.
+    #[serde(default)]
+    pub unset: Vec<String>,
+    /// How sure, 0 to 1; of a relationship.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+    /// How it was found out; of a relationship.
+    #[serde(default)]
+    pub derivation: Option<String>,
+    /// Refuse unless it is at this version.
+    #[serde(default)]
+    pub expected_version: Option<u32>,
+    /// The branch to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// Others may write between reading and writing; then it is done again on top of theirs.
+const TRIES: usize = 16;
+
+impl Op for Patch {
+    const META: Meta = Meta {
+        name: "patch",
+        answer: &["tx", "written", "unchanged"],
+        rest: &["PATCH /graph/objects/{ref}"],
+        summary: "Change some fields and keep the rest",
+        description: "Reads the visible version, changes what is named and states the result, refusing to overwrite \
+                      what somebody else wrote meanwhile.",
+        verb: "patch",
+        names: &["ref"],
+        positional: &["ref"],
+        examples: &["lukasa patch Service:auth --set port=9090 --unset legacy --status active"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = WriteOut;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
+        let ledger = engine.ledger(&context.scope);
+        let branch = request.branch.clone().unwrap_or_else(|| "main".into());
+        let header = context.header(request.reason.clone());
+        let reference = engine.reference(context, &ViewSpec::on(&branch), &request.reference)?;
+        let mut tries = TRIES;
+        loop {
+            let view = ledger.view(&ViewSpec::on(&branch))?;
+            let found = ledger.find(&view, &reference)?;
+            let until = ledger.holds_until(&view, &found.thing)?;
+            let batch = Batch { header: header.clone(), ..Batch::on(&branch) }.write(patched(&found, until, &request)?);
+            match commit(engine, context, batch, &format!("patch {}", found.thing.name())) {
+                Err(e) if e.code == "version_conflict" && request.expected_version.is_none() && tries > 0 => tries -= 1,
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Only the version seen is changed: what is planned for later stays planned.
+fn patched(found: &Found, until: Time, request: &Request) -> Result<Write> {
+    let valid_to = (until != Time::MAX).then_some(until);
+    let only_this_period = valid_to.is_some();
+    let mut content = found.statement.parsed()?;
+    let replace = |field: &mut Option<String>, new: &Option<String>| {
+        if new.is_some() {
+            field.clone_from(new);
+        }
+    };
+    replace(&mut content.title, &request.title);
+    replace(&mut content.subtype, &request.subtype);
+    replace(&mut content.status, &request.status);
+    replace(&mut content.derivation, &request.derivation);
+    content.labels.extend(request.label.iter().cloned());
+    content.labels.retain(|label| !request.unlabel.contains(label));
+    let mut set = request.properties.clone();
+    read_set(&request.set, &mut set)?;
+    for (name, value) in set {
+        match value {
+            Value::Null => drop(content.properties.remove(&name)),
+            value => drop(content.properties.insert(name, value)),
+        }
+    }
+    content.properties.retain(|name, _| !request.unset.contains(name));
+    let expected_version = Some(request.expected_version.unwrap_or(found.statement.number));
+    match &found.ends {
+        None if request.confidence.is_some() || request.derivation.is_some() => {
+            Err(Error::invalid("not_a_relationship", "only relationships have a confidence and a derivation"))
+        }
+        None => {
+            let (id, key) = match &found.thing.key {
+                Some(key) => (None, Some(key.to_string())),
+                None => (Some(found.thing.id), None),
+            };
+            let type_name = found.thing.type_name.to_string();
+            Ok(PutObject { type_name, key, id, expected_version, valid_to, only_this_period, ..PutObject::default() }
+                .with_content(content)
+                .into())
+        }
+        Some(ends) => {
+            content.confidence = request.confidence.or(content.confidence);
+            let discriminator = found.thing.ends.as_ref().map(|e| e.discriminator.to_string()).unwrap_or_default();
+            let put = PutRelationship::new(&found.thing.type_name, ends[0].0.id, ends[1].0.id);
+            Ok(PutRelationship { discriminator, expected_version, valid_to, only_this_period, ..put }
+                .with_content(content)
+                .into())
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `put`: states the content of an object.
+
+use super::delete::Delete;
+use super::get::Get;
+use super::history::History;
+use super::patch::Patch;
+use crate::registry::WRITE;
+use crate::registry::{Link, Meta, Op};
+use crate::writes::{WriteOut, commit, read_set};
+use crate::{Context, Engine};
+use lukasa_model::batch::PutObject;
+use lukasa_model::{Batch, Result, Time};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// Where a response has the id of the object.
+pub const WRITTEN: &str = "$response.body#/written/0/id";
+
+pub struct Put;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Type of the object.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Its key; an object without key gets an id of its own.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// A name for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// A refinement of the type.
+    #[serde(default)]
+    pub subtype: Option<String>,
+    /// For example draft, active or done.
+    #[serde(default)]
+    pub status: Option<String>,
+    /// Labels to find it by.
+    #[serde(default)]
+    pub label: BTreeSet<String>,
+    /// A property as name=value; the value may be JSON.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Properties as a JSON object.
+    #[serde(default)]
+    pub properties: Map<String, Value>,
+    /// Where this is known from, as JSON.
+    #[serde(default)]
+    pub evidence: Value,
+    /// True since then; now when left out.
+    #[serde(default)]
+    pub valid_from: Option<Time>,
+    /// True until then, and absent afterwards.
+    #[serde(default)]
+    pub valid_to: Option<Time>,
+    /// Correct or backfill just this period.
+    #[serde(default)]
+    pub only_this_period: bool,
+    /// Refuse unless the object is at this version; 0: unless it is absent.
+    #[serde(default)]
+    pub expected_version: Option<u32>,
+    /// The branch to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+impl Op for Put {
+    const META: Meta = Meta {
+        name: "put",
+        default_tool: &["type", "key", "title", "properties", "branch"],
+        answer: &["tx", "written", "unchanged"],
+        rest: &["POST /graph/objects"],
+        summary: "State an object, or a new version of it",
+        description: "States the whole content of an object from now on, or for a period. Saying what is true already \
+                      writes nothing. To change some properties and keep the rest, use `patch`.",
+        verb: "put",
+        positional: &["type", "key"],
+        examples: &[
+            "lukasa put Service auth --title \"Auth service\" --set port=8080 --label core",
+            "lukasa put Decision decision:42 --set outcome=accepted --valid-from 2026-01-31",
+        ],
+        links: &[
+            Link { to: Get::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            Link { to: History::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            Link { to: Patch::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            Link { to: Delete::META.name, route: 1, with: &[("ref", WRITTEN)] },
+        ],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = WriteOut;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
+        let mut properties = request.properties;
+        read_set(&request.set, &mut properties)?;
+        let name =
+            request.key.as_ref().map_or_else(|| request.type_name.clone(), |k| format!("{}:{k}", request.type_name));
+        let put_without_key = request.key.is_none();
+        let put = PutObject {
+            type_name: request.type_name,
+            key: request.key,
+            id: None,
+            title: request.title,
+            subtype: request.subtype,
+            status: request.status,
+            labels: request.label,
+            properties,
+            evidence: request.evidence,
+            valid_from: request.valid_from,
+            valid_to: request.valid_to,
+            only_this_period: request.only_this_period,
+            expected_version: request.expected_version,
+        };
+        let branch = request.branch.unwrap_or_default();
+        let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(put);
+        let mut done = commit(engine, context, batch, &format!("put {name}"))?;
+        if let (true, Some(written)) = (put_without_key, done.written.first()) {
+            // Without a key, its id is the only way to name it.
+            done.summary += &format!(", id {}", written.id);
+        }
+        Ok(done)
+    }
+}

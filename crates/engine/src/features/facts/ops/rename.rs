@@ -1,0 +1,102 @@
+//! `rename`: ends an object and goes on under another key, so that old names still lead there.
+
+use crate::registry::WRITE;
+use crate::registry::{Meta, Op};
+use crate::writes::{WriteOut, commit};
+use crate::{Context, Engine};
+use lukasa_model::batch::{End, PutObject, PutRelationship};
+use lukasa_model::types::RENAMED_FROM;
+use lukasa_model::{Batch, Error, Reference, Result, Time};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub struct Rename;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// `Type:key`, a key alone, or an id.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The new key.
+    pub to: String,
+    /// Leave its relationships with the old object, where they are hidden; lasting ones always stay there and
+    /// show it under its new name.
+    #[serde(default)]
+    pub leave_links: bool,
+    /// The branch to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// More relationships than this are better moved by an import.
+const LINKS: usize = 100_000;
+
+impl Op for Rename {
+    const META: Meta = Meta {
+        name: "rename",
+        answer: &["tx", "written", "unchanged"],
+        summary: "Give an object another key; the old name still leads to it",
+        description: "A key never changes, so a rename ends the object, states it anew under the new key with a \
+                      RENAMED_FROM relationship, and moves its relationships, all in one transaction. Look-ups of \
+                      the old name follow it.",
+        verb: "rename",
+        names: &["ref"],
+        positional: &["ref", "to"],
+        examples: &["lukasa rename Service:auth identity"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = WriteOut;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
+        let ledger = engine.ledger(&context.scope);
+        let branch = request.branch.unwrap_or_else(|| "main".into());
+        let view = ledger.view(&ViewSpec::on(&branch))?;
+        let old = ledger.find(&view, &engine.reference(context, &ViewSpec::on(&branch), &request.reference)?)?;
+        if old.ends.is_some() || old.thing.key.is_none() {
+            return Err(Error::invalid("no_key", format!("`{}` has no key to rename", request.reference)));
+        }
+        let type_name = &*old.thing.type_name;
+        let name = format!("{type_name}:{}", request.to);
+        if ledger.find(&view, &Reference::exact(type_name, &request.to)).is_ok_and(|found| found.renamed_from.is_none())
+        {
+            return Err(Error::conflict("key_taken", format!("`{name}` exists already")).hint("choose another key"));
+        }
+        let until = ledger.holds_until(&view, &old.thing)?;
+        let valid_to = (until != Time::MAX).then_some(until);
+        let new = Reference::exact(type_name, &request.to);
+        let put = PutObject { expected_version: Some(0), valid_to, ..PutObject::new(type_name, &request.to) };
+        let end = End { expected_version: Some(old.statement.number), ..End::new(old.thing.id) };
+        let mut batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }
+            .write(put.with_content(old.statement.parsed()?))
+            .write(end)
+            .write(PutRelationship::new(RENAMED_FROM, new.clone(), old.thing.id));
+        if !request.leave_links {
+            let registry = ledger.registry()?;
+            let (links, total) = ledger.links(&view, &old.thing, LINKS)?;
+            if total > links.len() {
+                return Err(Error::too_large(
+                    "too_many_links",
+                    format!("{total} relationships, {LINKS} can be moved at once"),
+                ));
+            }
+            for link in links.iter().filter(|l| !registry.is_lasting(&l.thing.type_name)) {
+                let other = if link.other.id == old.thing.id { new.clone() } else { Reference::Id(link.other.id) };
+                let (src, dst) = match link.side {
+                    lukasa_model::plan::Side::Src => (new.clone(), other),
+                    lukasa_model::plan::Side::Dst => (other, new.clone()),
+                };
+                let discriminator = link.thing.ends.as_ref().map(|e| e.discriminator.to_string()).unwrap_or_default();
+                let moved = PutRelationship { discriminator, ..PutRelationship::new(&link.thing.type_name, src, dst) };
+                batch = batch
+                    .write(End { expected_version: Some(link.statement.number), ..End::new(link.thing.id) })
+                    .write(moved.with_content(link.statement.parsed()?));
+            }
+        }
+        commit(engine, context, batch, &format!("rename {} to {}", old.thing.name(), request.to))
+    }
+}

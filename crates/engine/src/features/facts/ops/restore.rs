@@ -1,0 +1,90 @@
+//! `restore`: brings back what was ended, or an earlier version.
+
+use crate::registry::WRITE;
+use crate::registry::{Meta, Op};
+use crate::writes::{WriteOut, commit};
+use crate::{Context, Engine};
+use lukasa_model::batch::{PutObject, PutRelationship};
+use lukasa_model::{Batch, Error, Result, Time, VersionId, Write};
+use lukasa_store::ledger::{HistoryEntry, ViewSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub struct Restore;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// `Type:key`, a key alone, or an id.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The version to bring back, for example 42.7; the last one with content when left out.
+    #[serde(default)]
+    pub version_id: Option<VersionId>,
+    /// The branch to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// The version that the thing's end overrides.
+fn ended(history: &[HistoryEntry]) -> Option<&HistoryEntry> {
+    let end = history.iter().rfind(|v| v.statement.absent && v.statement.period.to == Time::MAX)?;
+    history.iter().rfind(|v| !v.statement.absent && end.statement.parents.contains(&v.statement.version))
+}
+
+impl Op for Restore {
+    const META: Meta = Meta {
+        name: "restore",
+        answer: &["tx", "written", "unchanged"],
+        summary: "Bring back what was deleted, or an earlier version",
+        description: "States an earlier content anew, from now on. History keeps both.",
+        verb: "restore",
+        names: &["ref"],
+        positional: &["ref"],
+        examples: &["lukasa restore Service:legacy", "lukasa restore Service:auth --version-id 3.0"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = WriteOut;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
+        let ledger = engine.ledger(&context.scope);
+        let branch = request.branch.unwrap_or_else(|| "main".into());
+        let view = ledger.view(&ViewSpec::on(&branch))?;
+        let reference = engine.reference(context, &ViewSpec::on(&branch), &request.reference)?;
+        let (thing, history) = ledger.history(&view, &reference, false)?;
+        let with_content = |v: &&HistoryEntry| !v.statement.absent;
+        let chosen = match request.version_id {
+            Some(version) => history.iter().filter(with_content).find(|v| v.statement.version == version),
+            // What the end has ended, rather than what was recorded last.
+            None => ended(&history).or_else(|| history.iter().rfind(with_content)),
+        };
+        let name = thing.name();
+        let chosen = chosen.ok_or_else(|| {
+            Error::not_found("unknown_version", format!("`{name}` has no such version with content on `{branch}`"))
+                .hint(format!("`lukasa history {name}` lists them"))
+        })?;
+        let content = chosen.statement.parsed()?;
+        let write: Write = match &thing.ends {
+            None => {
+                let (id, key) = match &thing.key {
+                    Some(key) => (None, Some(key.to_string())),
+                    None => (Some(thing.id), None),
+                };
+                let type_name = thing.type_name.to_string();
+                PutObject { type_name, key, id, ..PutObject::default() }.with_content(content).into()
+            }
+            Some(ends) => {
+                let mut reader = ledger.store().read(ledger.scope())?;
+                let both = reader.things_numbered(&[ends.src, ends.dst])?;
+                let id = |no| both.iter().find(|t| t.no == no).map(|t| t.id).unwrap_or_default();
+                let put = PutRelationship::new(&thing.type_name, id(ends.src), id(ends.dst));
+                PutRelationship { discriminator: ends.discriminator.to_string(), ..put }.with_content(content).into()
+            }
+        };
+        let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(write);
+        commit(engine, context, batch, &format!("restore {name} as of version {}", chosen.statement.version))
+    }
+}

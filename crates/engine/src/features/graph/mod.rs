@@ -1,0 +1,14 @@
+//! The graph of a view: walks, paths, ranks, communities and queries.
+
+pub mod communities;
+pub mod ops;
+
+use crate::feature::{Feature, Hooks};
+
+pub static FEATURE: Feature = Feature {
+    folder: "graph",
+    operations: ops::ALL,
+    types: &[],
+    state: |states| states.put(communities::Communities::default()),
+    hooks: Hooks { rebuilt: Some(|engine, scope, branch| engine.find_again(scope, branch)), ..Hooks::NONE },
+};

@@ -1,0 +1,159 @@
+//! `communities`: groups of closely connected objects, computed from the graph and not recorded as facts.
+
+use crate::features::graph::communities::options;
+use crate::features::graph::communities::{CommunityOut, Kept};
+use crate::ranges::check_limit;
+use crate::registry::META;
+use crate::registry::{Meta, Op};
+use crate::shape::count;
+use crate::view::{Look, NodeRow, NodesOut};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_graph::community::Algorithm;
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Result, Tx};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+pub struct Communities;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Show the members of this community: its key or label.
+    #[serde(default)]
+    pub community: Option<String>,
+    /// Show the community of this object.
+    #[serde(default)]
+    pub of: Option<String>,
+    /// Algorithm that computes them.
+    #[serde(default)]
+    pub algorithm: Algorithm,
+    /// Higher values give more and smaller communities.
+    #[serde(default = "resolution")]
+    pub resolution: f64,
+    /// The same seed gives the same communities.
+    #[serde(default = "seed")]
+    pub seed: u64,
+    /// Recompute even if a cached result exists.
+    #[serde(default)]
+    pub fresh: bool,
+    /// Maximum number of communities or members, up to 1,000.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn resolution() -> f64 {
+    1.0
+}
+
+fn seed() -> u64 {
+    42
+}
+
+fn limit() -> usize {
+    20
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// Largest first; isolated objects belong to none.
+    pub communities: Vec<CommunityOut>,
+    pub total: usize,
+    /// Members of the requested community, most central first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub members: Option<NodesOut>,
+    pub truncated: bool,
+    pub modularity: f64,
+    /// The transaction they were computed at.
+    pub computed_at: Tx,
+    /// Number of transactions since then.
+    pub transactions_since: u64,
+    pub view: ViewEcho,
+}
+
+impl Op for Communities {
+    const META: Meta = Meta {
+        name: "communities",
+        answer: &[
+            "communities.label",
+            "communities.summary",
+            "communities.size",
+            "communities.central_node",
+            "members.key",
+        ],
+        summary: "Show groups of objects that belong together",
+        description: "Finds groups with more relationships inside than chance would give (Leiden, or Louvain), names \
+                      them after what their members share and sums them up, by counting; where a language model is \
+                      configured, it is asked for a sentence about each beside answering. They are kept under the transaction they were found at, found anew in the background after a full rebuild, \
+                      and never stated: --fresh finds them now.",
+        verb: "communities",
+        toolset: "graph",
+        names: &["of"],
+        positional: &["community"],
+        examples: &["lukasa communities", "lukasa communities auth", "lukasa communities --of src/auth.ts::login"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        let options = options(request.algorithm, request.resolution, request.seed)?;
+        let look = engine.look(context, &request.view)?;
+        let kept = if request.fresh {
+            engine.find_communities(&look, &options, look.is_head)?
+        } else {
+            engine.communities(&look, &options)?
+        };
+        engine.sum_up_later(&look, &kept);
+        let chosen = match (&request.community, &request.of) {
+            (Some(word), _) => Some(kept.find(word)?),
+            (None, Some(name)) => Some(of(&look, &kept, name)?),
+            (None, None) => None,
+        };
+        Ok(answer(&look, &kept, chosen, request.limit))
+    }
+}
+
+fn of(look: &Look, kept: &Arc<Kept>, name: &str) -> Result<usize> {
+    let node = look.node(name)?;
+    kept.of(look.snapshot.thing(node)).ok_or_else(|| {
+        lukasa_model::Error::not_found("not_found", format!("`{name}` is in no community"))
+            .hint("objects without relationships have no company")
+    })
+}
+
+fn answer(look: &Look, kept: &Arc<Kept>, chosen: Option<usize>, limit: usize) -> Response {
+    let total = kept.communities.len();
+    let (communities, members, truncated, summary) = match chosen {
+        Some(i) => {
+            let community = kept.communities[i].clone();
+            let nodes: Vec<Node> = kept.members(i).iter().filter_map(|t| look.snapshot.find(*t)).collect();
+            let told = look.nodes_out(nodes.iter().take(limit).map(|n| NodeRow::new(*n)).collect());
+            let summary = format!("{}: {}", community.label, community.summary);
+            (vec![community], Some(told), nodes.len() > limit, summary)
+        }
+        None => {
+            let told = kept.communities.iter().take(limit).cloned().collect();
+            let found = count(total, "community").replace("communitys", "communities");
+            (told, None, total > limit, format!("{found}, modularity {:.3}", kept.modularity))
+        }
+    };
+    Response {
+        summary,
+        communities,
+        total,
+        members,
+        truncated,
+        modularity: kept.modularity,
+        computed_at: kept.at.tx,
+        transactions_since: look.view.known - kept.at.tx.min(look.view.known),
+        view: look.view.echo(),
+    }
+}

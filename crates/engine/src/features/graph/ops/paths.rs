@@ -1,0 +1,216 @@
+//! `shortest_path` and `paths`: how two objects are connected.
+
+use crate::ranges::check_range;
+use crate::registry::META;
+use crate::registry::{Meta, Op};
+use crate::shape::count;
+use crate::view::{PathOut, Types};
+use crate::{Context, Engine};
+use lukasa_graph::paths::{all_simple, shortest, surest};
+use lukasa_graph::walk::{Cap, Direction, Filter};
+use lukasa_model::Result;
+use lukasa_model::view::ViewEcho;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct ShortestPath;
+pub struct Paths;
+
+/// What makes a way the best.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// Fewest hops.
+    #[default]
+    Hops,
+    /// Largest product of confidences.
+    Confidence,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct ShortestRequest {
+    /// Where the way begins.
+    pub from: String,
+    /// Where it leads.
+    pub to: String,
+    /// Which way to follow relationships.
+    #[serde(default)]
+    pub direction: Direction,
+    /// Most hops, 1 to 32, 16 when left out; by confidence 1 to 8, 6 when left out.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 32))]
+    pub max_depth: Option<u32>,
+    /// What makes a way the best.
+    #[serde(default)]
+    pub by: By,
+    /// Relationships less sure than this are passed over, 0 to 1; those that say nothing count as sure.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_confidence: Option<f64>,
+    #[serde(flatten)]
+    pub types: Types,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ShortestResponse {
+    pub summary: String,
+    /// None when there is no way.
+    pub path: Option<PathOut>,
+    /// The search was given up: there may be a better way, or one at all.
+    pub truncated: bool,
+    pub view: ViewEcho,
+}
+
+impl Op for ShortestPath {
+    const META: Meta = Meta {
+        name: "shortest_path",
+        answer: &["path.nodes", "path.edges.type", "path.hops", "path.confidence"],
+        summary: "Find the shortest way between two objects",
+        description: "A way with the fewest hops, or with `by confidence` the surest one. With `--relationship-types \
+                      CALLS --direction out` it is the call chain from one symbol to another. Object types apply to \
+                      what lies between.",
+        verb: "shortest-path",
+        toolset: "graph",
+        names: &["from", "to"],
+        positional: &["from", "to"],
+        examples: &[
+            "lukasa shortest-path Service:web Service:db",
+            "lukasa shortest-path src/a.ts::main src/b.ts::save --relationship-types CALLS --direction out",
+        ],
+        ..META
+    };
+    type Request = ShortestRequest;
+    type Response = ShortestResponse;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: ShortestRequest) -> Result<ShortestResponse> {
+        let (most, usual) = if request.by == By::Hops { (32, 16) } else { (8, 6) };
+        let depth = request.max_depth.unwrap_or(usual);
+        check_range("max_depth", depth, 1, most)?;
+        check_range("min_confidence", request.min_confidence.unwrap_or(0.0), 0.0, 1.0)?;
+        request.types.check()?;
+        let look = engine.look(context, &request.view)?;
+        let (from, to) = (look.node(&request.from)?, look.node(&request.to)?);
+        let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[])? };
+        let s = &look.snapshot;
+        let (found, cut) = match request.by {
+            By::Hops => (shortest(s, from, to, request.direction, &filter, depth), None),
+            By::Confidence if from == to => (shortest(s, from, to, request.direction, &filter, depth), None),
+            By::Confidence => {
+                let (reached, _, cut) = surest(s, &[from], Some(to), request.direction, &filter, depth);
+                (reached.into_iter().find(|sure| sure.node == to).map(|sure| sure.path), cut)
+            }
+        };
+        let (a, b) = (s.name(from), s.name(to));
+        let summary = match &found {
+            Some(path) => format!("{} from {a} to {b}", count(path.edges.len(), "hop")),
+            None if cut.is_some() => {
+                format!("no way from {a} to {b} among the nearest objects; there may be one further")
+            }
+            None => format!("no way from {a} to {b} within {}", count(depth as usize, "hop")),
+        };
+        Ok(ShortestResponse {
+            summary,
+            path: found.map(|path| look.path_out(&path.nodes, &path.edges)),
+            truncated: cut.is_some(),
+            view: look.view.echo(),
+        })
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct PathsRequest {
+    /// Where the ways begin.
+    pub from: String,
+    /// Where they lead.
+    pub to: String,
+    /// Which way to follow relationships.
+    #[serde(default)]
+    pub direction: Direction,
+    /// Most hops, 1 to 10.
+    #[serde(default = "depth")]
+    #[schemars(range(min = 1, max = 10))]
+    pub max_depth: u32,
+    /// Most ways, 1 to 1,000.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: usize,
+    /// Relationships less sure than this are passed over, 0 to 1; those that say nothing count as sure.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_confidence: Option<f64>,
+    #[serde(flatten)]
+    pub types: Types,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn depth() -> u32 {
+    4
+}
+
+fn limit() -> usize {
+    20
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct PathsResponse {
+    pub summary: String,
+    /// Shortest first.
+    pub paths: Vec<PathOut>,
+    pub truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow_type: Option<Cap>,
+    pub view: ViewEcho,
+}
+
+impl Op for Paths {
+    const META: Meta = Meta {
+        name: "paths",
+        answer: &["paths.nodes", "paths.edges.type", "paths.hops"],
+        summary: "Find every way between two objects",
+        description: "All ways without a circle, shortest first, up to a length and a number. Parallel relationships \
+                      between two objects make one way.",
+        verb: "paths",
+        toolset: "graph",
+        names: &["from", "to"],
+        positional: &["from", "to"],
+        examples: &["lukasa paths Service:web Service:db --max-depth 3"],
+        ..META
+    };
+    type Request = PathsRequest;
+    type Response = PathsResponse;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: PathsRequest) -> Result<PathsResponse> {
+        check_range("max_depth", request.max_depth, 1, 10)?;
+        check_range("limit", request.limit, 1, 1_000)?;
+        check_range("min_confidence", request.min_confidence.unwrap_or(0.0), 0.0, 1.0)?;
+        request.types.check()?;
+        let look = engine.look(context, &request.view)?;
+        let (from, to) = (look.node(&request.from)?, look.node(&request.to)?);
+        let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[])? };
+        let s = &look.snapshot;
+        let (found, cut) = all_simple(s, from, to, request.direction, &filter, request.max_depth, request.limit);
+        let mut summary = format!(
+            "{} from {} to {} within {}",
+            count(found.len(), "way"),
+            s.name(from),
+            s.name(to),
+            count(request.max_depth as usize, "hop")
+        );
+        match cut {
+            Some(Cap::Steps) => summary += "; there were too many to look at, so some may be missing",
+            Some(_) => summary += "; there are more",
+            None => {}
+        }
+        Ok(PathsResponse {
+            summary,
+            paths: found.iter().map(|p| look.path_out(&p.nodes, &p.edges)).collect(),
+            truncated: cut.is_some(),
+            overflow_type: cut,
+            view: look.view.echo(),
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! `traverse`: what lies within some hops of some objects, in pages.
+
+use crate::cursor::Cursor;
+use crate::outline::Outline;
+use crate::ranges::check_range;
+use crate::registry::META;
+use crate::registry::{Meta, Op};
+use crate::shape::count;
+use crate::telemetry::events::Ended;
+use crate::telemetry::log;
+use crate::view::{EdgesOut, Look, NodeRow, NodesOut, Types};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_graph::walk::{Cap, Direction, Reached, Walk, walk};
+use lukasa_model::Result;
+use lukasa_model::json::{self, Hash};
+use lukasa_model::view::ViewEcho;
+use lukasa_store::ledger::ViewSpec;
+use rustc_hash::FxHashSet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::time::Instant;
+use uuid::Uuid;
+
+pub struct Traverse;
+
+#[derive(Clone, Deserialize, Serialize, JsonSchema)]
+pub struct Request {
+    /// Where to begin: 1 to 50 names (`Type:key`, a key alone, or an id).
+    #[schemars(length(min = 1, max = 50))]
+    pub roots: Vec<String>,
+    /// Which way to follow relationships.
+    #[serde(default)]
+    pub direction: Direction,
+    /// Hops from the roots, 0 to 8.
+    #[serde(default = "max_depth")]
+    #[schemars(range(min = 0, max = 8))]
+    pub max_depth: u32,
+    /// Most objects, 1 to 5,000.
+    #[serde(default = "max_nodes")]
+    #[schemars(range(min = 1, max = 5_000))]
+    pub max_nodes: usize,
+    /// Most relationships, 1 to 10,000.
+    #[serde(default = "max_edges")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub max_edges: usize,
+    #[serde(flatten)]
+    pub types: Types,
+    /// Only objects with at least one of these labels, at most 64; all when left out.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    pub labels: Vec<String>,
+    /// Objects of a page, 1 to 1,000.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: usize,
+    /// Go on from here: `next_cursor` or `previous_cursor` of an answer to the same request.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn max_depth() -> u32 {
+    2
+}
+
+fn max_nodes() -> usize {
+    200
+}
+
+fn max_edges() -> usize {
+    400
+}
+
+fn limit() -> usize {
+    200
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub roots: Vec<Uuid>,
+    /// Nearest first; those equally near in the order they are first led to.
+    pub nodes: NodesOut,
+    /// Each relationship once, on the page where its second end appears. Those between two objects at the last hop are
+    /// not followed; `neighbors` and `subgraph` tell them.
+    pub edges: EdgesOut,
+    /// Ends of these that were told on an earlier page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier_nodes: Option<NodesOut>,
+    /// A cap was met: there is more than was looked at.
+    pub truncated: bool,
+    /// Which cap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow_type: Option<Cap>,
+    pub max_depth_reached: u32,
+    /// Objects on all pages.
+    pub total_nodes: usize,
+    pub has_next_page: bool,
+    pub has_previous_page: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_cursor: Option<String>,
+    pub meta: PageMeta,
+    pub view: ViewEcho,
+}
+
+/// How the page was made.
+#[derive(Serialize, JsonSchema)]
+pub struct PageMeta {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub roots_count: usize,
+    pub direction: Direction,
+    pub page_direction: &'static str,
+    pub requested_limit: usize,
+    pub effective_limit: usize,
+    pub page_item_count: usize,
+    pub max_depth_requested: u32,
+    /// Places of the page's first and last object among all.
+    pub approx_position_start: usize,
+    pub approx_position_end: usize,
+    pub edge_scan_count: usize,
+    pub elapsed_ms: f64,
+    /// Milliseconds since 1970.
+    pub ts: i64,
+}
+
+impl Op for Traverse {
+    const META: Meta = Meta {
+        name: "traverse",
+        answer: &["nodes.key", "nodes.type", "nodes.title", "nodes.depth", "total_nodes"],
+        rest: &["POST /graph/traverse"],
+        summary: "Walk from objects along relationships",
+        description: "Breadth-first from 1 to 50 objects, with filters and caps. The roots are always there; what a \
+                      filter keeps out is not walked through. Relationships between two objects at the last hop are not \
+                      followed. Long answers come in pages that stay the same while others write: go on with the \
+                      cursors.",
+        verb: "traverse",
+        toolset: "graph",
+        names: &["roots"],
+        positional: &["roots"],
+        aliases: &[("root_ids", "roots")],
+        examples: &[
+            "lukasa traverse Service:auth --direction in --max-depth 3",
+            "lukasa traverse auth billing --relationship-types CALLS --as-of release:1.0",
+        ],
+        ended: Some(ended),
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let start = Instant::now();
+        check(&request)?;
+        let ledger = engine.ledger(&context.scope);
+        let (look, cursor) = match &request.cursor {
+            None => (engine.look(context, &request.view)?, None),
+            Some(text) => {
+                let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?)?;
+                (engine.look_from(context, &request.view, &cursor)?, Some(cursor))
+            }
+        };
+        let roots = engine.nodes(&look, &request.roots)?;
+        let digest = digest(&request, &look, &roots);
+        cursor.map_or(Ok(()), |c| c.check(&digest))?;
+        let filter = request.types.filter(&look, &request.labels)?;
+        let plan = Walk {
+            direction: request.direction,
+            depth: request.max_depth,
+            max_nodes: request.max_nodes,
+            max_edges: request.max_edges,
+            filter: &filter,
+        };
+        let found = walk(&look.snapshot, &roots, &plan);
+        let total = found.nodes.len();
+        let (from, to) = match cursor {
+            None => (0, request.limit.min(total)),
+            Some(c) if c.backwards => {
+                let end = (c.place as usize).min(total);
+                (end.saturating_sub(request.limit), end)
+            }
+            Some(c) => ((c.place as usize).min(total), (c.place as usize).saturating_add(request.limit).min(total)),
+        };
+        let (has_next_page, has_previous_page) = (to < total, from > 0);
+        let (mut next_cursor, mut previous_cursor) = (None, None);
+        if has_next_page || has_previous_page {
+            let key = engine.graphs().cursor_key(&ledger)?;
+            let seal = |place, back| Cursor::new(&look.view, &digest, place, back).seal(&key);
+            next_cursor = has_next_page.then(|| seal(to, false));
+            previous_cursor = has_previous_page.then(|| seal(from, true));
+            engine.graphs().projections.pin(&context.scope, &look.view, &look.snapshot);
+        }
+        let node = |i: usize| NodeRow { depth: Some(found.depth(i)), ..NodeRow::new(found.nodes[i]) };
+        let edges: Vec<_> = if to - from == total {
+            found.edges(&look.snapshot)
+        } else {
+            let trails = found.trails(&look.snapshot);
+            let all = trails.edges.iter().zip(&trails.edge_places);
+            all.filter(|(_, place)| (from..to).contains(&(**place as usize))).map(|(edge, _)| *edge).collect()
+        };
+        let mut earlier: Vec<Node> = if to - from == total {
+            vec![]
+        } else {
+            let here: FxHashSet<Node> = found.nodes[from..to].iter().copied().collect();
+            let ends = edges.iter().flat_map(|e| <[Node; 2]>::from(look.snapshot.ends(*e)));
+            ends.filter(|n| !here.contains(n)).collect()
+        };
+        earlier.sort_by_key(|n| look.snapshot.thing(*n));
+        earlier.dedup();
+        let earlier = (!earlier.is_empty()).then(|| earlier.into_iter().map(NodeRow::new).collect());
+        Ok(Response {
+            earlier_nodes: earlier.map(|rows| look.nodes_out(rows)),
+            summary: summary(&look, &request, roots.len(), &found, from..to),
+            roots: roots.iter().map(|r| look.snapshot.id(*r)).collect(),
+            nodes: look.nodes_out((from..to).map(node).collect()),
+            edges: look.edges_out(edges),
+            truncated: found.cut.is_some(),
+            overflow_type: found.cut,
+            max_depth_reached: found.depth_reached(),
+            total_nodes: total,
+            has_next_page,
+            has_previous_page,
+            next_cursor,
+            previous_cursor,
+            meta: PageMeta {
+                kind: "graph.traverse.page",
+                roots_count: roots.len(),
+                direction: request.direction,
+                page_direction: if cursor.is_some_and(|c| c.backwards) { "backward" } else { "forward" },
+                requested_limit: request.limit,
+                effective_limit: request.limit,
+                page_item_count: to - from,
+                max_depth_requested: request.max_depth,
+                approx_position_start: from,
+                approx_position_end: to.saturating_sub(1).max(from),
+                edge_scan_count: found.scanned,
+                elapsed_ms: start.elapsed().as_secs_f64() * 1e3,
+                ts: engine.clock().now().0 / 1_000,
+            },
+            view: look.view.echo(),
+        })
+    }
+}
+
+fn check(request: &Request) -> Result<()> {
+    check_range("roots", request.roots.len(), 1, 50)?;
+    check_range("max_depth", request.max_depth, 0, 8)?;
+    check_range("max_nodes", request.max_nodes, 1, 5_000)?;
+    check_range("max_edges", request.max_edges, 1, 10_000)?;
+    check_range("labels", request.labels.len(), 0, 64)?;
+    check_range("limit", request.limit, 1, 1_000)?;
+    request.types.check()
+}
+
+/// What a cursor belongs to: the request without its paging, and the objects its roots stand for.
+fn digest(request: &Request, look: &Look, roots: &[Node]) -> Hash {
+    let unpaged = Request { cursor: None, limit: 0, ..request.clone() };
+    let things: Vec<_> = roots.iter().map(|r| look.snapshot.thing(*r)).collect();
+    let value = serde_json::to_value((unpaged, things)).expect("a request is plain data");
+    Hash::of(json::canonical(&value).as_bytes())
+}
+
+fn summary(look: &Look, request: &Request, roots: usize, found: &Reached, page: std::ops::Range<usize>) -> String {
+    let others = (0..found.nodes.len()).filter(|i| found.depth(*i) > 0).count();
+    let from = match found.nodes.as_slice() {
+        [] => String::new(),
+        [root, ..] if roots == 1 => format!(" of {}", look.snapshot.name(*root)),
+        _ => format!(" of {}", count(roots, "root")),
+    };
+    let mut text = format!(
+        "{} within {}{from}, {}",
+        count(others, "object"),
+        count(request.max_depth as usize, "hop"),
+        count(found.edge_count(), "relationship")
+    );
+    match found.cut {
+        Some(Cap::Edge) => text += &format!("; cut by max_edges {}", request.max_edges),
+        Some(_) => text += &format!("; cut by max_nodes {}", request.max_nodes),
+        None => {}
+    }
+    if page.len() < found.nodes.len() {
+        text += &format!("; {} to {} of {}", page.start + 1, page.end, found.nodes.len());
+    }
+    text
+}
+
+/// Records latency and the event of a page.
+fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+    let Ok(answer) = ended.answer else { return };
+    ended.walked(context, answer.number("max_depth_reached"));
+    let meta = |name: &str| json!(answer.count(&format!("meta.{name}")));
+    log::event(
+        log::Level::Info,
+        "graph.traverse.page",
+        &[
+            ("roots_count", meta("roots_count")),
+            ("direction", json!(answer.text("meta.direction"))),
+            ("page_direction", json!(answer.text("meta.page_direction"))),
+            ("requested_limit", meta("requested_limit")),
+            ("effective_limit", meta("effective_limit")),
+            ("total_nodes", json!(answer.count("total_nodes"))),
+            ("page_item_count", meta("page_item_count")),
+            ("has_next_page", json!(answer.flag("has_next_page"))),
+            ("has_previous_page", json!(answer.flag("has_previous_page"))),
+            ("max_depth_requested", meta("max_depth_requested")),
+            ("max_depth_reached", json!(answer.count("max_depth_reached"))),
+            ("truncated", json!(answer.truncated())),
+            ("approx_position_start", meta("approx_position_start")),
+            ("approx_position_end", meta("approx_position_end")),
+            ("next_cursor_set", json!(answer.at("next_cursor") != &Outline::Absent)),
+            ("prev_cursor_set", json!(answer.at("previous_cursor") != &Outline::Absent)),
+            ("elapsed_ms", ended.elapsed_ms()),
+        ],
+    );
+}

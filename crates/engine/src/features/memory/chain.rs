@@ -1,0 +1,71 @@
+//! Which episode of a session came last, so that the next one can follow it; and which agents and sessions are known.
+
+use crate::view::memories::names::{RECORDED_IN, SESSION, session_key};
+use lukasa_model::plan::Side;
+use lukasa_model::{Reference, Result, Scope, View};
+use lukasa_store::Ledger;
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Sessions remembered; each is small, and can be looked up again.
+const SESSIONS: usize = 4_096;
+/// Episodes of one session looked at to find its last.
+const EPISODES: usize = 1_000_000;
+
+/// The last episode of a session on a branch, once it was looked up. Held while the next one is written.
+pub type Last = Arc<Mutex<Option<Option<Uuid>>>>;
+
+/// By project, epoch of its log, branch and session.
+#[derive(Default)]
+pub struct Chains(Mutex<FxHashMap<(Scope, u64, String, String), Last>>);
+
+impl Chains {
+    /// Of a session on a branch.
+    pub fn of(&self, ledger: &Ledger, branch: &str, session: &str) -> Last {
+        let mut all = self.0.lock();
+        if all.len() >= SESSIONS {
+            // Those that are held just now are written by who holds them.
+            all.clear();
+        }
+        Arc::clone(
+            all.entry((ledger.scope().clone(), ledger.epoch(), branch.to_owned(), session.to_owned())).or_default(),
+        )
+    }
+}
+
+/// Agents and sessions that this process has stated, by project, epoch of its log, and key: they need not be stated with
+/// every episode.
+#[derive(Default)]
+pub struct People(Mutex<FxHashSet<(Scope, u64, String)>>);
+
+impl People {
+    pub fn are_known(&self, ledger: &Ledger, key: &str) -> bool {
+        self.0.lock().contains(&(ledger.scope().clone(), ledger.epoch(), key.to_owned()))
+    }
+
+    pub fn know(&self, ledger: &Ledger, keys: impl IntoIterator<Item = String>) {
+        let mut all = self.0.lock();
+        if all.len() >= SESSIONS {
+            all.clear();
+        }
+        let (scope, epoch) = (ledger.scope(), ledger.epoch());
+        all.extend(keys.into_iter().map(|key| (scope.clone(), epoch, key)));
+    }
+}
+
+/// Looks up the last episode of a session in a view: the one that was stated last of those recorded in it.
+pub fn last(ledger: &Ledger, view: &View, session: &str) -> Result<Option<Uuid>> {
+    let session = match ledger.find(view, &Reference::exact(SESSION, &session_key(session))) {
+        Ok(found) => found.thing,
+        Err(error) if error.code == "not_found" => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let (links, _) = ledger.links(view, &session, EPISODES)?;
+    let recorded = links
+        .iter()
+        .filter(|link| link.side == Side::Dst && !link.other_ended)
+        .filter(|link| link.thing.type_name.eq_ignore_ascii_case(RECORDED_IN));
+    Ok(recorded.max_by_key(|link| link.other.no).map(|link| link.other.id))
+}

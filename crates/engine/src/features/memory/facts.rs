@@ -1,0 +1,274 @@
+//! Facts: what a subject's attribute is from some time on, and what becomes of a fact when another says otherwise.
+//!
+//! An earlier fact ends only when the rule is sure: the same subject and attribute, an attribute that has one value at a
+//! time, a later beginning, and at least as much confidence. Else both stay, joined by CONTRADICTS, and answers show both.
+
+use crate::view::memories::names::{CONTRADICTS, DERIVED_FROM, FACT, SUPERSEDES};
+use lukasa_model::batch::{End, PutObject, PutRelationship};
+use lukasa_model::id::check_text;
+use lukasa_model::json::Hash;
+use lukasa_model::limits::NAME_BYTES;
+use lukasa_model::{Content, Reference, Result, Time, View, Write};
+use lukasa_store::{Fields, Ledger};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Longest value, in bytes.
+const VALUE_BYTES: usize = 4_096;
+/// A fact that nobody rated is believed so much.
+const CONFIDENCE: f64 = 0.8;
+/// Less than this never ends another.
+const SURE: f64 = 0.7;
+/// Attributes that have one value at a time, unless somebody says otherwise.
+const SINGLE: [&str; 28] = [
+    "address",
+    "age",
+    "author",
+    "branch",
+    "city",
+    "count",
+    "database",
+    "deadline",
+    "default",
+    "due date",
+    "email",
+    "employer",
+    "home",
+    "host",
+    "job",
+    "language version",
+    "license",
+    "location",
+    "name",
+    "owner",
+    "password policy",
+    "phone",
+    "port",
+    "priority",
+    "status",
+    "timeout",
+    "url",
+    "version",
+];
+
+/// A fact to keep.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewFact {
+    /// Whom or what it is about.
+    pub subject: String,
+    /// Which side of it, for example port, owner or lives in.
+    pub attribute: String,
+    pub value: Value,
+    /// Since when; the time of the episode when left out.
+    #[serde(default)]
+    pub since: Option<Time>,
+    /// How sure, 0 to 1.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+    /// Whether the attribute has one value at a time; known of common ones.
+    #[serde(default, alias = "singleValued")]
+    pub single_valued: Option<bool>,
+}
+
+/// A fact that is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    pub value: String,
+    pub since: Time,
+    pub confidence: f64,
+}
+
+/// What a new fact means for one that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It says the same.
+    Same,
+    /// It ends the other from its own beginning on.
+    Ends,
+    /// It was so before the other began, and ends there.
+    EndsBefore,
+    /// Both stay; answers show both.
+    Contradicts,
+    /// Both hold: the attribute has several values.
+    Beside,
+}
+
+/// What a new fact means for one about the same subject and attribute.
+pub fn judge(old: &Known, new: &Known, single_valued: Option<bool>) -> Verdict {
+    if normal(&old.value) == normal(&new.value) {
+        return Verdict::Same;
+    }
+    match single_valued {
+        Some(false) => Verdict::Beside,
+        Some(true) if new.confidence >= SURE && new.since > old.since && new.confidence >= old.confidence => {
+            Verdict::Ends
+        }
+        Some(true) if new.confidence >= SURE && old.confidence >= SURE && new.since < old.since => Verdict::EndsBefore,
+        _ => Verdict::Contradicts,
+    }
+}
+
+/// Whether an attribute has one value at a time, by what is said or by its name.
+pub fn is_single(attribute: &str, said: Option<bool>) -> Option<bool> {
+    said.or_else(|| SINGLE.contains(&normal(attribute).as_str()).then_some(true))
+}
+
+/// Words as they are compared: lower case, without what only separates them.
+pub fn normal(text: &str) -> String {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric() && !".-+:/@".contains(c)).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.filter(|word| !["the", "a", "an"].contains(word)).collect();
+    words.join(" ")
+}
+
+/// What came of a fact.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FactOut {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub subject: String,
+    pub attribute: String,
+    pub value: Value,
+    pub since: Time,
+    /// Facts about the same, and what this one means for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherOut>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OtherOut {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub value: Value,
+    pub verdict: Verdict,
+}
+
+pub fn check(fact: &NewFact) -> Result<()> {
+    check_text("subject", &fact.subject, NAME_BYTES)?;
+    check_text("attribute", &fact.attribute, NAME_BYTES)?;
+    check_text("value", &shown(&fact.value), VALUE_BYTES)?;
+    if let Some(confidence) = fact.confidence {
+        crate::ranges::check_range("confidence", confidence, 0.0, 1.0)?;
+    }
+    Ok(())
+}
+
+/// What to write so that a fact is kept, taken from an episode at a time.
+pub fn writes(
+    ledger: &Ledger,
+    view: &View,
+    fact: &NewFact,
+    episode: &Reference,
+    at: Time,
+) -> Result<(Vec<Write>, FactOut)> {
+    let (subject, attribute) = (normal(&fact.subject), normal(&fact.attribute));
+    let prefix = format!("fact:{subject}|{attribute}|");
+    let new = Known {
+        value: shown(&fact.value),
+        since: fact.since.unwrap_or(at),
+        confidence: fact.confidence.unwrap_or(CONFIDENCE),
+    };
+    let key = format!("{prefix}{}", Hash::of(normal(&new.value).as_bytes()).digits(24));
+    let own = Reference::exact(FACT, &key);
+    let single = is_single(&fact.attribute, fact.single_valued);
+    let mut put = PutObject::new(FACT, &key)
+        .title(&format!("{} {} {}", fact.subject, fact.attribute, new.value))
+        .property("subject", fact.subject.clone())
+        .property("attribute", fact.attribute.clone())
+        .property("value", fact.value.clone())
+        .property("confidence", new.confidence);
+    put.valid_from = Some(new.since);
+    let mut writes: Vec<Write> = Vec::new();
+    let mut out = FactOut {
+        reference: own.to_string(),
+        subject: fact.subject.clone(),
+        attribute: fact.attribute.clone(),
+        value: fact.value.clone(),
+        since: new.since,
+        others: vec![],
+    };
+    let mut is_there = false;
+    for state in ledger.beginning(view, Some(FACT), &prefix, Fields::Content)? {
+        let Some(statement) = &state.statement else { continue };
+        let content = statement.parsed()?;
+        let Some(value) = content.properties.get("value") else { continue };
+        let since = if statement.period.from == Time::MIN { statement.recorded_at } else { statement.period.from };
+        let old = Known { value: shown(value), since, confidence: confidence(&content) };
+        let verdict = judge(&old, &new, single);
+        let other = Reference::Id(state.thing.id);
+        let link = |type_name: &str| PutRelationship::new(type_name, own.clone(), other.clone());
+        match verdict {
+            // Known already, and since longer: nothing to say but where it was said again.
+            Verdict::Same => is_there = old.since <= new.since && old.confidence >= new.confidence,
+            Verdict::Ends => {
+                let expected_version = Some(statement.number);
+                writes.push(End { from: Some(new.since), expected_version, ..End::new(other.clone()) }.into());
+                writes.push(PutRelationship { valid_from: Some(new.since), ..link(SUPERSEDES) }.into());
+            }
+            Verdict::EndsBefore => put.valid_to = Some(put.valid_to.map_or(old.since, |to| to.min(old.since))),
+            Verdict::Contradicts => writes.push(link(CONTRADICTS).into()),
+            Verdict::Beside => {}
+        }
+        out.others.push(OtherOut { reference: state.thing.name(), value: value.clone(), verdict });
+    }
+    if !is_there {
+        writes.insert(0, put.into());
+    }
+    writes.push(PutRelationship::new(DERIVED_FROM, own, episode.clone()).into());
+    Ok((writes, out))
+}
+
+fn confidence(content: &Content) -> f64 {
+    content.properties.get("confidence").and_then(Value::as_f64).unwrap_or(CONFIDENCE)
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(value: &str, since: i64, confidence: f64) -> Known {
+        Known { value: value.into(), since: Time(since), confidence }
+    }
+
+    #[test]
+    fn a_fact_ends_another_only_when_the_rule_is_sure() {
+        let old = known("8080", 10, 0.8);
+        for (new, single, verdict) in [
+            (known("8080", 20, 0.9), Some(true), Verdict::Same),
+            (known("9090", 20, 0.8), Some(true), Verdict::Ends),
+            (known("9090", 20, 0.9), Some(true), Verdict::Ends),
+            (known("9090", 20, 0.75), Some(true), Verdict::Contradicts),
+            (known("9090", 20, 0.5), Some(true), Verdict::Contradicts),
+            (known("9090", 10, 0.9), Some(true), Verdict::Contradicts),
+            (known("9090", 5, 0.9), Some(true), Verdict::EndsBefore),
+            (known("9090", 20, 1.0), None, Verdict::Contradicts),
+            (known("9090", 20, 1.0), Some(false), Verdict::Beside),
+        ] {
+            assert_eq!(judge(&old, &new, single), verdict, "{new:?} {single:?}");
+        }
+        assert_eq!(judge(&known("x", 1, 0.3), &known("y", 2, 0.6), Some(true)), Verdict::Contradicts, "unsure of both");
+    }
+
+    #[test]
+    fn words_are_compared_without_what_only_separates_them() {
+        for (a, b, same) in [
+            ("The Auth-Service", "auth-service", true),
+            ("Lives  in", "lives_in", true),
+            ("v1.2", "V1.2", true),
+            ("v1.2", "v12", false),
+            ("C++", "c", false),
+        ] {
+            assert_eq!(normal(a) == normal(b), same, "{a} {b}");
+        }
+        assert_eq!(is_single("Port", None), Some(true));
+        assert_eq!(is_single("Port", Some(false)), Some(false));
+        assert_eq!(is_single("likes", None), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! `reflect`: what the newest episodes add up to.
+
+use crate::features::memory::reflect::{Ask, LIMIT, Reflected, reflect};
+use crate::registry::WRITE;
+use crate::registry::{Meta, Op};
+use crate::shape::count;
+use crate::{Context, Engine};
+use lukasa_model::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct Reflect;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Only episodes of this task.
+    #[serde(default)]
+    pub task_id: Option<String>,
+    /// Only episodes of this agent.
+    #[serde(default)]
+    pub agent_id: Option<String>,
+    /// The newest so many, 1 to 500.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    /// The branch to look at and to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+}
+
+fn limit() -> usize {
+    LIMIT
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    #[serde(flatten)]
+    pub reflected: Reflected,
+}
+
+impl Op for Reflect {
+    const META: Meta = Meta {
+        name: "reflect",
+        answer: &[
+            "learnings.content",
+            "learnings.confidence",
+            "learnings.ref",
+            "patterns.insight",
+            "patterns.confidence",
+            "insight",
+            "reflection_id",
+            "learnings_created",
+        ],
+        summary: "See what the newest episodes add up to, and keep it",
+        description: "Looks by rule for files edited again and again, decisions that something failed soon after, the same found \
+                      out several times, flaky tests, and files that change together. Keeps a reflection, and a learning for \
+                      each pattern that is sure enough (confidence from 0.7), linked to the code, so that later context packs \
+                      show it. Reflecting on the same again changes nothing.",
+        verb: "reflect",
+        toolset: "memory",
+        examples: &["lukasa reflect", "lukasa reflect --task-id T-12 --limit 100"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let ask = Ask {
+            task_id: request.task_id,
+            agent_id: request.agent_id,
+            limit: request.limit,
+            branch: request.branch.unwrap_or_default(),
+        };
+        let reflected = reflect(engine, context, &ask)?;
+        let summary = match (&reflected.reflection_id, reflected.repeated) {
+            (None, _) => format!("nothing to reflect on: {}", reflected.insight),
+            (Some(_), true) => format!("{} reflected on before", count(reflected.episodes, "episode")),
+            (Some(_), false) => format!(
+                "{}: {}, {} new",
+                count(reflected.episodes, "episode"),
+                count(reflected.patterns.len(), "pattern"),
+                count(reflected.learnings_created, "learning")
+            ),
+        };
+        Ok(Response { summary, reflected })
+    }
+}

@@ -1,0 +1,832 @@
+//! Recalling: episodes, decisions, learnings and facts that fit a question, by likeness, age and what they are about.
+
+use super::episodes::unseal;
+use super::moments::{self, When};
+use super::patterns::Past;
+use super::{Kind, kinds};
+use crate::features::memory::ops::episode_recall::EpisodeRecall;
+use crate::features::search::{self, ReasonOut, find, round};
+use crate::ranges::check_range;
+use crate::registry::Op;
+use crate::sensitive::is_sensitive;
+use crate::view::Look;
+use crate::view::Read;
+use crate::view::memories::EntityOut;
+use crate::view::memories::names::{CONTRADICTS, FACT};
+use crate::view::memories::{self as links, ChangedOut};
+use crate::{Context, Engine, sensitive};
+use lukasa_graph::Node;
+use lukasa_model::claims::own_key;
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Content, Error, Result, Time};
+use lukasa_search::fields::begin;
+use lukasa_search::pipeline::fuse::{Candidate, Fusion, scale_best};
+use lukasa_search::pipeline::{MemoryParts, remembered};
+use lukasa_search::recipes::{MEMORY, MemoryRecipe};
+use lukasa_search::{question, tokens};
+use lukasa_store::ledger::ViewSpec;
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Longest question, in characters.
+const LONGEST: usize = 800;
+/// Contents read at a time while filters leave room.
+const AT_ONCE: usize = 500;
+/// Branches looked at when all are asked for.
+const BRANCHES: usize = 32;
+/// Microseconds of a day.
+const DAY: f64 = 86_400e6;
+
+/// What each part of a score counts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Weights {
+    /// Likeness to the question, in words and meaning.
+    pub similarity: f64,
+    /// Age: exp(-lambda * days).
+    pub recency: f64,
+    /// Which share of what is asked about and what it is about is the same.
+    pub entities: f64,
+    /// How fast age counts, by day; 0.05 halves in two weeks.
+    pub lambda: f64,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        let MemoryRecipe { similarity, recency, entities, lambda, .. } = MEMORY;
+        Weights { similarity, recency, entities, lambda }
+    }
+}
+
+impl Weights {
+    /// For questions about decisions: what they are about counts most.
+    pub fn of_decisions() -> Weights {
+        Weights {
+            similarity: MEMORY.decided_similarity,
+            recency: MEMORY.decided_recency,
+            entities: MEMORY.decided_entities,
+            ..Weights::default()
+        }
+    }
+
+    pub fn check(&self) -> Result<()> {
+        for (name, value) in [("similarity", self.similarity), ("recency", self.recency), ("entities", self.entities)] {
+            check_range(name, value, 0.0, 1.0)?;
+        }
+        check_range("lambda", self.lambda, 0.0, 10.0)
+    }
+
+    /// `exp(-lambda * days)`; what is yet to come counts as now.
+    pub fn recent(&self, at: Time, now: Time) -> f64 {
+        let days = (now.0.saturating_sub(at.0)).max(0) as f64 / DAY;
+        (-self.lambda * days).exp()
+    }
+}
+
+/// How parts become a score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipe {
+    /// Likeness by the recall pipeline: words, meaning, titles, turns before and after. What is recent counts as far as
+    /// it fits, so that yesterday's note on something else does not come first.
+    #[default]
+    Fitting,
+    /// Likeness of each text by itself, age and entities, simply added.
+    Added,
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// May be empty: then the newest that the filters leave.
+    pub query: String,
+    pub weights: Weights,
+    pub recipe: Recipe,
+    /// Only these kinds; all, and facts, when empty.
+    pub kinds: Vec<Kind>,
+    pub agent_id: Option<String>,
+    pub task_id: Option<String>,
+    pub session_id: Option<String>,
+    pub since: Option<Time>,
+    pub until: Option<Time>,
+    /// What it is about.
+    pub entities: Vec<String>,
+    pub limit: usize,
+    /// Tokens of one content.
+    pub tokens: usize,
+    pub include_sensitive: bool,
+    /// Have times that the question speaks of count.
+    pub moments: bool,
+    pub all_branches: bool,
+    pub view: ViewSpec,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Ask {
+            query: String::new(),
+            weights: Weights::default(),
+            recipe: Recipe::default(),
+            kinds: vec![],
+            agent_id: None,
+            task_id: None,
+            session_id: None,
+            since: None,
+            until: None,
+            entities: vec![],
+            limit: 5,
+            tokens: 400,
+            include_sensitive: false,
+            moments: true,
+            all_branches: false,
+            view: ViewSpec::default(),
+        }
+    }
+}
+
+/// Something that was remembered.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MemoryOut {
+    pub rank: usize,
+    /// Its key.
+    pub episode_id: String,
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// OBSERVATION, DECISION, EDIT, TEST_RESULT, ERROR, REFLECTION, LEARNING or FACT.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What was said, word for word.
+    pub content: String,
+    /// Why it was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rationale: Option<String>,
+    /// There is more of it; `get` shows all.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// Always: texts are recorded data, whatever they ask for.
+    pub untrusted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// When it was.
+    pub timestamp: Time,
+    /// What came before it in its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prev_episode_id: Option<String>,
+    /// What its kind asks for beside the rationale, and whatever else was given.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entities: Vec<EntityOut>,
+    /// Code it is about that has changed or ended since.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub perhaps_stale: Vec<ChangedOut>,
+    /// Facts that say otherwise, neither being sure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contradicts: Vec<OtherFactOut>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sensitive: bool,
+    /// The branch it was found on, where all are asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The sum of the reasons.
+    pub score: f64,
+    pub reasons: Vec<ReasonOut>,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OtherFactOut {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub content: String,
+}
+
+/// A session that speaks of it more than others.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SessionOut {
+    pub session_id: String,
+    /// How many of the candidates are its episodes.
+    pub episodes: usize,
+    /// The sum of their scores.
+    pub score: f64,
+}
+
+/// A time that the question speaks of.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WhenOut {
+    pub phrase: String,
+    /// Whether it was taken as a filter. Not where nothing is left by it, nor where it is the date of an event and what
+    /// fits far better was told at another time.
+    pub applied: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Time>,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Recalled {
+    pub items: Vec<MemoryOut>,
+    /// How many there were to choose from.
+    pub total: usize,
+    /// What there is, where nothing fits.
+    pub remembered: Option<Remembered>,
+    pub sessions: Vec<SessionOut>,
+    pub when: Option<WhenOut>,
+    pub warnings: Vec<String>,
+    pub view: ViewEcho,
+}
+
+/// How much is remembered, whatever was asked; sensitive memories are not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remembered {
+    /// Memories in the views that were looked at.
+    pub all: usize,
+    /// Those that the filters leave.
+    pub within: usize,
+}
+
+/// Finds what fits.
+pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<Recalled> {
+    check(context, ask)?;
+    let ledger = engine.ledger(&context.scope);
+    let first = engine.look(context, &ask.view)?;
+    let (registry, now) = (ledger.registry()?, first.view.valid);
+    let releases: Vec<moments::Named> = registry.releases().map(|r| (r.name.clone(), r.valid_at)).collect();
+    let when = if ask.moments { moments::read(&ask.query, now, &releases) } else { None };
+    let mut warnings = Vec::new();
+    let mut looks = vec![first];
+    if ask.all_branches {
+        let names = registry.branches().iter().map(|branch| branch.name.clone()).collect::<Vec<_>>();
+        let others: Vec<&String> = names.iter().filter(|name| **name != looks[0].view.branch_name).collect();
+        if others.len() > BRANCHES {
+            warnings.push(format!("{} branches; the first {BRANCHES} were looked at", names.len()));
+        }
+        for name in others.into_iter().take(BRANCHES) {
+            looks.push(engine.look(context, &ViewSpec { branch: Some(name.clone()), ..ask.view.clone() })?);
+        }
+    }
+    let over = Over { engine, ask, looks: &looks };
+    let mut within = over.run(context, when.as_ref(), &mut warnings)?;
+    let mut applied = when.is_some();
+    if let Some(when) = &when {
+        let doubtful = within.found.is_empty() || when.of_event;
+        let without = if doubtful { Some(over.run(context, None, &mut vec![])?) } else { None };
+        let is_better = |without: &Within| {
+            let nothing = within.found.is_empty() && !without.found.is_empty();
+            nothing || within.best() < without.best() * MEMORY.worth
+        };
+        if let Some(without) = without.filter(is_better) {
+            let why = if within.found.is_empty() {
+                "nothing is from then"
+            } else {
+                "what fits far better is from another time"
+            };
+            warnings.push(format!("\"{}\" was not taken as a filter: {why}", when.phrase));
+            applied = false;
+            within = without;
+        }
+    }
+    let Within { mut found, total } = within;
+    found.sort_by(|a, b| {
+        let order = |one: &Weighed| looks[one.look].snapshot.thing(one.candidate.node);
+        b.candidate.score().total_cmp(&a.candidate.score()).then(order(b).cmp(&order(a)))
+    });
+    let sessions = sessions(&found);
+    found.truncate(ask.limit);
+    let mut items = Vec::new();
+    for (at, one) in found.iter().enumerate() {
+        items.push(one.out(&looks[one.look], ask, at + 1)?);
+    }
+    mark_stale(&looks, &found, &mut items)?;
+    let remembered = if items.is_empty() { Some(over.remembered()?) } else { None };
+    let when = when.map(|When { phrase, from, to, .. }| WhenOut { phrase, applied, from, to });
+    Ok(Recalled { items, total, remembered, sessions, when, warnings, view: looks[0].view.echo() })
+}
+
+/// All views that are looked at.
+struct Over<'a> {
+    engine: &'a Engine,
+    ask: &'a Ask,
+    looks: &'a [Look],
+}
+
+/// What was found in them, and how many there were to choose from.
+struct Within {
+    found: Vec<Weighed>,
+    total: usize,
+}
+
+impl Within {
+    /// How well the best fits.
+    fn best(&self) -> f64 {
+        self.found.iter().map(|one| one.likeness).fold(0.0, f64::max)
+    }
+}
+
+impl Over<'_> {
+    fn run(&self, context: &mut Context<'_>, when: Option<&When>, warnings: &mut Vec<String>) -> Result<Within> {
+        let (ask, looks) = (self.ask, self.looks);
+        let mut within = Within { found: vec![], total: 0 };
+        let mut seen: FxHashSet<u64> = FxHashSet::default();
+        let mut missing = 0;
+        for (at, look) in looks.iter().enumerate() {
+            let about = match self.engine.nodes(look, &ask.entities) {
+                Ok(about) => about,
+                // What is asked about need not be on every branch.
+                Err(_) if missing + 1 < looks.len() => {
+                    missing += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let weighing = Weighing { engine: self.engine, look, ask, when, about: &about };
+            let (weighed, all) = weighing.run(context, at, warnings)?;
+            within.total += all;
+            // What a branch has from its ancestors was found there.
+            let fresh = weighed.into_iter().filter(|one| seen.insert(look.snapshot.thing(one.candidate.node)));
+            within.found.extend(fresh);
+        }
+        Ok(within)
+    }
+
+    /// Counts what there is, without the question.
+    fn remembered(&self) -> Result<Remembered> {
+        let mut seen: FxHashSet<u64> = FxHashSet::default();
+        let mut remembered = Remembered::default();
+        for look in self.looks {
+            let s = &look.snapshot;
+            let weighing = Weighing { engine: self.engine, look, ask: self.ask, when: None, about: &[] };
+            let mut is_there = |node: &Node| {
+                !s.is_ended(*node)
+                    && (is_memory(look, *node) || is_fact(look, *node))
+                    && !s.labels(*node).iter().any(|label| &**label == crate::view::memories::names::SENSITIVE)
+                    && seen.insert(s.thing(*node))
+            };
+            let all: Vec<Node> = s.nodes().into_iter().filter(|node| is_there(node)).collect();
+            remembered.all += all.len();
+            let wanted: Vec<Node> = all.into_iter().filter(|node| weighing.is_wanted(*node)).collect();
+            if !weighing.is_narrow() {
+                remembered.within += wanted.len();
+                continue;
+            }
+            for nodes in wanted.chunks(AT_ONCE) {
+                let read = Read::of(look, nodes)?;
+                let fits = |node: &&Node| match (read.content(**node), read.stated(**node)) {
+                    (Some(content), Some(time)) => weighing.fits(**node, content, time),
+                    _ => false,
+                };
+                remembered.within += nodes.iter().filter(fits).count();
+            }
+        }
+        Ok(remembered)
+    }
+}
+
+fn check(context: &Context<'_>, ask: &Ask) -> Result<()> {
+    check_range("limit", ask.limit, 1, 100)?;
+    check_range("entities", ask.entities.len(), 0, 50)?;
+    ask.weights.check()?;
+    if ask.query.chars().count() > LONGEST {
+        return Err(Error::invalid("invalid_query", format!("query: at most {LONGEST} characters are allowed")));
+    }
+    if ask.include_sensitive {
+        context.grants.check(EpisodeRecall::META.name, sensitive::SCOPE)?;
+    }
+    if let (Some(since), Some(until)) = (ask.since, ask.until)
+        && since >= until
+    {
+        return Err(Error::invalid("invalid_period", format!("since {since} is not before until {until}")));
+    }
+    Ok(())
+}
+
+/// The newest memories that filters leave, newest first, at most so many. Sensitive ones are left out.
+pub fn newest(look: &Look, most: usize, wanted: impl Fn(&Past) -> bool) -> Result<Vec<(Node, Past)>> {
+    let s = &look.snapshot;
+    let mut nodes: Vec<Node> =
+        s.nodes().into_iter().filter(|node| is_memory(look, *node) && !s.is_ended(*node)).collect();
+    nodes.sort_by_key(|node| std::cmp::Reverse(s.thing(*node)));
+    let mut found = Vec::new();
+    for nodes in nodes.chunks(AT_ONCE) {
+        let read = Read::of(look, nodes)?;
+        for node in nodes {
+            let Some(content) = read.content(*node).filter(|content| !is_sensitive(content)) else { continue };
+            let past = past(look, *node, content, read.stated(*node));
+            if wanted(&past) {
+                found.push((*node, past));
+                if found.len() == most {
+                    return Ok(found);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// An object as it is remembered.
+pub fn past(look: &Look, node: Node, content: &Content, time: Option<Time>) -> Past {
+    let s = &look.snapshot;
+    let own = |name: &str| content.properties.get(name).and_then(Value::as_str).map(str::to_owned);
+    Past {
+        reference: s.name(node),
+        kind: Kind::of(s.type_name(node), content.subtype.as_deref()).unwrap_or_default(),
+        title: content.title.clone(),
+        content: own("content").or_else(|| own("text")).or_else(|| content.title.clone()).unwrap_or_default(),
+        agent: own("agent_id"),
+        session: own("session_id"),
+        task: own("task_id"),
+        outcome: own("outcome"),
+        time,
+        entities: links::entities(s, node).into_iter().map(|entity| entity.reference).collect(),
+        metadata: metadata(content),
+    }
+}
+
+fn metadata(content: &Content) -> Map<String, Value> {
+    let own = content.properties.iter().filter(|(name, _)| !kinds::RESERVED.contains(&name.as_str()));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn is_memory(look: &Look, node: Node) -> bool {
+    Kind::of(look.snapshot.type_name(node), None).is_some()
+}
+
+fn is_fact(look: &Look, node: Node) -> bool {
+    look.snapshot.type_name(node).eq_ignore_ascii_case(FACT)
+}
+
+/// A candidate with all that counts.
+struct Weighed {
+    look: usize,
+    candidate: Candidate,
+    /// The part of its score that is likeness.
+    likeness: f64,
+    content: Content,
+    time: Time,
+}
+
+/// Weighs what one view shows.
+struct Weighing<'a> {
+    engine: &'a Engine,
+    look: &'a Look,
+    ask: &'a Ask,
+    when: Option<&'a When>,
+    about: &'a [Node],
+}
+
+impl Weighing<'_> {
+    /// Candidates that are weighed.
+    fn pool(&self) -> usize {
+        MEMORY.pool.max(self.ask.limit * MEMORY.pool_per_result)
+    }
+
+    fn run(&self, context: &mut Context<'_>, at: usize, warnings: &mut Vec<String>) -> Result<(Vec<Weighed>, usize)> {
+        let candidates = self.candidates(context, warnings)?;
+        let narrow = self.is_narrow();
+        let most = self.pool();
+        let (mut weighed, mut passed) = (Vec::new(), 0);
+        let (total, mut looked) = (candidates.len(), 0);
+        for part in candidates.chunks(if narrow { AT_ONCE } else { most }) {
+            if weighed.len() >= most {
+                break;
+            }
+            looked += part.len();
+            let read = Read::of(self.look, &part.iter().map(|candidate| candidate.node).collect::<Vec<_>>())?;
+            for candidate in part {
+                let (Some(content), Some(time)) = (read.content(candidate.node), read.stated(candidate.node)) else {
+                    continue;
+                };
+                if is_sensitive(content) || !self.fits(candidate.node, content, time) {
+                    continue;
+                }
+                passed += 1;
+                weighed.push(self.weigh(at, candidate.clone(), content.clone(), time));
+            }
+        }
+        let mut total = passed + (total - looked);
+        if self.ask.include_sensitive {
+            let opened = self.sensitive(context, at, warnings)?;
+            total += opened.len();
+            weighed.extend(opened);
+        }
+        Ok((weighed, total))
+    }
+
+    /// What the pipeline finds, its best counting as much as likeness may, and what is linked to what is asked about.
+    fn candidates(&self, context: &mut Context<'_>, warnings: &mut Vec<String>) -> Result<Vec<Candidate>> {
+        let (ask, look) = (self.ask, self.look);
+        let s = &look.snapshot;
+        let order = |node: Node| s.thing(node);
+        let allowed = |node: Node| self.is_wanted(node);
+        let mut candidates = Vec::new();
+        if ask.query.trim().is_empty() {
+            let mut all: Vec<Node> = s.nodes().into_iter().filter(|node| allowed(*node)).collect();
+            // Those stated last are the likeliest to be the newest.
+            all.sort_by_key(|node| std::cmp::Reverse(order(*node)));
+            candidates.extend(all.into_iter().map(Candidate::new));
+        } else {
+            let texts = self.engine.texts(context, look)?;
+            let meaning = self.engine.nearest(context, look, &ask.query, Some(&allowed))?;
+            warnings.extend(meaning.warning);
+            let recipe = match ask.recipe {
+                Recipe::Fitting => search::Recipe::Recall,
+                Recipe::Added => search::Recipe::Objects,
+            };
+            let found = find(
+                look,
+                &texts,
+                &search::Ask {
+                    text: &ask.query,
+                    recipe,
+                    lexical: true,
+                    vector: true,
+                    intent: None,
+                    fusion: Fusion::WeightedSum,
+                    pool: self.pool(),
+                    nearest: meaning.nearest,
+                    allowed: &allowed,
+                },
+            );
+            candidates = found.candidates;
+            scale_best(&mut candidates, ask.weights.similarity);
+            let there: FxHashSet<Node> = candidates.iter().map(|candidate| candidate.node).collect();
+            let mut linked: Vec<Node> = self.about.iter().flat_map(|node| self.linked_to(*node)).collect();
+            linked.retain(|node| allowed(*node) && !there.contains(node));
+            linked.sort_by_key(|node| order(*node));
+            linked.dedup();
+            candidates.extend(linked.into_iter().map(Candidate::new));
+        }
+        Ok(candidates)
+    }
+
+    /// Memories of something, or of what it contains, under whatever name it had.
+    fn linked_to(&self, node: Node) -> Vec<Node> {
+        let s = &self.look.snapshot;
+        let parts = crate::view::symbols::Symbols::new(self.look).whole(node, 1_000).0;
+        let about = std::iter::once(node).chain(parts.into_iter().filter(|part| *part != node));
+        about.flat_map(|node| links::memories(s, node)).map(|(memory, _)| memory).collect()
+    }
+
+    fn is_wanted(&self, node: Node) -> bool {
+        let s = &self.look.snapshot;
+        if s.is_ended(node) {
+            return false;
+        }
+        if is_fact(self.look, node) {
+            return self.ask.kinds.is_empty();
+        }
+        let Some(kind) = Kind::of(s.type_name(node), None) else { return false };
+        // Which kind of episode it is stands in its content.
+        self.ask.kinds.is_empty() || self.ask.kinds.iter().any(|wanted| wanted.type_name() == kind.type_name())
+    }
+
+    /// Whether contents decide who is a candidate.
+    fn is_narrow(&self) -> bool {
+        let ask = self.ask;
+        let named = ask.agent_id.is_some() || ask.task_id.is_some() || ask.session_id.is_some();
+        named || !ask.kinds.is_empty() || ask.since.is_some() || ask.until.is_some() || self.when.is_some()
+    }
+
+    fn fits(&self, node: Node, content: &Content, time: Time) -> bool {
+        let ask = self.ask;
+        let own = |name: &str| content.properties.get(name).and_then(Value::as_str);
+        let named = [("agent_id", &ask.agent_id), ("session_id", &ask.session_id)];
+        let of_task =
+            |wanted: &String| own("task_id").is_some_and(|own| own_key("task", own) == own_key("task", wanted));
+        let kind = Kind::of(self.look.snapshot.type_name(node), content.subtype.as_deref());
+        named.iter().all(|(name, wanted)| wanted.as_deref().is_none_or(|wanted| own(name) == Some(wanted)))
+            && ask.task_id.as_ref().is_none_or(of_task)
+            && (ask.kinds.is_empty() || kind.is_some_and(|kind| ask.kinds.contains(&kind)))
+            && ask.since.is_none_or(|since| time >= since)
+            && ask.until.is_none_or(|until| time < until)
+            && self.when.is_none_or(|when| when.holds(time))
+    }
+
+    fn weigh(&self, at: usize, mut candidate: Candidate, content: Content, time: Time) -> Weighed {
+        let weights = &self.ask.weights;
+        let likeness = candidate.score();
+        let parts = MemoryParts {
+            similarity: weights.similarity,
+            recency: weights.recency,
+            entities: weights.entities,
+            recent: weights.recent(time, self.look.view.valid),
+            shared: self.shared(candidate.node),
+            recency_in_full: self.ask.recipe == Recipe::Added || self.ask.query.trim().is_empty(),
+        };
+        remembered(&mut candidate, &parts);
+        Weighed { look: at, candidate, likeness, content, time }
+    }
+
+    /// Jaccard's share of what is asked about and what a memory is about; a part of what is asked about counts as it.
+    fn shared(&self, memory: Node) -> f64 {
+        if self.about.is_empty() {
+            return 0.0;
+        }
+        let s = &self.look.snapshot;
+        let key = |node: Node| s.key(node).unwrap_or("").to_owned();
+        let own: FxHashSet<Node> = links::about(s, memory).map(|(to, _)| links::present(s, to)).collect();
+        let asked: FxHashSet<Node> = self.about.iter().copied().collect();
+        let is_in = |own: Node, whole: Node| {
+            own == whole || self.ask.recipe == Recipe::Fitting && key(own).starts_with(&format!("{}::", key(whole)))
+        };
+        let matched = asked.iter().filter(|whole| own.iter().any(|own| is_in(*own, **whole))).count();
+        let others = own.iter().filter(|own| !asked.iter().any(|whole| is_in(**own, *whole))).count();
+        matched as f64 / (asked.len() + others) as f64
+    }
+
+    /// Sensitive memories of who asks, opened; how many cannot be read, and why, is told.
+    fn sensitive(&self, context: &Context<'_>, at: usize, warnings: &mut Vec<String>) -> Result<Vec<Weighed>> {
+        let s = &self.look.snapshot;
+        // Who is known by the way it came in asks for itself, whatever name it gives.
+        let named = self.ask.agent_id.as_deref().filter(|agent| context.agents.cover(agent));
+        let asking = context.agent.as_deref().or(named);
+        let labelled =
+            |node: &Node| s.labels(*node).iter().any(|label| &**label == crate::view::memories::names::SENSITIVE);
+        let nodes: Vec<Node> = s.nodes().into_iter().filter(|node| labelled(node) && self.is_wanted(*node)).collect();
+        let read = Read::of(self.look, &nodes)?;
+        let terms = question::prose_terms(&self.ask.query);
+        let all: f32 = terms.iter().map(|term| term.weight).sum();
+        let (mut found, mut others) = (Vec::new(), 0);
+        let mut closed: FxHashMap<String, usize> = FxHashMap::default();
+        for node in nodes {
+            let (Some(content), Some(time)) = (read.content(node), read.stated(node)) else { continue };
+            if !self.fits(node, content, time) {
+                continue;
+            }
+            if content.properties.get("agent_id").and_then(Value::as_str) != asking {
+                others += 1;
+                continue;
+            }
+            let content = match unseal(self.engine, s.key(node).unwrap_or(""), content.clone()) {
+                Ok(content) => content,
+                Err(error) => {
+                    *closed.entry(error.code.to_owned()).or_default() += 1;
+                    continue;
+                }
+            };
+            let mut candidate = Candidate::new(node);
+            let mut said: FxHashSet<String> = FxHashSet::default();
+            let mut hear = |text: &str| tokens::prose(text, |word| said.extend([word.to_owned()]));
+            search::said(&content, &mut hear);
+            content.title.iter().for_each(|title| hear(title));
+            let heard: f32 = terms.iter().filter(|term| said.contains(&term.word)).map(|term| term.weight).sum();
+            if all > 0.0 {
+                if heard == 0.0 {
+                    continue;
+                }
+                candidate.add("lexical", self.ask.weights.similarity * f64::from(heard / all));
+            }
+            found.push(self.weigh(at, candidate, content, time));
+        }
+        if others > 0 {
+            warnings.push(format!("{others} sensitive of other agents left out"));
+        }
+        let mut closed: Vec<(String, usize)> = closed.into_iter().collect();
+        closed.sort();
+        for (code, count) in closed {
+            let why = match code.as_str() {
+                "no_agent_key" => "no key is configured for their agent",
+                _ => "they were encrypted with another key",
+            };
+            warnings.push(format!("{count} sensitive cannot be read: {why} ({code})"));
+        }
+        Ok(found)
+    }
+}
+
+impl Weighed {
+    fn out(&self, look: &Look, ask: &Ask, rank: usize) -> Result<MemoryOut> {
+        let (node, content, s) = (self.candidate.node, &self.content, &look.snapshot);
+        let mut past = past(look, node, content, Some(self.time));
+        let shortened = begin(&past.content, ask.tokens);
+        let rationale = match past.metadata.shift_remove("rationale") {
+            Some(Value::String(why)) => Some(why),
+            Some(other) => Some(other.to_string()),
+            None => None,
+        };
+        let shorter = rationale.as_deref().and_then(|why| begin(why, ask.tokens));
+        let reasons: Vec<ReasonOut> = self
+            .candidate
+            .reasons
+            .iter()
+            .map(|reason| ReasonOut { channel: reason.channel.into(), score: round(reason.score) })
+            .collect();
+        Ok(MemoryOut {
+            rank,
+            episode_id: s.key(node).map_or_else(|| s.id(node).to_string(), str::to_owned),
+            kind: if is_fact(look, node) { "FACT" } else { past.kind.name() },
+            reference: past.reference,
+            title: past.title,
+            truncated: shortened.is_some() || shorter.is_some(),
+            content: shortened.unwrap_or(past.content),
+            rationale: shorter.or(rationale),
+            untrusted: true,
+            agent_id: past.agent,
+            session_id: past.session,
+            task_id: past.task,
+            outcome: past.outcome,
+            status: content.status.clone(),
+            timestamp: self.time,
+            prev_episode_id: links::previous(s, node),
+            metadata: past.metadata,
+            entities: links::entities(s, node),
+            perhaps_stale: vec![],
+            contradicts: contradictions(look, node)?,
+            sensitive: is_sensitive(content),
+            branch: ask.all_branches.then(|| look.view.branch_name.to_string()),
+            score: round(self.candidate.score()),
+            reasons,
+        })
+    }
+}
+
+/// Facts that a fact contradicts, or that contradict it.
+fn contradictions(look: &Look, node: Node) -> Result<Vec<OtherFactOut>> {
+    let s = &look.snapshot;
+    if !is_fact(look, node) {
+        return Ok(vec![]);
+    }
+    let links = s.outgoing(node).iter().chain(s.incoming(node).iter());
+    let mut others: Vec<Node> = links
+        .filter(|(other, edge, _)| s.edge_type(*edge).eq_ignore_ascii_case(CONTRADICTS) && !s.is_ended(*other))
+        .map(|(other, _, _)| other)
+        .collect();
+    others.sort_by_key(|other| s.thing(*other));
+    others.dedup();
+    let read = Read::of(look, &others)?;
+    let out = |other: &Node| OtherFactOut {
+        reference: s.name(*other),
+        content: read.content(*other).and_then(|content| content.title.clone()).unwrap_or_default(),
+    };
+    Ok(others.iter().map(out).collect())
+}
+
+/// Says of decisions and learnings which of their code has changed.
+fn mark_stale(looks: &[Look], found: &[Weighed], items: &mut [MemoryOut]) -> Result<()> {
+    for (at, look) in looks.iter().enumerate() {
+        let lasting = |one: &&Weighed| one.look == at && !is_fact(look, one.candidate.node);
+        let is_lasting = |one: &&Weighed| {
+            let name = look.snapshot.type_name(one.candidate.node);
+            [crate::view::memories::names::DECISION, crate::view::memories::names::LEARNING]
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+        };
+        let nodes: Vec<Node> = found.iter().filter(lasting).filter(is_lasting).map(|one| one.candidate.node).collect();
+        let changed = links::changed(look, &nodes)?;
+        for (one, item) in found.iter().zip(items.iter_mut()).filter(|(one, _)| one.look == at) {
+            if let Some(changed) = changed.get(&one.candidate.node) {
+                item.perhaps_stale.clone_from(changed);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sessions by what their episodes score.
+fn sessions(found: &[Weighed]) -> Vec<SessionOut> {
+    let mut all: FxHashMap<&str, (usize, f64)> = FxHashMap::default();
+    for one in found {
+        if let Some(session) = one.content.properties.get("session_id").and_then(Value::as_str) {
+            let (episodes, score) = all.entry(session).or_default();
+            *episodes += 1;
+            *score += one.candidate.score();
+        }
+    }
+    let mut all: Vec<SessionOut> = all
+        .into_iter()
+        .map(|(session, (episodes, score))| SessionOut { session_id: session.into(), episodes, score: round(score) })
+        .collect();
+    all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.session_id.cmp(&b.session_id)));
+    all.truncate(MEMORY.sessions);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn age_counts_half_after_two_weeks() {
+        let (weights, now) = (Weights::default(), Time(1_000 * DAY as i64));
+        for (days, share) in [(0.0, 1.0), (13.86, 0.5), (30.0, 0.2231), (-5.0, 1.0)] {
+            let at = Time(now.0 - (days * DAY) as i64);
+            assert!((weights.recent(at, now) - share).abs() < 1e-3, "{days}");
+        }
+        assert_eq!(weights.similarity + weights.recency + weights.entities, 1.0);
+        assert_eq!(Weights::of_decisions().entities, 0.5);
+        assert!(Weights { recency: 1.5, ..weights }.check().is_err());
+    }
+}

@@ -1,0 +1,260 @@
+//! What episodes add up to: patterns found by rule, kept as a reflection and as learnings linked to code.
+
+use super::patterns::{self, LEARNED, Learned, Past, Pattern};
+use super::recall::newest;
+use super::{Kind, NewEpisode, add_all};
+use crate::beat::Beat;
+use crate::features::memory::ops::reflect::Reflect;
+use crate::ranges::check_range;
+use crate::registry::Op;
+use crate::telemetry::log;
+use crate::view::Look;
+use crate::view::Read;
+use crate::view::memories as links;
+use crate::view::memories::names::{DERIVED_FROM, LEARNING};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_model::claims::own_key;
+use lukasa_model::json::Hash;
+use lukasa_model::{Error, Reference, Result, Scope};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Episodes looked at when nobody says otherwise.
+pub const LIMIT: usize = 20;
+/// Fewer than this add up to nothing.
+const LEAST: usize = 3;
+
+/// Which episodes to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    pub task_id: Option<String>,
+    pub agent_id: Option<String>,
+    /// The newest so many; 0: twenty.
+    pub limit: usize,
+    /// Empty: main.
+    pub branch: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Reflected {
+    /// The reflection; none when there was too little to reflect on.
+    pub reflection_id: Option<String>,
+    /// What it says.
+    pub insight: String,
+    /// Learnings that were not known before.
+    pub learnings_created: usize,
+    pub learnings: Vec<LearningOut>,
+    /// The surest first.
+    pub patterns: Vec<Pattern>,
+    /// Episodes that were looked at.
+    pub episodes: usize,
+    /// The same episodes had been reflected on before.
+    pub repeated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LearningOut {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub content: String,
+    pub confidence: f64,
+    /// created; renewed: it was found in further episodes; known: as before.
+    pub state: &'static str,
+}
+
+/// Reflects on the newest episodes of a project now and then, until it is dropped.
+pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
+    let (engine, scope, mut first) = (engine.unwatched(), scope.clone(), true);
+    Beat::start("reflect", every, move || {
+        // Whoever starts a server wants answers first.
+        if std::mem::take(&mut first) {
+            return;
+        }
+        let mut quiet = |_, _| {};
+        let mut context = Context::of(scope.clone(), &mut quiet);
+        match engine.call(&mut context, Reflect::META.name, json!({})) {
+            Err(error) if error.code != "unknown_project" => {
+                let told = [("project", json!(scope.project)), ("code", json!(error.code))];
+                log::event(log::Level::Warn, "memory.reflect", &told);
+            }
+            _ => {}
+        }
+    })
+}
+
+/// Looks at the newest episodes of a task, of an agent or of all, and keeps what they add up to. A learning is written when
+/// it is new, or found in an episode that it was not derived from before; reflecting on the same episodes again, or on
+/// some of them, writes nothing.
+pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<Reflected> {
+    let limit = if ask.limit == 0 { LIMIT } else { ask.limit };
+    check_range("limit", limit, 1, 500)?;
+    engine.know_agents(context)?;
+    let branch = if ask.branch.is_empty() { "main" } else { &ask.branch };
+    let look = engine.look(context, &ViewSpec::on(branch))?;
+    let is_source = |past: &Past| {
+        let of = |asked: &Option<String>, own: &Option<String>| asked.is_none() || asked == own;
+        let task = |name: &Option<String>| name.as_deref().map(|name| own_key("task", name));
+        !matches!(past.kind, Kind::Reflection | Kind::Learning)
+            && of(&task(&ask.task_id), &task(&past.task))
+            && of(&ask.agent_id, &past.agent)
+    };
+    let mut sources: Vec<Past> = newest(&look, limit, is_source)?.into_iter().map(|(_, past)| past).collect();
+    sources.reverse();
+    sources.sort_by_key(|past| past.time);
+    let patterns = patterns::find(&sources);
+    if sources.len() < LEAST && patterns.is_empty() {
+        return Ok(Reflected {
+            reflection_id: None,
+            insight: format!("{} of {LEAST} episodes that it takes to reflect", sources.len()),
+            learnings_created: 0,
+            learnings: vec![],
+            patterns,
+            episodes: sources.len(),
+            repeated: false,
+        });
+    }
+    let insight = insight(&sources, &patterns);
+    let (reflection, key) = reflection(ask, &sources, &patterns, &insight)?;
+    let repeated = match look.ledger.find(&look.view, &Reference::exact(Kind::Reflection.type_name(), &key)) {
+        Ok(_) => true,
+        Err(error) if error.code == "not_found" => false,
+        Err(error) => return Err(error),
+    };
+    let mut new: Vec<NewEpisode> = if repeated { vec![] } else { vec![reflection] };
+    let mut learnings = Vec::new();
+    let mut known = if patterns.iter().any(is_learned) { learned(&look)? } else { vec![] };
+    for pattern in patterns.iter().filter(|pattern| is_learned(pattern)) {
+        let before = take_best(&mut known, pattern);
+        let (state, id) = match &before {
+            None => ("created", pattern.id()),
+            Some(learned) if pattern.episodes.iter().all(|own| learned.episodes.contains(own)) => {
+                ("known", learned.id.clone())
+            }
+            Some(learned) => ("renewed", learned.id.clone()),
+        };
+        let (content, confidence) = match before {
+            Some(learned) if state == "known" => (learned.content, learned.confidence.unwrap_or(pattern.confidence)),
+            before => {
+                let pattern = pattern.clone().with(&before.unwrap_or_default().episodes);
+                new.push(learning(ask, &id, &pattern));
+                (pattern.insight, pattern.confidence)
+            }
+        };
+        let reference = format!("{}:{}{id}", Kind::Learning.type_name(), Kind::Learning.prefix());
+        learnings.push(LearningOut { reference, content, confidence, state });
+    }
+    if !new.is_empty() {
+        add_all(engine, context, branch, new)?;
+    }
+    Ok(Reflected {
+        reflection_id: Some(key),
+        insight,
+        learnings_created: learnings.iter().filter(|learning| learning.state == "created").count(),
+        learnings,
+        patterns,
+        episodes: sources.len(),
+        repeated,
+    })
+}
+
+fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) -> Result<(NewEpisode, String)> {
+    let refs: Vec<String> = sources.iter().map(|past| past.reference.clone()).collect();
+    let task = ask.task_id.as_deref().map(|name| own_key("task", name));
+    let what = json!([task, ask.agent_id, refs]).to_string();
+    let id = format!("reflection-{}", Hash::of(what.as_bytes()).digits(24));
+    let mut metadata = Map::new();
+    metadata.insert("source_episode_ids".into(), json!(refs));
+    let told = serde_json::to_value(patterns).map_err(|e| Error::internal(e.to_string()))?;
+    metadata.insert("patterns".into(), told);
+    let key = format!("{}{id}", Kind::Reflection.prefix());
+    let new = NewEpisode {
+        id: Some(id),
+        metadata,
+        task_id: ask.task_id.clone(),
+        agent_id: ask.agent_id.clone(),
+        mentions: patterns.iter().flat_map(|pattern| pattern.entities.clone()).collect(),
+        derived_from: refs,
+        anew: true,
+        ..NewEpisode::new(Kind::Reflection, insight)
+    };
+    Ok((new, key))
+}
+
+fn is_learned(pattern: &Pattern) -> bool {
+    pattern.confidence >= LEARNED
+}
+
+/// Every learning of a view that a pattern became, whatever its id was made of when it was first found.
+fn learned(look: &Look) -> Result<Vec<Learned>> {
+    let s = &look.snapshot;
+    let is_learning = |node: &Node| s.type_name(*node).eq_ignore_ascii_case(LEARNING) && !s.is_ended(*node);
+    let nodes: Vec<Node> = s.nodes().into_iter().filter(is_learning).collect();
+    let read = Read::of(look, &nodes)?;
+    let mut all: Vec<Learned> = Vec::new();
+    for node in nodes {
+        let (Some(key), Some(content)) = (s.key(node), read.content(node)) else { continue };
+        let own = |name: &str| content.properties.get(name);
+        let Some(shape) = own("pattern").and_then(Value::as_str) else { continue };
+        let sources =
+            s.outgoing(node).iter().filter(|(_, edge, _)| s.edge_type(*edge).eq_ignore_ascii_case(DERIVED_FROM));
+        all.push(Learned {
+            id: key.strip_prefix(Kind::Learning.prefix()).unwrap_or(key).to_owned(),
+            shape: shape.to_owned(),
+            content: own("content").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            confidence: own("confidence").and_then(Value::as_f64),
+            entities: links::entities(s, node).into_iter().map(|entity| entity.reference).collect(),
+            episodes: sources.map(|(to, _, _)| s.name(to)).collect(),
+        });
+    }
+    all.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(all)
+}
+
+/// The learning that a pattern is most like, taken out: no other pattern is the same one.
+fn take_best(known: &mut Vec<Learned>, pattern: &Pattern) -> Option<Learned> {
+    let id = pattern.id();
+    let likeness =
+        known.iter().enumerate().filter_map(|(at, learned)| Some((pattern.likeness(learned)?, learned.id == id, at)));
+    // Of equals its own, then the first by id.
+    let best = likeness.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(b.2.cmp(&a.2)));
+    best.map(|(_, _, at)| known.remove(at))
+}
+
+fn learning(ask: &Ask, id: &str, pattern: &Pattern) -> NewEpisode {
+    let mut metadata = Map::new();
+    metadata.insert("confidence".into(), json!(pattern.confidence));
+    metadata.insert("pattern".into(), json!(pattern.shape.name()));
+    NewEpisode {
+        id: Some(id.to_owned()),
+        metadata,
+        agent_id: ask.agent_id.clone(),
+        came_of: ask.task_id.clone(),
+        mentions: pattern.entities.clone(),
+        derived_from: pattern.episodes.clone(),
+        anew: true,
+        apart: true,
+        ..NewEpisode::new(Kind::Learning, pattern.insight.clone())
+    }
+}
+
+/// What was looked at and what was noticed, in words.
+fn insight(sources: &[Past], patterns: &[Pattern]) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    sources.iter().for_each(|past| *kinds.entry(past.kind.name()).or_default() += 1);
+    let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let mut text = format!("{} episodes ({})", sources.len(), kinds.join(", "));
+    match patterns.is_empty() {
+        true => text.push_str(": nothing that repeats itself"),
+        false => {
+            let told: Vec<&str> = patterns.iter().map(|pattern| pattern.insight.as_str()).collect();
+            text.push_str(&format!(": {}", told.join("; ")));
+        }
+    }
+    text
+}

@@ -1,0 +1,51 @@
+//! The types of what agents remember, decide, claim and plan.
+
+use crate::{Context, Engine, packs};
+use lukasa_model::Result;
+use lukasa_model::types::Pack;
+use std::sync::LazyLock;
+
+static AGENT: packs::Read = LazyLock::new(|| packs::read("agent", include_str!("../../../../../packs/agent.json")));
+
+/// The pack `agent` as it came with this program.
+pub fn agent() -> Result<&'static Pack> {
+    packs::known(&AGENT)
+}
+
+impl Engine {
+    /// Sees to it that the project knows the types of the `agent` pack. Declared once, in the project's own log.
+    pub fn know_agents(&self, context: &Context<'_>) -> Result<()> {
+        self.know(&context.scope, agent()?, &context.header(None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pack_says_what_holds_for_the_whole_project() {
+        let pack = agent().unwrap();
+        assert_eq!(pack.label(), "agent@2");
+        let branchless: Vec<&str> =
+            pack.object_types.iter().filter(|t| t.branchless).map(|t| t.name.as_str()).collect();
+        assert_eq!(
+            branchless,
+            [
+                "Agent",
+                "Session",
+                "Claim",
+                "ClaimBoard",
+                "Task",
+                "Feature",
+                "Track",
+                "Policy",
+                "ContextGraph",
+                "ToolCall"
+            ]
+        );
+        let lasting: Vec<&str> =
+            pack.relationship_types.iter().filter(|t| t.lasting).map(|t| t.name.as_str()).collect();
+        assert!(["INVOLVES", "APPLIES_TO", "DERIVED_FROM"].iter().all(|name| lasting.contains(name)), "{lasting:?}");
+    }
+}

@@ -1,0 +1,47 @@
+//! How central objects are: how many relationships each has now, so that what most hangs on is embedded first.
+
+use super::Queue;
+use super::objects::view_now;
+use crate::Engine;
+use crate::view::Graphs;
+use lukasa_model::{BranchNo, Result, Scope, ThingNo, Time};
+use lukasa_store::ledger::ViewSpec;
+use lukasa_store::{Fields, Ledger};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Up to so many objects are looked up in the store: loading a graph would take longer, asking for each of many too.
+const FEW: usize = 32;
+
+impl Engine {
+    /// The queue of what waits for a vector, what is required and then what is most central first.
+    pub fn central_queue(&self, scope: &Scope) -> Queue {
+        let (ledger, graphs) = (self.ledger(scope), Arc::clone(self.graphs()));
+        self.embedding_queue(scope).by_centrality(move |branch, things, now| match things.len() {
+            0..=FEW => stored(&ledger, branch, things, now),
+            _ => in_graph(&ledger, &graphs, branch, things),
+        })
+    }
+}
+
+/// By the graph of the branch, which answers in no time once it is there.
+fn in_graph(ledger: &Ledger, graphs: &Graphs, branch: BranchNo, things: &[ThingNo]) -> Result<Vec<f64>> {
+    let branch = Some(ledger.registry()?.branch_name(branch).to_owned());
+    let spec = ViewSpec { branch, ..ViewSpec::default() };
+    let (_, snapshot) = graphs.projections.look(ledger, &spec, &mut |_, _| {})?;
+    let degree = |thing: &ThingNo| snapshot.find(*thing).map_or(0, |node| snapshot.degree(node)) as f64;
+    Ok(things.iter().map(degree).collect())
+}
+
+/// By what the store has of them. A relationship whose other end is gone still counts here.
+fn stored(ledger: &Ledger, branch: BranchNo, things: &[ThingNo], now: Time) -> Result<Vec<f64>> {
+    let view = view_now(ledger, branch, now)?;
+    let numbers: Vec<ThingNo> = ledger.relationships_at(things)?.iter().map(|thing| thing.no).collect();
+    let mut degrees: FxHashMap<ThingNo, usize> = FxHashMap::default();
+    let there = ledger.states(&view, &numbers, Fields::Header)?.into_iter().filter(|state| state.statement.is_some());
+    for ends in there.filter_map(|state| state.thing.ends) {
+        *degrees.entry(ends.src).or_default() += 1;
+        *degrees.entry(ends.dst).or_default() += 1;
+    }
+    Ok(things.iter().map(|thing| degrees.get(thing).map_or(0, |degree| *degree) as f64).collect())
+}

@@ -1,0 +1,338 @@
+//! From a question to ranked candidates: the recipe that suits what is asked about.
+
+use super::Texts;
+use super::texts::ASKS;
+use crate::view::Look;
+use crate::view::symbols::{Kind, Symbols};
+use lukasa_graph::{Node, Snapshot};
+use lukasa_search::pipeline::expand::Expanded;
+use lukasa_search::pipeline::fuse::{Candidate, Channel, Fusion, best};
+use lukasa_search::pipeline::intent::{Intent, template};
+use lukasa_search::pipeline::passages::Ties;
+use lukasa_search::pipeline::seeds::{Nearest, by_words, covered};
+use lukasa_search::pipeline::{self, CodeIndexes, ObjectsQuestion, RecallIndexes};
+use lukasa_search::question::{self, Task};
+use lukasa_search::recipes::{ANY_FIELD, CODE, MIXED, RECALL, RecallRecipe};
+use lukasa_search::text::{Term, TextIndex};
+use lukasa_search::titles;
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
+
+/// Ways of finding, each for one kind of question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipe {
+    /// Whichever suits what the words are found in.
+    #[default]
+    Auto,
+    /// Any objects: words, meaning and neighbours by the intent's weights.
+    Objects,
+    /// Symbols and files of a program.
+    Code,
+    /// Passages, notes and turns that mention or follow one another.
+    Recall,
+    /// Code and everything else, each by its own recipe, in one list.
+    Mixed,
+}
+
+impl Recipe {
+    pub fn name(self) -> &'static str {
+        match self {
+            Recipe::Auto => "auto",
+            Recipe::Objects => "objects",
+            Recipe::Code => "code",
+            Recipe::Recall => "recall",
+            Recipe::Mixed => "mixed",
+        }
+    }
+}
+
+/// Relationships that recipes know.
+const MENTIONS: &str = "MENTIONS";
+const NEXT: [&str; 2] = ["NEXT", crate::view::memories::names::NEXT_EPISODE];
+
+/// What is asked, and what counts.
+pub struct Ask<'a> {
+    pub text: &'a str,
+    pub recipe: Recipe,
+    pub lexical: bool,
+    pub vector: bool,
+    pub intent: Option<Intent>,
+    pub fusion: Fusion,
+    /// Candidates of each channel.
+    pub pool: usize,
+    /// Nearest by meaning, where there are vectors.
+    pub nearest: Nearest,
+    /// Which nodes may be in the answer.
+    pub allowed: &'a (dyn Fn(Node) -> bool + Sync),
+}
+
+/// What was found, and how.
+pub struct Answered {
+    pub recipe: Recipe,
+    pub fusion: String,
+    pub terms: Vec<Term>,
+    /// Words as the question has them, by the form they are looked for in.
+    pub said: FxHashMap<String, String>,
+    /// Best first.
+    pub candidates: Vec<Candidate>,
+    pub channels: Vec<Channel>,
+    /// Files of a program, best first.
+    pub files: Vec<Candidate>,
+    /// Filled in by who follows relationships.
+    pub expanded: Expanded,
+}
+
+/// Finds in a view.
+pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
+    let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node), said: OnceCell::new() };
+    let mut answered = match ask.recipe {
+        Recipe::Recall => found.recall(),
+        Recipe::Code | Recipe::Auto | Recipe::Mixed if !ask.lexical => found.by_meaning(ask.recipe == Recipe::Code),
+        Recipe::Code => found.code(),
+        Recipe::Objects => found.objects(),
+        Recipe::Auto | Recipe::Mixed => found.mixed(ask.recipe == Recipe::Mixed),
+    };
+    answered.candidates.retain(|candidate| (ask.allowed)(candidate.node));
+    answered.files.retain(|candidate| (ask.allowed)(candidate.node));
+    answered
+}
+
+/// Relationships of a type around a node: the other end, its weight, whether it leads there.
+fn links<'s>(snapshot: &'s Snapshot, node: Node, names: &'s [&'s str]) -> impl Iterator<Item = (Node, f64, bool)> + 's {
+    let out = snapshot.outgoing(node).iter().map(|link| (link, true));
+    let all = out.chain(snapshot.incoming(node).iter().map(|link| (link, false)));
+    all.filter(move |((to, edge, _), _)| {
+        let is_named = || names.iter().any(|name| snapshot.edge_type(*edge).eq_ignore_ascii_case(name));
+        *to != node && is_named() && !snapshot.is_ended(*to)
+    })
+    .map(|((to, edge, _), forward)| (to, snapshot.weight(edge).unwrap_or(1.0), forward))
+}
+
+struct Finding<'a> {
+    look: &'a Look,
+    texts: &'a Texts,
+    ask: &'a Ask<'a>,
+    order: &'a (dyn Fn(Node) -> u64 + Sync),
+    /// Objects by the question's words: looked at to tell what is asked about, and again to answer.
+    said: OnceCell<Said>,
+}
+
+/// The question's words, and the best objects by them.
+struct Said {
+    terms: Vec<Term>,
+    found: Vec<(Node, f64)>,
+}
+
+impl Finding<'_> {
+    /// The question's words, and the best objects by them.
+    fn said(&self) -> &Said {
+        self.said.get_or_init(|| {
+            let terms = question::prose_terms(self.ask.text);
+            let found = best(self.scored(&self.texts.objects, &terms), self.ask.pool.max(MIXED.taste), self.order);
+            Said { terms, found }
+        })
+    }
+
+    /// What may be in the answer, by plain words.
+    fn scored(&self, index: &TextIndex, terms: &[Term]) -> Vec<(Node, f64)> {
+        let mut found = by_words(index, terms, &ANY_FIELD);
+        found.retain(|(node, _)| (self.ask.allowed)(*node));
+        found
+    }
+
+    fn nearest(&self) -> Nearest {
+        if !self.ask.vector {
+            return Nearest::default();
+        }
+        let Nearest { found, base } = &self.ask.nearest;
+        let found = found.iter().copied().filter(|(node, _)| !self.texts.is_left_out(*node)).collect();
+        Nearest { found, base: *base }
+    }
+
+    fn answered(
+        &self,
+        recipe: Recipe,
+        terms: Vec<Term>,
+        candidates: Vec<Candidate>,
+        channels: Vec<Channel>,
+    ) -> Answered {
+        let fusion = match recipe {
+            Recipe::Code => Fusion::WeightedMax.name(),
+            Recipe::Recall => Fusion::Sum.name(),
+            Recipe::Objects | Recipe::Auto | Recipe::Mixed => self.ask.fusion.name(),
+        };
+        let said = question::said(self.ask.text);
+        Answered { recipe, fusion, terms, said, candidates, channels, files: vec![], expanded: Expanded::default() }
+    }
+
+    /// Code and everything else by their own recipes, in one list; only one of them where the other has nothing.
+    fn mixed(&self, both: bool) -> Answered {
+        let terms = question::terms(self.ask.text);
+        let Said { terms: prose, found: said } = self.said();
+        let mut mixed = self.code();
+        let units = mixed.candidates.iter().filter(|candidate| (self.ask.allowed)(candidate.node));
+        let units: Vec<(Node, f64)> = units.take(MIXED.taste).map(|c| (c.node, c.score())).collect();
+        let symbols = Symbols::new(self.look);
+        // What is known by name only speaks for the code that uses it.
+        let own = |node: Node| symbols.kind(node).is_none_or(|kind| !kind.outside());
+        let own: Vec<(Node, f64)> = said.iter().take(MIXED.taste).copied().filter(|(node, _)| own(*node)).collect();
+        let code = covered(&self.texts.units, &units, &terms);
+        let others = covered(&self.texts.objects, &own, prose);
+        if others == 0.0 && !both {
+            // No word of the question occurs anywhere: meaning is all there is to go by.
+            let by_meaning = code == 0.0 && !self.nearest().found.is_empty();
+            return if by_meaning { self.objects_only() } else { mixed };
+        }
+        let mut of_others = if self.are_tied(&own) { self.recall() } else { self.objects_only() };
+        if code == 0.0 && !both {
+            return of_others;
+        }
+        // Code is in the list already, by a recipe made for it: what only sounds alike is not to take its place.
+        of_others.candidates.retain(|candidate| symbols.kind(candidate.node).is_none());
+        let of_code = std::mem::take(&mut mixed.candidates);
+        mixed.candidates = pipeline::mixed((of_code, code), (of_others.candidates, others), &MIXED, self.order);
+        mixed.channels.extend(of_others.channels);
+        mixed.fusion = format!("{} + {}", mixed.fusion, of_others.fusion);
+        mixed.recipe = Recipe::Mixed;
+        mixed
+    }
+
+    /// Whether most of these mention or follow others.
+    fn are_tied(&self, found: &[(Node, f64)]) -> bool {
+        let tied = |names: &[&str]| {
+            let snapshot = &self.look.snapshot;
+            let count = found.iter().filter(|(node, _)| links(snapshot, *node, names).next().is_some()).count();
+            count as f64 >= found.len() as f64 * MIXED.tied
+        };
+        !found.is_empty() && (tied(&NEXT) || tied(&[MENTIONS]))
+    }
+
+    fn code(&self) -> Answered {
+        let task = Task::read(self.ask.text);
+        let symbols = Symbols::new(self.look);
+        let Texts { files, paths, units, defined, .. } = self.texts;
+        let indexes = CodeIndexes { files, paths, units, defined };
+        let in_file = |node: Node| self.texts.file(node);
+        let named = self.texts.named_all_the_same(self.ask.text).into_iter().map(|node| (node, 1.0)).collect();
+        let likely = |node: Node| likely(symbols.kind(node));
+        let located = pipeline::code(&indexes, &task, &CODE, named, in_file, likely, self.order);
+        let mut answered = self.answered(Recipe::Code, task.terms(), located.symbols, located.channels);
+        answered.files = located.files;
+        answered
+    }
+
+    /// Whatever is near in meaning, for who wants no words looked for; perhaps code only.
+    fn by_meaning(&self, code_only: bool) -> Answered {
+        let mut answered = self.objects_only();
+        if code_only {
+            let symbols = Symbols::new(self.look);
+            answered.candidates.retain(|candidate| is_code(&symbols, candidate.node));
+        }
+        answered
+    }
+
+    fn recall(&self) -> Answered {
+        let Texts { objects, titles, names, .. } = self.texts;
+        let indexes = RecallIndexes { texts: objects, titles, names };
+        let terms = question::prose_terms(self.ask.text);
+        let lexical = if self.ask.lexical { RECALL.lexical } else { 0.0 };
+        let recipe = RecallRecipe { lexical, ..RECALL };
+        let bonds = Bonds::new(self.look, self.texts, self.ask.text);
+        let found = pipeline::recall(&indexes, self.ask.text, &terms, &self.nearest(), &recipe, &bonds, self.order);
+        self.answered(Recipe::Recall, terms, found.candidates, found.channels)
+    }
+
+    /// Any objects, symbols among them.
+    fn objects(&self) -> Answered {
+        self.fused(question::terms(self.ask.text))
+    }
+
+    /// Objects that are not code.
+    fn objects_only(&self) -> Answered {
+        self.fused(vec![])
+    }
+
+    /// By words and meaning; `terms` are looked for in symbols.
+    fn fused(&self, terms: Vec<Term>) -> Answered {
+        let by_words = self.ask.lexical.then(|| {
+            let mut all = self.said().found.clone();
+            all.extend(self.scored(&self.texts.units, &terms));
+            all
+        });
+        let near = self.nearest().found.into_iter().filter(|(node, _)| (self.ask.allowed)(*node));
+        let objects = ObjectsQuestion {
+            by_words,
+            by_meaning: near.collect(),
+            template: template(self.ask.intent),
+            fusion: self.ask.fusion,
+            pool: self.ask.pool,
+        };
+        let (candidates, channels) = pipeline::objects(objects, self.order);
+        let mut terms = terms;
+        terms.extend(self.said().terms.iter().cloned());
+        terms.sort_by(|a, b| a.word.cmp(&b.word));
+        terms.dedup_by(|a, b| a.word == b.word);
+        self.answered(Recipe::Objects, terms, candidates, channels)
+    }
+}
+
+/// How likely a task is about a kind of symbol rather than about what it is part of.
+fn likely(kind: Option<Kind>) -> f64 {
+    match kind {
+        Some(Kind::Variable) => CODE.variable,
+        Some(Kind::File) => CODE.file,
+        _ => 1.0,
+    }
+}
+
+/// How things of a view are tied: by NEXT, NEXT_EPISODE and MENTIONS relationships, and by who speaks.
+pub struct Bonds<'a> {
+    snapshot: &'a Snapshot,
+    speakers: &'a TextIndex,
+    /// Turns of the one speaker that the question names.
+    of_named: Option<FxHashSet<Node>>,
+}
+
+impl<'a> Bonds<'a> {
+    pub fn new(look: &'a Look, texts: &'a Texts, question: &str) -> Bonds<'a> {
+        let mut named = titles::mentions(question, false, |name| texts.speakers.frequency(name) > 0);
+        named.sort();
+        named.dedup();
+        let of_named = match &named[..] {
+            [name] => Some(texts.speakers.having(name).into_iter().collect()),
+            _ => None,
+        };
+        Bonds { snapshot: &look.snapshot, speakers: &texts.speakers, of_named }
+    }
+}
+
+impl Ties for Bonds<'_> {
+    fn next(&self, node: Node) -> Option<Node> {
+        links(self.snapshot, node, &NEXT).find(|(_, _, forward)| *forward).map(|(to, _, _)| to)
+    }
+
+    fn previous(&self, node: Node) -> Option<Node> {
+        links(self.snapshot, node, &NEXT).find(|(_, _, forward)| !*forward).map(|(to, _, _)| to)
+    }
+
+    fn asks(&self, node: Node) -> bool {
+        self.speakers.words(node).iter().any(|(word, _)| *word == ASKS)
+    }
+
+    fn is_of_another(&self, node: Node) -> bool {
+        self.of_named.as_ref().is_some_and(|turns| !turns.contains(&node))
+    }
+
+    fn mentions(&self, node: Node) -> Vec<(Node, f64)> {
+        let all = links(self.snapshot, node, &[MENTIONS]);
+        all.map(|(to, weight, forward)| (to, if forward { weight } else { weight * RECALL.backwards })).collect()
+    }
+}
+
+/// Whether a node is what recipes for code are about.
+pub fn is_code(symbols: &Symbols<'_>, node: Node) -> bool {
+    symbols.kind(node).is_some_and(|kind| !kind.outside() || kind == Kind::File)
+}

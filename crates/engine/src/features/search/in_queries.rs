@@ -1,0 +1,42 @@
+//! `CALL lukasa.search`: the ranking of `search` within a Cypher query.
+
+use super::ops::search::check_query;
+use super::{Ask, Recipe, find};
+use crate::feature::Searcher;
+use crate::view::Look;
+use crate::{Context, Engine};
+use lukasa_graph::cypher::Search;
+use lukasa_model::Result;
+use lukasa_search::pipeline::fuse::Fusion;
+use lukasa_search::pipeline::intent::detect;
+use lukasa_search::recipes::POOLS;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Builds the indexes of the view, so that the query itself does not wait for them.
+pub fn searcher(engine: &Engine, context: &mut Context<'_>, look: &Look) -> Result<Searcher> {
+    let texts = engine.texts(context, look)?;
+    let warnings: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let (engine, scope, look, told) = (engine.clone(), context.scope.clone(), look.clone(), Arc::clone(&warnings));
+    let search: Search = Arc::new(move |text, most| {
+        check_query(text)?;
+        let mut silent = |_: u64, _: Option<u64>| {};
+        let meaning = engine.nearest(&mut Context::of(scope.clone(), &mut silent), &look, text, None)?;
+        told.lock().extend(meaning.warning);
+        let ask = Ask {
+            text,
+            recipe: Recipe::Auto,
+            lexical: true,
+            vector: true,
+            intent: detect(text),
+            fusion: Fusion::WeightedSum,
+            pool: POOLS.cypher.max(most),
+            nearest: meaning.nearest,
+            allowed: &|_| true,
+        };
+        let found = find(&look, &texts, &ask).candidates.into_iter();
+        Ok(found.take(most).map(|candidate| (candidate.node, candidate.score())).collect())
+    });
+    Ok(Searcher { search, warnings })
+}

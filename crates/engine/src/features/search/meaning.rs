@@ -1,0 +1,332 @@
+//! What is near a question in meaning, as far as there are vectors.
+
+use crate::features::search::embedding::{
+    self, Breaker, EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules, Queue, Worker,
+};
+use crate::redact::redact;
+use crate::sensitive::is_sensitive;
+use crate::view::Look;
+use crate::{Context, Engine};
+use lukasa_graph::lookup::Kept;
+use lukasa_graph::{Node, Snapshot};
+use lukasa_model::json::Hash;
+use lukasa_model::types::{EmbeddingPolicy, system};
+use lukasa_model::{Error, Result, Scope, ThingNo};
+use lukasa_search::embed::builtin::Builtin;
+use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
+use lukasa_search::pipeline::seeds::{Nearest, by_meaning};
+use lukasa_search::recipes::MEANING;
+use lukasa_search::vectors::{Quantised, Vectors};
+use lukasa_store::Fields;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Nodes read, and vectors asked for, at a time.
+const AT_ONCE: usize = 2_048;
+/// Which share may lack a vector of the model in use, while there are some of another, before that is told.
+const BACKLOG: f64 = 0.15;
+/// Questions whose vectors are remembered.
+const QUESTIONS: usize = 256;
+/// How long after a look for vectors that were made meanwhile the next is taken, for each part of what waits.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Looking for the vectors of many takes a while, so it is done less often.
+fn again(waiting: usize) -> Duration {
+    AGAIN * u32::try_from(waiting.div_ceil(AT_ONCE).max(1)).unwrap_or(u32::MAX)
+}
+
+/// The model in use, and what it is used with.
+pub struct Embedding {
+    embedder: Arc<dyn Embedder>,
+    pub rules: InputRules,
+    pub breaker: Arc<Mutex<Breaker>>,
+    /// The model whose vectors are searched, where it is not the one in use.
+    reads: Option<String>,
+    questions: Mutex<FxHashMap<String, Arc<Vec<f32>>>>,
+}
+
+impl Embedding {
+    pub fn new(embedder: Arc<dyn Embedder>, rules: InputRules, reads: Option<String>) -> Embedding {
+        let (breaker, questions) = (Arc::default(), Mutex::default());
+        Embedding { embedder, rules, breaker, reads, questions }
+    }
+
+    /// By the model that Lukasa brings along.
+    pub fn built_in(rules: InputRules, reads: Option<String>) -> Embedding {
+        Embedding::new(Arc::new(BuiltIn), rules, reads)
+    }
+
+    /// By whatever answers at an address.
+    pub fn by_endpoint(
+        config: &EmbeddingEndpointConfig,
+        rules: InputRules,
+        reads: Option<String>,
+    ) -> Result<Embedding> {
+        Ok(Embedding::new(Arc::new(EmbeddingEndpoint::new(config)?), rules, reads))
+    }
+
+    pub fn embedder(&self) -> &Arc<dyn Embedder> {
+        &self.embedder
+    }
+
+    /// The model whose vectors are searched.
+    pub fn reads(&self) -> String {
+        embedding::model_to_read(self.reads.as_deref(), &self.embedder.model().id()).to_owned()
+    }
+
+    fn question(&self, text: &str) -> Result<Arc<Vec<f32>>, EmbedError> {
+        if let Some(known) = self.questions.lock().get(text) {
+            return Ok(Arc::clone(known));
+        }
+        let made = self.embedder.embed(&[&redact(text)], Purpose::Question)?;
+        let vector = made.into_iter().next().filter(|v| v.len() == self.embedder.model().dimensions);
+        let vector = Arc::new(vector.ok_or_else(|| EmbedError::Broken("no vector for the question".into()))?);
+        let mut questions = self.questions.lock();
+        if questions.len() >= QUESTIONS {
+            questions.clear();
+        }
+        questions.insert(text.to_owned(), Arc::clone(&vector));
+        Ok(vector)
+    }
+}
+
+/// The model that Lukasa brings along, loaded when it is first used.
+pub struct BuiltIn;
+
+impl Embedder for BuiltIn {
+    fn model(&self) -> &Model {
+        Builtin::get().expect("the weights are part of the program").model()
+    }
+
+    fn batch(&self) -> usize {
+        Builtin::get().map_or(1, |model| model.batch())
+    }
+
+    fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Builtin::get()?.embed(texts, purpose)
+    }
+}
+
+/// The nearest of what has a vector.
+#[derive(Clone, Debug, Default)]
+pub struct Meaning {
+    pub nearest: Nearest,
+    /// Which share of what can have a vector has one.
+    pub share: f64,
+    /// Why there are none, or too few.
+    pub warning: Option<String>,
+    /// The model whose vectors were compared, where there are any.
+    pub model: Option<String>,
+    /// Many vectors are still to be made by the model in use; those of another are there.
+    pub backlog: bool,
+    /// How long it took to bring the vectors up to date, which is no part of comparing them.
+    pub preparing_ms: f64,
+    embedded: Option<Arc<Embedded>>,
+}
+
+impl Meaning {
+    /// How many of these wait for a vector.
+    pub fn waiting(&self, nodes: impl Iterator<Item = Node>) -> usize {
+        self.embedded.as_ref().map_or(0, |all| nodes.filter(|node| all.waiting.contains_key(node)).count())
+    }
+}
+
+/// What may be found, by node.
+pub type Allowed<'a> = &'a (dyn Fn(Node) -> bool + Sync);
+
+/// Vectors of the nodes of a snapshot. Follows it, and what is embedded meanwhile.
+#[derive(Debug)]
+struct Embedded {
+    model: String,
+    vectors: Vectors,
+    /// Nodes whose text has no vector yet.
+    waiting: FxHashMap<Node, Hash>,
+    touches: u64,
+    /// When vectors were last looked for, and how often some had been made by then.
+    looked: (Instant, u64),
+}
+
+impl Kept for Embedded {
+    fn bytes(&self) -> usize {
+        self.vectors.len() * (self.vectors.dimensions() + 16) + self.waiting.len() * 48
+    }
+}
+
+impl Embedded {
+    fn new(model: &str, dimensions: usize) -> Embedded {
+        let (vectors, waiting, looked) = (Vectors::new(dimensions), FxHashMap::default(), (Instant::now(), 0));
+        Embedded { model: model.to_owned(), vectors, waiting, touches: 0, looked }
+    }
+
+    fn clone_at(&self, snapshot: &Snapshot) -> Embedded {
+        let (model, vectors, waiting) = (self.model.clone(), self.vectors.clone(), self.waiting.clone());
+        Embedded { model, vectors, waiting, touches: snapshot.touches(), looked: self.looked }
+    }
+
+    /// Reads what nodes say, to know which vectors are theirs.
+    fn learn(&mut self, look: &Look, rules: &InputRules, nodes: &[Node]) -> Result<()> {
+        let snapshot = &look.snapshot;
+        for node in nodes {
+            self.vectors.remove(*node);
+            self.waiting.remove(node);
+        }
+        for nodes in nodes.chunks(AT_ONCE) {
+            let mut numbers: Vec<ThingNo> =
+                nodes.iter().filter(|node| snapshot.is_live(**node)).map(|node| snapshot.thing(*node)).collect();
+            numbers.sort_unstable();
+            for state in look.ledger.states(&look.view, &numbers, Fields::Content)? {
+                let (Some(node), Some(statement)) = (snapshot.find(state.thing.no), &state.statement) else { continue };
+                let declared = look.registry.object_type(&state.thing.type_name).map(|t| &t.embedding);
+                let disabled = declared.is_some_and(|d| d.policy == EmbeddingPolicy::Disabled);
+                if disabled || system::is(&state.thing.type_name) {
+                    continue;
+                }
+                let content = statement.parsed()?;
+                if is_sensitive(&content) {
+                    continue;
+                }
+                let relevant = declared.map_or(&[][..], |d| &d.relevant_paths);
+                let input = embedding::input::build(state.thing.key.as_deref(), &content, relevant, rules);
+                self.waiting.insert(node, input.hash);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the vectors that have been made since.
+    fn take(&mut self, look: &Look) -> Result<()> {
+        let mut by_hash: FxHashMap<Hash, Vec<Node>> = FxHashMap::default();
+        self.waiting.iter().for_each(|(node, hash)| by_hash.entry(*hash).or_default().push(*node));
+        let hashes: Vec<Hash> = by_hash.keys().copied().collect();
+        let (derived, scope) = (look.ledger.store().derived(), look.ledger.scope());
+        for hashes in hashes.chunks(AT_ONCE) {
+            for vector in derived.vectors(scope, &self.model, hashes)? {
+                let fault = |e| Error::internal(format!("a vector of `{}` cannot be read: {e}", self.model));
+                let kept = Quantised::from_bytes(&vector.bytes).map_err(fault)?;
+                for node in by_hash.remove(&vector.input).unwrap_or_default() {
+                    self.vectors.put_bytes(node, &kept).map_err(fault)?;
+                    self.waiting.remove(&node);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn share(&self) -> f64 {
+        let all = self.vectors.len() + self.waiting.len();
+        if all == 0 { 0.0 } else { self.vectors.len() as f64 / all as f64 }
+    }
+}
+
+impl Engine {
+    /// What is near a question in meaning, of what is allowed. Never fails for want of a model: what is missing is told.
+    pub fn nearest(
+        &self,
+        context: &mut Context<'_>,
+        look: &Look,
+        question: &str,
+        allowed: Option<Allowed<'_>>,
+    ) -> Result<Meaning> {
+        let using = self.embedding();
+        let reads = using.reads();
+        let (derived, scope) = (look.ledger.store().derived(), look.ledger.scope());
+        let models = derived.vector_models(scope)?;
+        let in_use = using.embedder.model().id();
+        if !models.contains(&reads) {
+            let backlog = models.iter().any(|model| *model != in_use);
+            return Ok(Meaning { backlog, ..Meaning::default() });
+        }
+        let began = Instant::now();
+        let embedded = self.embedded(context, look, &using, &reads)?;
+        let preparing_ms = began.elapsed().as_secs_f64() * 1e3;
+        let behind = models.len() > 1 && embedded.share() < 1.0 - BACKLOG;
+        let mut meaning = Meaning {
+            share: embedded.share(),
+            backlog: reads != in_use || behind,
+            embedded: Some(Arc::clone(&embedded)),
+            preparing_ms,
+            ..Meaning::default()
+        };
+        if embedded.vectors.is_empty() {
+            return Ok(meaning);
+        }
+        meaning.model = Some(reads);
+        match using.question(question) {
+            Ok(vector) => {
+                let near = match allowed {
+                    None => embedded.vectors.nearest(&vector, MEANING.near, |_| true),
+                    Some(allowed) => embedded.vectors.nearest(&vector, MEANING.near, allowed),
+                };
+                match near {
+                    Ok(near) => meaning.nearest = by_meaning(&near, &MEANING),
+                    Err(e) => meaning.warning = Some(format!("no search by meaning: {e}")),
+                }
+            }
+            Err(e) => meaning.warning = Some(format!("no search by meaning: {e}")),
+        }
+        Ok(meaning)
+    }
+
+    fn embedded(&self, context: &Context<'_>, look: &Look, using: &Embedding, reads: &str) -> Result<Arc<Embedded>> {
+        let making = self.searching().making(&context.scope);
+        let _one = making.lock();
+        let snapshot = &look.snapshot;
+        let kept = snapshot.derived::<Embedded>().filter(|kept| kept.model == reads);
+        let made = self.searching().vectors_seen();
+        if let Some(kept) = &kept
+            && kept.touches == snapshot.touches()
+            && (kept.waiting.is_empty()
+                || (kept.looked.1 == made && kept.looked.0.elapsed() < again(kept.waiting.len())))
+        {
+            return Ok(Arc::clone(kept));
+        }
+        let touched = kept.as_ref().and_then(|kept| snapshot.touched_since(kept.touches));
+        let mut embedded = match (&kept, touched) {
+            (Some(kept), Some(touched)) => {
+                let mut next = kept.clone_at(snapshot);
+                let mut touched = touched.to_vec();
+                touched.sort_unstable();
+                touched.dedup();
+                next.learn(look, &using.rules, &touched)?;
+                next
+            }
+            _ => {
+                self.searching().made_whole();
+                let mut fresh = Embedded::new(reads, using.embedder.model().dimensions);
+                fresh.touches = snapshot.touches();
+                fresh.learn(look, &using.rules, &snapshot.nodes())?;
+                fresh
+            }
+        };
+        embedded.take(look)?;
+        embedded.looked = (Instant::now(), made);
+        let embedded = Arc::new(embedded);
+        snapshot.keep(Arc::clone(&embedded));
+        Ok(embedded)
+    }
+
+    /// The queue of what waits for a vector; [`Engine::central_queue`] is the one to put something into.
+    pub fn embedding_queue(&self, scope: &Scope) -> Queue {
+        let using = self.embedding();
+        Queue::new(self.ledger(scope), using.embedder.model(), using.rules.clone())
+    }
+
+    /// A worker on that queue.
+    pub fn embedding_worker(&self, scope: &Scope) -> Result<Worker> {
+        let using = self.embedding();
+        Worker::new(&self.embedding_queue(scope), Arc::clone(&using.embedder), Arc::clone(&using.breaker))
+    }
+
+    /// A queue that what is new is put into, and a worker on it whose model somebody else may have a say in.
+    pub(crate) fn embedding_line(
+        &self,
+        scope: &Scope,
+        model: impl FnOnce(Arc<dyn Embedder>) -> Arc<dyn Embedder>,
+    ) -> Result<(Queue, Worker)> {
+        let (using, queue) = (self.embedding(), self.central_queue(scope));
+        let worker = Worker::new(&queue, model(Arc::clone(&using.embedder)), Arc::clone(&using.breaker))?;
+        Ok((queue, worker))
+    }
+}

@@ -1,0 +1,234 @@
+//! Finding things in a view: indexes that follow the graph, recipes over them, and what answers show.
+
+mod answer;
+pub mod embedding;
+mod find;
+mod in_queries;
+mod kept;
+mod meaning;
+pub mod ops;
+pub mod pack;
+mod reranking;
+mod session;
+mod texts;
+
+pub use answer::{ItemOut, PathOut, ReasonOut, Role, Shown, Want, round, show};
+pub use find::{Answered, Ask, Bonds, Recipe, find, is_code};
+pub use kept::KeptIndexes;
+pub use lukasa_search::pipeline::fuse::NORMALIZATION;
+pub use lukasa_search::pipeline::rerank::TIMEOUT_MS as RERANK_MS;
+pub use meaning::{Allowed, BuiltIn, Embedding, Meaning};
+pub use reranking::RerankEndpoint;
+pub use texts::{Texts, said, title};
+
+use crate::feature::{Feature, Hooks};
+use crate::view::Look;
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_model::{Result, Scope, ThingNo, Time};
+use lukasa_search::ladder::{Averages, Costs, Step};
+use lukasa_search::pipeline::rerank::{Closeness, Reranker};
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub static FEATURE: Feature = Feature {
+    folder: "search",
+    operations: ops::ALL,
+    types: &[],
+    state: |states| {
+        states.put(Searching::default());
+        states.put(Arc::new(Embedding::built_in(Default::default(), None)));
+        states.put(Kept::default());
+    },
+    hooks: Hooks { search: Some(in_queries::searcher), ..Hooks::NONE },
+};
+
+/// What an answer may take before work is shed, unless somebody says otherwise.
+const PATIENCE_MS: f64 = 300.0;
+
+/// What searching needs beside the graph.
+pub struct Searching {
+    reranker: Arc<dyn Reranker>,
+    costs: Mutex<Averages>,
+    /// Counts the indexes that were made whole in this process.
+    wholes: AtomicU64,
+    /// What an answer may take before work is shed.
+    patience_ms: f64,
+    given: session::Given,
+    /// Counts how often vectors were made in this process.
+    vectors: AtomicU64,
+    /// Held while the indexes of a project are made, so that they are made once.
+    making: Mutex<FxHashMap<Scope, Arc<Mutex<()>>>>,
+}
+
+impl Default for Searching {
+    fn default() -> Self {
+        Searching {
+            reranker: Arc::new(Closeness),
+            costs: Mutex::default(),
+            wholes: AtomicU64::default(),
+            patience_ms: PATIENCE_MS,
+            given: session::Given::default(),
+            vectors: AtomicU64::default(),
+            making: Mutex::default(),
+        }
+    }
+}
+
+impl Searching {
+    /// With another judge for the second look.
+    #[must_use]
+    pub fn with_reranker(mut self, reranker: Arc<dyn Reranker>) -> Searching {
+        self.reranker = reranker;
+        self
+    }
+
+    /// With another limit of what an answer may take before work is shed.
+    #[must_use]
+    pub fn with_patience(mut self, milliseconds: f64) -> Searching {
+        self.patience_ms = milliseconds;
+        self
+    }
+
+    /// What is shed of a request, going by what those before it took.
+    pub fn shed(&self, reranks: bool) -> Vec<Step> {
+        self.costs.lock().shed(self.patience_ms, reranks)
+    }
+
+    pub fn reranker(&self) -> Arc<dyn Reranker> {
+        Arc::clone(&self.reranker)
+    }
+
+    /// To be held while the indexes of a project are made.
+    fn making(&self, scope: &Scope) -> Arc<Mutex<()>> {
+        Arc::clone(self.making.lock().entry(scope.clone()).or_default())
+    }
+
+    /// Has vectors made meanwhile looked for at once.
+    pub fn vectors_changed(&self) {
+        self.vectors.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn vectors_seen(&self) -> u64 {
+        self.vectors.load(Ordering::Relaxed)
+    }
+
+    /// Notes that an index is made whole: what requests take meanwhile is not what they usually take.
+    fn made_whole(&self) {
+        self.wholes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many indexes were made whole so far.
+    pub fn wholes(&self) -> u64 {
+        self.wholes.load(Ordering::Relaxed)
+    }
+
+    /// Learns from what the stages of a request took, without what was only made ready for them.
+    pub fn learn(&self, seen: &Costs, shed: &[Step]) {
+        let mut costs = self.costs.lock();
+        *costs = costs.after(seen, shed);
+    }
+
+    /// What of these the asking session was given lately.
+    pub fn given_lately(&self, context: &Context<'_>, look: &Look, now: Time, nodes: &[Node]) -> FxHashSet<ThingNo> {
+        let Some(session) = &context.session else { return FxHashSet::default() };
+        let things: Vec<ThingNo> = nodes.iter().map(|node| look.snapshot.thing(*node)).collect();
+        self.given.lately(&look.ledger, session, now, &things).into_iter().collect()
+    }
+
+    /// Remembers what the asking session is given in full.
+    pub fn give(&self, context: &Context<'_>, look: &Look, now: Time, things: &[ThingNo]) {
+        if let Some(session) = &context.session {
+            self.given.give(&look.ledger, session, now, things);
+        }
+    }
+}
+
+/// Where indexes are kept between processes, if a cache folder is set.
+#[derive(Default)]
+struct Kept(Option<Arc<KeptIndexes>>);
+
+impl Engine {
+    /// Keeps data that can be recomputed in this folder, to save time. Call it after `with_graph_memory`.
+    #[must_use]
+    pub fn with_cache(self, folder: PathBuf) -> Engine {
+        let kept = Arc::new(KeptIndexes::in_folder(&folder));
+        self.graphs().projections.read_from(Arc::clone(&kept) as Arc<dyn lukasa_graph::cache::Shelf>);
+        self.with_cache_folder(folder).with_state(Kept(Some(kept)))
+    }
+
+    /// Searches with another reranker, or within another time.
+    #[must_use]
+    pub fn with_searching(self, searching: Searching) -> Engine {
+        self.with_state(searching)
+    }
+
+    /// Computes vectors with another model than the built-in one.
+    #[must_use]
+    pub fn with_embedding(self, embedding: Embedding) -> Engine {
+        self.with_state(Arc::new(embedding))
+    }
+
+    pub fn embedding(&self) -> Arc<Embedding> {
+        Arc::clone(self.state::<Arc<Embedding>>())
+    }
+
+    /// What search needs besides graphs.
+    pub fn searching(&self) -> &Searching {
+        self.state()
+    }
+
+    fn kept_indexes(&self) -> Option<&Arc<KeptIndexes>> {
+        self.state::<Kept>().0.as_ref()
+    }
+
+    /// The text indexes of a view, as they are after the last commit it shows.
+    pub fn texts(&self, context: &mut Context<'_>, look: &Look) -> Result<Arc<Texts>> {
+        let searching = self.searching();
+        let making = searching.making(&context.scope);
+        let _one = making.lock();
+        let snapshot = &look.snapshot;
+        let kept = snapshot.derived::<Texts>().or_else(|| kept::shelved(self.kept_indexes(), look, snapshot));
+        if let Some(texts) = kept.as_ref().filter(|texts| texts.are_of(snapshot)) {
+            return Ok(Arc::clone(texts));
+        }
+        let began = std::time::Instant::now();
+        let changed =
+            kept.as_ref().map_or(snapshot.touches(), |kept| snapshot.touches().saturating_sub(kept.touches()));
+        let followed = match &kept {
+            Some(texts) => texts.follow(look, self.sources())?,
+            None => None,
+        };
+        let whole = followed.is_none();
+        let texts = match followed {
+            Some(texts) => texts,
+            None => {
+                searching.made_whole();
+                Texts::build(look, self.sources(), context.progress)?
+            }
+        };
+        if let Some(kept) = self.kept_indexes().filter(|_| whole && look.is_head) {
+            let bytes = |origin| self.graphs().projections.bytes(&look.ledger, snapshot, origin);
+            kept.keep(look, &texts, bytes, kept::origin(self.clock().new_id()));
+        }
+        let millis = began.elapsed().as_secs_f64() * 1e3;
+        crate::telemetry::metrics().fts_update_ms.record_of(&[amount(changed)], millis);
+        let texts = Arc::new(texts);
+        snapshot.keep(Arc::clone(&texts));
+        Ok(texts)
+    }
+}
+
+/// Amounts of objects that are told together.
+fn amount(objects: u64) -> &'static str {
+    match objects {
+        0..=10 => "10",
+        11..=100 => "100",
+        101..=1_000 => "1000",
+        1_001..=10_000 => "10000",
+        _ => "more",
+    }
+}

@@ -1,0 +1,115 @@
+//! `query_knowledge_graph`: full text and meaning over nodes of any type.
+
+use super::search::{self, Search};
+use crate::features::search::ReasonOut;
+use crate::ranges::check_limit;
+use crate::registry::META;
+use crate::registry::{Meta, Op};
+use crate::tool::NOTICE;
+use crate::{Context, Engine};
+use lukasa_model::Result;
+use lukasa_model::view::ViewEcho;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+pub struct QueryKnowledgeGraph;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// What to look for, 1 to 800 characters.
+    pub query: String,
+    /// Only nodes of these types; all when left out.
+    #[serde(default)]
+    pub node_types: Vec<String>,
+    /// Most nodes, up to 40.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn limit() -> usize {
+    20
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// Said of names and properties, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
+    /// Best first.
+    pub nodes: Vec<FoundOut>,
+    /// How many were found in all.
+    pub total: usize,
+    /// Which share of what can be embedded has a vector; left out where meaning was not looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedded_share: Option<f64>,
+    pub truncated: bool,
+    pub view: ViewEcho,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct FoundOut {
+    /// `Type:key`, or its id.
+    pub node_id: String,
+    pub node_type: String,
+    pub name: String,
+    pub score: f64,
+    /// The fields that tell most.
+    pub properties: Map<String, Value>,
+    pub reasons: Vec<ReasonOut>,
+}
+
+impl Op for QueryKnowledgeGraph {
+    const META: Meta = Meta {
+        name: "query_knowledge_graph",
+        answer: &["nodes.name", "nodes.node_id", "nodes.node_type", "nodes.properties"],
+        summary: "Full text and meaning over nodes of any type",
+        description: "Finds decisions, learnings, components, policies, documents and code by words and meaning, best first \
+                      with the reasons. `search` does the same with more to choose from.",
+        scope: Search::META.scope,
+        verb: "query-knowledge",
+        toolset: "memory",
+        positional: &["query"],
+        aliases: &[("object_types", "node_types"), ("types", "node_types")],
+        examples: &["lukasa query-knowledge \"why two databases\" --node-types Decision"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        let same = json!({"query": request.query, "limit": request.limit, "object_types": request.node_types,
+            "include_path_summaries": false, "neighbor": {"per_primary_limit": 0}});
+        let mut same: search::Request =
+            serde_json::from_value(same).map_err(|e| lukasa_model::Error::internal(e.to_string()))?;
+        same.view = request.view;
+        let found = Search::run(engine, context, same)?;
+        let node = |item: crate::features::search::ItemOut| {
+            let text = |name: &str| item.fields.get(name).and_then(Value::as_str).map(str::to_owned);
+            FoundOut {
+                node_type: text("type").unwrap_or_default(),
+                name: text("title").unwrap_or_else(|| item.reference.clone()),
+                node_id: item.reference,
+                score: item.score,
+                properties: item.fields,
+                reasons: item.reasons,
+            }
+        };
+        let nodes: Vec<FoundOut> = found.items.into_iter().map(node).collect();
+        Ok(Response {
+            summary: found.summary,
+            notice: (!nodes.is_empty()).then_some(NOTICE),
+            truncated: found.total > nodes.len(),
+            total: found.total,
+            embedded_share: found.meta.embedded_share,
+            nodes,
+            view: found.view,
+        })
+    }
+}

@@ -1,0 +1,618 @@
+//! `semantic_slice`: the exact lines of a symbol, with what is around it, within a budget.
+
+use crate::features::code::sources;
+use crate::features::search::pack::walked;
+use crate::features::search::{Ask, Recipe, find, round};
+use crate::hex::unhex;
+use crate::registry::META;
+use crate::registry::{Meta, Op};
+use crate::tool::NOTICE;
+use crate::view::Look;
+use crate::view::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way, about, lines, local, number, text};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Content, Error, ErrorKind, Result, Statement, Time, Tx};
+use lukasa_search::count::{count as tokens, count_within};
+use lukasa_search::pipeline::fuse::Fusion;
+use lukasa_search::pipeline::seeds::Nearest;
+use lukasa_search::recipes::{PACK, POOLS};
+use lukasa_store::Fields;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod knowledge;
+
+use knowledge::{KnownOut, known_about};
+
+pub struct SemanticSlice;
+
+/// Callers and callees that are listed.
+const LISTED: usize = 10;
+
+/// How much is told of a symbol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// How it is declared, without its body.
+    Signature,
+    /// Its lines.
+    #[default]
+    Body,
+    /// Its lines, who calls it and what it calls.
+    #[serde(alias = "with_deps")]
+    WithDeps,
+    /// All that, and the decisions and learnings about it.
+    Full,
+}
+
+/// How many tokens an answer may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// 300.
+    Compact,
+    /// 1,200.
+    #[default]
+    Balanced,
+    /// As many as it takes.
+    Debug,
+}
+
+impl Profile {
+    fn budget(self) -> Option<usize> {
+        match self {
+            Profile::Compact => Some(300),
+            Profile::Balanced => Some(1_200),
+            Profile::Debug => None,
+        }
+    }
+
+    fn next(self) -> &'static str {
+        match self {
+            Profile::Compact => "balanced",
+            Profile::Balanced | Profile::Debug => "debug",
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The symbol: its key, `Class::method`, `Class.method`, or a name.
+    #[serde(default)]
+    pub symbol: Option<String>,
+    /// The file that the symbol is in: its path, or the end of it. Alone it stands for the whole file.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// A question to find the symbol by, where no name is given or none fits.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// How much is told.
+    #[serde(default)]
+    pub context: Extent,
+    /// What `context_pack` said of it, to be told again.
+    #[serde(default)]
+    pub ppr_score: Option<f64>,
+    /// How many tokens the answer may take: compact 300, balanced 1,200, debug any number.
+    #[serde(default)]
+    pub profile: Profile,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    pub symbol_name: String,
+    pub key: String,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// What it does, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// Its lines, as they stood when they were indexed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// key, file_and_name, name, file or question.
+    pub found_by: &'static str,
+    /// The surest first, then by key; at most 10.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incoming_callers: Vec<CallOut>,
+    /// How many there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_callers: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outgoing_calls: Vec<CallOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_calls: Option<usize>,
+    /// Said of decisions and learnings, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
+    /// The newest 3.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relevant_decisions: Vec<KnownOut>,
+    /// The surest 3.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relevant_learnings: Vec<KnownOut>,
+    /// Share of a walk that comes by here: around the answers to the question, or around the symbol itself; what a pack
+    /// said of it, where that was given.
+    pub ppr_score: f64,
+    /// Since when the symbol is what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<Time>,
+    pub freshness: FreshnessOut,
+    /// The budget was too small for something: the hint says for what.
+    pub truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What this answer costs a language model.
+    pub token_estimate: usize,
+    pub view: ViewEcho,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallOut {
+    pub key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Lines of the calls, in the file of what calls; the first 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub call_lines: Vec<u64>,
+    pub confidence: f64,
+}
+
+/// What the lines are those of.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FreshnessOut {
+    /// The transaction that indexed the file as it is here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx: Option<Tx>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<String>,
+    /// Whether the file on disk differs from what was indexed; nothing where it is not at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differs_on_disk: Option<bool>,
+    /// The same in words, with what to do.
+    pub says: String,
+}
+
+impl Op for SemanticSlice {
+    const META: Meta = Meta {
+        name: "semantic_slice",
+        essential: true,
+        default_tool: &["symbol", "file", "query", "context"],
+        answer: &[
+            "code",
+            "signature",
+            "file",
+            "start_line",
+            "end_line",
+            "symbol_name",
+            "about",
+            "freshness.differs_on_disk",
+            "incoming_callers.key",
+            "incoming_callers.call_lines",
+            "outgoing_calls.key",
+            "outgoing_calls.call_lines",
+            "relevant_decisions.content",
+            "relevant_decisions.title",
+            "relevant_learnings.content",
+            "relevant_learnings.title",
+        ],
+        summary: "Show the exact lines of a symbol",
+        description: "The source lines of a function, class or other symbol as they were indexed, with its signature, and \
+                      on request who calls it, what it calls, and which decisions and learnings are about it. The symbol \
+                      is found by key, by file and name, by name, else by a question. Where not all lines fit the \
+                      profile's budget, the first of them are given, with a mark.",
+        verb: "slice",
+        toolset: "code",
+        names: &["symbol", "file"],
+        positional: &["symbol"],
+        aliases: &[("ref", "symbol"), ("question", "query")],
+        examples: &[
+            "lukasa slice Session.close",
+            "lukasa slice login --file src/auth.py --context with-deps",
+            "lukasa slice --query \"where is the password checked\" --profile debug",
+        ],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let look = engine.look(context, &request.view)?;
+        let symbols = Symbols::new(&look);
+        let found = Finding { engine, symbols: &symbols, request: &request }.find(context)?;
+        let (node, found_by) = (found.node, found.by);
+        // The answer names the symbol itself, and counts its own tokens.
+        drop(context.taken.take());
+        let ppr_score = match request.ppr_score {
+            Some(given) => given,
+            None => walked(&look, &found.seeds).get(&node).copied().unwrap_or(0.0),
+        };
+        Slice { engine, symbols: &symbols, node, found_by, ppr_score: round(ppr_score), extent: request.context }
+            .make(request.profile)
+    }
+}
+
+/// From what was asked to one symbol.
+struct Finding<'a> {
+    engine: &'a Engine,
+    symbols: &'a Symbols<'a>,
+    request: &'a Request,
+}
+
+/// The symbol that is meant.
+struct Found {
+    node: Node,
+    by: &'static str,
+    /// Where a walk around it begins.
+    seeds: Vec<(Node, f64)>,
+}
+
+impl Found {
+    fn named(node: Node, by: &'static str) -> Found {
+        Found { node, by, seeds: vec![(node, 1.0)] }
+    }
+}
+
+fn given(text: &Option<String>) -> Option<&str> {
+    text.as_deref().map(str::trim).filter(|text| !text.is_empty())
+}
+
+impl Finding<'_> {
+    fn find(&self, context: &mut Context<'_>) -> Result<Found> {
+        let (symbol, query) = (given(&self.request.symbol), given(&self.request.query));
+        let file = given(&self.request.file).map(|file| self.symbols.look.node(file)).transpose();
+        let named = match (symbol, file) {
+            (_, Err(e)) => Err(e),
+            (Some(name), Ok(file)) => self.named(name, file),
+            (None, Ok(Some(file))) if query.is_none() => Ok(Found::named(file, "file")),
+            (None, Ok(file)) => {
+                let Some(query) = query else {
+                    return Err(Error::invalid("invalid_request", "nothing says which symbol is meant")
+                        .hint("give `symbol`, `file` or `query`"));
+                };
+                return self.asked(context, query, file)?.ok_or_else(|| nothing(query));
+            }
+        };
+        // What is no name may be a question: names have no blanks.
+        let asked = query.or(symbol.filter(|name| name.contains(char::is_whitespace)));
+        match (named, asked) {
+            (Err(e), Some(query)) if e.kind == ErrorKind::NotFound => self.asked(context, query, None)?.ok_or(e),
+            (named, _) => named,
+        }
+    }
+
+    fn named(&self, name: &str, file: Option<Node>) -> Result<Found> {
+        let look = self.symbols.look;
+        let (node, by) = match file {
+            Some(file) => match look.node_in(file, name) {
+                Ok(node) => (node, "file_and_name"),
+                // A whole key needs no file beside it.
+                Err(e) => (look.resolve(name).ok().filter(|found| found.exact).ok_or(e)?.node, "key"),
+            },
+            None => {
+                let found = look.resolve(name)?;
+                (found.node, if found.exact { "key" } else { "name" })
+            }
+        };
+        if self.symbols.kind(node).is_none() {
+            let message = format!("`{name}` is no symbol of the code index");
+            return Err(Error::not_found("not_a_symbol", message).hint(format!("`lukasa get {name}` shows it")));
+        }
+        Ok(Found::named(node, by))
+    }
+
+    /// The best answer to a question that has lines to show.
+    fn asked(&self, context: &mut Context<'_>, query: &str, file: Option<Node>) -> Result<Option<Found>> {
+        let look = self.symbols.look;
+        let texts = self.engine.texts(context, look)?;
+        let allowed = |node: Node| {
+            self.symbols.kind(node).is_some_and(|kind| !kind.outside())
+                && file.is_none_or(|file| self.symbols.file(node) == Some(file))
+        };
+        let ask = Ask {
+            text: query,
+            recipe: Recipe::Code,
+            lexical: true,
+            vector: false,
+            intent: None,
+            fusion: Fusion::WeightedSum,
+            pool: POOLS.semantic_slice,
+            nearest: Nearest::default(),
+            allowed: &allowed,
+        };
+        let found = find(look, &texts, &ask).candidates;
+        // A symbol says more exactly where the answer is than its file does.
+        let symbol = found.iter().find(|candidate| !self.symbols.is(candidate.node, Kind::File));
+        let seeds = found.iter().take(PACK.seeds).map(|c| (c.node, c.score().max(0.0))).collect();
+        Ok(symbol.or(found.first()).map(|best| Found { node: best.node, by: "question", seeds }))
+    }
+}
+
+fn nothing(query: &str) -> Error {
+    Error::not_found("not_found", format!("nothing here answers `{query}`"))
+        .hint("`lukasa symbol` searches by parts of names; `lukasa index` reads a folder")
+}
+
+/// An answer in the making.
+struct Slice<'a> {
+    engine: &'a Engine,
+    symbols: &'a Symbols<'a>,
+    node: Node,
+    found_by: &'static str,
+    ppr_score: f64,
+    extent: Extent,
+}
+
+/// How many of each list are tried while all lines stay.
+const TRIES: [usize; 4] = [LISTED, 5, 3, 1];
+
+impl Slice<'_> {
+    fn make(&self, profile: Profile) -> Result<Response> {
+        let mut whole = self.whole()?;
+        let Some(budget) = profile.budget() else {
+            return estimated(whole);
+        };
+        let lists = Lists::of(&mut whole);
+        whole.token_estimate = budget;
+        for most in TRIES {
+            lists.put(&mut whole, most);
+            whole.truncated = lists.longest() > most;
+            let next = profile.next();
+            let hint = || format!("not all neighbours fit into {budget} tokens: ask with profile {next}");
+            whole.hint = whole.truncated.then(hint);
+            if count_within(&written(&whole)?, budget).is_some() {
+                return estimated(whole);
+            }
+        }
+        self.first_lines(&mut whole, profile, budget)?;
+        estimated(whole)
+    }
+
+    /// As many lines from the first as have room, with a mark.
+    fn first_lines(&self, whole: &mut Response, profile: Profile, budget: usize) -> Result<()> {
+        let Some(code) = whole.code.take() else { return Ok(()) };
+        let ends: Vec<usize> = code.match_indices('\n').map(|(at, _)| at + 1).collect();
+        whole.truncated = true;
+        let first = whole.start_line.unwrap_or(1);
+        // The most lines that fit: fewer always fit where more do.
+        let (mut fit, mut over) = (0, ends.len() + 1);
+        let cut = |lines: usize| lines.checked_sub(1).map(|at| format!("{}…", &code[..ends[at]]));
+        let mut with = |lines: usize| -> Result<bool> {
+            whole.code = cut(lines);
+            whole.hint = Some(match lines {
+                0 => format!("not one line fits into {budget} tokens: ask with profile {}", profile.next()),
+                n => {
+                    let last = first + n as u64 - 1;
+                    format!(
+                        "lines {first}-{last} fit into {budget} tokens: ask with profile {} for all",
+                        profile.next()
+                    )
+                }
+            });
+            Ok(count_within(&written(whole)?, budget).is_some())
+        };
+        while over - fit > 1 {
+            let middle = fit.midpoint(over);
+            if with(middle)? { fit = middle } else { over = middle }
+        }
+        with(fit)?;
+        Ok(())
+    }
+
+    /// Everything that was asked for.
+    fn whole(&self) -> Result<Response> {
+        let (symbols, node, look) = (self.symbols, self.node, self.symbols.look);
+        let file = symbols.file(node);
+        let contents = symbols.contents(&std::iter::once(node).chain(file).collect::<Vec<_>>())?;
+        let empty = Content::default();
+        let content = contents.get(&node).unwrap_or(&empty);
+        let placed = symbols.placed(node, &contents);
+        let is_file = Some(node) == file;
+        let (first, last) = if is_file {
+            (Some(1), number(content, "lines"))
+        } else {
+            (number(content, "line"), number(content, "end_line").or(number(content, "line")))
+        };
+        let source = self.source(file, &contents);
+        let cut = |source: &str| match (first, last) {
+            _ if is_file => Some(source.to_owned()),
+            (Some(first), Some(last)) => Some(sources::lines(source, first, last).to_owned()).filter(|t| !t.is_empty()),
+            _ => None,
+        };
+        let lines = source.as_deref().and_then(cut);
+        let declared = lines.as_deref().and_then(|lines| lines.lines().next()).map(|line| line.trim().to_owned());
+        let callers = self.calls(Way::In)?;
+        let callees = self.calls(Way::Out)?;
+        let deps = self.extent >= Extent::WithDeps;
+        let (decisions, learnings) =
+            if self.extent == Extent::Full { known_about(symbols, node)? } else { (vec![], vec![]) };
+        let own = visible(look, node)?;
+        let freshness = self.freshness(file, &contents, lines.is_some())?;
+        let signature = text(content, "signature").or(declared.filter(|_| !is_file));
+        let mut response = Response {
+            summary: self.in_words(&placed, first, last, callers.len()),
+            file: placed.path.clone(),
+            symbol_name: placed.title.clone(),
+            key: placed.key.clone(),
+            type_name: placed.type_name.clone(),
+            start_line: first,
+            end_line: last,
+            about: about(content, signature.as_deref(), &placed.key),
+            signature,
+            code: lines.filter(|_| self.extent != Extent::Signature),
+            found_by: self.found_by,
+            incoming_callers: vec![],
+            total_callers: deps.then_some(callers.len()),
+            outgoing_calls: vec![],
+            total_calls: deps.then_some(callees.len()),
+            notice: (!decisions.is_empty() || !learnings.is_empty()).then_some(NOTICE),
+            relevant_decisions: decisions,
+            relevant_learnings: learnings,
+            ppr_score: self.ppr_score,
+            valid_from: own.map(|statement| statement.period.from).filter(|from| *from != Time::MIN),
+            freshness,
+            truncated: false,
+            hint: None,
+            token_estimate: 0,
+            view: look.view.echo(),
+        };
+        if deps {
+            response.incoming_callers = self.calls_out(&callers)?;
+            response.outgoing_calls = self.calls_out(&callees)?;
+        }
+        Ok(response)
+    }
+
+    /// The text of the file as it was indexed.
+    fn source(&self, file: Option<Node>, contents: &Contents) -> Option<String> {
+        let file = file?;
+        let id = unhex(&text(contents.get(&file)?, "content_hash")?)?;
+        let scope = self.symbols.look.ledger.scope();
+        self.engine.sources().text(scope, &self.symbols.key(file), &id)
+    }
+
+    /// Direct calls; making an object of a class calls its constructor.
+    fn calls(&self, way: Way) -> Result<Vec<Reached>> {
+        let roots = match way {
+            Way::In => self.symbols.with_constructors(self.node)?,
+            Way::Out => vec![self.node],
+        };
+        let how = Reach { way, depth: 1, min_confidence: 0.0, include_tests: true };
+        Ok(self.symbols.reach(&roots, &how).0)
+    }
+
+    fn calls_out(&self, calls: &[Reached]) -> Result<Vec<CallOut>> {
+        let calls = &calls[..calls.len().min(LISTED)];
+        let s = &self.symbols.look.snapshot;
+        let contents = self.symbols.contents(&calls.iter().map(|call| call.node).collect::<Vec<_>>())?;
+        let sites = self.symbols.look.contents(&calls.iter().map(|c| s.edge_thing(c.edge)).collect::<Vec<_>>())?;
+        let row = |call: &Reached| {
+            let Placed { key, path, line, .. } = self.symbols.placed(call.node, &contents);
+            let call_lines = sites.get(&s.edge_thing(call.edge)).map(|site| lines(site).0).unwrap_or_default();
+            CallOut { key, path, line, call_lines, confidence: self.symbols.confidence(call.edge) }
+        };
+        Ok(calls.iter().map(row).collect())
+    }
+
+    fn in_words(&self, placed: &Placed, first: Option<u64>, last: Option<u64>, callers: usize) -> String {
+        let name = local(&placed.key).replace("::", ".");
+        let mut told = format!("`{name}`");
+        if let Some(path) = placed.path.as_deref().filter(|path| *path != name) {
+            told += &format!(" in {path}");
+        }
+        match (first, last) {
+            (Some(first), Some(last)) if first == last => told += &format!(", line {first}"),
+            (Some(first), Some(last)) => told += &format!(", lines {first}-{last}"),
+            _ => {}
+        }
+        let calls = self.symbols.kind(self.node).is_some_and(|kind| kind.runs() || kind == Kind::Class);
+        match callers {
+            0 if calls => told + ", called by none",
+            0 => told,
+            n => format!("{told}, called by {n}"),
+        }
+    }
+
+    /// Which text the lines are from, and whether it is still that of the disk.
+    fn freshness(&self, file: Option<Node>, contents: &Contents, has_lines: bool) -> Result<FreshnessOut> {
+        let look = self.symbols.look;
+        let Some(file) = file else {
+            let says = "it is known by name only: its source is no part of the project".into();
+            return Ok(FreshnessOut { tx: None, git_commit: None, differs_on_disk: None, says });
+        };
+        let tx = visible(look, file)?.map(|statement| statement.version.tx());
+        let header = match tx {
+            Some(tx) => look.ledger.transactions(tx, tx, 1)?.pop().map(|t| t.header),
+            None => None,
+        };
+        let git_commit = header.and_then(|header| header.git_commit);
+        let content = contents.get(&file);
+        let id = content.and_then(|content| unhex(&text(content, "content_hash")?));
+        let path = self.symbols.key(file);
+        let same =
+            id.and_then(|id| self.engine.sources().is_same_on_disk(self.symbols.look.ledger.scope(), &path, &id));
+        let mut says = match (tx, &git_commit) {
+            (Some(tx), Some(commit)) => {
+                format!("indexed in transaction {tx}, commit {}", &commit[..commit.len().min(10)])
+            }
+            (Some(tx), None) => format!("indexed in transaction {tx}"),
+            (None, _) => "indexed".to_string(),
+        };
+        says += match (same, look.is_head) {
+            (Some(true), _) => "; the file on disk is the same",
+            (Some(false), true) if has_lines => "; the file on disk differs: run `lukasa index`",
+            (Some(false), true) => "; the file on disk differs: run `lukasa index` to have its lines",
+            (Some(false), false) => "; the file on disk is another version",
+            (None, _) => "; the file is not on disk here",
+        };
+        if !has_lines && (same, look.is_head) != (Some(false), true) {
+            says += "; the text that was indexed is not at hand: ask in the working tree that has it";
+        }
+        Ok(FreshnessOut { tx, git_commit, differs_on_disk: same.map(|same| !same), says })
+    }
+}
+
+/// The version of a node that is visible.
+fn visible(look: &Look, node: Node) -> Result<Option<Statement>> {
+    let states = look.ledger.states(&look.view, &[look.snapshot.thing(node)], Fields::Header)?;
+    Ok(states.into_iter().next().and_then(|state| state.statement))
+}
+
+/// What can be shortened.
+struct Lists {
+    callers: Vec<CallOut>,
+    calls: Vec<CallOut>,
+    decisions: Vec<KnownOut>,
+    learnings: Vec<KnownOut>,
+}
+
+impl Lists {
+    fn of(response: &mut Response) -> Lists {
+        Lists {
+            callers: std::mem::take(&mut response.incoming_callers),
+            calls: std::mem::take(&mut response.outgoing_calls),
+            decisions: std::mem::take(&mut response.relevant_decisions),
+            learnings: std::mem::take(&mut response.relevant_learnings),
+        }
+    }
+
+    fn put(&self, response: &mut Response, most: usize) {
+        fn first<T: Clone>(list: &[T], most: usize) -> Vec<T> {
+            list.iter().take(most).cloned().collect()
+        }
+        response.incoming_callers = first(&self.callers, most);
+        response.outgoing_calls = first(&self.calls, most);
+        response.relevant_decisions = first(&self.decisions, most);
+        response.relevant_learnings = first(&self.learnings, most);
+    }
+
+    fn longest(&self) -> usize {
+        let lengths = [self.callers.len(), self.calls.len(), self.decisions.len(), self.learnings.len()];
+        lengths.into_iter().max().unwrap_or(0)
+    }
+}
+
+fn written(response: &Response) -> Result<String> {
+    serde_json::to_string(response).map_err(|e| Error::internal(format!("a slice cannot be written: {e}")))
+}
+
+/// With what it costs, its own number included.
+fn estimated(mut response: Response) -> Result<Response> {
+    response.token_estimate = tokens(&written(&response)?);
+    response.token_estimate = tokens(&written(&response)?);
+    Ok(response)
+}

@@ -1,0 +1,88 @@
+//! Whether what was found fits a task, or is only the nearest there is.
+
+use super::core::Core;
+use crate::features::search::{Answered, Texts};
+use lukasa_graph::Node;
+use lukasa_search::recipes::CONFIDENCE;
+use lukasa_search::text::Term;
+
+/// Words named that were not found.
+const NAMED: usize = 3;
+
+/// Why the entry point may not be what the task means: it lacks the words that are rare. None where it fits, or where
+/// the task names it.
+pub fn doubt(texts: &Texts, found: &Answered, core: &Core, task: &str) -> Option<String> {
+    let first = core.slices.first()?;
+    if names(task, &first.name) {
+        return None;
+    }
+    let entry = first.node;
+    let file = texts.file(entry);
+    let weighed: Vec<(f32, f32, &Term)> = found
+        .terms
+        .iter()
+        .map(|term| {
+            let says = term.weight * rarity(texts, &term.word);
+            (says, says * has(texts, entry, file, term), term)
+        })
+        .collect();
+    let all: f32 = weighed.iter().map(|(says, _, _)| says).sum();
+    let there: f32 = weighed.iter().map(|(_, there, _)| there).sum();
+    let is_short = weighed.len() <= CONFIDENCE.short;
+    let least = if is_short { CONFIDENCE.least_short } else { CONFIDENCE.least_long };
+    if all == 0.0 || there / all >= least {
+        return None;
+    }
+    let mut missing: Vec<_> = weighed.iter().filter(|(_, there, _)| *there == 0.0).collect();
+    missing.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.word.cmp(&b.2.word)));
+    let written = |word: &str| format!("`{}`", found.said.get(word).map_or(word, String::as_str));
+    let named: Vec<String> = missing.iter().take(NAMED).map(|(_, _, term)| written(&term.word)).collect();
+    Some(format!("it has nothing of {}", named.join(", ")))
+}
+
+/// Whether a task has a symbol's name as it is written in code. A name that may be a plain word, such as `open`, does not
+/// count: it may not be meant as a name.
+fn names(task: &str, name: &str) -> bool {
+    let name = name.rsplit(['.', ':']).next().unwrap_or(name);
+    let inner = name.trim_matches('_');
+    let compound = inner.contains('_') || inner.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    compound && task.split(|c: char| !is_part(c)).any(|word| word == name)
+}
+
+/// How much it says that something has a word; one that nothing has says most.
+fn rarity(texts: &Texts, word: &str) -> f32 {
+    match texts.units.rarity(word) {
+        0.0 => ((texts.units.len() + 1) as f32).ln(),
+        rarity => rarity,
+    }
+}
+
+fn has(texts: &Texts, entry: Node, file: Option<Node>, term: &Term) -> f32 {
+    let term = std::slice::from_ref(term);
+    if texts.units.said(entry, term) > 0.0 {
+        return 1.0;
+    }
+    let in_file = file.is_some_and(|file| texts.files.said(file, term) > 0.0);
+    if in_file { CONFIDENCE.in_file } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn a_task_names_a_symbol_as_code_spells_it() {
+        for (task, name, is) in [
+            ("refresh_token must hand out tokens", "refresh_token", true),
+            ("`Client.refreshToken()` fails", "refreshToken", true),
+            ("refresh the token", "refresh_token", false),
+            ("my_refresh_token fails", "refresh_token", false),
+            ("open the file", "open", false),
+            ("JSON is wrong", "JSON", true),
+            ("__init__ takes too long", "__init__", false),
+        ] {
+            assert_eq!(names(task, name), is, "{task}: {name}");
+        }
+    }
+}

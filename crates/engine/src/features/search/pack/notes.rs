@@ -1,0 +1,239 @@
+//! What people and agents have noted about a task's code: decisions, learnings, episodes, claims, the plan.
+
+use super::core::Core;
+use crate::features::search::Texts;
+use crate::sensitive::is_sensitive;
+use crate::tool::shortened;
+use crate::view::Look;
+use crate::view::Read;
+use crate::view::memories::{self as links, changed};
+use crate::view::symbols::text;
+use lukasa_graph::Node;
+use lukasa_model::claims::{Held, Target, all_in_the_way, own_key};
+use lukasa_model::{Content, Result};
+use lukasa_search::pipeline::fuse::best;
+use lukasa_search::recipes::{ANY_FIELD, NOTES};
+use lukasa_search::text::Term;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Longest text of a note, in characters.
+const LONGEST: usize = 320;
+
+/// Something noted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Note {
+    /// `Type:key`, or the id where it has no key; left out where there is little room.
+    #[serde(rename = "ref", skip_serializing_if = "String::is_empty")]
+    pub reference: String,
+    /// What it says, from the beginning.
+    pub content: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// How sure a learning is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Code that it is about has changed or ended since.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub perhaps_stale: bool,
+    /// The code it is linked to.
+    #[serde(skip)]
+    pub about: Vec<Node>,
+    /// What is claimed, and what for, of a claim.
+    #[serde(skip)]
+    pub claim: Option<(String, String)>,
+}
+
+/// Notes by what they are, best first.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    pub decisions: Vec<Note>,
+    pub learnings: Vec<Note>,
+    pub episodes: Vec<Note>,
+    pub blockers: Vec<Note>,
+    /// How many claims of others there are on this code.
+    pub claims: usize,
+    pub plan: Option<Note>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum About {
+    Decision,
+    Learning,
+    Episode,
+    Blocker,
+}
+
+impl Notes {
+    pub fn are_empty(&self) -> bool {
+        let lists = [&self.decisions, &self.learnings, &self.episodes, &self.blockers];
+        lists.iter().all(|list| list.is_empty()) && self.plan.is_none()
+    }
+}
+
+/// What is noted about these nodes, or about what the task says. `agent` asks: its own claims do not stand in its way.
+pub fn notes(
+    look: &Look,
+    texts: &Texts,
+    terms: &[Term],
+    core: &Core,
+    task_id: Option<&str>,
+    agent: Option<&str>,
+    breadth: usize,
+) -> Result<Notes> {
+    let s = &look.snapshot;
+    let mut scores: FxHashMap<Node, f64> = FxHashMap::default();
+    let is_note = |node: Node| kind(s.type_name(node)).is_some();
+    let said = texts.objects.scores(terms, &ANY_FIELD);
+    let top = said.iter().filter(|(node, _)| is_note(*node)).map(|(_, score)| *score).fold(0.0, f32::max);
+    if top > 0.0 {
+        let near = said.iter().filter(|(node, _)| is_note(*node));
+        scores.extend(near.map(|(node, score)| (*node, f64::from(score / top))));
+    }
+    let mut linked: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
+    for (node, name) in
+        core.nodes.iter().flat_map(|node| links::of(s, *node).into_iter().map(move |name| (*node, name)))
+    {
+        let around = s.incoming(name).iter().chain(s.outgoing(name).iter());
+        for (other, _, _) in around.filter(|(other, _, _)| is_note(*other) && !s.is_ended(*other)) {
+            *scores.entry(other).or_default() += if core.near.contains(&node) { NOTES.near } else { NOTES.linked };
+            linked.entry(other).or_default().push(node);
+        }
+    }
+    let found = best(scores.into_iter().collect(), NOTES.each * breadth * NOTES.read, |node| s.thing(node));
+    let read = Read::of(look, &found.iter().map(|(node, _)| *node).collect::<Vec<_>>())?;
+    let lasting = |node: &Node| matches!(kind(s.type_name(*node)), Some(About::Decision | About::Learning));
+    let changed = changed(look, &found.iter().map(|(node, _)| *node).filter(lasting).collect::<Vec<_>>())?;
+    let mut notes = Notes::default();
+    for (node, _) in found {
+        let Some(content) = read.content(node) else { continue };
+        if is_sensitive(content) {
+            continue;
+        }
+        let Some(about) = about(s.type_name(node), content) else { continue };
+        let perhaps_stale = changed.contains_key(&node);
+        let about_nodes = linked.remove(&node).unwrap_or_default();
+        let note = Note { perhaps_stale, about: about_nodes, ..note(look, node, content, &read) };
+        let own = agent.is_some() && note.agent.as_deref() == agent;
+        let list = match about {
+            About::Decision => &mut notes.decisions,
+            About::Learning => &mut notes.learnings,
+            About::Episode => &mut notes.episodes,
+            About::Blocker if own => continue,
+            About::Blocker => &mut notes.blockers,
+        };
+        if list.len() < NOTES.each * breadth {
+            list.push(note);
+        }
+    }
+    notes.claims = notes.blockers.len();
+    if let Some(task) = task_id {
+        let spelled = [own_key("task", task), task.to_owned(), format!("TASK:{task}")];
+        let found = spelled.iter().find_map(|name| look.node(&format!("Task:{name}")).ok());
+        let node = match found {
+            Some(node) => node,
+            None => look.node(task).or_else(|_| look.node(&format!("TASK:{task}")))?,
+        };
+        let read = Read::of(look, &[node])?;
+        notes.plan = read.content(node).map(|content| note(look, node, content, &read));
+    }
+    Ok(notes)
+}
+
+impl Notes {
+    /// Tells exactly which claims of others are on these nodes, on what contains them or on what they contain. Of claims
+    /// that are held nothing else is in the way, whatever words they share with the task.
+    pub fn block(&mut self, look: &Look, nodes: &[Node], held: &[Held], agent: Option<&str>) {
+        let s = &look.snapshot;
+        let mut exact: Vec<(&Held, Vec<Node>)> = Vec::new();
+        for node in nodes {
+            let Some(target) = s.key(*node).and_then(|key| Target::of_object(s.type_name(*node), key)) else {
+                continue;
+            };
+            for claim in all_in_the_way(held, &target, agent) {
+                match exact.iter_mut().find(|(own, _)| own.claim_id == claim.claim_id) {
+                    Some((_, about)) => about.push(*node),
+                    None => exact.push((claim, vec![*node])),
+                }
+            }
+        }
+        let is_held = |note: &Note| held.iter().any(|claim| note.reference == format!("Claim:{}", claim.claim_id));
+        self.blockers.retain(|note| !is_held(note));
+        let blockers = exact.into_iter().map(|(claim, about)| {
+            let content = format!("{}: {}", claim.target, claim.intent);
+            Note {
+                reference: format!("Claim:{}", claim.claim_id),
+                content: shortened(&content, LONGEST).unwrap_or(content),
+                status: Some("active".into()),
+                agent: Some(claim.agent_id.clone()),
+                since: Some(claim.since.to_string()),
+                about,
+                claim: Some((claim.target.clone(), claim.intent.clone())),
+                ..Note::default()
+            }
+        });
+        let noted = std::mem::take(&mut self.blockers);
+        self.blockers = blockers.chain(noted).collect();
+        self.claims = self.blockers.len();
+        self.blockers.truncate(NOTES.each);
+    }
+}
+
+fn kind(type_name: &str) -> Option<About> {
+    let is = |name: &str| type_name.eq_ignore_ascii_case(name);
+    match () {
+        () if is("DECISION") => Some(About::Decision),
+        () if is("LEARNING") || is("ERRORSOLUTION") => Some(About::Learning),
+        () if is("EPISODE") || is("REFLECTION") => Some(About::Episode),
+        () if is("CLAIM") => Some(About::Blocker),
+        () => None,
+    }
+}
+
+/// An episode of a decision is one; a claim that has ended stands in nobody's way.
+fn about(type_name: &str, content: &Content) -> Option<About> {
+    let about = kind(type_name)?;
+    let subtype = content.subtype.clone().or_else(|| text(content, "type")).unwrap_or_default();
+    match about {
+        About::Episode if subtype.eq_ignore_ascii_case("DECISION") => Some(About::Decision),
+        About::Episode if subtype.eq_ignore_ascii_case("LEARNING") => Some(About::Learning),
+        About::Blocker => {
+            let open = content.status.as_deref().is_none_or(|s| ["active", "open"].contains(&s));
+            open.then_some(About::Blocker)
+        }
+        other => Some(other),
+    }
+}
+
+fn note(look: &Look, node: Node, content: &Content, read: &Read) -> Note {
+    // A text that only repeats the title says nothing: of a decision its reasons do.
+    let says_more = |said: &String| content.title.as_ref().is_none_or(|title| said != title);
+    let said = ["content", "text", "summary", "description", "rationale", "intent"]
+        .iter()
+        .find_map(|name| text(content, name).filter(says_more));
+    let whole = match (&content.title, said) {
+        (Some(title), Some(said)) if !said.starts_with(title.as_str()) => {
+            format!("{}: {said}", title.trim_end_matches(['.', ':']))
+        }
+        (Some(title), None) => title.clone(),
+        (_, Some(said)) => said,
+        (None, None) => String::new(),
+    };
+    Note {
+        reference: look.snapshot.name(node),
+        content: shortened(&whole, LONGEST).unwrap_or(whole),
+        status: content.status.clone(),
+        agent: text(content, "agent_id").or_else(|| text(content, "agent")),
+        confidence: content.properties.get("confidence").and_then(serde_json::Value::as_f64),
+        since: read.stated(node).map(|time| time.to_string()),
+        perhaps_stale: false,
+        about: vec![],
+        claim: None,
+    }
+}

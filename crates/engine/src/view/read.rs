@@ -1,0 +1,37 @@
+//! Contents of nodes, read together.
+
+use super::Look;
+use lukasa_graph::Node;
+use lukasa_graph::contents::{Known, known};
+use lukasa_model::{Content, Result, Time};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Contents of nodes, with when they were stated, and the names of sensitive properties they are without.
+#[derive(Default)]
+pub struct Read(FxHashMap<Node, Arc<Known>>);
+
+impl Read {
+    pub fn of(look: &Look, nodes: &[Node]) -> Result<Read> {
+        Ok(Read(known(&look.snapshot, &look.ledger, nodes)?.into_iter().collect()))
+    }
+
+    /// Reads more.
+    pub fn add(&mut self, look: &Look, nodes: &[Node]) -> Result<()> {
+        let missing: Vec<Node> = nodes.iter().copied().filter(|node| !self.0.contains_key(node)).collect();
+        self.0.extend(known(&look.snapshot, &look.ledger, &missing)?);
+        Ok(())
+    }
+
+    pub fn content(&self, node: Node) -> Option<&Content> {
+        self.0.get(&node).map(|known| &known.content)
+    }
+
+    pub fn stated(&self, node: Node) -> Option<Time> {
+        self.0.get(&node).map(|known| known.stated)
+    }
+
+    pub fn hidden(&self, node: Node) -> impl Iterator<Item = String> {
+        self.0.get(&node).into_iter().flat_map(|known| &known.hidden).map(|name| name.to_string())
+    }
+}
