@@ -261,7 +261,7 @@ impl Engine {
 
     fn new_claim(&self, ledger: &Ledger, wish: &Wish) -> Result<Held> {
         Ok(Held {
-            claim_id: format!("claim:{}", uuid::Uuid::now_v7()),
+            claim_id: format!("claim:{}", self.clock().new_id()),
             claim_type: wish.target.kind,
             target: wish.target.name.clone(),
             agent_id: wish.agent.clone(),

@@ -26,7 +26,6 @@ use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 pub struct BuildContextGraph;
 
@@ -335,7 +334,7 @@ fn of_type(look: &Look, type_name: &str) -> Vec<Node> {
 /// Records the graph with its parameters and returns its key.
 fn keep(engine: &Engine, context: &Context<'_>, request: &Request, response: &Response) -> Result<String> {
     engine.know_agents(context)?;
-    let key = format!("context:{}", Uuid::now_v7());
+    let key = format!("context:{}", engine.clock().new_id());
     let graph = serde_json::to_value(response).map_err(|e| Error::internal(e.to_string()))?;
     let session = request.session_id.clone().or_else(|| context.session.clone());
     let put = PutObject::new(CONTEXT_GRAPH, &key)

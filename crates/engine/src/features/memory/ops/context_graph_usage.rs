@@ -12,7 +12,6 @@ use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 pub struct ContextGraphUsage;
 
@@ -91,7 +90,7 @@ impl Op for ContextGraphUsage {
             return Err(Error::invalid("not_in_the_context_graph", format!("`{other}` is not a node of it"))
                 .hint(format!("it has: {}", shown.iter().take(10).copied().collect::<Vec<_>>().join(", "))));
         }
-        let call = request.tool_call_id.unwrap_or_else(|| Uuid::now_v7().to_string());
+        let call = request.tool_call_id.unwrap_or_else(|| engine.clock().new_id().to_string());
         let mut put = PutObject::new(TOOL_CALL, &format!("call:{call}")).property("tool_call_id", call.as_str());
         for (name, value) in
             [("tool", request.tool), ("agent_id", context.agent.clone()), ("session_id", context.session.clone())]
