@@ -111,6 +111,7 @@ impl<'t> Reader<'t> {
         }
         (self.is_static, self.in_tests) = (is_object, is_test);
         let before = self.b.enter_def(def, false);
+        let members = std::mem::replace(&mut self.members, self.b.scope);
         self.type_parameters(&kids);
         for list in kids.fields("class_parameters") {
             let inner = self.kids(list);
@@ -130,6 +131,7 @@ impl<'t> Reader<'t> {
             self.block(body);
         }
         self.b.leave_def(before);
+        self.members = members;
         (self.is_static, self.in_tests) = (is_static, in_tests);
     }
 
@@ -300,7 +302,7 @@ impl<'t> Reader<'t> {
             value(self);
             return;
         };
-        if owner.callable() || pattern.kind() != "identifier" {
+        if owner.callable() || self.b.scope != self.members || pattern.kind() != "identifier" {
             let value = value(self);
             match pattern.kind() {
                 "identifier" => self.local(self.text(pattern), ty, value),

@@ -356,8 +356,10 @@ impl<'t> Reader<'t> {
             self.b.def(def).flags &= !flag::EXPORTED;
             let is_static = std::mem::replace(&mut self.is_static, false);
             let before = self.b.enter_def(def, false);
+            let members = std::mem::replace(&mut self.members, self.b.scope);
             self.block(body);
             self.b.leave_def(before);
+            self.members = members;
             self.is_static = is_static;
             let class = self.b.expr(Expr::Def(def));
             return self.b.expr(Expr::InstanceOf(class));

@@ -12,7 +12,7 @@ mod tests;
 use super::java;
 use super::rules::Rules;
 use super::{Language, OutsideModule, Source};
-use crate::builder::Builder;
+use crate::builder::{Builder, ScopeId};
 use crate::facts::{Facts, ROOT, flag};
 use crate::lang::bare::Bare;
 use crate::lang::tags;
@@ -54,6 +54,7 @@ impl Language for Scala {
         let mut reader = Reader {
             b: Builder::new(source.language, source.text, source.path.rsplit('/').next().unwrap_or(source.path)),
             test_file: tags::is_test_file(source.path, named),
+            members: 0,
             is_static: false,
             in_tests: false,
             bare: Bare::default(),
@@ -78,6 +79,8 @@ impl Language for Scala {
 struct Reader<'t> {
     b: Builder<'t>,
     test_file: bool,
+    /// The scope of the innermost type, or of the file: values in it are members, values in blocks are locals.
+    members: ScopeId,
     /// Whether the members being read are those of an object.
     is_static: bool,
     /// Whether the type being read is one of test cases.

@@ -96,7 +96,7 @@ fn definitions() {
 
 #[test]
 fn tests_are_classes_of_suites() {
-    let text = "class ShopSuite extends munit.FunSuite {\n  test(\"sells\") { run() }\n  def run() = 1\n}\n";
+    let text = "class ShopSuite extends munit.FunSuite {\n  test(\"sells\") { val result = run(); result.show() }\n  def run() = 1\n}\n";
     let facts = facts("src/test/scala/ShopSuite.scala", text);
     assert!(facts.defs[0].is(flag::TEST));
     assert_eq!(defs(&facts), ["Class ShopSuite 1 test", "Method ShopSuite.run 3"]);
