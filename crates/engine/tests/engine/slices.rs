@@ -222,7 +222,7 @@ fn wrong_lines_are_never_shown() {
 }
 
 /// Methods that are written outside of the file of their type, in every language that allows it.
-const APART: [(&str, &str); 12] = [
+const APART: [(&str, &str); 14] = [
     (
         "go/context.go",
         "package web\n\nimport \"fmt\"\n\n// Context is a request.\ntype Context struct {\n\tname string\n}\n\nfunc (c *Context) Name() string {\n\treturn fmt.Sprint(c.name)\n}\n",
@@ -255,6 +255,11 @@ const APART: [(&str, &str); 12] = [
         "cs/OrderMore.cs",
         "namespace Shop {\n    public static class OrderMore {\n        public static int Twice(this Order order) {\n            return order.Total() * 2;\n        }\n    }\n}\n",
     ),
+    ("swift/Shop.swift", "public class Shop {\n    let name = \"a\"\n    func open() -> String { name }\n}\n"),
+    (
+        "swift/Extra.swift",
+        "extension Shop {\n    /// Closes it.\n    func close() -> String {\n        return open() + \"!\"\n    }\n}\n",
+    ),
     ("ruby/shop.rb", "class Shop\n  def open\n    1\n  end\nend\n\nclass Shop\n  def close\n    open\n  end\nend\n"),
 ];
 
@@ -269,9 +274,12 @@ fn every_slice_is_of_the_file_it_names() {
             json!({"query": "MATCH (n) WHERE n.line IS NOT NULL RETURN n.key, n.path, n.line, n.end_line, labels(n)"}),
         );
         let rows = rows["rows"].as_array().unwrap();
-        for needed in
-            ["go/deprecated.go::Context::BindWith", "rust/src/more.rs::Part::double", "cpp/stack.cpp::Stack::push"]
-        {
+        for needed in [
+            "go/deprecated.go::Context::BindWith",
+            "rust/src/more.rs::Part::double",
+            "cpp/stack.cpp::Stack::push",
+            "swift/Extra.swift::Shop::close",
+        ] {
             assert!(rows.iter().any(|row| row[0] == needed), "{needed} is indexed");
         }
         for row in rows {
