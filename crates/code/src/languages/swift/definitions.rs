@@ -105,7 +105,7 @@ impl<'t> Reader<'t> {
         let (def, _) = self.define(self.text(name), Kind::Type, node, &kids);
         let scope = self.b.scope;
         self.b.declare_def(scope, def);
-        let of = kids.named().filter(|kid| is_type(kid.kind()) && *kid != name).next_back();
+        let of = kids.named().rfind(|kid| is_type(kid.kind()) && *kid != name);
         let of = of.and_then(|of| self.ty(of));
         self.b.def(def).result = of;
     }
@@ -207,7 +207,7 @@ impl<'t> Reader<'t> {
             if kid.kind() == "parameter" {
                 let parts = self.kids(kid);
                 // `at place: Place`: the second name is the one inside.
-                let name = parts.named().filter(|part| part.kind() == "simple_identifier").next_back();
+                let name = parts.named().rfind(|part| part.kind() == "simple_identifier");
                 let ty = self.first_type(&parts);
                 let place = self.b.facts.def(self.b.owner).params.len() as u16;
                 let rest = self.text(kid).ends_with("...").then_some(VarKind::Rest(place));

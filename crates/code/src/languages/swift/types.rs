@@ -49,7 +49,7 @@ impl<'t> Reader<'t> {
                 self.built_in("{}", &parts)
             }
             "function_type" => {
-                let result = kids.named().filter(|kid| is_type(kid.kind())).next_back();
+                let result = kids.named().rfind(|kid| is_type(kid.kind()));
                 let result = result.map_or(UNKNOWN, |result| self.type_inner(result));
                 self.b.expr(Expr::FunctionType(result))
             }
