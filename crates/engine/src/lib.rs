@@ -17,6 +17,7 @@ pub mod packs;
 pub mod ranges;
 pub mod redact;
 pub mod registry;
+pub mod rendering;
 pub mod sensitive;
 pub mod shape;
 pub mod telemetry;

@@ -5,6 +5,7 @@ pub mod fields;
 use crate::features;
 use crate::names::{self, Taken};
 use crate::outline::Outline;
+use crate::rendering::{Rendering, Shown};
 use crate::telemetry::events::Ended;
 use crate::{Context, Engine};
 use lukasa_model::{Error, Result, json};
@@ -86,8 +87,10 @@ pub struct Meta {
     pub unmet: Option<(&'static str, &'static str)>,
     /// A request field that the command line sets to the current folder if it is left out.
     pub here: Option<&'static str>,
-    /// The request field that an interactive shell fills in, for the operation that has one.
-    pub shell: Option<&'static str>,
+    /// How a person sees the response.
+    pub shown: Shown,
+    /// The interactive shell of the operation that has one.
+    pub shell: Option<Shell>,
     /// Whether its effect ends with the process that ran it. The next owner of the store repeats the request.
     pub lasts: bool,
     /// Prepares a request whose answer a person reads, for example with more fields per result.
@@ -145,6 +148,7 @@ pub const META: Meta = Meta {
     needs: StoreNeed::Usual,
     unmet: None,
     here: None,
+    shown: Shown::Fields,
     shell: None,
     lasts: false,
     for_people: None,
@@ -163,6 +167,15 @@ pub const WRITE: Meta = Meta { effect: Effect::Write, scope: "graph:write", ..ME
 
 /// Translates the fields of a request in the format of an earlier service to those of an operation.
 pub type Translate = fn(Map<String, Value>) -> Result<Map<String, Value>>;
+
+/// An interactive shell for an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Shell {
+    /// The request field that the shell fills in.
+    pub field: &'static str,
+    /// Shows the response as trees instead of a table.
+    pub tree: fn(&Value) -> Rendering,
+}
 
 /// A link from a response to the request that can follow.
 #[derive(Clone, Copy, Debug)]

@@ -130,7 +130,7 @@ fn described(command: Command, operation: &'static Operation) -> Command {
     }
     for field in fields(operation) {
         let arg = field.arg();
-        let asks = meta.shell == Some(field.name.as_str());
+        let asks = meta.shell.is_some_and(|shell| shell.field == field.name);
         command = command.arg(if asks { arg.required(false) } else { arg });
     }
     if meta.shell.is_some() {

@@ -6,8 +6,9 @@ mod surroundings;
 
 use super::print;
 use super::render::page::Page;
-use super::style::{Colours, Ink, Style};
+use super::style::{Colours, Style};
 use clap::{ArgMatches, Command};
+use lukasa_engine::rendering::Role;
 use lukasa_model::shown::{safe_json, without_credentials};
 use lukasa_model::{Error, ErrorKind, Result};
 use serde::Serialize;
@@ -89,9 +90,9 @@ fn shown(out: &mut dyn Write, style: Style, checks: &[Check], summary: &str) -> 
     let mut page = Page::new(out, style);
     for Check { what, state, found, mend } in checks {
         let (word, ink) = match state {
-            State::Ok => ("ok", Ink::Good),
-            State::Warn => ("warn", Ink::Warning),
-            State::Fail => ("fail", Ink::Error),
+            State::Ok => ("ok", Role::Good),
+            State::Warn => ("warn", Role::Warning),
+            State::Fail => ("fail", Role::Error),
         };
         page.ink(ink, word);
         writeln!(page, "{:<width$}  {what:<9}  {}", "", without_credentials(found), width = 4 - word.len())?;

@@ -6,6 +6,8 @@ use crate::config::{self, Need, Opened};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::Context;
 use lukasa_engine::audit::Keeps;
+use lukasa_engine::rendering::Rendering;
+use lukasa_engine::rendering::values::{at, moment};
 use lukasa_model::{Error, ErrorKind, Result, Time};
 use lukasa_server::auth::api_key::{self, NewKey};
 use lukasa_store::AccessKey;
@@ -100,8 +102,23 @@ fn list(opened: &Opened, as_json: bool, colours: Colours) -> Result<()> {
     if as_json {
         return print(&json!({"tenant": tenant, "keys": keys}).to_string());
     }
-    let answer = json!({"summary": format!("{} keys of tenant {tenant}", keys.len()), "keys": keys});
-    render::answer(&mut std::io::stdout().lock(), colours.stdout(), "key list", &answer).or_else(written)
+    let mut shown = Rendering::default();
+    shown.line(format!("{} keys of tenant {tenant}", keys.len()));
+    shown.table(
+        keys.iter().collect(),
+        &[
+            ("id", &|r| at(r, "id")),
+            ("project", &|r| if r["project"].is_null() { "(all)".into() } else { at(r, "project") }),
+            ("user", &|r| at(r, "user")),
+            ("scopes", &|r| at(r, "scopes")),
+            ("acts as", &|r| at(r, "agents")),
+            ("made", &|r| moment(r, "created_at")),
+            ("expires", &|r| moment(r, "expires_at")),
+            ("revoked", &|r| moment(r, "revoked_at")),
+            ("last used", &|r| moment(r, "last_used")),
+        ],
+    );
+    render::print(&mut std::io::stdout().lock(), colours.stdout(), &shown).or_else(written)
 }
 
 fn revoke(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {

@@ -27,6 +27,7 @@ use lukasa_engine::features::search::embedding::InputRules;
 use lukasa_engine::features::search::{Embedding, RerankEndpoint, Searching};
 use lukasa_engine::names::TakenNames;
 use lukasa_engine::registry::{StoreNeed, Stream};
+use lukasa_engine::rendering::Role;
 use lukasa_engine::telemetry::{dependencies, log};
 use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, Stop};
 use lukasa_model::shown::{safe_json, without_credentials};
@@ -40,7 +41,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use style::{Colours, Ink};
+use style::Colours;
 
 /// Exit code of an operation that ran without giving what was requested, so that scripts can tell it from a failure.
 const UNMET: u8 = 3;
@@ -124,7 +125,7 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<ExitCode> {
     if let Some(field) = operation.meta.here.filter(|field| request.get(*field).is_none()) {
         request[field] = json!(".");
     }
-    if operation.meta.shell.is_some_and(|field| request.get(field).is_none()) {
+    if operation.meta.shell.is_some_and(|shell| request.get(shell.field).is_none()) {
         let session = Session::open(matches, operation, &request, as_json)?;
         shell::run(&session, request, as_json, sub.get_flag("tree"), colours)?;
         return Ok(ExitCode::SUCCESS);
@@ -142,10 +143,10 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<ExitCode> {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let shown = if as_json {
             writeln!(out, "{}", safe_json(&answer.text()?))
-        } else if operation.meta.shell.is_some() && sub.get_flag("tree") {
-            render::cypher::tree(&mut out, colours.stdout(), &answer.value()?)
+        } else if let Some(shell) = operation.meta.shell.filter(|_| sub.get_flag("tree")) {
+            render::print(&mut out, colours.stdout(), &(shell.tree)(&answer.value()?))
         } else {
-            render::answer(&mut out, colours.stdout(), operation.meta.name, &answer.value()?)
+            render::answer(&mut out, colours.stdout(), operation, &answer.value()?)
         };
         shown.and_then(|()| out.flush())
     };
@@ -195,7 +196,7 @@ fn warn_behind(answer: &Answer, as_json: bool, colours: Colours) -> Result<()> {
         return Ok(());
     }
     if let Ok(behind) = serde_json::from_value::<Behind>(answer.value()?["behind"].clone()) {
-        let _ = render::note(&mut std::io::stderr(), colours.stderr(), Ink::Warning, "note", &behind.words());
+        let _ = render::note(&mut std::io::stderr(), colours.stderr(), Role::Warning, "note", &behind.words());
     }
     Ok(())
 }

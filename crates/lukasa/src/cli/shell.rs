@@ -262,8 +262,11 @@ impl Shell<'_> {
         let value = answer.value()?;
         written(match self.look {
             Look::Json => writeln!(out, "{}", safe_json(&answer.text()?)),
-            Look::Tree => render::cypher::tree(out, self.colours.stdout(), &value),
-            Look::Table => render::answer(out, self.colours.stdout(), self.operation.meta.name, &value),
+            Look::Tree => match self.operation.meta.shell {
+                Some(shell) => render::print(out, self.colours.stdout(), &(shell.tree)(&value)),
+                None => render::answer(out, self.colours.stdout(), self.operation, &value),
+            },
+            Look::Table => render::answer(out, self.colours.stdout(), self.operation, &value),
         })?;
         if self.timing && self.look != Look::Json {
             written(writeln!(out, "{} ms", value["took_ms"]))?;

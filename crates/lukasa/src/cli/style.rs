@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style as Codes};
 use clap::ArgMatches;
+use lukasa_engine::rendering::Role;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
@@ -20,42 +21,25 @@ pub struct Style {
     pub colour: bool,
 }
 
-/// The role of a text, which decides its colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ink {
-    /// `path:line`.
-    Place,
-    /// The name of a result.
-    Name,
-    Heading,
-    /// Secondary information.
-    Faint,
-    Error,
-    Warning,
-    Good,
-}
-
-impl Ink {
-    fn codes(self) -> Codes {
-        let of = |colour: AnsiColor| Codes::new().fg_color(Some(colour.into()));
-        match self {
-            Ink::Place => of(AnsiColor::Cyan),
-            Ink::Name => Codes::new().bold(),
-            Ink::Heading | Ink::Faint => Codes::new().dimmed(),
-            Ink::Error => of(AnsiColor::Red).bold(),
-            Ink::Warning => of(AnsiColor::Yellow),
-            Ink::Good => of(AnsiColor::Green),
-        }
+fn codes(role: Role) -> Codes {
+    let of = |colour: AnsiColor| Codes::new().fg_color(Some(colour.into()));
+    match role {
+        Role::Place => of(AnsiColor::Cyan),
+        Role::Name => Codes::new().bold(),
+        Role::Heading | Role::Faint => Codes::new().dimmed(),
+        Role::Error => of(AnsiColor::Red).bold(),
+        Role::Warning => of(AnsiColor::Yellow),
+        Role::Good => of(AnsiColor::Green),
     }
 }
 
 impl Style {
     /// The text in its colour, if colours are enabled. The text must not contain control characters.
-    pub fn paint(self, ink: Ink, text: &str) -> String {
+    pub fn paint(self, role: Role, text: &str) -> String {
         if !self.colour || text.is_empty() {
             return text.to_owned();
         }
-        let codes = ink.codes();
+        let codes = codes(role);
         format!("{codes}{text}{codes:#}")
     }
 }
@@ -197,8 +181,8 @@ mod tests {
     #[test]
     fn paint_ends_where_it_began() {
         let coloured = Style { width: None, colour: true };
-        assert_eq!(coloured.paint(Ink::Place, "a.rs:1"), "\u{1b}[36ma.rs:1\u{1b}[0m");
-        assert_eq!(Style::default().paint(Ink::Error, "error"), "error");
-        assert_eq!(coloured.paint(Ink::Name, ""), "");
+        assert_eq!(coloured.paint(Role::Place, "a.rs:1"), "\u{1b}[36ma.rs:1\u{1b}[0m");
+        assert_eq!(Style::default().paint(Role::Error, "error"), "error");
+        assert_eq!(coloured.paint(Role::Name, ""), "");
     }
 }

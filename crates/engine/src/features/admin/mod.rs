@@ -1,6 +1,7 @@
 //! Looking after a store: backups, verification, the audit log, and finding one's way.
 
 pub mod ops;
+pub mod rendering;
 
 use crate::feature::{Feature, Hooks};
 

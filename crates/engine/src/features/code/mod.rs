@@ -11,6 +11,7 @@ pub mod left_out;
 pub mod look;
 pub mod ops;
 pub mod place;
+pub mod rendering;
 pub mod rules;
 pub mod sources;
 mod stamps;

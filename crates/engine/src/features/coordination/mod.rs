@@ -13,6 +13,7 @@ pub mod happenings;
 mod keeper;
 pub mod ops;
 mod presence;
+pub mod rendering;
 mod target;
 pub mod tasks;
 

@@ -1,6 +1,7 @@
 //! Facts, their versions, branches, releases and types: written, read, compared, imported and exported.
 
 pub mod ops;
+pub mod rendering;
 
 use crate::feature::{Feature, Hooks};
 

@@ -2,6 +2,7 @@
 
 pub mod communities;
 pub mod ops;
+pub mod rendering;
 
 use crate::feature::{Feature, Hooks};
 

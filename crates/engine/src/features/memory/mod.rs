@@ -11,6 +11,7 @@ pub mod ops;
 pub mod patterns;
 pub mod recall;
 pub mod reflect;
+pub mod rendering;
 pub mod testing;
 pub mod types;
 pub mod vault;

@@ -8,6 +8,7 @@ mod kept;
 mod meaning;
 pub mod ops;
 pub mod pack;
+pub mod rendering;
 mod reranking;
 mod session;
 mod texts;

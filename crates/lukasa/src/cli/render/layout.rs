@@ -1,7 +1,7 @@
 //! Rows and tables that fit the terminal: words stay whole, and paths and names are never shortened.
 
-use super::page::{Page, Piece, width};
-use crate::cli::style::Ink;
+use super::page::{Page, width};
+use lukasa_engine::rendering::{Role, Row, Span};
 use std::io::Result;
 
 /// Spaces between columns.
@@ -11,20 +11,6 @@ const INDENT: usize = 4;
 /// Shorter beginnings of a text are not useful.
 const LEAST: usize = 16;
 
-/// One result: its location, its name and further facts.
-#[derive(Clone, Debug, Default)]
-pub struct Row {
-    /// `path:line`, or another reference.
-    pub place: String,
-    pub name: String,
-    /// Short facts, each aligned with those of other rows.
-    pub facts: Vec<String>,
-    /// Text that may be shortened.
-    pub about: String,
-    /// A line below the row.
-    pub below: String,
-}
-
 /// Prints rows in columns, one line each if they fit. The rest goes to an indented line below; only `about` is
 /// shortened.
 pub fn rows(page: &mut Page<'_>, rows: &[Row]) -> Result<()> {
@@ -32,7 +18,7 @@ pub fn rows(page: &mut Page<'_>, rows: &[Row]) -> Result<()> {
     for row in rows {
         columns.print(page, row)?;
         if !row.below.is_empty() {
-            page.pieces([Piece::plain(" ".repeat(INDENT)), Piece::of(Ink::Faint, &row.below)])?;
+            page.spans([Span::plain(" ".repeat(INDENT)), Span::of(Role::Faint, &row.below)])?;
         }
     }
     Ok(())
@@ -65,8 +51,8 @@ impl Columns {
 
     /// Prints a row in columns if it fits, otherwise unaligned, otherwise with the rest on lines below.
     fn print(&self, page: &mut Page<'_>, row: &Row) -> Result<()> {
-        let aligned: Vec<Piece> = trimmed(self.head(row).into_iter().chain(self.facts(row)).collect());
-        let beside: Vec<Piece> = named(row).into_iter().chain(joined(row)).collect();
+        let aligned: Vec<Span> = trimmed(self.head(row).into_iter().chain(self.facts(row)).collect());
+        let beside: Vec<Span> = named(row).into_iter().chain(joined(row)).collect();
         let Some(line) = [aligned, beside].into_iter().find(|line| self.fits(wide(line))) else {
             return self.print_below(page, row);
         };
@@ -78,12 +64,12 @@ impl Columns {
             .filter(|about| about == &row.about || width(about) >= LEAST);
         match about {
             Some(about) if !about.is_empty() => {
-                let gap = Piece::plain(" ".repeat(used - wide(&line) + GAP));
-                page.pieces(line.into_iter().chain([gap, Piece::plain(about)]))
+                let gap = Span::plain(" ".repeat(used - wide(&line) + GAP));
+                page.spans(line.into_iter().chain([gap, Span::plain(about)]))
             }
-            Some(_) => page.pieces(line),
+            Some(_) => page.spans(line),
             None => {
-                page.pieces(line)?;
+                page.spans(line)?;
                 self.print_about(page, row)
             }
         }
@@ -91,22 +77,22 @@ impl Columns {
 
     /// Prints the place and the name, and the rest on lines below.
     fn print_below(&self, page: &mut Page<'_>, row: &Row) -> Result<()> {
-        let mut below = vec![Piece::plain(" ".repeat(INDENT))];
+        let mut below = vec![Span::plain(" ".repeat(INDENT))];
         let (head, unpadded) = (trimmed(self.head(row)), named(row));
         let mut rest = joined(row);
         if self.fits(wide(&head)) {
-            page.pieces(head)?;
+            page.spans(head)?;
         } else if self.fits(wide(&unpadded)) {
-            page.pieces(unpadded)?;
+            page.spans(unpadded)?;
         } else {
-            page.pieces([Piece::of(Ink::Place, &row.place)])?;
-            below.push(Piece::of(Ink::Name, &row.name));
+            page.spans([Span::of(Role::Place, &row.place)])?;
+            below.push(Span::of(Role::Name, &row.name));
             below.append(&mut rest);
         }
         // The first piece is a gap.
         below.extend(rest.into_iter().skip(1));
         if wide(&below) > INDENT {
-            page.pieces(below)?;
+            page.spans(below)?;
         }
         self.print_about(page, row)
     }
@@ -116,27 +102,27 @@ impl Columns {
             return Ok(());
         }
         let room = self.most.map(|most| most.saturating_sub(INDENT));
-        page.pieces([Piece::plain(format!("{}{}", " ".repeat(INDENT), shortened(&row.about, room)))])
+        page.spans([Span::plain(format!("{}{}", " ".repeat(INDENT), shortened(&row.about, room)))])
     }
 
     /// The place and the name, padded to their columns.
-    fn head(&self, row: &Row) -> Vec<Piece> {
+    fn head(&self, row: &Row) -> Vec<Span> {
         let mut line = Vec::new();
         if self.place > 0 {
-            line.push(Piece::of(Ink::Place, &row.place));
+            line.push(Span::of(Role::Place, &row.place));
             line.push(space(self.place, &row.place, if self.name > 0 { GAP } else { 0 }));
         }
-        line.push(Piece::of(Ink::Name, &row.name));
+        line.push(Span::of(Role::Name, &row.name));
         line.push(space(self.name, &row.name, 0));
         line
     }
 
-    fn facts(&self, row: &Row) -> Vec<Piece> {
+    fn facts(&self, row: &Row) -> Vec<Span> {
         let mut line = Vec::new();
         for (at, wide) in self.facts.iter().enumerate().filter(|(_, wide)| **wide > 0) {
             let fact = row.facts.get(at).map_or("", String::as_str);
-            line.push(Piece::plain(" ".repeat(GAP)));
-            line.push(Piece::plain(fact));
+            line.push(Span::plain(" ".repeat(GAP)));
+            line.push(Span::plain(fact));
             line.push(space(*wide, fact, 0));
         }
         line
@@ -144,27 +130,27 @@ impl Columns {
 }
 
 /// The place and the name without padding.
-fn named(row: &Row) -> Vec<Piece> {
+fn named(row: &Row) -> Vec<Span> {
     let gap = if row.place.is_empty() || row.name.is_empty() { 0 } else { GAP };
-    vec![Piece::of(Ink::Place, &row.place), Piece::plain(" ".repeat(gap)), Piece::of(Ink::Name, &row.name)]
+    vec![Span::of(Role::Place, &row.place), Span::plain(" ".repeat(gap)), Span::of(Role::Name, &row.name)]
 }
 
 /// The facts without padding, with a gap before each.
-fn joined(row: &Row) -> Vec<Piece> {
+fn joined(row: &Row) -> Vec<Span> {
     let facts = row.facts.iter().filter(|fact| !fact.is_empty());
-    facts.flat_map(|fact| [Piece::plain(" ".repeat(GAP)), Piece::plain(fact)]).collect()
+    facts.flat_map(|fact| [Span::plain(" ".repeat(GAP)), Span::plain(fact)]).collect()
 }
 
-fn space(column: usize, text: &str, gap: usize) -> Piece {
-    Piece::plain(" ".repeat(column.saturating_sub(width(text)) + gap))
+fn space(column: usize, text: &str, gap: usize) -> Span {
+    Span::plain(" ".repeat(column.saturating_sub(width(text)) + gap))
 }
 
-fn wide(pieces: &[Piece]) -> usize {
-    pieces.iter().map(|piece| width(&piece.text)).sum()
+fn wide(spans: &[Span]) -> usize {
+    spans.iter().map(|piece| width(&piece.text)).sum()
 }
 
 /// The line without trailing spaces.
-fn trimmed(mut line: Vec<Piece>) -> Vec<Piece> {
+fn trimmed(mut line: Vec<Span>) -> Vec<Span> {
     while let Some(last) = line.last_mut() {
         last.text.truncate(last.text.trim_end_matches(' ').len());
         if !last.text.is_empty() {
@@ -195,7 +181,7 @@ fn shortened(text: &str, room: Option<usize>) -> String {
 
 /// Prints a table with a line below its header. Cells are wrapped between words if that makes the table fit. Otherwise
 /// each row is its first cell, followed by the others with their names.
-pub fn table(page: &mut Page<'_>, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
+pub fn table(page: &mut Page<'_>, header: &[String], rows: &[Vec<String>]) -> Result<()> {
     let cells: Vec<Vec<Vec<&str>>> = rows.iter().map(|row| row.iter().map(|cell| lines(cell)).collect()).collect();
     let natural: Vec<usize> = (0..header.len())
         .map(|at| {
@@ -218,7 +204,7 @@ fn lines(cell: &str) -> Vec<&str> {
 }
 
 /// The longest word of each column, which is its smallest width.
-fn longest_words(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
+fn longest_words(header: &[String], rows: &[Vec<String>]) -> Vec<usize> {
     let longest = |text: &str| text.split_whitespace().map(width).max().unwrap_or(0);
     let of = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| longest(cell)).max().unwrap_or(0);
     (0..header.len()).map(|at| of(at).max(longest(header[at]))).collect()
@@ -241,18 +227,18 @@ fn fitted(natural: &[usize], least: &[usize], most: usize) -> Option<Vec<usize>>
     Some(at_most(limit))
 }
 
-fn columns(page: &mut Page<'_>, header: &[&str], cells: &[Vec<Vec<&str>>], widths: &[usize]) -> Result<()> {
+fn columns(page: &mut Page<'_>, header: &[String], cells: &[Vec<Vec<&str>>], widths: &[usize]) -> Result<()> {
     let gap = " ".repeat(GAP);
-    let line = |page: &mut Page<'_>, ink: Option<Ink>, parts: &[String]| {
-        let mut pieces = Vec::new();
+    let line = |page: &mut Page<'_>, role: Option<Role>, parts: &[String]| {
+        let mut spans = Vec::new();
         for (at, (part, wide)) in parts.iter().zip(widths).enumerate() {
             if at > 0 {
-                pieces.push(Piece::plain(&gap));
+                spans.push(Span::plain(&gap));
             }
-            pieces.push(Piece { ink, text: part.clone() });
-            pieces.push(space(*wide, part, 0));
+            spans.push(Span { role, text: part.clone() });
+            spans.push(space(*wide, part, 0));
         }
-        page.pieces(trimmed(pieces))
+        page.spans(trimmed(spans))
     };
     let in_cells = |row: Vec<Vec<String>>| {
         let height = row.iter().map(Vec::len).max().unwrap_or(0);
@@ -262,10 +248,10 @@ fn columns(page: &mut Page<'_>, header: &[&str], cells: &[Vec<Vec<&str>>], width
     };
     let head = header.iter().zip(widths).map(|(name, wide)| wrapped(name, *wide)).collect();
     for parts in in_cells(head) {
-        line(page, Some(Ink::Heading), &parts)?;
+        line(page, Some(Role::Heading), &parts)?;
     }
     let rule: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-    page.pieces([Piece::of(Ink::Heading, "─".repeat(rule))])?;
+    page.spans([Span::of(Role::Heading, "─".repeat(rule))])?;
     for row in cells {
         let row = row.iter().zip(widths).map(|(cell, wide)| cell.iter().flat_map(|l| wrapped(l, *wide)).collect());
         for parts in in_cells(row.collect()) {
@@ -290,14 +276,14 @@ fn wrapped(line: &str, most: usize) -> Vec<String> {
     all.into_iter().map(|line| line.trim_end_matches(' ').to_owned()).collect()
 }
 
-fn stacked(page: &mut Page<'_>, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
+fn stacked(page: &mut Page<'_>, header: &[String], rows: &[Vec<String>]) -> Result<()> {
     for row in rows {
         let first = row.first().map(|cell| cell.replace('\n', " ")).unwrap_or_default();
-        let mut line = vec![Piece::of(Ink::Name, first)];
+        let mut line = vec![Span::of(Role::Name, first)];
         for (name, cell) in header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty()) {
-            line.push(Piece::plain(" ".repeat(GAP)));
-            line.push(Piece::of(Ink::Heading, *name));
-            line.push(Piece::plain(format!(" {}", cell.replace('\n', ", "))));
+            line.push(Span::plain(" ".repeat(GAP)));
+            line.push(Span::of(Role::Heading, *name));
+            line.push(Span::plain(format!(" {}", cell.replace('\n', ", "))));
         }
         page.hanging(INDENT, line)?;
     }

@@ -1,7 +1,8 @@
 //! Output for the terminal: text without control characters, lines that fit, and colours if they are enabled.
 
 use super::safe;
-use crate::cli::style::{Ink, Style};
+use crate::cli::style::Style;
+use lukasa_engine::rendering::{Role, Span};
 use std::io::{Result, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -13,30 +14,9 @@ const HANG: usize = 2;
 pub struct Page<'a> {
     out: &'a mut dyn Write,
     pub style: Style,
-    line: Vec<Piece>,
+    line: Vec<Span>,
     /// The column of continuation lines; by default a little more than the indentation of the line.
     hang: Option<usize>,
-}
-
-/// Text of one colour.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    pub ink: Option<Ink>,
-    pub text: String,
-}
-
-impl Piece {
-    pub fn plain(text: impl Into<String>) -> Piece {
-        Piece { ink: None, text: text.into() }
-    }
-
-    pub fn of(ink: Ink, text: impl Into<String>) -> Piece {
-        Piece { ink: Some(ink), text: text.into() }
-    }
-
-    fn width(&self) -> usize {
-        width(&self.text)
-    }
 }
 
 /// The number of terminal columns of a text.
@@ -50,25 +30,25 @@ impl<'a> Page<'a> {
     }
 
     /// Adds coloured text to the line.
-    pub fn ink(&mut self, ink: Ink, text: &str) {
-        self.line.push(Piece::of(ink, safe(text)));
+    pub fn role(&mut self, role: Role, text: &str) {
+        self.line.push(Span::of(role, safe(text)));
     }
 
     /// Adds text without colour to the line.
     pub fn text(&mut self, text: &str) {
-        self.line.push(Piece::plain(safe(text)));
+        self.line.push(Span::plain(safe(text)));
     }
 
-    /// Adds pieces to the line and ends it.
-    pub fn pieces(&mut self, pieces: impl IntoIterator<Item = Piece>) -> Result<()> {
-        self.line.extend(pieces.into_iter().map(|piece| Piece { text: safe(&piece.text), ..piece }));
+    /// Adds spans to the line and ends it.
+    pub fn spans(&mut self, spans: impl IntoIterator<Item = Span>) -> Result<()> {
+        self.line.extend(spans.into_iter().map(|piece| Span { text: safe(&piece.text), ..piece }));
         self.end_line()
     }
 
     /// Prints a line whose continuation lines start at this column.
-    pub fn hanging(&mut self, hang: usize, pieces: impl IntoIterator<Item = Piece>) -> Result<()> {
+    pub fn hanging(&mut self, hang: usize, spans: impl IntoIterator<Item = Span>) -> Result<()> {
         self.hang = Some(hang);
-        self.pieces(pieces)
+        self.spans(spans)
     }
 
     /// Prints a line unchanged, however long: source code, and text to copy.
@@ -86,15 +66,15 @@ impl<'a> Page<'a> {
         let name = safe(name);
         let gap = name_width.saturating_sub(width(&name)) + 2;
         let hang = HANG + name_width.max(width(&name)) + 2;
-        let value = Piece::plain(format!("{}{value}", " ".repeat(gap)));
-        self.hanging(hang, [Piece::plain("  "), Piece::of(Ink::Faint, name), value])
+        let value = Span::plain(format!("{}{value}", " ".repeat(gap)));
+        self.hanging(hang, [Span::plain("  "), Span::of(Role::Faint, name), value])
     }
 
     /// Ends the current line.
     fn end_line(&mut self) -> Result<()> {
         let (line, hang) = (std::mem::take(&mut self.line), self.hang.take());
         match self.style.width {
-            Some(most) if line.iter().map(Piece::width).sum::<usize>() > most => {
+            Some(most) if line.iter().map(|span| width(&span.text)).sum::<usize>() > most => {
                 for part in broken(&line, most, hang) {
                     self.print(&part)?;
                     writeln!(self.out)?;
@@ -108,10 +88,10 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn print(&mut self, pieces: &[Piece]) -> Result<()> {
-        for Piece { ink, text } in pieces {
-            match ink {
-                Some(ink) => write!(self.out, "{}", self.style.paint(*ink, text))?,
+    fn print(&mut self, spans: &[Span]) -> Result<()> {
+        for Span { role, text } in spans {
+            match role {
+                Some(role) => write!(self.out, "{}", self.style.paint(*role, text))?,
                 None => write!(self.out, "{text}")?,
             }
         }
@@ -121,17 +101,17 @@ impl<'a> Page<'a> {
 
 impl Write for Page<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        // Formatting writes whole pieces of text, so no character is split.
+        // Formatting writes whole spans of text, so no character is split.
         let text = String::from_utf8_lossy(bytes);
         for part in text.split_inclusive(['\n', '\t']) {
             let (body, end) = part.split_at(part.len() - usize::from(part.ends_with(['\n', '\t'])));
             if !body.is_empty() {
-                self.line.push(Piece::plain(safe(body)));
+                self.line.push(Span::plain(safe(body)));
             }
             match end {
                 "\n" => self.end_line()?,
                 // The width of a tab depends on the terminal, so it is not computed.
-                "\t" => self.line.push(Piece::plain("\t")),
+                "\t" => self.line.push(Span::plain("\t")),
                 _ => {}
             }
         }
@@ -145,29 +125,29 @@ impl Write for Page<'_> {
     }
 }
 
-/// A word with the spaces before it; its pieces may have several colours.
+/// A word with the spaces before it; its spans may have several colours.
 struct Word {
     spaces: usize,
-    pieces: Vec<Piece>,
+    spans: Vec<Span>,
 }
 
 impl Word {
     fn width(&self) -> usize {
-        self.pieces.iter().map(Piece::width).sum()
+        self.spans.iter().map(|span| width(&span.text)).sum()
     }
 }
 
-fn words(line: &[Piece]) -> Vec<Word> {
+fn words(line: &[Span]) -> Vec<Word> {
     let mut all: Vec<Word> = Vec::new();
     let (mut spaces, mut inside) = (0, false);
     for piece in line {
         for part in piece.text.split_inclusive(' ') {
             let (body, space) = part.split_at(part.len() - usize::from(part.ends_with(' ')));
             if !body.is_empty() {
-                let body = Piece { ink: piece.ink, text: body.into() };
+                let body = Span { role: piece.role, text: body.into() };
                 match all.last_mut().filter(|_| inside) {
-                    Some(word) => word.pieces.push(body),
-                    None => all.push(Word { spaces: std::mem::take(&mut spaces), pieces: vec![body] }),
+                    Some(word) => word.spans.push(body),
+                    None => all.push(Word { spaces: std::mem::take(&mut spaces), spans: vec![body] }),
                 }
                 inside = true;
             }
@@ -181,12 +161,12 @@ fn words(line: &[Piece]) -> Vec<Word> {
 }
 
 /// Breaks a line into several, none longer than `most` unless a single word is. Words stay whole.
-fn broken(line: &[Piece], most: usize, hang: Option<usize>) -> Vec<Vec<Piece>> {
+fn broken(line: &[Span], most: usize, hang: Option<usize>) -> Vec<Vec<Span>> {
     let words = words(line);
     let own = words.first().map_or(0, |word| word.spaces);
     // A hanging indent that leaves little room is ignored.
     let hang = hang.filter(|hang| *hang <= most / 2).unwrap_or(own + HANG);
-    let mut all: Vec<Vec<Piece>> = vec![Vec::new()];
+    let mut all: Vec<Vec<Span>> = vec![Vec::new()];
     let mut used = 0;
     for word in words {
         let wide = word.width();
@@ -198,8 +178,8 @@ fn broken(line: &[Piece], most: usize, hang: Option<usize>) -> Vec<Vec<Piece>> {
         }
         used += spaces + wide;
         if let Some(last) = all.last_mut() {
-            last.push(Piece::plain(" ".repeat(spaces)));
-            last.extend(word.pieces);
+            last.push(Span::plain(" ".repeat(spaces)));
+            last.extend(word.spans);
         }
     }
     all
@@ -231,7 +211,7 @@ mod tests {
         // Also in coloured text.
         let coloured = Style { width: None, colour: true };
         let text = shown(coloured, |page| {
-            page.ink(Ink::Name, "\u{1b}[2J");
+            page.role(Role::Name, "\u{1b}[2J");
             writeln!(page)
         });
         assert_eq!(text, "\u{1b}[1m\\u{1b}[2J\u{1b}[0m\n");
@@ -260,7 +240,7 @@ mod tests {
     #[test]
     fn colours_do_not_count_as_width_and_do_not_break_words() {
         let print = |page: &mut Page<'_>| {
-            page.ink(Ink::Error, "error");
+            page.role(Role::Error, "error");
             writeln!(page, ": no such thing here")
         };
         let plain = shown(narrow(14), print);

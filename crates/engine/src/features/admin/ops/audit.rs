@@ -1,9 +1,11 @@
 //! `audit_list`, `audit_verify`, `audit_export`: lists, verifies and exports the audit log.
 
 use crate::audit::AuditKey;
+use crate::features::admin::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Stream};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
@@ -167,6 +169,7 @@ pub struct ListResponse {
 impl Op for List {
     const META: Meta = Meta {
         name: "audit_list",
+        shown: Shown::By(rendering::entries),
         answer: &[
             "entries.operation",
             "entries.at",
@@ -219,6 +222,7 @@ pub struct VerifyResponse {
 impl Op for Verify {
     const META: Meta = Meta {
         name: "audit_verify",
+        shown: Shown::By(rendering::chains),
         answer: &["entries", "chains.server", "chains.entries", "chains.sealed"],
         summary: "Check that the record of operations is whole",
         description: "Walks the chain of every server and names the first entry that was changed, removed or moved, or \

@@ -3,6 +3,7 @@
 use crate::data_files::file_fault;
 use crate::registry::META;
 use crate::registry::{Effect, Meta, Op, StoreNeed};
+use crate::rendering::Shown;
 use crate::{Context, Engine, Grants};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
@@ -40,6 +41,7 @@ pub struct Response {
 impl Op for Backup {
     const META: Meta = Meta {
         name: "backup",
+        shown: Shown::Summary,
         answer: &["path", "bytes", "removed"],
         files: &["path"],
         summary: "Back up while others write",
@@ -219,6 +221,7 @@ pub struct RestoreResponse {
 impl Op for RestoreBackup {
     const META: Meta = Meta {
         name: "restore_backup",
+        shown: Shown::Summary,
         needs: StoreNeed::MayCreate,
         answer: &["projects"],
         destructive: true,

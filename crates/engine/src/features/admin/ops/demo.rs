@@ -1,10 +1,12 @@
 //! `demo`: runs a one-minute example on a temporary store, using the regular operations.
 
 use super::verify;
+use crate::features::admin::rendering;
 use crate::features::facts::ops::{branch, get, history, import, merge, patch, put, release, types};
 use crate::features::graph::ops::impact;
 use crate::registry::META;
 use crate::registry::{Meta, Op, StoreNeed};
+use crate::rendering::Shown;
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
@@ -45,6 +47,7 @@ pub struct Step {
 impl Op for Demo {
     const META: Meta = Meta {
         name: "demo",
+        shown: Shown::Alone(rendering::demo),
         needs: StoreNeed::Nothing,
         essential: true,
         answer: &["steps.says", "steps.command"],

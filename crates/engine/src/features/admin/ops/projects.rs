@@ -1,7 +1,9 @@
 //! `projects`: what a tenant has in the store.
 
+use crate::features::admin::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::{Result, Scope, Tx};
@@ -29,6 +31,7 @@ pub struct ProjectOut {
 impl Op for Projects {
     const META: Meta = Meta {
         name: "projects",
+        shown: Shown::By(rendering::projects),
         answer: &["projects.project", "projects.transactions", "store"],
         summary: "List the projects in the store",
         description: "Those of the tenant, with how many transactions each has.",

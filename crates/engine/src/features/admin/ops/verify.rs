@@ -2,6 +2,7 @@
 
 use crate::registry::META;
 use crate::registry::{Effect, Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -24,6 +25,7 @@ pub struct Response {
 impl Op for Verify {
     const META: Meta = Meta {
         name: "verify",
+        shown: Shown::Summary,
         answer: &["transactions", "things", "statements", "releases", "head_hash"],
         summary: "Check that nothing was lost or changed",
         description: "Recomputes content hashes, the chain of transactions, ids, counts and release digests. Exits \

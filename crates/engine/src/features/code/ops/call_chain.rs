@@ -1,8 +1,10 @@
 //! `call_chain`: finds the shortest chains of calls from one symbol to another.
 
+use crate::features::code::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::symbols::{Contents, Placed, Rel, Symbols, Way, check_confidence, lines};
 use crate::{Context, Engine};
@@ -94,6 +96,7 @@ pub struct StepOut {
 impl Op for CallChain {
     const META: Meta = Meta {
         name: "call_chain",
+        shown: Shown::Cut(rendering::chains),
         answer: &[
             "chains.steps.key",
             "chains.steps.path",

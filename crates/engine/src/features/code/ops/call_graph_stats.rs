@@ -1,8 +1,10 @@
 //! `call_graph_stats`: size, confidence and structure of the call graph.
 
+use crate::features::code::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::symbols::{Kind, Rel, Symbols, Way};
 use crate::{Context, Engine};
@@ -102,6 +104,7 @@ pub struct CyclesOut {
 impl Op for CallGraphStats {
     const META: Meta = Meta {
         name: "call_graph_stats",
+        shown: Shown::Cut(rendering::stats),
         answer: &[
             "calls",
             "symbols",

@@ -1,9 +1,11 @@
 //! `code_explain`: describes a symbol, file or module with its dependencies and dependents.
 
+use crate::features::code::rendering;
 use crate::features::graph::communities::Communities;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Prompt, Resource};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::Look;
 use crate::view::symbols::{Contents, Kind, Placed, Rel, Symbols, Way, about, flagged, number, text};
@@ -167,6 +169,7 @@ pub struct HistoryOut {
 impl Op for CodeExplain {
     const META: Meta = Meta {
         name: "code_explain",
+        shown: Shown::Cut(rendering::explain),
         default_tool: &["ref", "limit"],
         answer: &[
             "symbol.key",

@@ -1,9 +1,11 @@
 //! `get_callees`: symbols that a symbol calls, directly or indirectly.
 
 use super::calls::{Followed, Request, follow, is_zero, missing, told};
+use crate::features::code::rendering;
 use crate::names::Resolved;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::symbols::{CallOut, Kind, Placed, Reach, Reached, Symbols, ThroughOut, Way, number, through};
 use crate::{Context, Engine};
@@ -47,6 +49,7 @@ pub struct Response {
 impl Op for GetCallees {
     const META: Meta = Meta {
         name: "get_callees",
+        shown: Shown::Cut(rendering::callees),
         default_tool: &["ref", "depth", "limit"],
         answer: &[
             "callees.key",

@@ -1,9 +1,11 @@
 //! `get_callers`: symbols that call a symbol, directly or indirectly.
 
 use super::calls::{Followed, Request, follow, is_zero, missing, told};
+use crate::features::code::rendering;
 use crate::names::Resolved;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::symbols::{
     CallOut, NamesakesOut, Placed, Reach, Reached, Symbols, ThroughOut, UnresolvedOut, Way, keys, through,
@@ -47,6 +49,7 @@ pub struct Response {
 impl Op for GetCallers {
     const META: Meta = Meta {
         name: "get_callers",
+        shown: Shown::Cut(rendering::callers),
         essential: true,
         default_tool: &["ref", "depth", "include_tests", "limit"],
         answer: &[

@@ -1,10 +1,12 @@
 //! `graph_health`: what the index holds, how sure it is, and how far it is behind the files.
 
 use crate::features::code::place::Place;
+use crate::features::code::rendering::index;
 use crate::features::code::trees;
 use crate::features::code::watch::{Health, WatchState};
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::rendering::Shown;
 use crate::{Context, Engine};
 use lukasa_code::type_names;
 use lukasa_model::view::ViewEcho;
@@ -77,6 +79,7 @@ const FAULTS: usize = 20;
 impl Op for GraphHealth {
     const META: Meta = Meta {
         name: "graph_health",
+        shown: Shown::By(index::health),
         answer: &["files", "pending_changes", "faults", "last_index.at", "watcher_state", "languages"],
         places: &["path"],
         summary: "Show what the index holds and how far it is behind",

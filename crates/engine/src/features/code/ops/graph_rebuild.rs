@@ -2,8 +2,10 @@
 
 use super::index_directory::{Response, respond};
 use crate::features::code::index::Pass;
+use crate::features::code::rendering::index;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use schemars::JsonSchema;
@@ -32,6 +34,7 @@ fn here() -> String {
 impl Op for GraphRebuild {
     const META: Meta = Meta {
         name: "graph_rebuild",
+        shown: Shown::By(index::pass),
         answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
         places: &["path"],
         summary: "Take the whole working tree apart again",

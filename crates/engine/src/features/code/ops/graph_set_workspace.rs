@@ -2,8 +2,10 @@
 
 use crate::features::code::Report;
 use crate::features::code::index::Pass;
+use crate::features::code::rendering::index;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use schemars::JsonSchema;
@@ -39,6 +41,7 @@ pub struct Response {
 impl Op for GraphSetWorkspace {
     const META: Meta = Meta {
         name: "graph_set_workspace",
+        shown: Shown::By(index::pass),
         answer: &["root", "watching", "tx", "files", "symbols", "diagnostics"],
         places: &["path"],
         summary: "Index a working tree and keep it up to date",

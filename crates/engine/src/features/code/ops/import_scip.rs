@@ -5,9 +5,11 @@ use crate::features::code::beneath;
 use crate::features::code::encoding::decode;
 use crate::features::code::files::{self, DIAGNOSTICS, Diagnostic};
 use crate::features::code::git::is_blob_id;
+use crate::features::code::rendering::index;
 use crate::hex::unhex;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_code::scip::{self, Compiled, Document, Edge, Index, KnownCall, Placed};
@@ -81,6 +83,7 @@ const PART: usize = 256;
 impl Op for ImportScip {
     const META: Meta = Meta {
         name: "import_scip",
+        shown: Shown::By(index::imported),
         answer: &["documents", "matched_definitions", "added", "upgraded", "ended", "tx", "diagnostics"],
         places: &["path"],
         files: &["file"],

@@ -3,8 +3,10 @@
 use crate::features::code::Report;
 use crate::features::code::index::Pass;
 use crate::features::code::index::past::Imported;
+use crate::features::code::rendering::index;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -52,6 +54,7 @@ pub struct Response {
 impl Op for IndexDirectory {
     const META: Meta = Meta {
         name: "index_directory",
+        shown: Shown::By(index::pass),
         essential: true,
         default_tool: &["path", "branch"],
         answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],

@@ -1,8 +1,10 @@
 //! `index_file`: brings the branch up to date and tells what one file has.
 
 use crate::features::code::index::Pass;
+use crate::features::code::rendering::index;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_code::type_names;
@@ -48,6 +50,7 @@ pub struct SymbolOut {
 impl Op for IndexFile {
     const META: Meta = Meta {
         name: "index_file",
+        shown: Shown::By(index::file),
         answer: &["key", "symbols.key", "symbols.line", "symbols.signature", "indexed", "tx"],
         places: &["path"],
         summary: "Index what changed and list one file's symbols",

@@ -1,8 +1,10 @@
 //! `symbol_lookup`: symbols by a name that may be incomplete or mistyped.
 
+use crate::features::code::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::symbols::{Match, Placed, Query, Symbols, about, text};
 use crate::{Context, Engine};
@@ -70,6 +72,7 @@ pub struct SymbolOut {
 impl Op for SymbolLookup {
     const META: Meta = Meta {
         name: "symbol_lookup",
+        shown: Shown::Cut(rendering::symbols),
         default_tool: &["query", "types", "path", "limit"],
         answer: &["symbols.key", "symbols.type", "symbols.line", "symbols.signature", "symbols.about"],
         summary: "Find symbols by name",

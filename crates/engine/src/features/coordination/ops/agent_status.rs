@@ -2,9 +2,11 @@
 
 use crate::caller::asking;
 use crate::claims::ClaimOut;
+use crate::features::coordination::rendering;
 use crate::features::memory::recall::{Ask, MemoryOut, Weights, recall};
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::tool::NOTICE;
 use crate::{Context, Engine};
@@ -48,6 +50,7 @@ pub struct Response {
 impl Op for AgentStatus {
     const META: Meta = Meta {
         name: "agent_status",
+        shown: Shown::By(rendering::agent),
         answer: &[
             "active_claims.target_id",
             "active_claims.intent",

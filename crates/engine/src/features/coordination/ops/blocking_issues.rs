@@ -3,12 +3,14 @@
 use super::progress_query::{held, is_part_of};
 use crate::claims::ClaimOut;
 use crate::features::coordination::ConflictPair;
+use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{
     self, Blocker, Status, behind, circle_words, circles, obstacles, waiting_for,
 };
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -76,6 +78,7 @@ pub struct Issue {
 impl Op for BlockingIssues {
     const META: Meta = Meta {
         name: "blocking_issues",
+        shown: Shown::By(rendering::blocking),
         answer: &[
             "issues.task_id",
             "issues.title",

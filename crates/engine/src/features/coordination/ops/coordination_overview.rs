@@ -3,9 +3,11 @@
 use super::agent_status::last_seen;
 use crate::claims::ClaimOut;
 use crate::features::coordination::ConflictPair;
+use crate::features::coordination::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::tool::NOTICE;
 use crate::{Context, Engine};
@@ -61,6 +63,7 @@ pub struct AgentSummary {
 impl Op for CoordinationOverview {
     const META: Meta = Meta {
         name: "coordination_overview",
+        shown: Shown::By(rendering::overview),
         essential: true,
         answer: &[
             "active_claims.agent_id",

@@ -2,9 +2,11 @@
 
 use super::progress_query::{TaskOut, held, is_part_of, percent};
 use crate::claims::ClaimOut;
+use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{self, FEATURE, TRACK, Task};
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::Look;
 use crate::view::symbols::{Rel, Symbols, Way};
@@ -75,6 +77,7 @@ const NAMED: usize = 20;
 impl Op for FeatureStatus {
     const META: Meta = Meta {
         name: "feature_status",
+        shown: Shown::By(rendering::feature),
         answer: &[
             "title",
             "status",

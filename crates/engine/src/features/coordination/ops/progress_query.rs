@@ -1,9 +1,11 @@
 //! `progress_query`: tasks and how far they are.
 
+use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{self, Blocker, Status, Task};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::Look;
 use crate::{Context, Engine};
@@ -116,6 +118,7 @@ impl TaskOut {
 impl Op for ProgressQuery {
     const META: Meta = Meta {
         name: "progress_query",
+        shown: Shown::By(rendering::tasks),
         answer: &[
             "tasks.task_id",
             "tasks.title",

@@ -1,10 +1,12 @@
 //! `task_ready`: what can be worked on now, the best first.
 
 use super::progress_query::{TaskOut, held, is_part_of};
+use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{self, circle_words, circles, ready};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -59,6 +61,7 @@ pub struct ReadyOut {
 impl Op for TaskReady {
     const META: Meta = Meta {
         name: "task_ready",
+        shown: Shown::By(rendering::ready),
         answer: &["tasks.task_id", "tasks.title", "tasks.priority", "tasks.unblocks", "tasks.yours", "cycles"],
         summary: "What can be worked on now, the best first",
         description: "Lists tasks that are open, wait for nothing, and which nobody else has claimed, neither them nor the \

@@ -2,6 +2,7 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
@@ -42,6 +43,7 @@ pub struct Request {
 impl Op for BatchOp {
     const META: Meta = Meta {
         name: "batch",
+        shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Write many things in one transaction, all or nothing",
         description: "Commits whole or not at all. `expected_version` on a write and `preconditions` make it lose \

@@ -1,7 +1,9 @@
 //! `branch …`: creates, lists, moves, closes and reopens branches.
 
+use crate::features::facts::rendering;
 use crate::registry::{Link, Meta, Op, Resource};
 use crate::registry::{META, NAMED, WRITE};
+use crate::rendering::Shown;
 use crate::{Context, Engine};
 use lukasa_model::{Branch, BranchMode, Error, Result, Tx};
 use lukasa_store::ledger::NewBranch;
@@ -71,6 +73,7 @@ pub struct CreateRequest {
 impl Op for Create {
     const META: Meta = Meta {
         name: "branch_create",
+        shown: Shown::Summary,
         answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         rest: &["POST /graph/branches"],
         summary: "Make a branch",
@@ -125,6 +128,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "branch_list",
+        shown: Shown::By(rendering::branches),
         answer: &["branches.name", "branches.parent", "branches.closed", "branches.mode"],
         rest: &["GET /graph/branches"],
         summary: "List branches",
@@ -168,6 +172,7 @@ pub struct MoveRequest {
 impl Op for Move {
     const META: Meta = Meta {
         name: "branch_move",
+        shown: Shown::Summary,
         answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         summary: "Move the fork of a pinned branch",
         description: "From now on the branch sees its parent as of that transaction. Earlier views keep the old fork.",
@@ -203,6 +208,7 @@ pub struct Close;
 impl Op for Close {
     const META: Meta = Meta {
         name: "branch_close",
+        shown: Shown::Summary,
         answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         summary: "Close a branch; it can still be read",
         description: "A closed branch takes no writes. Branches are never deleted.",
@@ -227,6 +233,7 @@ pub struct Open;
 impl Op for Open {
     const META: Meta = Meta {
         name: "branch_open",
+        shown: Shown::Summary,
         answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         summary: "Open a closed branch again",
         description: "It takes writes again.",

@@ -1,7 +1,9 @@
 //! `diff`: compares two views.
 
+use crate::features::facts::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::sensitive::is_sensitive;
 use crate::shape::ChangeOut;
 use crate::shape::count;
@@ -61,6 +63,7 @@ pub struct Response {
 impl Op for Diff {
     const META: Meta = Meta {
         name: "diff",
+        shown: Shown::By(rendering::difference),
         answer: &[
             "changes.change",
             "changes.key",

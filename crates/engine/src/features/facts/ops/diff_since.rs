@@ -2,8 +2,10 @@
 
 use super::diff::{self, Meaning, change_out, in_words};
 use super::log::TransactionOut;
+use crate::features::facts::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Prompt};
+use crate::rendering::Shown;
 use crate::shape::{ChangeOut, open};
 use crate::view::symbols::{self, keys};
 use crate::{Context, Engine};
@@ -136,6 +138,7 @@ const LISTED: usize = 100;
 impl Op for DiffSince {
     const META: Meta = Meta {
         name: "diff_since",
+        shown: Shown::By(rendering::difference_since),
         default_tool: &["since", "branch", "types", "limit"],
         answer: &[
             "counts",

@@ -2,6 +2,7 @@
 
 use crate::registry::META;
 use crate::registry::{Meta, Op, Stream};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine, sensitive};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
@@ -60,6 +61,7 @@ pub struct Response {
 impl Op for Export {
     const META: Meta = Meta {
         name: "export",
+        shown: Shown::Summary,
         stream: Stream::Out,
         answer: &["objects", "relationships", "left_out"],
         files: &["file"],

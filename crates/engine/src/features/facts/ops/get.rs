@@ -1,7 +1,9 @@
 //! `get`: returns one object or relationship of a view with its relationships.
 
+use crate::features::facts::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::rendering::Shown;
 use crate::shape;
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
@@ -62,6 +64,7 @@ pub struct LinkOut {
 impl Op for Get {
     const META: Meta = Meta {
         name: "get",
+        shown: Shown::By(rendering::get),
         answer: &[
             "thing.title",
             "thing.properties",

@@ -1,7 +1,9 @@
 //! `history`: every version of a thing, with what it changed.
 
+use crate::features::facts::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::change::ChangeSummary;
@@ -80,6 +82,7 @@ pub struct MergedFrom {
 impl Op for History {
     const META: Meta = Meta {
         name: "history",
+        shown: Shown::By(rendering::versions),
         answer: &[
             "versions.version",
             "versions.recorded_at",

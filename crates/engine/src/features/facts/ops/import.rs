@@ -2,6 +2,7 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op, Stream};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::transaction::Header;
@@ -72,6 +73,7 @@ const LINE_BYTES: u64 = 8 << 20;
 impl Op for Import {
     const META: Meta = Meta {
         name: "import",
+        shown: Shown::Summary,
         stream: Stream::In,
         answer: &["objects", "relationships", "unchanged", "transactions", "last_tx", "lines"],
         files: &["file"],

@@ -2,6 +2,7 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::PutRelationship;
@@ -72,6 +73,7 @@ pub struct Request {
 impl Op for LinkOp {
     const META: Meta = Meta {
         name: "link",
+        shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
         rest: &["POST /graph/relationships"],
         summary: "State a relationship between two objects",

@@ -1,8 +1,10 @@
 //! `list`: objects in a view, by type, label or status.
 
+use crate::features::facts::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape;
 use crate::shape::count;
 use crate::{Context, Engine};
@@ -59,6 +61,7 @@ pub struct Response {
 impl Op for List {
     const META: Meta = Meta {
         name: "list",
+        shown: Shown::By(rendering::listed),
         answer: &["objects.key", "objects.title", "objects.type", "objects.properties"],
         rest: &["GET /graph/objects"],
         summary: "List objects",

@@ -1,8 +1,10 @@
 //! `log`: the project's transactions, newest first.
 
+use crate::features::facts::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::{Result, Time, Transaction, TransactionKind, Tx};
@@ -88,6 +90,7 @@ impl TransactionOut {
 impl Op for Log {
     const META: Meta = Meta {
         name: "log",
+        shown: Shown::Cut(rendering::log),
         answer: &[
             "transactions.tx",
             "transactions.recorded_at",

@@ -1,8 +1,10 @@
 //! `merge`: brings one branch's changes into another, or says where they disagree.
 
 use crate::claims::{Change, Edits};
+use crate::features::facts::rendering;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::telemetry::events::Ended;
 use crate::telemetry::metrics;
 use crate::writes::overtaken;
@@ -50,6 +52,7 @@ pub struct Response {
 impl Op for Merge {
     const META: Meta = Meta {
         name: "merge",
+        shown: Shown::By(rendering::merge),
         answer: &["counts", "conflicts", "tx", "dry_run", "items.key", "items.class", "items.type"],
         rest: &["POST /graph/branches/{into}/merge"],
         summary: "Merge one branch into another",

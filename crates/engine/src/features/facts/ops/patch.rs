@@ -2,6 +2,7 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
@@ -66,6 +67,7 @@ const TRIES: usize = 16;
 impl Op for Patch {
     const META: Meta = Meta {
         name: "patch",
+        shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
         rest: &["PATCH /graph/objects/{ref}"],
         summary: "Change some fields and keep the rest",

@@ -6,6 +6,7 @@ use super::history::History;
 use super::patch::Patch;
 use crate::registry::WRITE;
 use crate::registry::{Link, Meta, Op};
+use crate::rendering::Shown;
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::PutObject;
@@ -72,6 +73,7 @@ pub struct Request {
 impl Op for Put {
     const META: Meta = Meta {
         name: "put",
+        shown: Shown::Summary,
         default_tool: &["type", "key", "title", "properties", "branch"],
         answer: &["tx", "written", "unchanged"],
         rest: &["POST /graph/objects"],

@@ -1,9 +1,11 @@
 //! `release …`: freeze what is visible under a name, and compare such names.
 
 use super::diff::{self, Meaning, compare};
+use crate::features::facts::rendering;
 use crate::ranges::check_limit;
 use crate::registry::{Link, Meta, Op, Resource};
 use crate::registry::{META, NAMED, WRITE};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::telemetry::events::Ended;
 use crate::telemetry::metrics;
@@ -82,6 +84,7 @@ pub struct CreateRequest {
 impl Op for Create {
     const META: Meta = Meta {
         name: "release_create",
+        shown: Shown::Summary,
         answer: &[
             "release.name",
             "release.branch",
@@ -150,6 +153,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "release_list",
+        shown: Shown::By(rendering::releases),
         answer: &["releases.name", "releases.branch", "releases.tx", "releases.description", "releases.tags"],
         rest: &["GET /product-versions"],
         summary: "List releases",
@@ -236,6 +240,7 @@ pub struct DiffRequest {
 impl Op for Diff {
     const META: Meta = Meta {
         name: "release_diff",
+        shown: Shown::By(rendering::difference),
         answer: &[
             "changes.change",
             "changes.key",

@@ -2,6 +2,7 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
@@ -37,6 +38,7 @@ fn ended(history: &[HistoryEntry]) -> Option<&HistoryEntry> {
 impl Op for Restore {
     const META: Meta = Meta {
         name: "restore",
+        shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Bring back what was deleted, or an earlier version",
         description: "States an earlier content anew, from now on. History keeps both.",

@@ -1,7 +1,9 @@
 //! `tag …`: names that point to releases.
 
+use crate::features::facts::rendering;
 use crate::registry::{Link, Meta, Op};
 use crate::registry::{META, NAMED, WRITE};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::writes::WriteOut;
 use crate::{Context, Engine};
@@ -40,6 +42,7 @@ pub struct CreateRequest {
 impl Op for Create {
     const META: Meta = Meta {
         name: "tag_create",
+        shown: Shown::Summary,
         answer: &["tag"],
         rest: &["POST /tags", "POST /graph/tags"],
         summary: "Point a tag to a release",
@@ -79,6 +82,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "tag_list",
+        shown: Shown::By(rendering::tags),
         answer: &["tags"],
         rest: &["GET /tags"],
         summary: "List tags",
@@ -142,6 +146,7 @@ pub struct DescribeRequest {
 impl Op for Describe {
     const META: Meta = Meta {
         name: "tag_describe",
+        shown: Shown::Summary,
         answer: &["tag"],
         rest: &["PUT /tags/{name}"],
         summary: "Change the description of a tag",
@@ -166,6 +171,7 @@ pub struct Delete;
 impl Op for Delete {
     const META: Meta = Meta {
         name: "tag_delete",
+        shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
         destructive: true,
         rest: &["DELETE /tags/{name}"],

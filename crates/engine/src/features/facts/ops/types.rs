@@ -1,7 +1,9 @@
 //! `type …`: declares, lists and shows object and relationship types.
 
+use crate::features::facts::rendering;
 use crate::registry::{META, WRITE};
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::writes::WriteOut;
 use crate::{Context, Engine};
@@ -44,6 +46,7 @@ pub struct ObjectRequest {
 impl Op for Object {
     const META: Meta = Meta {
         name: "type_object",
+        shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Declare an object type",
         description: "Properties of its objects are validated against the JSON Schema from now on; what was stated \
@@ -132,6 +135,7 @@ pub struct RelationshipRequest {
 impl Op for Relationship {
     const META: Meta = Meta {
         name: "type_relationship",
+        shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Declare a relationship type",
         description: "Allowed ends, how many per end, whether it outlasts its ends, and how it ranks.",
@@ -200,6 +204,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "type_list",
+        shown: Shown::By(rendering::types),
         answer: &["object_types.name", "relationship_types.name", "object_types.description", "strict"],
         summary: "List declared types",
         description: "Object and relationship types, and whether the project is strict.",
@@ -290,6 +295,7 @@ pub enum Mode {
 impl Op for Strict {
     const META: Meta = Meta {
         name: "type_strict",
+        shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Refuse unknown types, or accept them with a warning",
         description: "A new project accepts any type and warns.",

@@ -2,9 +2,11 @@
 
 use crate::features::graph::communities::options;
 use crate::features::graph::communities::{CommunityOut, Kept};
+use crate::features::graph::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::{Look, NodeRow, NodesOut};
 use crate::{Context, Engine};
@@ -80,6 +82,7 @@ pub struct Response {
 impl Op for Communities {
     const META: Meta = Meta {
         name: "communities",
+        shown: Shown::Cut(rendering::communities),
         answer: &[
             "communities.label",
             "communities.summary",

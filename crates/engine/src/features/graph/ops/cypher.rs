@@ -1,9 +1,11 @@
 //! `cypher`: answers read-only openCypher queries.
 
 use crate::feature::Searcher;
+use crate::features::graph::rendering::cypher;
 use crate::ranges::check_range;
 use crate::registry::META;
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Shell};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_graph::cypher::functions::{Surroundings, find};
@@ -97,6 +99,7 @@ pub struct Response {
 impl Op for Cypher {
     const META: Meta = Meta {
         name: "cypher",
+        shown: Shown::Cut(cypher::table),
         answer: &["rows", "columns", "plan"],
         rest: &["POST /v1/graph/cypher"],
         summary: "Ask the graph a question in openCypher",
@@ -114,7 +117,7 @@ impl Op for Cypher {
             "lukasa cypher 'MATCH (n {key: $key})--(m) RETURN m' --parameters '{\"key\": \"auth\"}'",
             "lukasa cypher \"EXPLAIN MATCH (a)-[*1..3]->(b) RETURN count(b)\" --as-of 2026-01-31",
         ],
-        shell: Some("query"),
+        shell: Some(Shell { field: "query", tree: cypher::tree }),
         translate: Some(translate),
         ..META
     };

@@ -1,8 +1,10 @@
 //! `expand`: traverses the graph hop by hop, with rules per hop, conditions on contents and selected fields.
 
+use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::sensitive::is_sensitive;
 use crate::shape::count;
 use crate::telemetry::events::Ended;
@@ -156,6 +158,7 @@ pub struct ExpandMeta {
 impl Op for Expand {
     const META: Meta = Meta {
         name: "expand",
+        shown: Shown::Cut(rendering::traversed),
         answer: &["nodes.key", "nodes.type", "nodes.title", "nodes.depth", "meta.truncated"],
         rest: &["POST /graph/expand"],
         summary: "Walk hop by hop with rules, conditions and chosen fields",

@@ -1,7 +1,9 @@
 //! `graph_stats`: how large the graph is, how it hangs together, and what it takes in memory.
 
+use crate::features::graph::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_graph::measures::{Degrees, component_sizes, components, degrees};
@@ -58,6 +60,7 @@ fn is_zero(n: &usize) -> bool {
 impl Op for GraphStats {
     const META: Meta = Meta {
         name: "graph_stats",
+        shown: Shown::Cut(rendering::stats),
         answer: &["nodes", "edges", "nodes_by_type", "edges_by_type", "components", "largest_component"],
         summary: "Tell how large the graph is and how it hangs together",
         description: "Counts by type, connected components, degrees, and the memory the graph takes per object and \

@@ -1,8 +1,10 @@
 //! `graph_traverse`: from entities along sure relationships, with the surest way to each.
 
+use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::sensitive::is_sensitive;
 use crate::shape::count;
 use crate::telemetry::events::Ended;
@@ -143,6 +145,7 @@ pub struct GraphPath {
 impl Op for GraphTraverse {
     const META: Meta = Meta {
         name: "graph_traverse",
+        shown: Shown::Cut(rendering::entities),
         answer: &[
             "entities.name",
             "entities.type",

@@ -1,10 +1,12 @@
 //! `impact`: what a change of one object reaches, and what it stands on.
 
 use crate::claims::ClaimOut;
+use crate::features::graph::rendering;
 use crate::names::Resolved;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::Look;
 use crate::view::symbols::{Kind, Rel, Symbols, Way, number};
@@ -141,6 +143,7 @@ pub struct EntityOut {
 impl Op for Impact {
     const META: Meta = Meta {
         name: "impact",
+        shown: Shown::Cut(rendering::impact),
         essential: true,
         default_tool: &["ref", "max_depth", "limit"],
         answer: &[

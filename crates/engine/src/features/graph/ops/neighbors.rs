@@ -1,9 +1,11 @@
 //! `neighbors`: what is around one object, nearest first, then most central.
 
 use crate::features::facts::ops::put::{Put, WRITTEN};
+use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Link, Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::{EdgesOut, Look, NodeRow, NodesOut, Types};
 use crate::{Context, Engine};
@@ -68,6 +70,7 @@ pub struct Response {
 impl Op for Neighbors {
     const META: Meta = Meta {
         name: "neighbors",
+        shown: Shown::Cut(rendering::neighbors),
         answer: &[
             "nodes.key",
             "nodes.type",

@@ -1,8 +1,10 @@
 //! `shortest_path` and `paths`: how two objects are connected.
 
+use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::{PathOut, Types};
 use crate::{Context, Engine};
@@ -67,6 +69,7 @@ pub struct ShortestResponse {
 impl Op for ShortestPath {
     const META: Meta = Meta {
         name: "shortest_path",
+        shown: Shown::Cut(rendering::shortest_path),
         answer: &["path.nodes", "path.edges.type", "path.hops", "path.confidence"],
         summary: "Find the shortest way between two objects",
         description: "A way with the fewest hops, or with `by confidence` the surest one. With `--relationship-types \
@@ -169,6 +172,7 @@ pub struct PathsResponse {
 impl Op for Paths {
     const META: Meta = Meta {
         name: "paths",
+        shown: Shown::Cut(rendering::all_paths),
         answer: &["paths.nodes", "paths.edges.type", "paths.hops"],
         summary: "Find every way between two objects",
         description: "All ways without a circle, shortest first, up to a length and a number. Parallel relationships \

@@ -1,9 +1,11 @@
 //! `rank`: the most central objects, of all or around some.
 
+use crate::features::graph::rendering;
 use crate::ranges::check_limit;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::{Look, NodeRow, NodesOut};
 use crate::{Context, Engine};
@@ -65,6 +67,7 @@ pub struct Response {
 impl Op for Rank {
     const META: Meta = Meta {
         name: "rank",
+        shown: Shown::Cut(rendering::ranks),
         answer: &["nodes.key", "nodes.type", "nodes.pagerank", "nodes.score"],
         summary: "List the most central objects",
         description: "PageRank of all objects, or personalized PageRank around seeds: a walk that goes along \

@@ -1,9 +1,11 @@
 //! `subgraph`: some objects and every relationship among them, to read, draw or hand on.
 
 use super::neighbors::among;
+use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::{EdgesOut, Look, NodeRow, NodesOut, Types};
 use crate::{Context, Engine};
@@ -82,6 +84,7 @@ pub struct Response {
 impl Op for Subgraph {
     const META: Meta = Meta {
         name: "subgraph",
+        shown: Shown::Cut(rendering::subgraph),
         answer: &["nodes.key", "nodes.type", "nodes.title", "drawing", "total_edges"],
         summary: "Take some objects with every relationship among them",
         description: "The part of the graph between the named objects, and with `radius` what is around them. `draw` \

@@ -1,10 +1,12 @@
 //! `traverse`: what lies within some hops of some objects, in pages.
 
 use crate::cursor::Cursor;
+use crate::features::graph::rendering;
 use crate::outline::Outline;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::telemetry::events::Ended;
 use crate::telemetry::log;
@@ -132,6 +134,7 @@ pub struct PageMeta {
 impl Op for Traverse {
     const META: Meta = Meta {
         name: "traverse",
+        shown: Shown::Cut(rendering::traversed),
         answer: &["nodes.key", "nodes.type", "nodes.title", "nodes.depth", "total_nodes"],
         rest: &["POST /graph/traverse"],
         summary: "Walk from objects along relationships",

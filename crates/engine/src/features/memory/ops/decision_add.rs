@@ -1,9 +1,11 @@
 //! `decision_add`: records a decision with its rationale, trade-offs and affected files.
 
 use crate::features::memory::episodes::{Added, NewEpisode, add};
+use crate::features::memory::rendering;
 use crate::features::memory::{Kind, Outcome};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::{Result, Time};
@@ -77,6 +79,7 @@ pub struct Response {
 impl Op for DecisionAdd {
     const META: Meta = Meta {
         name: "decision_add",
+        shown: Shown::By(rendering::added),
         essential: true,
         default_tool: &["title", "rationale", "tradeoffs", "affected_files", "supersedes", "task_id"],
         answer: &["episode_id", "ref", "entities.ref", "facts"],

@@ -2,9 +2,11 @@
 
 use crate::features::memory::episodes::{AT_ONCE, Added, NewEpisode, add_all};
 use crate::features::memory::facts::NewFact;
+use crate::features::memory::rendering;
 use crate::features::memory::{Kind, Outcome};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op, snake_case};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::{Error, Result, Time};
@@ -115,6 +117,7 @@ pub struct Response {
 impl Op for EpisodeAdd {
     const META: Meta = Meta {
         name: "episode_add",
+        shown: Shown::By(rendering::added),
         essential: true,
         default_tool: &["content", "type", "entities", "metadata", "outcome", "task_id"],
         answer: &["episode_id", "ref", "episodes.ref", "episodes.episode_id", "entities.ref", "facts"],

@@ -4,8 +4,10 @@ use crate::features::memory::Kind;
 use crate::features::memory::recall::{
     Ask, MemoryOut, Recalled, Recipe, Remembered, SessionOut, Weights, WhenOut, recall,
 };
+use crate::features::memory::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::tool::{NOTICE, Profile};
 use crate::{Context, Engine};
@@ -147,6 +149,7 @@ fn tokens(profile: Profile) -> usize {
 impl Op for EpisodeRecall {
     const META: Meta = Meta {
         name: "episode_recall",
+        shown: Shown::By(rendering::recalled),
         essential: true,
         default_tool: &["query", "types", "entities", "agent_id", "task_id", "since", "limit"],
         answer: &[
@@ -235,6 +238,7 @@ pub struct Decisions {
 impl Op for DecisionQuery {
     const META: Meta = Meta {
         name: "decision_query",
+        shown: Shown::By(rendering::recalled),
         answer: &[
             "episodes.content",
             "episodes.rationale",

@@ -1,8 +1,10 @@
 //! `reflect`: what the newest episodes add up to.
 
 use crate::features::memory::reflect::{Ask, LIMIT, Reflected, reflect};
+use crate::features::memory::rendering;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -41,6 +43,7 @@ pub struct Response {
 impl Op for Reflect {
     const META: Meta = Meta {
         name: "reflect",
+        shown: Shown::By(rendering::reflected),
         answer: &[
             "learnings.content",
             "learnings.confidence",

@@ -4,11 +4,13 @@ use crate::features::code::beneath;
 use crate::features::code::place::Place;
 use crate::features::code::trees;
 use crate::features::memory::episodes::{NewEpisode, add};
+use crate::features::memory::rendering;
 use crate::features::memory::testing::{command, detect, output, run};
 use crate::features::memory::{Kind, Outcome};
 use crate::ranges::check_range;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use schemars::JsonSchema;
@@ -101,6 +103,7 @@ pub struct Response {
 impl Op for TestRun {
     const META: Meta = Meta {
         name: "test_run",
+        shown: Shown::By(rendering::tested),
         answer: &["status", "failed_tests", "passed", "failed", "exit_code", "output", "episode_id"],
         summary: "Run the project's tests, and remember how they went",
         description: "Runs the test program of the working tree (cargo, npm, go or pytest by what lies in its root, or a command \

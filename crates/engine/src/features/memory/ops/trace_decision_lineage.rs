@@ -1,10 +1,12 @@
 //! `trace_decision_lineage`: what led to a decision, and what came of it.
 
 use crate::features::memory::lineage::{Step, Way, trace};
+use crate::features::memory::rendering;
 use crate::features::search::is_code;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::sensitive::is_sensitive;
 use crate::shape::count;
 use crate::tool::NOTICE;
@@ -101,6 +103,7 @@ pub struct StepOut {
 impl Op for TraceDecisionLineage {
     const META: Meta = Meta {
         name: "trace_decision_lineage",
+        shown: Shown::By(rendering::lineage),
         answer: &[
             "decision.title",
             "decision.ref",

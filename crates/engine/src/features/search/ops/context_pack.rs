@@ -6,10 +6,12 @@ use crate::cursor::Cursor;
 use crate::features::code::index::Pass;
 use crate::features::code::place::Worktree;
 use crate::features::search::pack::{self, Budget, ClaimNote, Core, Pack, fit, gather};
+use crate::features::search::rendering;
 use crate::features::search::{Ask, Recipe, find};
 use crate::ranges::check_range;
 use crate::registry::{META, WRITE};
 use crate::registry::{Meta, Op, Prompt, StoreNeed};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::tool::NOTICE;
 use crate::tool::Profile;
@@ -83,6 +85,7 @@ fn yes() -> bool {
 impl Op for ContextPack {
     const META: Meta = Meta {
         name: "context_pack",
+        shown: Shown::Cut(rendering::pack),
         needs: StoreNeed::MayCreate,
         essential: true,
         default_tool: &["task", "path", "task_id", "claim", "cursor"],

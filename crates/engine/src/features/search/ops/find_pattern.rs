@@ -1,9 +1,11 @@
 //! `find_pattern`: finds code that matches a named pattern or a shape, grouped, with suggestions.
 
+use crate::features::search::rendering::questions;
 use crate::features::search::{Ask, Recipe, find};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::symbols::{Symbols, keys, number};
 use crate::{Context, Engine};
@@ -101,6 +103,7 @@ struct Item {
 impl Op for FindPattern {
     const META: Meta = Meta {
         name: "find_pattern",
+        shown: Shown::Cut(questions::patterns),
         default_tool: &["pattern", "path", "limit"],
         answer: &["groups.items.ref", "groups.items.detail", "groups.pattern", "groups.count", "groups.severity"],
         summary: "Find patterns in the code, with what to do about them",

@@ -2,10 +2,12 @@
 
 use crate::features::graph::communities::Kept;
 use crate::features::graph::ops::cypher;
+use crate::features::search::rendering::questions;
 use crate::features::search::{Ask, Recipe, find};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::shape::count;
 use crate::view::Look;
 use crate::view::symbols::{Symbols, keys, number, text};
@@ -200,6 +202,7 @@ pub struct WordOut {
 impl Op for GraphQuery {
     const META: Meta = Meta {
         name: "graph_query",
+        shown: Shown::Cut(questions::query),
         default_tool: &["query", "language", "mode", "limit"],
         answer: &[
             "local.rows.ref",

@@ -4,6 +4,7 @@ use crate::features::search::{said, title};
 use crate::ranges::check_range;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::sensitive::is_sensitive;
 use crate::shape::count;
 use crate::view::Look;
@@ -77,6 +78,7 @@ pub struct Response {
 impl Op for LinkMentions {
     const META: Meta = Meta {
         name: "link_mentions",
+        shown: Shown::Summary,
         answer: &["mentions", "added", "changed", "removed", "objects", "stated_otherwise", "tx"],
         summary: "State which objects mention which others by title",
         description: "Looks for the titles of objects in the texts of others and states MENTIONS relationships, which \

@@ -7,12 +7,14 @@ mod paging;
 
 use crate::caller::SEARCH_DEBUG;
 use crate::cursor::Cursor;
+use crate::features::search::rendering;
 use crate::features::search::{
     Allowed, Answered, Ask, ItemOut, Meaning, PathOut, Recipe, Role, Want, find, round, show,
 };
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::sensitive::is_sensitive;
 use crate::shape::count;
 use crate::view::Look;
@@ -265,6 +267,7 @@ pub struct RerankOut {
 impl Op for Search {
     const META: Meta = Meta {
         name: "search",
+        shown: Shown::Cut(rendering::search),
         essential: true,
         default_tool: &["query", "limit", "object_types", "recipe", "include_citations", "cursor"],
         answer: &[

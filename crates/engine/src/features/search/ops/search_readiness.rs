@@ -1,8 +1,10 @@
 //! `search_readiness`: what share is embedded, how fresh vectors are, what waits.
 
 use crate::features::search::embedding::{Readiness, readiness};
+use crate::features::search::rendering::embedding;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::rendering::Shown;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_store::ledger::ViewSpec;
@@ -39,6 +41,7 @@ pub struct TextOut {
 impl Op for SearchReadiness {
     const META: Meta = Meta {
         name: "search_readiness",
+        shown: Shown::By(embedding::readiness),
         answer: &["embedding.ready", "embedding", "text.symbols", "text.files", "text.objects"],
         rest: &["GET /graph/search/readiness"],
         summary: "How ready search is",

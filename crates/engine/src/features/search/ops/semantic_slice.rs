@@ -2,10 +2,12 @@
 
 use crate::features::code::sources;
 use crate::features::search::pack::walked;
+use crate::features::search::rendering::questions;
 use crate::features::search::{Ask, Recipe, find, round};
 use crate::hex::unhex;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::rendering::Shown;
 use crate::tool::NOTICE;
 use crate::view::Look;
 use crate::view::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way, about, lines, local, number, text};
@@ -190,6 +192,7 @@ pub struct FreshnessOut {
 impl Op for SemanticSlice {
     const META: Meta = Meta {
         name: "semantic_slice",
+        shown: Shown::Cut(questions::slice),
         essential: true,
         default_tool: &["symbol", "file", "query", "context"],
         answer: &[

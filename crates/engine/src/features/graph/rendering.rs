@@ -1,76 +1,66 @@
 //! Answers of the operations that traverse the graph.
 
-use super::page::Page;
-use super::places::{Beside, places, print};
-use super::{at, list, name, plain, rows, safe};
+pub mod cypher;
+
+use crate::rendering::Rendering;
+use crate::rendering::places::{Beside, places, print};
+use crate::rendering::values::{at, list, name_and_end, plain, safe, small};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io::{Result, Write};
 
-pub const OPERATIONS: [&str; 11] = [
-    "neighbors",
-    "traverse",
-    "subgraph",
-    "expand",
-    "rank",
-    "impact",
-    "graph_traverse",
-    "shortest_path",
-    "paths",
-    "communities",
-    "graph_stats",
-];
+pub fn neighbors(out: &mut Rendering, response: &Value) {
+    nodes(out, response, "distance");
+    edges(out, response)
+}
 
-pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
-    match operation {
-        "neighbors" => {
-            nodes(out, response, "distance")?;
-            edges(out, response)
+pub fn traversed(out: &mut Rendering, response: &Value) {
+    nodes(out, response, "depth");
+    edges(out, response);
+    paths(out, &list(response, "paths"));
+    for (field, word) in [("next_cursor", "more"), ("previous_cursor", "back")] {
+        if let Some(cursor) = response[field].as_str() {
+            out.verbatim(format!("… {word}: the same command with --cursor {cursor}"));
         }
-        "traverse" | "expand" => {
-            nodes(out, response, "depth")?;
-            edges(out, response)?;
-            paths(out, &list(response, "paths"))?;
-            for (field, word) in [("next_cursor", "more"), ("previous_cursor", "back")] {
-                if let Some(cursor) = response[field].as_str() {
-                    out.verbatim(&format!("… {word}: the same command with --cursor {cursor}"))?;
-                }
-            }
-            Ok(())
-        }
-        "subgraph" => {
-            nodes(out, response, "")?;
-            edges(out, response)
-        }
-        "rank" => rows(
-            out,
-            list(response, "nodes"),
-            &[
-                ("object", &shown),
-                ("title", &|r| at(r, "title")),
-                ("rank", &|r| small(&r["score"])),
-                ("relationships", &|r| at(r, "degree")),
-            ],
-        ),
-        "impact" => impact(out, response),
-        "graph_traverse" => rows(
-            out,
-            list(response, "entities"),
-            &[
-                ("entity", &shown),
-                ("name", &|r| if r["name"] == r["key"] { String::new() } else { at(r, "name") }),
-                ("by", &|r| way(response, r)),
-                ("hops", &|r| at(r, "hops")),
-                ("confidence", &|r| small(&r["confidence"])),
-            ],
-        ),
-        "shortest_path" => {
-            paths(out, &response["path"].as_object().map(|_| &response["path"]).into_iter().collect::<Vec<_>>())
-        }
-        "paths" => paths(out, &list(response, "paths")),
-        "communities" => communities(out, response),
-        _ => stats(out, response),
     }
+}
+
+pub fn subgraph(out: &mut Rendering, response: &Value) {
+    nodes(out, response, "");
+    edges(out, response)
+}
+
+pub fn ranks(out: &mut Rendering, response: &Value) {
+    out.table(
+        list(response, "nodes"),
+        &[
+            ("object", &name_and_end),
+            ("title", &|r| at(r, "title")),
+            ("rank", &|r| small(&r["score"])),
+            ("relationships", &|r| at(r, "degree")),
+        ],
+    )
+}
+
+/// Entities in the form of an earlier service.
+pub fn entities(out: &mut Rendering, response: &Value) {
+    out.table(
+        list(response, "entities"),
+        &[
+            ("entity", &name_and_end),
+            ("name", &|r| if r["name"] == r["key"] { String::new() } else { at(r, "name") }),
+            ("by", &|r| way(response, r)),
+            ("hops", &|r| at(r, "hops")),
+            ("confidence", &|r| small(&r["confidence"])),
+        ],
+    )
+}
+
+pub fn shortest_path(out: &mut Rendering, response: &Value) {
+    paths(out, &response["path"].as_object().map(|_| &response["path"]).into_iter().collect::<Vec<_>>())
+}
+
+pub fn all_paths(out: &mut Rendering, response: &Value) {
+    paths(out, &list(response, "paths"))
 }
 
 /// The path to an entity: relationship types with arrows.
@@ -83,25 +73,11 @@ fn way(response: &Value, entity: &Value) -> String {
     list(path, "edges").into_iter().enumerate().map(arrow).collect::<Vec<_>>().join(" ")
 }
 
-/// A number with up to four decimals, or in scientific notation.
-pub(super) fn small(value: &Value) -> String {
-    match value.as_f64() {
-        Some(number) if number != 0.0 && number.abs() < 0.001 => format!("{number:.2e}"),
-        Some(number) => format!("{:.4}", number).trim_end_matches('0').trim_end_matches('.').to_string(),
-        None => String::new(),
-    }
-}
-
-fn shown(row: &Value) -> String {
-    if row["ended"] == true { format!("{} (ended)", name(row)) } else { name(row) }
-}
-
-fn nodes(out: &mut Page<'_>, response: &Value, far: &'static str) -> Result<()> {
-    rows(
-        out,
+fn nodes(out: &mut Rendering, response: &Value, far: &'static str) {
+    out.table(
         list(response, "nodes"),
         &[
-            ("object", &shown),
+            ("object", &name_and_end),
             ("title", &|r| at(r, "title")),
             ("status", &|r| at(r, "status")),
             ("labels", &|r| at(r, "labels")),
@@ -112,17 +88,16 @@ fn nodes(out: &mut Page<'_>, response: &Value, far: &'static str) -> Result<()> 
     )
 }
 
-fn edges(out: &mut Page<'_>, response: &Value) -> Result<()> {
+fn edges(out: &mut Rendering, response: &Value) {
     let mut names: HashMap<&str, String> = HashMap::new();
     for node in list(response, "nodes").into_iter().chain(list(response, "earlier_nodes")) {
-        names.insert(node["id"].as_str().unwrap_or_default(), shown(node));
+        names.insert(node["id"].as_str().unwrap_or_default(), name_and_end(node));
     }
     let end = |row: &Value, fields: [&str; 2]| {
         let id = fields.iter().find_map(|f| row[*f].as_str()).unwrap_or_default();
         names.get(id).cloned().unwrap_or_else(|| id.to_string())
     };
-    rows(
-        out,
+    out.table(
         list(response, "edges"),
         &[
             ("from", &|r| end(r, ["src_id", "src"])),
@@ -136,7 +111,7 @@ fn edges(out: &mut Page<'_>, response: &Value) -> Result<()> {
     )
 }
 
-fn paths(out: &mut Page<'_>, paths: &[&Value]) -> Result<()> {
+fn paths(out: &mut Rendering, paths: &[&Value]) {
     for path in paths {
         let nodes = list(path, "nodes");
         let mut line = String::new();
@@ -153,21 +128,19 @@ fn paths(out: &mut Page<'_>, paths: &[&Value]) -> Result<()> {
         }
         match path["confidence"].as_f64() {
             Some(confidence) if confidence < 1.0 => {
-                writeln!(out, "  {line}  (confidence {})", small(&path["confidence"]))?;
+                out.line(format!("  {line}  (confidence {})", small(&path["confidence"])));
             }
-            _ => writeln!(out, "  {line}")?,
+            _ => out.line(format!("  {line}")),
         }
     }
-    Ok(())
 }
 
 /// Most tests named in one line.
 const TESTS: usize = 10;
 
-fn impact(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn impact(out: &mut Rendering, response: &Value) {
     let path = |r: &Value| list(r, "path").into_iter().map(plain).collect::<Vec<_>>().join(" → ");
-    rows(
-        out,
+    out.table(
         list(response, "impacted_services"),
         &[
             ("service", &|r| at(r, "service_name")),
@@ -175,26 +148,24 @@ fn impact(out: &mut Page<'_>, response: &Value) -> Result<()> {
             ("it depends on", &|r| at(r, "dependencies")),
             ("nearest by", &path),
         ],
-    )?;
-    rows(
-        out,
+    );
+    out.table(
         list(response, "impacted_contracts"),
         &[
             ("contract", &|r| at(r, "contract")),
             ("service", &|r| at(r, "service_name")),
             ("endpoints", &|r| at(r, "endpoints_affected")),
         ],
-    )?;
-    rows(
-        out,
+    );
+    out.table(
         list(response, "impacted_entities"),
         &[("entity", &|r| at(r, "entity")), ("owned by", &|r| at(r, "owning_service"))],
-    )?;
+    );
     reached(out, response)
 }
 
 /// Dependents and dependencies: production code first, then tests by distance.
-fn reached(out: &mut Page<'_>, response: &Value) -> Result<()> {
+fn reached(out: &mut Rendering, response: &Value) {
     let hops = |r: &Value| match r["distance"].as_u64() {
         None => String::new(),
         Some(1) => "1 hop".into(),
@@ -211,11 +182,11 @@ fn reached(out: &mut Page<'_>, response: &Value) -> Result<()> {
         let (told, total) = (all.len() as u64, response[format!("total_{field}")].as_u64().unwrap_or(0));
         let rows: Vec<&Value> = all.into_iter().filter(|r| !is_test(&at(r, "name"))).collect();
         if !rows.is_empty() {
-            writeln!(out, "\n{title}")?;
-            places(out, rows, &beside)?;
+            out.heading(title);
+            places(out, rows, &beside);
         }
         if total > told {
-            writeln!(out, "… {told} of {total}: raise --limit")?;
+            out.line(format!("… {told} of {total}: raise --limit"));
         }
     }
     // The list of dependents may have been truncated before the tests.
@@ -225,43 +196,40 @@ fn reached(out: &mut Page<'_>, response: &Value) -> Result<()> {
         let named = |name: &String| dependents.get(name).map_or_else(|| json!({"name": name}), |r| (*r).clone());
         let rows: Vec<Value> = tests.iter().take(TESTS).map(named).collect();
         if !rows.is_empty() {
-            writeln!(out, "\n{title}")?;
-            print(out, rows.iter().collect(), &beside)?;
+            out.heading(title);
+            print(out, rows.iter().collect(), &beside);
         }
         if tests.len() > TESTS {
-            writeln!(out, "… and {} more (--json has all)", tests.len() - TESTS)?;
+            out.line(format!("… and {} more (--json has all)", tests.len() - TESTS));
         }
     }
-    Ok(())
 }
 
-fn communities(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn communities(out: &mut Rendering, response: &Value) {
     let since = response["transactions_since"].as_u64().unwrap_or(0);
     if since > 0 {
-        writeln!(out, "found {since} transactions ago; --fresh finds them now")?;
+        out.line(format!("found {since} transactions ago; --fresh finds them now"));
     }
     if response["members"].is_array() {
-        return rows(out, list(response, "members"), &[("member", &shown), ("labels", &|r| at(r, "labels"))]);
+        return out.table(list(response, "members"), &[("member", &name_and_end), ("labels", &|r| at(r, "labels"))]);
     }
-    rows(
-        out,
+    out.table(
         list(response, "communities"),
         &[("community", &|r| at(r, "key")), ("objects", &|r| at(r, "size")), ("summary", &|r| at(r, "summary"))],
-    )?;
+    );
     let (told, total) = (list(response, "communities").len() as u64, response["total"].as_u64().unwrap_or(0));
     if total > told {
-        writeln!(out, "… {told} of {total}: raise --limit")?;
+        out.line(format!("… {told} of {total}: raise --limit"));
     }
-    Ok(())
 }
 
-fn stats(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn stats(out: &mut Rendering, response: &Value) {
     for field in ["nodes_by_type", "edges_by_type"] {
         let counts: Vec<_> = response[field].as_object().into_iter().flatten().collect();
         if !counts.is_empty() {
             let shown: Vec<_> = counts.iter().map(|(name, n)| format!("{n} {}", safe(name))).collect();
             let title = if field == "nodes_by_type" { "objects" } else { "relationships" };
-            out.field(title, 14, &shown.join(", "))?;
+            out.field(title, 14, shown.join(", "));
         }
     }
     let degrees = &response["degrees"];
@@ -273,8 +241,8 @@ fn stats(out: &mut Page<'_>, response: &Value) -> Result<()> {
         at(degrees, "max"),
         at(degrees, "isolated")
     );
-    out.field("per object", 14, &per_object)?;
-    out.field("largest part", 14, &format!("{} objects", at(response, "largest_component")))?;
+    out.field("per object", 14, per_object);
+    out.field("largest part", 14, format!("{} objects", at(response, "largest_component")));
     let memory = &response["memory"];
     let used = format!(
         "{} KiB, {} bytes per object, {} per relationship",
@@ -282,5 +250,5 @@ fn stats(out: &mut Page<'_>, response: &Value) -> Result<()> {
         at(memory, "bytes_per_node"),
         at(memory, "bytes_per_edge")
     );
-    out.field("memory", 14, &used)
+    out.field("memory", 14, used)
 }

@@ -1,22 +1,14 @@
 //! Answers of searches and packs: results, reasons and source code.
 
-use super::page::Page;
-use super::places::{Beside, kind_unless_signed, places};
-use super::{at, list, plain, source};
-use crate::cli::style::Ink;
+pub mod embedding;
+pub mod questions;
+
+use crate::rendering::places::{Beside, kind_unless_signed, places};
+use crate::rendering::values::{at, list, plain};
+use crate::rendering::{Rendering, Role, Span};
 use serde_json::Value;
-use std::io::{Result, Write};
 
-pub const OPERATIONS: [&str; 2] = ["search", "context_pack"];
-
-pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
-    match operation {
-        "search" => search(out, response),
-        _ => pack(out, response),
-    }
-}
-
-fn search(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn search(out: &mut Rendering, response: &Value) {
     let about = |item: &Value| {
         let mut fields = ["signature", "summary", "content", "text"].iter().map(|field| &item["fields"][*field]);
         let text = fields.find_map(|text| text.as_str().filter(|text| !text.is_empty())).unwrap_or_default();
@@ -34,79 +26,76 @@ fn search(out: &mut Page<'_>, response: &Value) -> Result<()> {
         format!("{score:.3}  {role}{}{}", at(item, "explanation"), cited.concat())
     };
     let found = list(response, "items");
-    places(out, found, &Beside { facts: &[&kind_unless_signed], about: Some(&about), below: Some(&why) })?;
+    places(out, found, &Beside { facts: &[&kind_unless_signed], about: Some(&about), below: Some(&why) });
     let paths = list(response, "path_summaries");
     if !paths.is_empty() {
-        writeln!(out, "\nHow they are related")?;
+        out.heading("How they are related");
         for path in paths.iter().take(8) {
-            writeln!(out, "  {}", at(path, "summary"))?;
+            out.line(format!("  {}", at(path, "summary")));
         }
     }
     let meta = &response["meta"];
     let embedded = meta["embedded_share"].as_f64().map(|share| format!(" {:.0} % embedded,", share * 100.0));
-    writeln!(
-        out,
-        "\n{} by {}, {} tokens,{} {} ms",
+    out.heading(format!(
+        "{} by {}, {} tokens,{} {} ms",
         at(meta, "fusion"),
         list(meta, "channels").into_iter().map(plain).collect::<Vec<_>>().join(" + "),
         at(meta, "token_estimate"),
         embedded.unwrap_or_default(),
-        meta["elapsed_ms"].as_f64().unwrap_or(0.0).round(),
-    )?;
+        meta["elapsed_ms"].as_f64().unwrap_or(0.0).round()
+    ));
     for warning in list(meta, "warnings") {
-        out.ink(Ink::Warning, "note");
-        writeln!(out, ": {}", plain(warning))?;
+        out.marked(Role::Warning, "note", &plain(warning));
     }
     if response["debug"].is_object() {
         let text = serde_json::to_string_pretty(&response["debug"]).unwrap_or_default();
-        text.lines().try_for_each(|line| out.verbatim(line))?;
+        text.lines().for_each(|line| out.verbatim(line));
     }
     if response["next_cursor"].is_string() {
-        out.verbatim(&format!("more: --cursor {}", at(response, "next_cursor")))?;
+        out.verbatim(format!("more: --cursor {}", at(response, "next_cursor")));
     }
-    Ok(())
 }
 
 /// Notes of a pack: claims by their holder, others by their reference.
-fn notes(out: &mut Page<'_>, title: &str, notes: &[&Value]) -> Result<()> {
+fn notes(out: &mut Rendering, title: &str, notes: &[&Value]) {
     if !notes.is_empty() {
-        writeln!(out, "\n{title}")?;
+        out.heading(title);
     }
     for note in notes {
         let name = if note["status"] == "active" || at(note, "ref").is_empty() { "agent" } else { "ref" };
         let name = at(note, name);
         let name = if name.is_empty() { name } else { format!("{name}: ") };
         let stale = if note["perhaps_stale"] == true { " (its code has changed since)" } else { "" };
-        writeln!(out, "  {name}{}{stale}", at(note, "content"))?;
+        out.line(format!("  {name}{}{stale}", at(note, "content")));
     }
-    Ok(())
 }
 
-fn pack(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn pack(out: &mut Rendering, response: &Value) {
     let doubt = at(response, "low_confidence");
     if !doubt.is_empty() {
-        writeln!(out, "  {doubt}")?;
+        out.line(format!("  {doubt}"));
     }
     for slice in list(response, "core_symbols") {
-        writeln!(out)?;
-        out.ink(Ink::Place, &format!("{}:{}", at(slice, "file"), at(slice, "start_line")));
-        out.text("  ");
-        out.ink(Ink::Name, &at(slice, "symbol_name"));
-        writeln!(out)?;
+        out.gap();
+        out.spans([
+            Span::of(Role::Place, format!("{}:{}", at(slice, "file"), at(slice, "start_line"))),
+            Span::plain("  "),
+            Span::of(Role::Name, at(slice, "symbol_name")),
+        ]);
         for reason in list(slice, "reasons") {
-            writeln!(out, "  {:+.3} {}", reason[1].as_f64().unwrap_or(0.0), plain(&reason[0]))?;
+            out.line(format!("  {:+.3} {}", reason[1].as_f64().unwrap_or(0.0), plain(&reason[0])));
         }
         for field in ["signature", "summary"] {
             let text = at(slice, field);
             if !text.is_empty() {
-                writeln!(out, "  {text}")?;
+                out.line(format!("  {text}"));
             }
         }
-        source(out, slice)?;
+        out.source(slice);
         for (field, what) in [("incoming_callers", "called by"), ("outgoing_calls", "calls")] {
             let names: Vec<String> = list(slice, field).into_iter().map(plain).collect();
             if !names.is_empty() {
-                writeln!(out, "  {what} {}", names.join(", "))?;
+                out.line(format!("  {what} {}", names.join(", ")));
             }
         }
     }
@@ -114,36 +103,35 @@ fn pack(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for (field, title) in
         [("active_blockers", "Claimed by others"), ("decisions", "Decisions"), ("learnings", "Learnings")]
     {
-        notes(out, title, &list(response, field))?;
+        notes(out, title, &list(response, field));
     }
     if response["plan"].is_object() {
-        writeln!(out, "\nPlan\n  {}", at(&response["plan"], "content"))?;
+        out.heading("Plan");
+        out.line(format!("  {}", at(&response["plan"], "content")));
     }
     let files: Vec<String> = list(response, "files").into_iter().map(plain).collect();
     if !files.is_empty() {
-        writeln!(out, "\nAlso concerned: {}", files.join(", "))?;
+        out.heading(format!("Also concerned: {}", files.join(", ")));
     }
     let dependencies = list(response, "dependencies");
     if !dependencies.is_empty() {
-        writeln!(out, "\nAround it")?;
+        out.heading("Around it");
         for dependency in dependencies {
             let relation = at(dependency, "type").to_lowercase().replace('_', " ");
-            writeln!(out, "  {} {relation} {}", at(dependency, "from"), at(dependency, "to"))?;
+            out.line(format!("  {} {relation} {}", at(dependency, "from"), at(dependency, "to")));
         }
     }
-    notes(out, "What happened", &list(response, "episodes"))?;
+    notes(out, "What happened", &list(response, "episodes"));
     let left_out = at(response, "left_out");
     let left_out = if left_out.is_empty() { String::new() } else { format!("; {left_out} more left out") };
-    writeln!(
-        out,
-        "\n{} of {} tokens ({}){left_out}; {}",
+    out.heading(format!(
+        "{} of {} tokens ({}){left_out}; {}",
         at(response, "token_estimate"),
         at(response, "token_budget"),
         at(response, "profile"),
-        at(response, "freshness"),
-    )?;
+        at(response, "freshness")
+    ));
     if response["next_cursor"].is_string() {
-        out.verbatim(&format!("more: --cursor {}", at(response, "next_cursor")))?;
+        out.verbatim(format!("more: --cursor {}", at(response, "next_cursor")));
     }
-    Ok(())
 }

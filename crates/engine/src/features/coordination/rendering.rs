@@ -1,19 +1,17 @@
 //! Claims and tasks as tables.
 
-use super::page::Page;
-use super::{at, list, moment, plain, rows};
+use crate::rendering::Rendering;
+use crate::rendering::values::{at, list, moment, plain};
 use serde_json::Value;
-use std::io::{Result, Write};
 
-pub fn overview(out: &mut Page<'_>, response: &Value) -> Result<()> {
-    claims(out, list(response, "active_claims"))?;
+pub fn overview(out: &mut Rendering, response: &Value) {
+    claims(out, list(response, "active_claims"));
     let stale: Vec<String> = list(response, "stale_claims").into_iter().map(|claim| at(claim, "target_id")).collect();
     if !stale.is_empty() {
-        writeln!(out, "changed since they were claimed: {}", stale.join(", "))?;
+        out.line(format!("changed since they were claimed: {}", stale.join(", ")));
     }
-    conflicts(out, list(response, "conflicts"))?;
-    rows(
-        out,
+    conflicts(out, list(response, "conflicts"));
+    out.table(
         list(response, "agent_summary"),
         &[
             ("agent", &|r| at(r, "agent_id")),
@@ -23,10 +21,9 @@ pub fn overview(out: &mut Page<'_>, response: &Value) -> Result<()> {
     )
 }
 
-pub fn agent(out: &mut Page<'_>, response: &Value) -> Result<()> {
-    claims(out, list(response, "active_claims"))?;
-    rows(
-        out,
+pub fn agent(out: &mut Rendering, response: &Value) {
+    claims(out, list(response, "active_claims"));
+    out.table(
         list(response, "recent_episodes"),
         &[
             ("when", &|r| moment(r, "timestamp")),
@@ -36,9 +33,8 @@ pub fn agent(out: &mut Page<'_>, response: &Value) -> Result<()> {
     )
 }
 
-pub fn tasks(out: &mut Page<'_>, response: &Value) -> Result<()> {
-    rows(
-        out,
+pub fn tasks(out: &mut Rendering, response: &Value) {
+    out.table(
         list(response, "tasks"),
         &[
             ("task", &|r| at(r, "task_id")),
@@ -52,9 +48,8 @@ pub fn tasks(out: &mut Page<'_>, response: &Value) -> Result<()> {
     )
 }
 
-pub fn ready(out: &mut Page<'_>, response: &Value) -> Result<()> {
-    rows(
-        out,
+pub fn ready(out: &mut Rendering, response: &Value) {
+    out.table(
         list(response, "tasks"),
         &[
             ("task", &|r| at(r, "task_id")),
@@ -66,9 +61,8 @@ pub fn ready(out: &mut Page<'_>, response: &Value) -> Result<()> {
     )
 }
 
-pub fn blocking(out: &mut Page<'_>, response: &Value) -> Result<()> {
-    rows(
-        out,
+pub fn blocking(out: &mut Rendering, response: &Value) {
+    out.table(
         list(response, "issues"),
         &[
             ("task", &|r| at(r, "task_id")),
@@ -76,23 +70,21 @@ pub fn blocking(out: &mut Page<'_>, response: &Value) -> Result<()> {
             ("why", &|r| at(r, "reason")),
             ("holds up", &|r| at(r, "holds_up")),
         ],
-    )?;
+    );
     conflicts(out, list(response, "claim_conflicts"))
 }
 
-pub fn feature(out: &mut Page<'_>, response: &Value) -> Result<()> {
-    tasks(out, response)?;
-    claims(out, list(response, "active_claims"))?;
+pub fn feature(out: &mut Rendering, response: &Value) {
+    tasks(out, response);
+    claims(out, list(response, "active_claims"));
     let untested: Vec<String> = list(&response["code_coverage"], "untested").into_iter().map(plain).collect();
     if !untested.is_empty() {
-        writeln!(out, "no test reaches {}", untested.join(", "))?;
+        out.line(format!("no test reaches {}", untested.join(", ")));
     }
-    Ok(())
 }
 
-fn claims(out: &mut Page<'_>, claims: Vec<&Value>) -> Result<()> {
-    rows(
-        out,
+fn claims(out: &mut Rendering, claims: Vec<&Value>) {
+    out.table(
         claims,
         &[
             ("target", &|r| at(r, "target_id")),
@@ -105,9 +97,8 @@ fn claims(out: &mut Page<'_>, claims: Vec<&Value>) -> Result<()> {
     )
 }
 
-fn conflicts(out: &mut Page<'_>, conflicts: Vec<&Value>) -> Result<()> {
-    rows(
-        out,
+fn conflicts(out: &mut Rendering, conflicts: Vec<&Value>) {
+    out.table(
         conflicts,
         &[
             ("wanted", &|r| at(r, "target_id")),

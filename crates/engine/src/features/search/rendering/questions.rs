@@ -1,87 +1,71 @@
 //! Answers to questions: exact lines, patterns, objects and areas.
 
-use super::code::{calls_at, confidence, more};
-use super::graph::small;
-use super::page::Page;
-use super::places::{Beside, kind, places, print};
-use super::{at, cypher, list, rows, safe, source};
+use crate::features::graph::rendering::cypher;
+use crate::rendering::Rendering;
+use crate::rendering::places::{Beside, kind, places, print};
+use crate::rendering::values::{at, calls_at, confidence, list, safe, small};
 use serde_json::{Value, json};
-use std::io::{Result, Write};
 
-pub const OPERATIONS: [&str; 3] = ["semantic_slice", "find_pattern", "graph_query"];
-
-pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
-    match operation {
-        "semantic_slice" => slice(out, response),
-        "find_pattern" => patterns(out, response),
-        _ => query(out, response),
-    }
-}
-
-fn slice(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn slice(out: &mut Rendering, response: &Value) {
     let place = json!({"key": response["key"], "type": response["type"], "path": response["file"],
         "line": response["start_line"]});
-    print(out, vec![&place], &Beside { facts: &[&kind], ..Beside::default() })?;
+    print(out, vec![&place], &Beside { facts: &[&kind], ..Beside::default() });
     for (field, value) in [
         ("signature", at(response, "signature")),
         ("about", at(response, "about")),
         ("text", at(&response["freshness"], "says")),
     ] {
-        out.field(field, 10, &value)?;
+        out.field(field, 10, value);
     }
-    source(out, response)?;
+    out.source(response);
     for (field, total, title) in
         [("incoming_callers", "total_callers", "called by"), ("outgoing_calls", "total_calls", "calls")]
     {
         let calls = list(response, field);
         let told = calls.len();
         if told > 0 {
-            writeln!(out, "\n{title}")?;
-            places(out, calls, &Beside { facts: &[&calls_at, &confidence], ..Beside::default() })?;
+            out.heading(title);
+            places(out, calls, &Beside { facts: &[&calls_at, &confidence], ..Beside::default() });
         }
         if response[total].as_u64() > Some(told as u64) {
-            writeln!(out, "… {told} of {}", at(response, total))?;
+            out.line(format!("… {told} of {}", at(response, total)));
         }
     }
     for (field, title) in [("relevant_decisions", "decision"), ("relevant_learnings", "learning")] {
         let says = |row: &Value| [at(row, "content"), at(row, "title")].into_iter().find(|t| !t.is_empty());
-        rows(
-            out,
+        out.table(
             list(response, field),
             &[
                 (title, &|r| at(r, "ref")),
                 ("says", &|r| says(r).unwrap_or_default()),
                 ("confidence", &|r| small(&r["confidence"])),
             ],
-        )?;
+        );
     }
-    match response["hint"].as_str() {
-        Some(hint) => writeln!(out, "… {}", safe(hint)),
-        None => Ok(()),
+    if let Some(hint) = response["hint"].as_str() {
+        out.line(format!("… {}", safe(hint)));
     }
 }
 
-fn patterns(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn patterns(out: &mut Rendering, response: &Value) {
     for group in list(response, "groups") {
         let told = list(group, "items");
-        writeln!(
-            out,
-            "\n{} ({}, {}): {}",
+        out.heading(format!(
+            "{} ({}, {}): {}",
             at(group, "title"),
             at(group, "count"),
             at(group, "severity"),
             at(group, "suggestion")
-        )?;
+        ));
         let shown = told.len();
-        places(out, told, &Beside { facts: &[&|r| at(r, "detail")], ..Beside::default() })?;
+        places(out, told, &Beside { facts: &[&|r| at(r, "detail")], ..Beside::default() });
         if group["truncated"] == true {
-            writeln!(out, "… {shown} of {}: raise --limit", at(group, "count"))?;
+            out.line(format!("… {shown} of {}: raise --limit", at(group, "count")));
         }
     }
-    Ok(())
 }
 
-fn query(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn query(out: &mut Rendering, response: &Value) {
     if response["cypher"].is_object() {
         return cypher::table(out, &response["cypher"]);
     }
@@ -95,10 +79,9 @@ fn query(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let found = list(local, "rows");
     let told = found.len();
     let beside = Beside { facts: &[&kind], about: Some(&about), below: Some(&because) };
-    places(out, found, &beside)?;
-    more(out, told, &local["total"])?;
-    rows(
-        out,
+    places(out, found, &beside);
+    out.more(told, &local["total"]);
+    out.table(
         list(global, "rows"),
         &[
             ("community", &|r| at(r, "ref")),
@@ -107,6 +90,6 @@ fn query(out: &mut Page<'_>, response: &Value) -> Result<()> {
             ("score", &|r| small(&r["score"])),
             ("why", &|r| why(r, "word")),
         ],
-    )?;
-    more(out, list(global, "rows").len(), &global["total"])
+    );
+    out.more(list(global, "rows").len(), &global["total"])
 }

@@ -1,16 +1,14 @@
 //! Reports of indexing: counts, notable symbols and faults.
 
-use super::layout;
-use super::page::Page;
-use super::places::{Beside, kind_unless_signed, print};
-use super::{at, list, plain, rows, safe};
+use crate::rendering::places::{Beside, kind_unless_signed, print};
+use crate::rendering::values::{at, list, plain, safe};
+use crate::rendering::{Rendering, Row};
 use serde_json::Value;
-use std::io::{Result, Write};
 
 /// Prints the report of a pass over a working tree.
-pub fn pass(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn pass(out: &mut Rendering, response: &Value) {
     if let Some(commit) = response["commit"].as_str() {
-        writeln!(out, "the tree is commit {}", &commit[..12.min(commit.len())])?;
+        out.line(format!("the tree is commit {}", &commit[..12.min(commit.len())]));
     }
     let counts = |name: &str| {
         let map = response[name].as_object().cloned().unwrap_or_default();
@@ -19,104 +17,99 @@ pub fn pass(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for (what, name) in [("relationships", "relationships"), ("calls by derivation", "derivations")] {
         let text = counts(name);
         if !text.is_empty() {
-            writeln!(out, "{what}: {text}")?;
+            out.line(format!("{what}: {text}"));
         }
     }
     let number = |name: &str| response[name].as_u64().unwrap_or(0);
     if number("calls") > 0 {
-        writeln!(
-            out,
+        out.line(format!(
             "calls written: {}; to packages and builtins {}, unresolved {}",
             number("calls"),
             number("calls_outside"),
             number("calls_unresolved")
-        )?;
+        ));
     }
-    look(out, &response["look"])?;
-    diagnostics(out, response, "files are not indexed as they should be")?;
+    look(out, &response["look"]);
+    diagnostics(out, response, "files are not indexed as they should be");
     history(out, &response["history"])
 }
 
 /// Prints the report of an import of past commits.
-fn history(out: &mut Page<'_>, history: &Value) -> Result<()> {
+fn history(out: &mut Rendering, history: &Value) {
     if !history.is_object() {
-        return Ok(());
+        return;
     }
     let number = |name: &str| history[name].as_u64().unwrap_or(0);
-    writeln!(
-        out,
-        "\ncommits imported: {}, already there: {}; {} files taken apart, {} objects and {} relationships stated",
+    out.heading(format!(
+        "commits imported: {}, already there: {}; {} files taken apart, {} objects and {} relationships stated",
         number("commits"),
         number("already_there"),
         number("parsed"),
         number("objects"),
         number("relationships")
-    )?;
+    ));
     diagnostics(out, history, "things to know about commits and their files")
 }
 
-fn look(out: &mut Page<'_>, look: &Value) -> Result<()> {
+fn look(out: &mut Rendering, look: &Value) {
     if !look.is_object() {
-        return Ok(());
+        return;
     }
     let entries: Vec<String> = list(look, "entry_points").into_iter().map(plain).collect();
     if !entries.is_empty() {
-        writeln!(out, "\nentry points: {}", safe(&entries.join(", ")))?;
+        out.heading(format!("entry points: {}", safe(&entries.join(", "))));
     }
     if !list(look, "hubs").is_empty() {
-        writeln!(out, "\ncalled from most places")?;
+        out.heading("called from most places");
         let callers = |r: &Value| format!("{} callers", at(r, "count"));
-        print(out, list(look, "hubs"), &Beside { facts: &[&callers], ..Beside::default() })?;
+        print(out, list(look, "hubs"), &Beside { facts: &[&callers], ..Beside::default() });
     }
     if !list(look, "most_imported").is_empty() {
-        writeln!(out, "\nimported by most files")?;
-        rows(out, list(look, "most_imported"), &[("file", &|r| at(r, "key")), ("importers", &|r| at(r, "count"))])?;
+        out.heading("imported by most files");
+        out.table(list(look, "most_imported"), &[("file", &|r| at(r, "key")), ("importers", &|r| at(r, "count"))]);
     }
     if !list(look, "communities").is_empty() {
-        writeln!(out, "\nfiles that belong together")?;
-        rows(
-            out,
+        out.heading("files that belong together");
+        out.table(
             list(look, "communities"),
             &[("mostly in", &|r| at(r, "name")), ("files", &|r| at(r, "files")), ("led by", &|r| at(r, "members"))],
-        )?;
+        );
     }
     let total = look["cycles_total"].as_u64().unwrap_or(0);
     if total > 0 {
-        writeln!(out, "\n{total} circles of imports; the largest:")?;
+        out.heading(format!("{total} circles of imports; the largest:"));
         for cycle in list(look, "cycles").into_iter().take(3) {
             let paths: Vec<&str> = cycle.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             let more = if paths.len() > 6 { format!(" and {} more", paths.len() - 6) } else { String::new() };
-            writeln!(out, "  {}{more}", safe(&paths[..paths.len().min(6)].join(", ")))?;
+            out.line(format!("  {}{more}", safe(&paths[..paths.len().min(6)].join(", "))));
         }
     }
-    Ok(())
 }
 
-fn diagnostics(out: &mut Page<'_>, response: &Value, what: &str) -> Result<()> {
+fn diagnostics(out: &mut Rendering, response: &Value, what: &str) {
     let told = list(response, "diagnostics");
     if told.is_empty() {
-        return Ok(());
+        return;
     }
     let left_out = response["diagnostics_left_out"].as_u64().unwrap_or(0);
-    writeln!(out, "\n{} {what}", told.len() as u64 + left_out)?;
+    out.heading(format!("{} {what}", told.len() as u64 + left_out));
     let shown = told.len().min(10);
-    let rows: Vec<layout::Row> = told.into_iter().take(shown).map(fault).collect();
-    layout::rows(out, &rows)?;
+    let rows: Vec<Row> = told.into_iter().take(shown).map(fault).collect();
+    out.rows(rows);
     let more = response["diagnostics"].as_array().map_or(0, Vec::len) - shown;
     if more as u64 + left_out > 0 {
-        writeln!(out, "and {} more; --json lists {}", more as u64 + left_out, more + shown)?;
+        out.line(format!("and {} more; --json lists {}", more as u64 + left_out, more + shown));
     }
-    Ok(())
 }
 
 /// The location of a fault, and its description.
-fn fault(told: &Value) -> layout::Row {
+fn fault(told: &Value) -> Row {
     let line = told["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
     let facts = vec![at(told, "what")];
-    layout::Row { place: format!("{}{line}", at(told, "path")), facts, ..layout::Row::default() }
+    Row { place: format!("{}{line}", at(told, "path")), facts, ..Row::default() }
 }
 
-pub fn file(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn file(out: &mut Rendering, response: &Value) {
     let signature = |r: &Value| at(r, "signature");
     print(
         out,
@@ -125,34 +118,48 @@ pub fn file(out: &mut Page<'_>, response: &Value) -> Result<()> {
     )
 }
 
-pub fn health(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn health(out: &mut Rendering, response: &Value) {
     let languages = response["languages"].as_object().cloned().unwrap_or_default();
     let mut languages: Vec<(String, u64)> =
         languages.into_iter().map(|(name, count)| (name, count.as_u64().unwrap_or(0))).collect();
     languages.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let languages: Vec<String> = languages.into_iter().map(|(name, count)| format!("{name} {count}")).collect();
-    writeln!(out, "files: {}", languages.join(", "))?;
+    out.line(format!("files: {}", languages.join(", ")));
     if let Some(last) = response["last_index"].as_object() {
         let commit = last.get("commit").and_then(Value::as_str).map(|c| format!(", commit {}", &c[..12.min(c.len())]));
-        writeln!(
-            out,
+        out.line(format!(
             "last indexed: transaction {} at {}{}",
             plain(&last["tx"]),
             plain(&last["at"]),
             commit.unwrap_or_default()
-        )?;
+        ));
     }
     for watcher in list(response, "watchers") {
-        writeln!(
-            out,
+        out.line(format!(
             "watching {}: {}, {} pending",
             at(watcher, "root"),
             at(watcher, "state"),
             at(watcher, "pending")
-        )?;
+        ));
     }
     for fault in list(response, "faults") {
-        writeln!(out, "  {}", safe(&plain(fault)))?;
+        out.line(format!("  {}", safe(&plain(fault))));
     }
-    Ok(())
+}
+
+pub fn imported(out: &mut Rendering, response: &Value) {
+    for (field, shown) in [
+        ("matched_definitions", "definitions that are known"),
+        ("unmatched_definitions", "definitions that are not"),
+        ("unchanged", "known from a compiler before"),
+    ] {
+        out.field(shown, 28, at(response, field));
+    }
+    for (type_name, number) in response["relationships"].as_object().into_iter().flatten() {
+        out.field(type_name, 28, number.to_string());
+    }
+    out.table(list(response, "diagnostics"), &[("left out", &|r| at(r, "path")), ("because", &|r| at(r, "what"))]);
+    if let Some(more @ 1..) = response["diagnostics_left_out"].as_u64() {
+        out.line(format!("… and {more} more"));
+    }
 }

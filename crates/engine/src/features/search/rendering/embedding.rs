@@ -1,20 +1,10 @@
 //! The progress of embedding: whether semantic search can be relied on, and if not, why.
 
-use super::page::Page;
-use super::{at, list, moment, rows, warning};
+use crate::rendering::Rendering;
+use crate::rendering::values::{at, list, moment};
 use serde_json::Value;
-use std::io::{Result, Write};
 
-pub const OPERATIONS: [&str; 2] = ["search_readiness", "embed"];
-
-pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
-    match operation {
-        "embed" => embed(out, response),
-        _ => readiness(out, response),
-    }
-}
-
-fn embed(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn embed(out: &mut Rendering, response: &Value) {
     let number = |name: &str| response[name].as_u64().unwrap_or(0);
     let mut told = Vec::new();
     if number("embedded") > 0 {
@@ -34,21 +24,21 @@ fn embed(out: &mut Page<'_>, response: &Value) -> Result<()> {
     pairs(out, &told)
 }
 
-fn readiness(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn readiness(out: &mut Rendering, response: &Value) {
     let embedding = &response["embedding"];
     let verdict = match (embedding["ready"] == true, coverage(&embedding["required"])) {
         (true, None) => "ready: no object is of a type that has to be embedded",
         (true, Some(_)) => "ready: at least 99 % of what has to be embedded is",
         (false, _) => "not ready: less than 99 % of what has to be embedded is",
     };
-    writeln!(out, "{verdict}")?;
+    out.line(verdict);
     let (backlog, breaker) = (&embedding["backlog"], &embedding["breaker"]);
     if breaker["state"] == "open" {
         let (since, then) = (moment(breaker, "since"), moment(breaker, "next_probe"));
-        warning(out, &format!("the model has been failing since {since}; it is tried again at {then}"))?;
+        out.warning(&format!("the model has been failing since {since}; it is tried again at {then}"));
     }
     if backlog["alert"] == true {
-        warning(out, "more than 500 objects that have to be embedded wait")?;
+        out.warning("more than 500 objects that have to be embedded wait");
     }
     let reads = at(embedding, "reads");
     let model = match at(embedding, "model") {
@@ -67,9 +57,8 @@ fn readiness(out: &mut Page<'_>, response: &Value) -> Result<()> {
             ("words", words(&response["text"])),
             ("model", model),
         ],
-    )?;
-    rows(
-        out,
+    );
+    out.table(
         list(embedding, "models"),
         &[
             ("vectors of", &|r| at(r, "model")),
@@ -152,73 +141,6 @@ fn size(bytes: &Value) -> String {
 }
 
 /// Prints labelled values; empty ones are left out.
-fn pairs(out: &mut Page<'_>, told: &[(&str, String)]) -> Result<()> {
-    told.iter().try_for_each(|(name, value)| out.field(name, 10, value))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::style::Style;
-    use serde_json::json;
-
-    fn shown(operation: &str, response: &Value) -> String {
-        let mut out = Vec::new();
-        answer(&mut Page::new(&mut out, Style::default()), operation, response).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn what_keeps_search_from_being_ready_comes_first() {
-        let response = json!({
-            "embedding": {
-                "ready": false,
-                "model": "new@2",
-                "reads": "old@1",
-                "required": {"objects": 1_000, "embedded": 989, "percent": 98.99},
-                "optional": {"objects": 0, "embedded": 0, "percent": 100.0},
-                "disabled": 3,
-                "staleness": {"p50_seconds": 30.0, "p90_seconds": 86_400.0},
-                "backlog": {"required": 501, "optional": 2, "leased": 4, "failing": 5, "mismatched": 6,
-                            "oldest": "2026-01-31T10:00:00.123456Z", "alert": true},
-                "breaker": {"state": "open", "since": "2026-01-31T11:00:00Z", "next_probe": "2026-01-31T11:02:00Z"},
-                "models": [{"model": "old@1", "vectors": 989, "bytes": 1_500_000, "redactions": 7,
-                            "newest": "2026-01-31T10:30:00Z"}],
-                "redactions": 7,
-            },
-            "text": {"symbols": 12, "files": 3, "objects": 0, "without_source": 1, "bytes": 2_048},
-        });
-        let shown = shown("search_readiness", &response);
-        let lines: Vec<&str> = shown.lines().collect();
-        assert_eq!(
-            lines[..11],
-            [
-                "not ready: less than 99 % of what has to be embedded is",
-                "warning: the model has been failing since 2026-01-31T11:00:00Z; it is tried again at 2026-01-31T11:02:00Z",
-                "warning: more than 500 objects that have to be embedded wait",
-                "  required    989 of 1000 embedded, 98.9 %",
-                "  never       3 of types that are not embedded",
-                "  waiting     503: 501 required, 4 being embedded, 5 failed before, 6 with a vector of another model, the \
-                 oldest since 2026-01-31T10:00:00Z",
-                "  behind      half of all by up to 30 s, nine tenths by up to 24 h",
-                "  secrets     7 taken out of what search reads",
-                "  words       12 symbols, 3 files, 1 of them by names and comments only: the source is not at hand \
-                 (2.0 kB)",
-                "  model       new@2; search still reads old@1",
-                lines[10],
-            ]
-        );
-        assert!(shown.contains("old@1") && shown.contains("1.5 MB"), "{shown}");
-    }
-
-    #[test]
-    fn what_embedding_ran_into_is_told() {
-        let response = json!({"embedded": 0, "known": 2, "failed": 5, "waiting": 9, "model": "m", "texts_per_s": 0.0,
-                              "redacted": 1, "error": "no route\u{7}"});
-        assert_eq!(
-            shown("embed", &response),
-            "  known       2 had a vector already\n  failed      5 failed, and are tried again later\n  \
-             redacted    1 taken out of texts as secret\n  model       m\n  error       no route\\u{7}\n"
-        );
-    }
+fn pairs(out: &mut Rendering, told: &[(&str, String)]) {
+    told.iter().for_each(|(name, value)| out.field(name, 10, value))
 }

@@ -1,79 +1,43 @@
 //! Answers about code: symbols, callers and callees, and explanations.
 
-use super::graph::small;
-use super::page::Page;
-use super::places::{Beside, in_line, kind, kind_unless_signed, places, print};
-use super::{at, list, moment, plain, rows};
-use lukasa_engine::view::symbols::keys;
+pub mod index;
+
+use crate::rendering::Rendering;
+use crate::rendering::places::{Beside, in_line, kind, kind_unless_signed, places, print};
+use crate::rendering::values::{at, calls_at, confidence, list, moment, plain, safe, small};
+use crate::view::symbols::keys;
 use serde_json::{Value, json};
-use std::io::{Result, Write};
 
-pub const OPERATIONS: [&str; 6] =
-    ["symbol_lookup", "code_explain", "get_callers", "get_callees", "call_chain", "call_graph_stats"];
-
-pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
-    match operation {
-        "symbol_lookup" => symbols(out, response),
-        "code_explain" => explain(out, response),
-        "get_callers" => {
-            calls(out, list(response, "callers"))?;
-            more(out, list(response, "callers").len(), &response["total"])?;
-            let sites: Vec<&str> =
-                list(&response["unresolved_namesakes"], "sites").into_iter().filter_map(Value::as_str).collect();
-            if !sites.is_empty() {
-                writeln!(out, "unresolved calls of that name: {}", sites.join(", "))?;
-            }
-            through(out, response, "may reach it")
-        }
-        "get_callees" => {
-            calls(out, list(response, "callees"))?;
-            more(out, list(response, "callees").len(), &response["total"])?;
-            external(out, response)?;
-            through(out, response, "may run others")
-        }
-        "call_chain" => {
-            for chain in list(response, "chains") {
-                steps(out, chain)?;
-            }
-            if response["truncated"] == true {
-                writeln!(out, "… and more of this length: raise --limit")?;
-            }
-            for (field, title) in [("less_sure", "by calls less sure"), ("reverse", "in the other direction")] {
-                if response[field].is_object() {
-                    writeln!(out, "{title}:")?;
-                    steps(out, &response[field])?;
-                }
-            }
-            Ok(())
-        }
-        _ => stats(out, response),
+pub fn callers(out: &mut Rendering, response: &Value) {
+    calls(out, list(response, "callers"));
+    out.more(list(response, "callers").len(), &response["total"]);
+    let sites: Vec<&str> =
+        list(&response["unresolved_namesakes"], "sites").into_iter().filter_map(Value::as_str).collect();
+    if !sites.is_empty() {
+        out.line(format!("unresolved calls of that name: {}", sites.join(", ")));
     }
+    through(out, response, "may reach it")
 }
 
-/// The line numbers of calls, and how many more there are.
-fn call_lines(row: &Value) -> String {
-    let lines: Vec<String> = list(row, "call_lines").into_iter().map(plain).collect();
-    let more = row["calls"].as_u64().map(|n| n.saturating_sub(lines.len() as u64)).filter(|n| *n > 0);
-    format!("{}{}", lines.join(", "), more.map(|n| format!(" and {n} more")).unwrap_or_default())
+pub fn callees(out: &mut Rendering, response: &Value) {
+    calls(out, list(response, "callees"));
+    out.more(list(response, "callees").len(), &response["total"]);
+    external(out, response);
+    through(out, response, "may run others")
 }
 
-/// The lines of calls, with a label.
-pub(super) fn calls_at(row: &Value) -> String {
-    match call_lines(row) {
-        lines if lines.is_empty() => lines,
-        lines => format!("calls at {lines}"),
+pub fn chains(out: &mut Rendering, response: &Value) {
+    for chain in list(response, "chains") {
+        steps(out, chain);
     }
-}
-
-/// The confidence of an uncertain link, and its derivation.
-pub(super) fn confidence(row: &Value) -> String {
-    match row["confidence"].as_f64() {
-        Some(sure) if sure < 1.0 => {
-            let by = at(row, "derivation").replace('_', " ");
-            let sure = small(&row["confidence"]);
-            if by.is_empty() { format!("{sure} sure") } else { format!("{sure} {by}") }
+    if response["truncated"] == true {
+        out.line("… and more of this length: raise --limit");
+    }
+    for (field, title) in [("less_sure", "by calls less sure"), ("reverse", "in the other direction")] {
+        if response[field].is_object() {
+            out.line(format!("{title}:"));
+            steps(out, &response[field]);
         }
-        _ => String::new(),
     }
 }
 
@@ -81,14 +45,7 @@ fn test(row: &Value) -> String {
     if row["test"] == true { "test".into() } else { String::new() }
 }
 
-pub(super) fn more(out: &mut Page<'_>, told: usize, total: &Value) -> Result<()> {
-    match total.as_u64() {
-        Some(total) if total > told as u64 => writeln!(out, "… {told} of {total}: raise --limit"),
-        _ => Ok(()),
-    }
-}
-
-fn calls(out: &mut Page<'_>, list: Vec<&Value>) -> Result<()> {
+fn calls(out: &mut Rendering, list: Vec<&Value>) {
     let deep = list.iter().any(|r| r["depth"].as_u64() > Some(1));
     let hops = |r: &Value| match r["depth"].as_u64().filter(|_| deep) {
         Some(1) => "1 hop".into(),
@@ -103,12 +60,12 @@ fn calls(out: &mut Page<'_>, list: Vec<&Value>) -> Result<()> {
 }
 
 /// External callees have no path in the project, so each is shown at its first call site.
-fn external(out: &mut Page<'_>, response: &Value) -> Result<()> {
+fn external(out: &mut Rendering, response: &Value) {
     let called = list(response, "external");
     if called.is_empty() {
-        return Ok(());
+        return;
     }
-    writeln!(out, "outside of the project, by the first call:")?;
+    out.line("outside of the project, by the first call:");
     let at_call = |row: &Value| {
         let caller = [at(row, "via"), at(&response["symbol"], "key")].into_iter().find(|key| !key.is_empty());
         let key = at(row, "key");
@@ -123,25 +80,24 @@ fn external(out: &mut Page<'_>, response: &Value) -> Result<()> {
     };
     let shown: Vec<Value> = called.iter().map(|row| at_call(row)).collect();
     let again = |r: &Value| if list(r, "call_lines").len() > 1 { calls_at(r) } else { String::new() };
-    print(out, shown.iter().collect(), &Beside { facts: &[&again, &confidence], ..Beside::default() })?;
-    more(out, called.len(), &response["total_external"])
+    print(out, shown.iter().collect(), &Beside { facts: &[&again, &confidence], ..Beside::default() });
+    out.more(called.len(), &response["total_external"])
 }
 
-fn through(out: &mut Page<'_>, response: &Value, says: &str) -> Result<()> {
+fn through(out: &mut Rendering, response: &Value, says: &str) {
     for way in list(response, "through") {
-        writeln!(out, "calls of {} {says}:", in_line(&way["declared"]))?;
-        calls(out, list(way, "symbols"))?;
-        more(out, list(way, "symbols").len(), &way["total"])?;
+        out.line(format!("calls of {} {says}:", in_line(&way["declared"])));
+        calls(out, list(way, "symbols"));
+        out.more(list(way, "symbols").len(), &way["total"]);
     }
-    Ok(())
 }
 
 /// The steps of a call chain in order, with the calls between them.
-fn steps(out: &mut Page<'_>, chain: &Value) -> Result<()> {
+fn steps(out: &mut Rendering, chain: &Value) {
     print(out, list(chain, "steps"), &Beside { facts: &[&calls_at, &confidence], ..Beside::default() })
 }
 
-fn symbols(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn symbols(out: &mut Rendering, response: &Value) {
     let mut found = list(response, "symbols");
     // Among equal scores, production code comes first.
     let sure = |r: &Value| (r["score"].as_f64().unwrap_or(0.0) * 1e6) as i64;
@@ -156,11 +112,11 @@ fn symbols(out: &mut Page<'_>, response: &Value) -> Result<()> {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
     };
     let told = found.len();
-    print(out, found, &Beside { facts: &[&kind_unless_signed, &callers, &test], about: Some(&about), below: None })?;
-    more(out, told, &response["total"])
+    print(out, found, &Beside { facts: &[&kind_unless_signed, &callers, &test], about: Some(&about), below: None });
+    out.more(told, &response["total"])
 }
 
-fn explain(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn explain(out: &mut Rendering, response: &Value) {
     let symbol = &response["symbol"];
     let history = &response["history"];
     let rank = &response["importance"];
@@ -175,7 +131,7 @@ fn explain(out: &mut Page<'_>, response: &Value) -> Result<()> {
     } else {
         String::new()
     };
-    print(out, vec![symbol], &Beside { facts: &[&kind], ..Beside::default() })?;
+    print(out, vec![symbol], &Beside { facts: &[&kind], ..Beside::default() });
     let lines = match (at(symbol, "line"), at(symbol, "end_line")) {
         (first, last) if !first.is_empty() && !last.is_empty() && first != last => format!("{first}-{last}"),
         _ => at(symbol, "lines"),
@@ -192,24 +148,24 @@ fn explain(out: &mut Page<'_>, response: &Value) -> Result<()> {
         ("community", group),
         ("changed", if history.is_object() { changed } else { String::new() }),
     ] {
-        out.field(field, 10, &value)?;
+        out.field(field, 10, value);
     }
     if let Some(doc) = symbol["doc"].as_str() {
         // Line by line: control characters are escaped, and line breaks stay.
         for line in doc.lines() {
-            writeln!(out, "  | {}", super::safe(line))?;
+            out.line(format!("  | {}", safe(line)));
         }
     }
     let members = list(response, "members");
     if !members.is_empty() {
-        writeln!(out, "\nmembers")?;
+        out.heading("members");
         let told = members.len();
         print(
             out,
             members,
             &Beside { facts: &[&kind_unless_signed], about: Some(&|r| at(r, "signature")), below: None },
-        )?;
-        more(out, told, &response["total_members"])?;
+        );
+        out.more(told, &response["total_members"]);
     }
     // Tests are separate groups and come last.
     let groups = ["dependencies", "dependents"].into_iter().flat_map(|field| list(response, field));
@@ -219,18 +175,17 @@ fn explain(out: &mut Page<'_>, response: &Value) -> Result<()> {
         if symbols.is_empty() {
             continue;
         }
-        writeln!(out, "\n{}", at(group, "relation").replace('_', " "))?;
+        out.heading(at(group, "relation").replace('_', " "));
         let told = symbols.len();
-        places(out, symbols, &Beside { facts: &[&kind, &confidence], ..Beside::default() })?;
-        more(out, told, &group["total"])?;
+        places(out, symbols, &Beside { facts: &[&kind, &confidence], ..Beside::default() });
+        out.more(told, &group["total"]);
     }
-    Ok(())
 }
 
-fn stats(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn stats(out: &mut Rendering, response: &Value) {
     let counts = |field: &str| {
         let all = response[field].as_object().into_iter().flatten();
-        all.map(|(name, n)| format!("{n} {}", super::safe(name))).collect::<Vec<_>>().join(", ")
+        all.map(|(name, n)| format!("{n} {}", safe(name))).collect::<Vec<_>>().join(", ")
     };
     let few = |listed: &Value| {
         let symbols: Vec<_> = list(listed, "symbols").into_iter().map(plain).collect();
@@ -256,7 +211,7 @@ fn stats(out: &mut Page<'_>, response: &Value) -> Result<()> {
         ("circles", circles),
         ("recursive", few(&response["recursive"])),
     ] {
-        out.field(field, 14, &value)?;
+        out.field(field, 14, value);
     }
     let known: Vec<Value> = response["by_derivation"]
         .as_object()
@@ -264,24 +219,22 @@ fn stats(out: &mut Page<'_>, response: &Value) -> Result<()> {
         .flatten()
         .map(|(name, of)| json!({"name": name, "calls": of["calls"], "mean_confidence": of["mean_confidence"]}))
         .collect();
-    rows(
-        out,
+    out.table(
         known.iter().collect(),
         &[
             ("known by", &|r| at(r, "name")),
             ("calls", &|r| at(r, "calls")),
             ("mean confidence", &|r| small(&r["mean_confidence"])),
         ],
-    )?;
+    );
     for (field, title, counted) in
         [("most_called", "most called", "callers"), ("most_calling", "most calling", "callees")]
     {
         let most = list(response, field);
         if !most.is_empty() {
-            writeln!(out, "\n{title}")?;
+            out.heading(title);
             let count = |r: &Value| format!("{} {counted}", at(r, "count"));
-            print(out, most, &Beside { facts: &[&kind, &count], ..Beside::default() })?;
+            print(out, most, &Beside { facts: &[&kind, &count], ..Beside::default() });
         }
     }
-    Ok(())
 }

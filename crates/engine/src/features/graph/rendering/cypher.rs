@@ -1,48 +1,40 @@
 //! Answers of Cypher queries, as a table or as trees.
 
-use super::layout;
-use super::page::Page;
-use super::{at, list, safe};
-use crate::cli::style::Style;
+use crate::rendering::Rendering;
+use crate::rendering::values::{at, list, plain, safe};
 use serde_json::Value;
-use std::io::{Result, Write};
 
-pub fn table(out: &mut Page<'_>, response: &Value) -> Result<()> {
+pub fn table(out: &mut Rendering, response: &Value) {
     let rows: Vec<Vec<String>> = list(response, "rows")
         .into_iter()
         .map(|row| row.as_array().into_iter().flatten().map(cell).collect())
         .collect();
     if !rows.is_empty() {
-        let columns: Vec<String> = list(response, "columns").into_iter().map(super::plain).collect();
-        let header: Vec<&str> = columns.iter().map(String::as_str).collect();
-        layout::table(out, &header, &rows)?;
+        let columns: Vec<String> = list(response, "columns").into_iter().map(plain).collect();
+        out.cells(columns, rows);
     }
-    cut(out, response)?;
+    cut(out, response);
     plan(out, response)
 }
 
-/// Prints rows below each other, with all their values.
-pub fn tree(out: &mut dyn Write, style: Style, response: &Value) -> Result<()> {
-    let mut page = Page::new(out, style);
-    trees(&mut page, response)?;
-    page.flush()
-}
-
-fn trees(out: &mut Page<'_>, response: &Value) -> Result<()> {
-    writeln!(out, "{}", safe(response["summary"].as_str().unwrap_or_default()))?;
+/// Rows below each other, with all their values as trees.
+pub fn tree(response: &Value) -> Rendering {
+    let mut out = Rendering::default();
+    out.line(response["summary"].as_str().unwrap_or_default());
     let columns: Vec<_> = list(response, "columns").into_iter().map(|c| safe(c.as_str().unwrap_or_default())).collect();
     for (i, row) in list(response, "rows").into_iter().enumerate() {
-        writeln!(out, "row {}", i + 1)?;
+        out.line(format!("row {}", i + 1));
         let cells: Vec<_> = row.as_array().into_iter().flatten().collect();
         for (j, (name, value)) in columns.iter().zip(&cells).enumerate() {
-            branch(out, "", j + 1 == cells.len(), name, value)?;
+            branch(&mut out, "", j + 1 == cells.len(), name, value);
         }
     }
-    cut(out, response)?;
-    plan(out, response)
+    cut(&mut out, response);
+    plan(&mut out, response);
+    out
 }
 
-fn branch(out: &mut Page<'_>, indent: &str, last: bool, name: &str, value: &Value) -> Result<()> {
+fn branch(out: &mut Rendering, indent: &str, last: bool, name: &str, value: &Value) {
     let (fork, below) = if last { ("└─", "   ") } else { ("├─", "│  ") };
     let inner = format!("{indent}{below}");
     let children: Vec<(String, &Value)> = match value {
@@ -78,28 +70,26 @@ fn branch(out: &mut Page<'_>, indent: &str, last: bool, name: &str, value: &Valu
         _ => String::new(),
     };
     let colon = if name.is_empty() { "" } else { ": " };
-    writeln!(out, "{indent}{fork} {name}{colon}{own}")?;
+    out.line(format!("{indent}{fork} {name}{colon}{own}"));
     let count = children.len();
     for (i, (name, value)) in children.into_iter().enumerate() {
-        branch(out, &inner, i + 1 == count, &name, value)?;
+        branch(out, &inner, i + 1 == count, &name, value);
     }
-    Ok(())
 }
 
-fn cut(out: &mut Page<'_>, response: &Value) -> Result<()> {
+fn cut(out: &mut Rendering, response: &Value) {
     if response["truncated"] == true {
-        writeln!(out, "… and more: raise --limit (:limit in the shell), or say LIMIT, ORDER BY or count(*)")?;
+        out.line("… and more: raise --limit (:limit in the shell), or say LIMIT, ORDER BY or count(*)");
     }
-    Ok(())
 }
 
-fn plan(out: &mut Page<'_>, response: &Value) -> Result<()> {
+fn plan(out: &mut Rendering, response: &Value) {
     let steps = list(response, "plan");
     if steps.is_empty() {
-        return Ok(());
+        return;
     }
     let ran = steps.iter().any(|s| s["rows"].is_number());
-    let header = ["step", "what", "expected rows", "rows"];
+    let header = ["step", "what", "expected rows", "rows"].map(str::to_owned);
     let rows: Vec<Vec<String>> = steps
         .into_iter()
         .map(|step| {
@@ -109,7 +99,7 @@ fn plan(out: &mut Page<'_>, response: &Value) -> Result<()> {
             cells.into_iter().chain(ran.then(|| at(step, "rows"))).collect()
         })
         .collect();
-    layout::table(out, &header[..if ran { 4 } else { 3 }], &rows)
+    out.cells(header[..if ran { 4 } else { 3 }].to_vec(), rows)
 }
 
 fn is_thing(value: &Value) -> bool {
@@ -127,7 +117,7 @@ fn head(value: &Value, properties: &str) -> String {
         return format!("[:{}{space}{properties}]", at(value, "type"));
     }
     let ended = if value["ended"] == true { " (ended)" } else { "" };
-    let labels: String = list(value, "labels").into_iter().map(|l| format!(":{}", super::plain(l))).collect();
+    let labels: String = list(value, "labels").into_iter().map(|l| format!(":{}", plain(l))).collect();
     format!("({labels}{space}{properties}){ended}")
 }
 
@@ -191,54 +181,5 @@ fn names(node: &Value) -> String {
     match node["properties"]["key"].as_str() {
         Some(key) => format!("{}:{key}", node["type"].as_str().unwrap_or_default()),
         None => node["id"].as_str().unwrap_or_default().to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn answer() -> Value {
-        let node = |key: &str| {
-            json!({"id": key, "type": "Service", "labels": ["Service", "core"],
-            "properties": {"key": key, "port": 1}})
-        };
-        let edge = json!({"id": "e", "type": "USES", "src": "Service:a", "dst": "Service:b", "properties": {}});
-        json!({"summary": "1 row", "columns": ["p", "n", "l"], "truncated": true, "rows": [[
-            {"nodes": [node("a"), node("b")], "relationships": [edge]}, node("a"), [1, null, "x\u{1b}"]]]})
-    }
-
-    #[test]
-    fn rows_are_shown_as_a_table() {
-        let mut out = Vec::new();
-        table(&mut Page::new(&mut out, Style::default()), &answer()).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        for part in [
-            "(:Service:core {key: 'a'})-[:USES]->(:Service:core {key: 'b'})",
-            "(:Service:core {key: 'a', port: 1})",
-            "[1, null, 'x\\u{1b}']",
-            "and more",
-        ] {
-            assert!(text.replace('\n', " ").contains(part), "{part}: {text}");
-        }
-    }
-
-    #[test]
-    fn rows_are_shown_as_trees() {
-        let mut out = Vec::new();
-        tree(&mut out, Style::default(), &answer()).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        for line in [
-            "row 1",
-            "├─ p: path",
-            "│  ├─ (:Service:core {key: 'a'})",
-            "│  ├─ by: [:USES] Service:a → Service:b",
-            "├─ n: (:Service:core {key: 'a'})",
-            "│  └─ port: 1",
-            "└─ l: [1, null, 'x\\u{1b}']",
-        ] {
-            assert!(text.lines().any(|l| l == line), "{line}: {text}");
-        }
     }
 }

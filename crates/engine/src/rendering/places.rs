@@ -1,11 +1,9 @@
 //! Results as locations in code: `path:line  name`, production code before tests.
 
-use super::layout::{self, Row};
-use super::page::Page;
-use super::{at, safe};
-use lukasa_engine::view::symbols::{Kind, keys};
+use super::values::{at, safe};
+use super::{Rendering, Row};
+use crate::view::symbols::{Kind, keys};
 use serde_json::Value;
-use std::io::Result;
 
 /// A column of short facts beside place and name.
 pub type Fact<'a> = &'a dyn Fn(&Value) -> String;
@@ -21,12 +19,12 @@ pub struct Beside<'a> {
 }
 
 /// Prints results in order, but production code before tests.
-pub fn places(out: &mut Page<'_>, results: Vec<&Value>, beside: &Beside<'_>) -> Result<()> {
+pub fn places(out: &mut Rendering, results: Vec<&Value>, beside: &Beside<'_>) {
     print(out, production_first(results), beside)
 }
 
 /// Prints results in order.
-pub fn print(out: &mut Page<'_>, results: Vec<&Value>, beside: &Beside<'_>) -> Result<()> {
+pub fn print(out: &mut Rendering, results: Vec<&Value>, beside: &Beside<'_>) {
     let text = |of: Option<Fact<'_>>, result: &Value| of.map(|of| of(result)).unwrap_or_default();
     let rows: Vec<Row> = results
         .into_iter()
@@ -36,7 +34,7 @@ pub fn print(out: &mut Page<'_>, results: Vec<&Value>, beside: &Beside<'_>) -> R
             Row { place, name, facts, about: text(beside.about, result), below: text(beside.below, result) }
         })
         .collect();
-    layout::rows(out, &rows)
+    out.rows(rows)
 }
 
 pub fn production_first(mut results: Vec<&Value>) -> Vec<&Value> {
