@@ -5,6 +5,7 @@ mod program;
 use gix::bstr::{BStr, ByteSlice};
 use gix::objs::tree::EntryMode;
 use gix::open::{Options, Permissions, permissions};
+use gix::prelude::ObjectIdExt;
 use gix::revision::spec::parse::{Error as SpecError, ObjectKindHint, Options as SpecOptions};
 use gix::sec::trust::{DefaultForLevel, Mapping};
 use gix::sec::{Permission, Trust};
@@ -338,12 +339,36 @@ fn full_id(repo: &gix::Repository, id: [u8; 20]) -> Result<ObjectId> {
     let mut begins = [0; 32];
     begins[..20].copy_from_slice(&id);
     let begins = ObjectId::Sha256(begins);
-    let prefix = gix::hash::Prefix::new(&begins, 40).map_err(failed)?;
-    match repo.objects.lookup_prefix(prefix, None).map_err(failed)? {
+    match lookup(repo, &begins, 40)? {
         Some(Ok(id)) => Ok(id),
         // Not there: the caller's search for it reports that.
         _ => Ok(begins),
     }
+}
+
+/// The id of a commit by SHA-256 from its first digits, which gix takes for the beginning of one by SHA-1. None if the
+/// text is no such beginning, or of no object.
+fn short_id(repo: &gix::Repository, spec: &str) -> Result<Option<ObjectId>> {
+    let is_short = (4..64).contains(&spec.len()) && spec.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_short || repo.object_hash() != gix::hash::Kind::Sha256 {
+        return Ok(None);
+    }
+    let Ok(begins) = ObjectId::from_hex(format!("{spec:0<64}").as_bytes()) else { return Ok(None) };
+    match lookup(repo, &begins, spec.len())? {
+        Some(Ok(id)) => Ok(Some(id)),
+        Some(Err(())) => Err(ambiguous_commit(spec)),
+        None => Ok(None),
+    }
+}
+
+/// The object whose id begins with these digits: an error if there are several.
+fn lookup(
+    repo: &gix::Repository,
+    begins: &ObjectId,
+    digits: usize,
+) -> Result<Option<std::result::Result<ObjectId, ()>>> {
+    let prefix = gix::hash::Prefix::new(begins, digits).map_err(failed)?;
+    repo.objects.lookup_prefix(prefix, None).map_err(failed)
 }
 
 /// The name of a branch without `refs/heads/`.
@@ -405,10 +430,12 @@ fn resolve<'a>(repo: &'a gix::Repository, spec: &str) -> Result<gix::Commit<'a>>
     let id = match gix::revision::Spec::from_bstr(spec.as_bytes().as_bstr(), repo, options) {
         Ok(parsed) => parsed.single().ok_or_else(|| unknown(format!("`{spec}` is not one commit")))?,
         Err(e) if matches!(e.downcast_any_ref(), Some(SpecError::AmbiguousPrefix { .. })) => {
-            return Err(Error::invalid("ambiguous_commit", format!("more than one commit begins with `{spec}`"))
-                .hint("give more digits of its id"));
+            return Err(ambiguous_commit(spec));
         }
-        Err(e) if is_of_the_spec(&e) => return Err(unknown(format!("no commit is `{spec}`"))),
+        Err(e) if is_of_the_spec(&e) => match short_id(repo, spec)? {
+            Some(id) => id.attach(repo),
+            None => return Err(unknown(format!("no commit is `{spec}`"))),
+        },
         Err(e) => return Err(failed(e)),
     };
     let object = match id.object() {
@@ -421,6 +448,11 @@ fn resolve<'a>(repo: &'a gix::Repository, spec: &str) -> Result<gix::Commit<'a>>
         Err(e) if e.is_corrupted() => Err(failed(e)),
         Err(_) => Err(unknown(format!("`{spec}` is not a commit"))),
     }
+}
+
+fn ambiguous_commit(spec: &str) -> Error {
+    Error::invalid("ambiguous_commit", format!("more than one commit begins with `{spec}`"))
+        .hint("give more digits of its id")
 }
 
 fn unknown_commit(message: String) -> Error {
