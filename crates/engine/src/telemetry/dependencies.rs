@@ -2,7 +2,7 @@
 //!
 //! Only the text of a report is taken, without its other fields and cut, because these may hold contents of requests.
 
-use super::log::{Level, event};
+use super::log::{self, Level};
 use serde_json::json;
 use std::fmt::{Debug, Write as _};
 use tracing::field::{Field, Visit};
@@ -27,7 +27,7 @@ pub fn follow() {
 type Sink = fn(Level, &str, &str);
 
 fn to_log(level: Level, module: &str, message: &str) {
-    event(level, "dependency.reported", &[("module", json!(module)), ("message", json!(message))]);
+    log::event(level, "dependency.reported", &[("module", json!(module)), ("message", json!(message))]);
 }
 
 struct Bridge(Sink);
