@@ -7,6 +7,7 @@ pub mod episode_add;
 pub mod episode_recall;
 pub mod get_entity_neighbors;
 pub mod memory_linked_search;
+pub mod query_knowledge_graph;
 pub mod reflect;
 pub mod test_run;
 pub mod trace_decision_lineage;
@@ -24,6 +25,7 @@ pub const ALL: &[fn() -> Operation] = &[
     Operation::of::<trace_decision_lineage::TraceDecisionLineage>,
     Operation::of::<build_context_graph::BuildContextGraph>,
     Operation::of::<context_graph_usage::ContextGraphUsage>,
+    Operation::of::<query_knowledge_graph::QueryKnowledgeGraph>,
     Operation::of::<get_entity_neighbors::GetEntityNeighbors>,
     Operation::of::<memory_linked_search::MemoryLinkedSearch>,
 ];

@@ -5,7 +5,6 @@ pub mod embed;
 pub mod find_pattern;
 pub mod graph_query;
 pub mod link_mentions;
-pub mod query_knowledge_graph;
 pub mod search;
 pub mod search_readiness;
 pub mod semantic_slice;
@@ -22,5 +21,4 @@ pub const ALL: &[fn() -> Operation] = &[
     Operation::of::<find_pattern::FindPattern>,
     Operation::of::<graph_query::GraphQuery>,
     Operation::of::<link_mentions::LinkMentions>,
-    Operation::of::<query_knowledge_graph::QueryKnowledgeGraph>,
 ];

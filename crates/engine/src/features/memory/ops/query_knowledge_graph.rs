@@ -1,7 +1,7 @@
 //! `query_knowledge_graph`: full text and meaning over nodes of any type.
 
-use super::search::{self, Search};
 use crate::features::search::ReasonOut;
+use crate::features::search::ops::search::{self, Search};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
