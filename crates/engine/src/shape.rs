@@ -2,12 +2,10 @@
 
 use lukasa_model::change::ChangeSummary;
 use lukasa_model::statement::{Kind, Statement, Thing};
-use lukasa_model::{Result, Time, VersionId};
+use lukasa_model::{Content, Result, Time, VersionId};
 use lukasa_store::ledger::{Found, HeadRow};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// An object or relationship as it is in a view.
@@ -25,28 +23,8 @@ pub struct ThingOut {
     pub dst: Option<EndOut>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub discriminator: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subtype: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub labels: BTreeSet<String>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub properties: Map<String, Value>,
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub evidence: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role_src: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role_dst: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub weight: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub derivation: Option<String>,
+    #[serde(flatten)]
+    pub content: Content,
     /// Number of the version, for `expected_version`.
     pub version: u32,
     pub version_id: VersionId,
@@ -114,7 +92,6 @@ impl EndOut {
 
 impl ThingOut {
     pub fn new(thing: &Thing, statement: &Statement, src: Option<EndOut>, dst: Option<EndOut>) -> Result<ThingOut> {
-        let content = statement.parsed()?;
         Ok(ThingOut {
             kind: thing.kind(),
             id: thing.id,
@@ -123,17 +100,7 @@ impl ThingOut {
             src,
             dst,
             discriminator: thing.ends.as_ref().map(|e| e.discriminator.to_string()).unwrap_or_default(),
-            title: content.title,
-            subtype: content.subtype,
-            status: content.status,
-            labels: content.labels,
-            properties: content.properties,
-            evidence: content.evidence,
-            role_src: content.role_src,
-            role_dst: content.role_dst,
-            weight: content.weight,
-            confidence: content.confidence,
-            derivation: content.derivation,
+            content: statement.parsed()?,
             version: statement.number,
             version_id: statement.version,
             valid_from: open(statement.period.from),

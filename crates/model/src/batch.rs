@@ -135,15 +135,7 @@ impl PutObject {
     }
 
     pub fn content(&self) -> Content {
-        Content {
-            title: self.title.clone(),
-            subtype: self.subtype.clone(),
-            status: self.status.clone(),
-            labels: self.labels.clone(),
-            properties: self.properties.clone(),
-            evidence: self.evidence.clone(),
-            ..Content::default()
-        }
+        self.clone().take_content()
     }
 
     /// Moves the content out of this write instead of copying it.
@@ -223,22 +215,10 @@ impl PutRelationship {
     }
 
     pub fn content(&self) -> Content {
-        Content {
-            title: self.title.clone(),
-            subtype: self.subtype.clone(),
-            status: self.status.clone(),
-            labels: self.labels.clone(),
-            properties: self.properties.clone(),
-            evidence: self.evidence.clone(),
-            role_src: self.role_src.clone(),
-            role_dst: self.role_dst.clone(),
-            weight: self.weight,
-            confidence: self.confidence,
-            derivation: self.derivation.clone(),
-        }
+        self.clone().take_content()
     }
 
-    /// Its content, which it has no more afterwards.
+    /// Moves the content out of this write instead of copying it.
     pub fn take_content(&mut self) -> Content {
         Content {
             title: self.title.take(),

@@ -103,8 +103,7 @@ impl Drafts {
         now: Time,
         draw: &mut dyn FnMut() -> Uuid,
     ) -> Result<Drafts> {
-        let writes = batch.writes.iter().map(|write| (write, write.content()));
-        Drafts::of(batch, writes, batch.writes.len(), registry, namespace, now, draw)
+        Drafts::take(batch.clone(), registry, namespace, now, draw)
     }
 
     /// Like `read`, but moves the contents out of the batch instead of copying them.

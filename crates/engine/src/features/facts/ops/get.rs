@@ -130,7 +130,7 @@ impl Op for Get {
             Some(ends) => format!("{} —{}→ {}", ends[0].0.name(), found.thing.type_name, ends[1].0.name()),
             None => found.thing.name(),
         };
-        let summary = match &thing.title {
+        let summary = match &thing.content.title {
             Some(title) => format!("{name}, {title}: version {}", thing.version),
             None => format!("{name}: version {}", thing.version),
         };

@@ -91,8 +91,8 @@ impl Op for List {
                 continue;
             }
             let thing = ThingOut::object(&row)?;
-            let fits = request.label.as_ref().is_none_or(|l| thing.labels.contains(l))
-                && request.status.as_ref().is_none_or(|s| thing.status.as_ref() == Some(s));
+            let fits = request.label.as_ref().is_none_or(|l| thing.content.labels.contains(l))
+                && request.status.as_ref().is_none_or(|s| thing.content.status.as_ref() == Some(s));
             if fits {
                 total += 1;
                 if request.after.is_some_and(|after| row.thing.no <= after) {
