@@ -115,7 +115,7 @@ fn set(line: &mut Value, field: &str, value: f64) {
 
 /// Where each made-up node stands in the snapshot.
 fn places(ledger: &Ledger, snapshot: &Snapshot, nodes: u64) -> Result<Vec<Node>, Box<dyn Error>> {
-    let mut places = vec![0; nodes as usize];
+    let mut places = vec![Node(0); nodes as usize];
     for node in snapshot.nodes() {
         let key = snapshot.key(node).unwrap_or_default();
         let number: usize = key.rsplit('_').next().unwrap_or_default().parse()?;

@@ -3,7 +3,7 @@
 use crate::print;
 use lukasa_graph::measures::{components, costs, distances};
 use lukasa_graph::rank::{Stop, pagerank};
-use lukasa_graph::{Csr, Projection, Snapshot};
+use lukasa_graph::{Csr, Node, Projection, Snapshot};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::{Batch, Scope};
 use lukasa_store::ledger::ViewSpec;
@@ -181,7 +181,7 @@ impl Graph {
         let view = ledger.view(&ViewSpec::default())?;
         let snapshot = Arc::clone(Projection::build(&ledger, &view, &mut |_, _| {})?.snapshot());
         let flat = snapshot.flat();
-        let name = |node: u32| snapshot.key(node).unwrap_or_default().parse();
+        let name = |node: Node| snapshot.key(node).unwrap_or_default().parse();
         let dense = (0..).zip(&flat.nodes).map(|(i, node)| Ok((name(*node)?, i))).collect::<Result<_, Fault>>()?;
         let costs: Vec<f64> = flat
             .nodes

@@ -160,8 +160,8 @@ impl Files {
             if self.there.get(&path).is_some_and(|(old, _)| *old == id) {
                 continue;
             }
-            let doc = self.there.get(&path).map_or(self.paths.len() as Doc, |(_, doc)| *doc);
-            if doc as usize == self.paths.len() {
+            let doc = self.there.get(&path).map_or(Doc::at(self.paths.len()), |(_, doc)| *doc);
+            if doc.index() == self.paths.len() {
                 self.paths.push(path.clone());
             }
             changed.push((doc, text(tree, &path)));
@@ -171,7 +171,7 @@ impl Files {
     }
 
     fn rank(&self, task: &str) -> Vec<String> {
-        self.plain.rank(task).into_iter().map(|(doc, _)| self.paths[doc as usize].clone()).collect()
+        self.plain.rank(task).into_iter().map(|(doc, _)| self.paths[doc.index()].clone()).collect()
     }
 
     /// Tokens of the files, read whole one after the other until one is met that should be found, or patience ends.

@@ -181,9 +181,9 @@ impl Look {
         let mut seen = vec![false; s.names().types().len()];
         for node in s.nodes() {
             if relationships {
-                s.outgoing(node).types.iter().for_each(|t| seen[usize::from(*t)] = true);
+                s.outgoing(node).types.iter().for_each(|t| seen[t.index()] = true);
             } else {
-                seen[usize::from(s.type_no(node))] = true;
+                seen[s.type_no(node).index()] = true;
             }
         }
         let named = s.names().types().iter().zip(seen).filter(|(_, seen)| *seen);

@@ -2,7 +2,7 @@
 
 use crate::cypher::stored;
 use crate::cypher::value::Value;
-use crate::snapshot::{EDGES, Edge, NODES, Node, Presence, Snapshot};
+use crate::snapshot::{EDGES, Edge, NODES, Node, Presence, Snapshot, index};
 use lukasa_model::{Content, Result, Statement, ThingNo, Time};
 use lukasa_store::{Fields, Ledger};
 use parking_lot::{Mutex, RwLock};
@@ -11,11 +11,13 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Number of an interned name of a property.
-pub type PropertyNo = u32;
+index! {
+    /// Number of an interned name of a property.
+    PropertyNo(u32)
+}
 
 /// The number of `key`, which nodes have without being read.
-pub const KEY: PropertyNo = 0;
+pub const KEY: PropertyNo = PropertyNo(0);
 
 /// Properties of one node or edge, by number.
 pub type Row = Arc<[(PropertyNo, Value)]>;
@@ -71,11 +73,11 @@ const REMEMBERED: usize = 64 << 20;
 /// What is stated about some nodes, in no particular order; nothing of those that have ended. What is asked for often comes
 /// from memory: a store's readers forget their pages with every commit.
 pub fn known(snapshot: &Snapshot, ledger: &Ledger, nodes: &[Node]) -> Result<Vec<(Node, Arc<Known>)>> {
-    let cell = |node: Node| &snapshot.nodes.chunk(node as usize / NODES).known;
+    let cell = |node: Node| &snapshot.nodes.chunk(node.index() / NODES).known;
     let mut all = Vec::with_capacity(nodes.len());
     let mut missing: Vec<ThingNo> = Vec::new();
     for node in nodes {
-        match cell(*node).get(*node as usize % NODES) {
+        match cell(*node).get(node.index() % NODES) {
             Some(known) => all.push((*node, Arc::clone(known))),
             None => missing.push(snapshot.thing(*node)),
         }
@@ -92,7 +94,7 @@ pub fn known(snapshot: &Snapshot, ledger: &Ledger, nodes: &[Node]) -> Result<Vec
         all.push((node, Arc::clone(&known)));
         let bytes = known.bytes;
         if sum.load(Ordering::Relaxed) + bytes <= REMEMBERED
-            && cell(node).all(NODES)[node as usize % NODES].set(known).is_ok()
+            && cell(node).all(NODES)[node.index() % NODES].set(known).is_ok()
         {
             sum.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -145,7 +147,7 @@ impl Properties {
         if let Some(number) = names.1.get(name) {
             return *number;
         }
-        let number = names.0.len() as PropertyNo;
+        let number = PropertyNo::at(names.0.len());
         let name: Arc<str> = name.into();
         names.0.push(Arc::clone(&name));
         names.1.insert(name, number);
@@ -158,7 +160,7 @@ impl Properties {
     }
 
     pub fn name(&self, number: PropertyNo) -> Arc<str> {
-        Arc::clone(&self.names.read().0[number as usize])
+        Arc::clone(&self.names.read().0[number.index()])
     }
 
     /// Every name read so far, sorted.
@@ -175,7 +177,7 @@ impl Properties {
 
     /// Whether something that was read had this property.
     pub fn is_stated(&self, number: PropertyNo) -> bool {
-        number == KEY || self.stated.read().get(number as usize) == Some(&true)
+        number == KEY || self.stated.read().get(number.index()) == Some(&true)
     }
 
     /// What the rows read so far take.
@@ -242,11 +244,11 @@ impl Properties {
         }
         row.retain(|(_, value)| !value.is_null());
         row.sort_unstable_by_key(|(number, _)| *number);
-        let new = |stated: &[bool]| row.iter().any(|(number, _)| stated.get(*number as usize) != Some(&true));
+        let new = |stated: &[bool]| row.iter().any(|(number, _)| stated.get(number.index()) != Some(&true));
         if new(&self.stated.read()) {
             let mut stated = self.stated.write();
             for (number, _) in &row {
-                let place = *number as usize;
+                let place = number.index();
                 if stated.len() <= place {
                     stated.resize(place + 1, false);
                 }
@@ -290,8 +292,8 @@ impl<'a> Contents<'a> {
 
     #[inline]
     pub fn node(&self, node: Node) -> Result<&'a Row> {
-        let chunk = node as usize / NODES;
-        match self.snapshot.nodes.chunk(chunk).contents.get(node as usize % NODES) {
+        let chunk = node.index() / NODES;
+        match self.snapshot.nodes.chunk(chunk).contents.get(node.index() % NODES) {
             Some(row) => Ok(row),
             None => self.read_nodes(node),
         }
@@ -299,8 +301,8 @@ impl<'a> Contents<'a> {
 
     #[inline]
     pub fn edge(&self, edge: Edge) -> Result<&'a Row> {
-        let chunk = edge as usize / EDGES;
-        match self.snapshot.edges.chunk(chunk).contents.get(edge as usize % EDGES) {
+        let chunk = edge.index() / EDGES;
+        match self.snapshot.edges.chunk(chunk).contents.get(edge.index() % EDGES) {
             Some(row) => Ok(row),
             None => self.read_edges(edge),
         }
@@ -308,7 +310,7 @@ impl<'a> Contents<'a> {
 
     #[cold]
     fn read_nodes(&self, node: Node) -> Result<&'a Row> {
-        let first = node as usize / NODES;
+        let first = node.index() / NODES;
         let ahead = self.node_ahead.get();
         self.node_ahead.set((ahead * 2).min(AHEAD));
         let mut missing = Vec::new();
@@ -323,12 +325,12 @@ impl<'a> Contents<'a> {
         }
         self.fill(missing, true)?;
         let cells = self.snapshot.nodes.chunk(first).contents.all(NODES);
-        Ok(cells[node as usize % NODES].get_or_init(Row::default))
+        Ok(cells[node.index() % NODES].get_or_init(Row::default))
     }
 
     #[cold]
     fn read_edges(&self, edge: Edge) -> Result<&'a Row> {
-        let first = edge as usize / EDGES;
+        let first = edge.index() / EDGES;
         let ahead = self.edge_ahead.get();
         self.edge_ahead.set((ahead * 2).min(AHEAD));
         let mut missing = Vec::new();
@@ -337,7 +339,7 @@ impl<'a> Contents<'a> {
             let cells = chunk.contents.all(EDGES);
             for (at, (row, cell)) in chunk.rows.iter().zip(cells).enumerate() {
                 // A place whose edge has ended, or lives elsewhere now, may be shared with an older state.
-                let place = (number * EDGES + at) as Edge;
+                let place = Edge::at(number * EDGES + at);
                 if cell.get().is_none() && row.thing != 0 && self.snapshot.find_edge(row.thing) == Some(place) {
                     missing.push((row.thing, cell));
                 }
@@ -345,7 +347,7 @@ impl<'a> Contents<'a> {
         }
         self.fill(missing, false)?;
         let cells = self.snapshot.edges.chunk(first).contents.all(EDGES);
-        Ok(cells[edge as usize % EDGES].get_or_init(Row::default))
+        Ok(cells[edge.index() % EDGES].get_or_init(Row::default))
     }
 
     fn fill(&self, missing: Vec<(ThingNo, &OnceLock<Row>)>, nodes: bool) -> Result<()> {

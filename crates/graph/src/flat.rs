@@ -13,7 +13,7 @@ pub struct Csr {
 
 impl Csr {
     /// From `(from, to, type)`, keeping the order of edges within a node.
-    pub fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32, TypeNo)> + Clone) -> Csr {
+    pub fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32, u16)> + Clone) -> Csr {
         let mut offsets = vec![0u32; nodes + 1];
         for (from, _, _) in edges.clone() {
             offsets[from as usize + 1] += 1;
@@ -23,11 +23,11 @@ impl Csr {
         }
         let mut next = offsets.clone();
         let total = offsets[nodes] as usize;
-        let (mut targets, mut types) = (vec![0; total], vec![0; total]);
+        let (mut targets, mut types) = (vec![0; total], vec![TypeNo(0); total]);
         for (from, to, type_no) in edges {
             let i = next[from as usize] as usize;
             targets[i] = to;
-            types[i] = type_no;
+            types[i] = TypeNo(type_no);
             next[from as usize] += 1;
         }
         Csr { offsets, targets, types }
@@ -73,7 +73,7 @@ impl Flat {
         let nodes = snapshot.nodes();
         let mut dense = vec![NONE; snapshot.node_places()];
         for (i, node) in nodes.iter().enumerate() {
-            dense[*node as usize] = i as u32;
+            dense[node.index()] = i as u32;
         }
         let gather = |outgoing: bool| {
             let mut csr = Csr {
@@ -85,7 +85,7 @@ impl Flat {
             for node in &nodes {
                 let links = if outgoing { snapshot.outgoing(*node) } else { snapshot.incoming(*node) };
                 for (other, _, type_no) in links.iter() {
-                    let to = dense[other as usize];
+                    let to = dense[other.index()];
                     if to != NONE {
                         csr.targets.push(to);
                         csr.types.push(type_no);
@@ -100,9 +100,9 @@ impl Flat {
     }
 
     /// From bare edges, for measuring.
-    pub fn from_edges(nodes: usize, edges: &[(u32, u32, TypeNo)]) -> Flat {
+    pub fn from_edges(nodes: usize, edges: &[(u32, u32, u16)]) -> Flat {
         Flat {
-            nodes: (0..nodes as u32).collect(),
+            nodes: (0..nodes).map(Node::at).collect(),
             dense: (0..nodes as u32).collect(),
             out: Csr::new(nodes, edges.iter().copied()),
             into: Csr::new(nodes, edges.iter().map(|(a, b, t)| (*b, *a, *t))),
@@ -119,7 +119,7 @@ impl Flat {
 
     /// The dense number of a visible node.
     pub fn dense(&self, node: Node) -> Option<u32> {
-        self.dense.get(node as usize).copied().filter(|d| *d != NONE)
+        self.dense.get(node.index()).copied().filter(|d| *d != NONE)
     }
 
     pub fn bytes(&self) -> usize {

@@ -105,7 +105,7 @@ pub struct Column {
 impl Column {
     #[inline]
     pub fn of(&self, node: Node) -> &Value {
-        &self.values[node as usize]
+        &self.values[node.index()]
     }
 }
 
@@ -203,12 +203,12 @@ impl Snapshot {
         stats.by_label_set.resize(self.names.label_sets(), 0);
         for chunk in self.nodes.iter() {
             for row in chunk.rows.iter().filter(|row| row.presence == Presence::Live) {
-                stats.by_type[usize::from(row.type_no)] += 1;
+                stats.by_type[row.type_no.index()] += 1;
                 stats.by_label_set[row.labels as usize] += 1;
             }
         }
-        for node in 0..self.node_places as Node {
-            self.outgoing(node).types.iter().for_each(|t| stats.by_edge_type[usize::from(*t)] += 1);
+        for node in self.all_places() {
+            self.outgoing(node).types.iter().for_each(|t| stats.by_edge_type[t.index()] += 1);
         }
         let stats = Arc::new(stats);
         *kept = Some(Arc::clone(&stats));
@@ -221,8 +221,7 @@ impl Snapshot {
             return Arc::clone(found);
         }
         let there = |node: &Node| self.node(*node).presence != Presence::Free;
-        let found: Arc<Vec<Node>> =
-            Arc::new((0..self.node_places as Node).filter(there).filter(|n| fits(*n)).collect());
+        let found: Arc<Vec<Node>> = Arc::new(self.all_places().filter(there).filter(|n| fits(*n)).collect());
         self.beside.lookup.labels.lock().insert(name.to_owned(), Arc::clone(&found));
         found
     }
@@ -258,14 +257,14 @@ impl Snapshot {
                 values.resize(self.node_places, Value::Null);
                 for node in &self.touched.nodes[column.seen..] {
                     rest()?;
-                    values[*node as usize] = self.value(contents, *node, property)?;
+                    values[node.index()] = self.value(contents, *node, property)?;
                 }
                 values
             }
             _ if asked < 2 || !contents.knows_nodes() => return Ok(None),
             _ => {
                 let mut values = Vec::with_capacity(self.node_places);
-                for node in 0..self.node_places as Node {
+                for node in self.all_places() {
                     rest()?;
                     values.push(self.value(contents, node, property)?);
                 }
@@ -320,7 +319,7 @@ impl Snapshot {
             return Ok(index);
         }
         let mut places = Vec::new();
-        for node in 0..self.node_places as Node {
+        for node in self.all_places() {
             rest()?;
             if self.node(node).presence == Presence::Free {
                 continue;

@@ -1,6 +1,7 @@
 //! Names of types, labels and derivations, each kept once; numbers stand for them in the graph.
 
 use crate::projection::{Reader, Writer};
+use crate::snapshot::TypeNo;
 use lukasa_model::types::Registry;
 use lukasa_model::{Error, Result};
 use rustc_hash::FxHashMap;
@@ -19,16 +20,16 @@ pub struct Names {
 #[derive(Clone, Default)]
 struct Interner {
     names: Vec<Arc<str>>,
-    numbers: FxHashMap<Arc<str>, u16>,
+    numbers: FxHashMap<Arc<str>, TypeNo>,
 }
 
 impl Interner {
-    fn find(&self, name: &str) -> Option<u16> {
+    fn find(&self, name: &str) -> Option<TypeNo> {
         self.numbers.get(name).copied()
     }
 
-    fn add(&mut self, name: &str) -> Result<u16> {
-        let number = u16::try_from(self.names.len()).ok().filter(|n| *n < u16::MAX).ok_or_else(|| {
+    fn add(&mut self, name: &str) -> Result<TypeNo> {
+        let number = u16::try_from(self.names.len()).ok().filter(|n| *n < u16::MAX).map(TypeNo).ok_or_else(|| {
             Error::too_large("too_many_types", format!("more than {} different names in one graph", u16::MAX))
         })?;
         let name: Arc<str> = name.into();
@@ -40,7 +41,7 @@ impl Interner {
 
 impl Names {
     /// The number of a type; names are copied only when a new one comes.
-    pub(crate) fn type_no(names: &mut Arc<Names>, name: &str) -> Result<u16> {
+    pub(crate) fn type_no(names: &mut Arc<Names>, name: &str) -> Result<TypeNo> {
         match names.types.find(name) {
             Some(number) => Ok(number),
             None => Arc::make_mut(names).types.add(name),
@@ -99,7 +100,7 @@ impl Names {
         let mut names = Arc::new(Names::default());
         for number in 0..from.u32()? {
             let read = Names::type_no(&mut names, from.text()??).ok()?;
-            (u32::from(read) == number).then_some(())?;
+            (u32::from(read.0) == number).then_some(())?;
         }
         for number in 0..from.u32()? {
             let mut labels = Vec::new();
@@ -115,14 +116,14 @@ impl Names {
     }
 
     /// Whether these numbers stand for something.
-    pub(crate) fn has(&self, type_no: u16, labels: u32, derivation: u32) -> bool {
-        usize::from(type_no) < self.types.names.len()
+    pub(crate) fn has(&self, type_no: TypeNo, labels: u32, derivation: u32) -> bool {
+        type_no.index() < self.types.names.len()
             && labels as usize <= self.labels.len()
             && derivation as usize <= self.derivations.len()
     }
 
-    pub fn type_name(&self, number: u16) -> &Arc<str> {
-        &self.types.names[usize::from(number)]
+    pub fn type_name(&self, number: TypeNo) -> &Arc<str> {
+        &self.types.names[number.index()]
     }
 
     /// Every type name so far, of nodes and edges, by number.

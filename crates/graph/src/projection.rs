@@ -7,7 +7,7 @@ mod edit;
 
 pub(crate) use bytes::{Reader, Writer};
 
-use crate::snapshot::{Place, Presence, Snapshot};
+use crate::snapshot::{Edge, Node, Place, Presence, Snapshot};
 use lukasa_model::statement::{Statement, Thing};
 use lukasa_model::types::{Registry, system};
 use lukasa_model::{Lineage, Result, ThingNo, Time, Tx, View};
@@ -24,10 +24,10 @@ pub struct Projection {
     agenda: BTreeSet<(Time, ThingNo)>,
     /// Things with this number or a higher one were not there when it was built or last moved on.
     next_thing: ThingNo,
-    free_nodes: Vec<u32>,
-    free_edges: Vec<u32>,
+    free_nodes: Vec<Node>,
+    free_edges: Vec<Edge>,
     /// Nodes that may have to go once all edges are in place.
-    loose: Vec<u32>,
+    loose: Vec<Node>,
 }
 
 impl Projection {

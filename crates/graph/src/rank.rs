@@ -137,12 +137,12 @@ impl Weights {
 
     #[inline]
     fn forward(&self, type_no: TypeNo) -> f64 {
-        self.forward[usize::from(type_no)]
+        self.forward[type_no.index()]
     }
 
     #[inline]
     fn backward(&self, type_no: TypeNo) -> f64 {
-        self.backward[usize::from(type_no)]
+        self.backward[type_no.index()]
     }
 }
 

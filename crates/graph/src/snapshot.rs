@@ -12,12 +12,41 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 
-/// Place of a node in a snapshot. Places of ended nodes are used again; `Snapshot::thing` is what lasts.
-pub type Node = u32;
-/// Place of an edge in a snapshot.
-pub type Edge = u32;
-/// Number of an interned type name.
-pub type TypeNo = u16;
+/// Declares an index of its own type, so that those of different tables cannot be mixed up.
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident($number:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $number);
+
+        impl $name {
+            /// The entry at this index of its table.
+            #[inline]
+            pub fn at(index: usize) -> $name {
+                $name(<$number>::try_from(index).expect("tables of a graph are limited"))
+            }
+
+            #[inline]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+pub(crate) use index;
+
+index! {
+    /// Place of a node in a snapshot. Places of ended nodes are used again; the permanent number is `Snapshot::thing`.
+    Node(u32)
+}
+index! {
+    /// Place of an edge in a snapshot.
+    Edge(u32)
+}
+index! {
+    /// Number of an interned type name.
+    TypeNo(u16)
+}
 
 pub(crate) const NODES: usize = 64;
 pub(crate) const EDGES: usize = 128;
@@ -230,7 +259,17 @@ pub(crate) struct EdgeChunk {
 impl Default for EdgeChunk {
     fn default() -> Self {
         let (id, thing, confidence, weight) = (Uuid::nil(), 0, f64::NAN, f64::NAN);
-        let none = EdgeRow { id, thing, confidence, weight, src: 0, dst: 0, since: 0, type_no: 0, derivation: 0 };
+        let none = EdgeRow {
+            id,
+            thing,
+            confidence,
+            weight,
+            src: Node(0),
+            dst: Node(0),
+            since: 0,
+            type_no: TypeNo(0),
+            derivation: 0,
+        };
         EdgeChunk { rows: [none; EDGES], contents: Cells::default() }
     }
 }
@@ -327,13 +366,18 @@ impl Snapshot {
         self.node_places
     }
 
+    /// Every place of a node, free ones too.
+    pub(crate) fn all_places(&self) -> impl Iterator<Item = Node> + use<> {
+        (0..self.node_places).map(Node::at)
+    }
+
     /// Every visible node, in order of thing numbers.
     pub fn nodes(&self) -> Vec<Node> {
         let mut all: Vec<(ThingNo, Node)> = Vec::with_capacity(self.live);
         for (c, chunk) in self.nodes.iter().enumerate() {
             for at in 0..NODES {
                 if chunk.rows[at].presence == Presence::Live {
-                    all.push((chunk.rows[at].thing, (c * NODES + at) as Node));
+                    all.push((chunk.rows[at].thing, Node::at(c * NODES + at)));
                 }
             }
         }
@@ -345,7 +389,7 @@ impl Snapshot {
 
     #[inline]
     pub(crate) fn node(&self, node: Node) -> &NodeRow {
-        &self.nodes.chunk(node as usize / NODES).rows[node as usize % NODES]
+        &self.nodes.chunk(node.index() / NODES).rows[node.index() % NODES]
     }
 
     /// The number of the object, which orders nodes in every answer.
@@ -358,7 +402,7 @@ impl Snapshot {
     }
 
     pub fn key(&self, node: Node) -> Option<&str> {
-        self.nodes.chunk(node as usize / NODES).key(node as usize % NODES)
+        self.nodes.chunk(node.index() / NODES).key(node.index() % NODES)
     }
 
     #[inline]
@@ -411,12 +455,12 @@ impl Snapshot {
 
     #[inline]
     pub fn outgoing(&self, node: Node) -> Links<'_> {
-        self.out.chunk(node as usize / NODES).links(node as usize % NODES)
+        self.out.chunk(node.index() / NODES).links(node.index() % NODES)
     }
 
     #[inline]
     pub fn incoming(&self, node: Node) -> Links<'_> {
-        self.into.chunk(node as usize / NODES).links(node as usize % NODES)
+        self.into.chunk(node.index() / NODES).links(node.index() % NODES)
     }
 
     pub fn degree(&self, node: Node) -> usize {
@@ -425,7 +469,7 @@ impl Snapshot {
 
     #[inline]
     pub(crate) fn edge(&self, edge: Edge) -> &EdgeRow {
-        &self.edges.chunk(edge as usize / EDGES).rows[edge as usize % EDGES]
+        &self.edges.chunk(edge.index() / EDGES).rows[edge.index() % EDGES]
     }
 
     pub fn edge_thing(&self, edge: Edge) -> ThingNo {
@@ -476,8 +520,8 @@ impl Snapshot {
     pub(crate) fn place(&self, thing: ThingNo) -> Option<Place> {
         match self.places.get(thing as usize / PLACES)?.0[thing as usize % PLACES] {
             0 => None,
-            place if place & EDGE_TAG != 0 => Some(Place::Edge((place & !EDGE_TAG) - 1)),
-            place => Some(Place::Node(place - 1)),
+            place if place & EDGE_TAG != 0 => Some(Place::Edge(Edge((place & !EDGE_TAG) - 1))),
+            place => Some(Place::Node(Node(place - 1))),
         }
     }
 
@@ -538,8 +582,8 @@ impl Snapshot {
 impl Place {
     pub(crate) fn tagged(self) -> u32 {
         match self {
-            Place::Node(node) => node + 1,
-            Place::Edge(edge) => (edge + 1) | EDGE_TAG,
+            Place::Node(node) => node.0 + 1,
+            Place::Edge(edge) => (edge.0 + 1) | EDGE_TAG,
         }
     }
 }

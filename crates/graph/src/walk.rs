@@ -50,7 +50,7 @@ impl Filter {
 
     #[inline]
     pub fn edge_type(&self, type_no: TypeNo) -> bool {
-        self.edge_types.as_ref().is_none_or(|table| table[usize::from(type_no)])
+        self.edge_types.as_ref().is_none_or(|table| table[type_no.index()])
     }
 
     #[inline]
@@ -61,7 +61,7 @@ impl Filter {
 
     #[inline]
     pub fn node(&self, snapshot: &Snapshot, node: Node) -> bool {
-        self.node_types.as_ref().is_none_or(|table| table[usize::from(snapshot.type_no(node))])
+        self.node_types.as_ref().is_none_or(|table| table[snapshot.type_no(node).index()])
             && self.label_sets.as_ref().is_none_or(|table| table[snapshot.label_set(node) as usize])
     }
 
@@ -264,18 +264,18 @@ impl Scratch {
     /// Whether it is come by for the first time; then it is marked.
     #[inline]
     fn is_new(&mut self, node: Node) -> bool {
-        std::mem::replace(&mut self.seen[node as usize], self.round) != self.round
+        std::mem::replace(&mut self.seen[node.index()], self.round) != self.round
     }
 
     #[inline]
     fn get(&self, node: Node) -> Option<u32> {
-        (self.seen[node as usize] == self.round).then(|| self.places[node as usize])
+        (self.seen[node.index()] == self.round).then(|| self.places[node.index()])
     }
 
     #[inline]
     fn set(&mut self, node: Node, place: u32) {
-        self.seen[node as usize] = self.round;
-        self.places[node as usize] = place;
+        self.seen[node.index()] = self.round;
+        self.places[node.index()] = place;
     }
 }
 

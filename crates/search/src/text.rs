@@ -16,8 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use segment::Segment;
 use std::sync::Arc;
 
-/// A document, identified by the index of its node in the snapshot.
-pub type Doc = u32;
+/// A document: a node of the snapshot, or an index into what else is searched.
+pub type Doc = lukasa_graph::Node;
 
 /// The field of a document in which a word occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

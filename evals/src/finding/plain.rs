@@ -29,6 +29,8 @@ impl Plain {
     /// All that have a word of the question, best first.
     pub fn rank(&self, question: &str) -> Vec<(Doc, f64)> {
         let found = self.index.scores(&question::terms(question), &Scoring::plain(Field::Body));
-        best(found.into_iter().map(|(doc, score)| (doc, f64::from(score))).collect(), usize::MAX, u64::from)
+        best(found.into_iter().map(|(doc, score)| (doc, f64::from(score))).collect(), usize::MAX, |doc| {
+            u64::from(doc.0)
+        })
     }
 }

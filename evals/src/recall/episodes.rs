@@ -49,7 +49,7 @@ pub fn run(data: &Path, mut out: Option<Out>, as_json: bool) -> Result<(), Fault
         count += turns.len();
         let said: Vec<String> = turns.iter().map(|turn| format!("{}: {}", turn.speaker, turn.text)).collect();
         let windows: Vec<String> = (0..turns.len()).map(|at| window(&turns, &said, at)).collect();
-        let plain = |texts: &[String]| Plain::new((0..turns.len() as Node).zip(texts.iter().map(String::as_str)));
+        let plain = |texts: &[String]| Plain::new((0..turns.len()).map(Node::at).zip(texts.iter().map(String::as_str)));
         all.push(Conversation {
             plain: plain(&said),
             window: plain(&windows),
@@ -96,7 +96,7 @@ impl Conversation {
     /// Ids of turns, best first.
     fn ask(&self, method: &str, question: &str) -> Result<Vec<String>, Fault> {
         let plain = |index: &Plain| {
-            index.rank(question).into_iter().map(|(at, _)| self.ids[at as usize].clone()).collect::<Vec<_>>()
+            index.rank(question).into_iter().map(|(at, _)| self.ids[at.index()].clone()).collect::<Vec<_>>()
         };
         let request = match method {
             "bm25" => return Ok(plain(&self.plain)),

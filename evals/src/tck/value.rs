@@ -1,9 +1,9 @@
 //! Values as the TCK writes them, and ours in the same shape.
 
-use lukasa_graph::Snapshot;
 use lukasa_graph::cypher::Reader;
 use lukasa_graph::cypher::functions::{Surroundings, find, float_text};
 use lukasa_graph::cypher::value::Value;
+use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::Result as ModelResult;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -102,11 +102,11 @@ pub fn from_value(value: &Value, snapshot: &Snapshot, reader: &Reader<'_>) -> Mo
     let named = |all: Vec<(Arc<str>, Value)>| -> ModelResult<BTreeMap<String, Expected>> {
         all.into_iter().map(|(k, v)| Ok((k.to_string(), from_value(&v, snapshot, reader)?))).collect()
     };
-    let node = |n: u32| -> ModelResult<Expected> {
+    let node = |n: Node| -> ModelResult<Expected> {
         let labels = reader.labels(n).iter().map(ToString::to_string).collect();
         Ok(Expected::Node(labels, named(reader.node(n)?)?))
     };
-    let edge = |e: u32| -> ModelResult<Expected> {
+    let edge = |e: Edge| -> ModelResult<Expected> {
         Ok(Expected::Edge(snapshot.edge_type(e).to_string(), named(reader.edge(e)?)?))
     };
     Ok(match value {

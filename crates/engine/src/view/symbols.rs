@@ -178,7 +178,7 @@ impl<'a> Symbols<'a> {
 
     /// None for a node that does not belong to the code index.
     pub fn kind(&self, node: Node) -> Option<Kind> {
-        self.kinds[usize::from(self.look.snapshot.type_no(node))]
+        self.kinds[self.look.snapshot.type_no(node).index()]
     }
 
     pub fn is(&self, node: Node, kind: Kind) -> bool {
@@ -192,7 +192,7 @@ impl<'a> Symbols<'a> {
         let links = if way == Way::Out { s.outgoing(node) } else { s.incoming(node) };
         links
             .iter()
-            .filter(move |(_, _, type_no)| self.rels[usize::from(*type_no)] == Some(rel))
+            .filter(move |(_, _, type_no)| self.rels[type_no.index()] == Some(rel))
             .map(|(other, edge, _)| (other, edge))
     }
 

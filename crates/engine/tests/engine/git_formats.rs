@@ -2,7 +2,7 @@
 //! reftable.
 
 use crate::desk::Desk;
-use lukasa_engine::code::git::{Head, ObjectFormat, Repository, is_blob_id};
+use lukasa_engine::features::code::git::{Head, ObjectFormat, Repository, is_blob_id};
 use lukasa_testkit::{git, has_git};
 use serde_json::json;
 use std::path::Path;

@@ -91,7 +91,8 @@ fn the_lines_are_those_of_the_text_in_any_encoding() {
         assert_eq!(keys(&slice["incoming_callers"]), ["greet.py::grüß_alle"]);
         // The hash is that of the bytes, as git has it.
         let file = desk.ok("get", json!({"ref": "File:greet.py"}));
-        let hash: String = lukasa_engine::code::git::blob_id(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+        let hash: String =
+            lukasa_engine::features::code::git::blob_id(&bytes).iter().map(|b| format!("{b:02x}")).collect();
         assert!(file.to_string().contains(&hash), "{file}");
     }
 }

@@ -14,7 +14,7 @@ use super::functions::Surroundings;
 use super::value::Value;
 use crate::contents::PropertyNo;
 use crate::lookup::Stats;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, TypeNo};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::Ty;
@@ -226,7 +226,7 @@ impl Compiler<'_> {
         let mut numbers = table.iter().enumerate().filter(|(_, fits)| **fits).map(|(i, _)| i);
         match (any, numbers.next(), numbers.next()) {
             (true, ..) => Types::Any,
-            (false, Some(one), None) => Types::One(one as u16),
+            (false, Some(one), None) => Types::One(TypeNo::at(one)),
             _ => Types::These(table.into()),
         }
     }

@@ -9,6 +9,7 @@ use super::operators;
 use super::run::{Exec, Stop, Trouble};
 use super::value::{Path, Value, equals};
 use crate::contents::{KEY, PropertyNo, in_row};
+use crate::snapshot::Edge;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -551,7 +552,7 @@ impl Exec<'_> {
         Value::Path(Arc::new(path))
     }
 
-    fn along(&self, path: &mut Path, edge: u32) {
+    fn along(&self, path: &mut Path, edge: Edge) {
         let (src, dst) = self.snapshot.ends(edge);
         let last = path.nodes[path.nodes.len() - 1];
         path.edges.push(edge);

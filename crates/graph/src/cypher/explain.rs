@@ -4,7 +4,7 @@ use super::ast::{Arrow, Operator, Shortest};
 use super::compile::Compiled;
 use super::expr::{Ex, ExKind, Expand, LabelTest, Part, Slot, Source, Step, StepKind, Stretch, Types};
 use super::value::Value;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, TypeNo};
 use std::cell::Cell;
 
 /// One step of a plan.
@@ -150,7 +150,8 @@ impl Teller<'_> {
             Types::Any => String::new(),
             types => {
                 let known = self.snapshot.names().types().iter().enumerate();
-                let names: Vec<_> = known.filter(|(i, _)| types.fits(*i as u16)).map(|(_, n)| n.to_string()).collect();
+                let names: Vec<_> =
+                    known.filter(|(i, _)| types.fits(TypeNo::at(*i))).map(|(_, n)| n.to_string()).collect();
                 format!(":{}", names.join("|"))
             }
         };

@@ -199,7 +199,7 @@ impl LabelTest {
     #[inline]
     pub fn node(&self, snapshot: &Snapshot, node: Node) -> bool {
         let row = snapshot.node(node);
-        self.types[usize::from(row.type_no)] || self.sets[row.labels as usize]
+        self.types[row.type_no.index()] || self.sets[row.labels as usize]
     }
 }
 
@@ -218,7 +218,7 @@ impl Types {
         match self {
             Types::Any => true,
             Types::One(one) => *one == type_no,
-            Types::These(table) => table[usize::from(type_no)],
+            Types::These(table) => table[type_no.index()],
         }
     }
 }

@@ -6,7 +6,7 @@ use super::run::{Exec, Go, Stop};
 use super::value::Value;
 use crate::community::{Options, Undirected, detect};
 use crate::rank::{DAMPING, Weights, around};
-use crate::snapshot::{Node, Snapshot};
+use crate::snapshot::{Node, Snapshot, TypeNo};
 use crate::walk::{Direction, Filter, Walk, walk};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -152,9 +152,9 @@ fn each(rows: impl IntoIterator<Item = Vec<Value>>, give: Give<'_>) -> Go {
 fn labels(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     let s = exec.snapshot;
     let (mut types, mut sets) = (vec![false; s.names().types().len()], vec![false; s.names().label_sets()]);
-    for node in (0..s.node_places() as Node).filter(|n| s.is_live(*n)) {
+    for node in s.all_places().filter(|n| s.is_live(*n)) {
         exec.tick()?;
-        types[usize::from(s.type_no(node))] = true;
+        types[s.type_no(node).index()] = true;
         sets[s.label_set(node) as usize] = true;
     }
     let own = s.names().types().iter().zip(types).filter(|(_, seen)| *seen).map(|(name, _)| name);
@@ -170,9 +170,9 @@ fn labels(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
 fn relationship_types(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     let s = exec.snapshot;
     let mut seen = vec![false; s.names().types().len()];
-    for node in 0..s.node_places() as Node {
+    for node in s.all_places() {
         exec.tick()?;
-        s.outgoing(node).types.iter().for_each(|t| seen[usize::from(*t)] = true);
+        s.outgoing(node).types.iter().for_each(|t| seen[t.index()] = true);
     }
     let used = s.names().types().iter().zip(seen).filter(|(_, seen)| *seen);
     let mut all: Vec<_> = used.map(|(name, _)| Arc::clone(name)).collect();
@@ -183,7 +183,7 @@ fn relationship_types(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
 fn property_keys(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     let s = exec.snapshot;
     let mut seen = std::collections::BTreeSet::new();
-    for node in (0..s.node_places() as Node).filter(|n| !s.is_free(*n)) {
+    for node in s.all_places().filter(|n| !s.is_free(*n)) {
         exec.tick()?;
         if s.key(node).is_some() {
             seen.insert(crate::contents::KEY);
@@ -201,18 +201,18 @@ fn property_keys(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
 
 fn schema(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     let s = exec.snapshot;
-    let mut counts: BTreeMap<(u16, u16, u16), i64> = BTreeMap::new();
-    for node in (0..s.node_places() as Node).filter(|n| !s.is_free(*n)) {
+    let mut counts: BTreeMap<[TypeNo; 3], i64> = BTreeMap::new();
+    for node in s.all_places().filter(|n| !s.is_free(*n)) {
         let links = s.outgoing(node);
         for i in 0..links.len() {
             exec.tick()?;
-            *counts.entry((s.type_no(node), links.types[i], s.type_no(links.nodes[i]))).or_default() += 1;
+            *counts.entry([s.type_no(node), links.types[i], s.type_no(links.nodes[i])]).or_default() += 1;
         }
     }
     let mut all: Vec<_> = counts.into_iter().collect();
     all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let name = |number: u16| Value::Text(Arc::clone(s.names().type_name(number)));
-    each(all.into_iter().map(|((a, r, b), n)| vec![name(a), name(r), name(b), Value::Integer(n)]), give)
+    let name = |number: TypeNo| Value::Text(Arc::clone(s.names().type_name(number)));
+    each(all.into_iter().map(|([a, r, b], n)| vec![name(a), name(r), name(b), Value::Integer(n)]), give)
 }
 
 /// Work over the whole graph; what it found is kept with the snapshot, so the next query has it.

@@ -13,7 +13,7 @@ use super::value::{Key, Value};
 use super::{Resolve, Search};
 use crate::contents::{Contents, PropertyNo};
 use crate::lookup::Column;
-use crate::snapshot::{Node, Snapshot};
+use crate::snapshot::{Edge, Node, Snapshot};
 use gather::Gathering;
 use lukasa_model::{Error, ErrorKind};
 use lukasa_store::Ledger;
@@ -146,7 +146,7 @@ impl<'a> Exec<'a> {
     pub fn prepare(&mut self, properties: &[PropertyNo]) -> Result<(), Stop> {
         for number in properties {
             if let Some(column) = self.snapshot.column(&self.contents, *number, || self.tick())? {
-                let place = *number as usize;
+                let place = number.index();
                 if self.columns.len() <= place {
                     self.columns.resize(place + 1, None);
                 }
@@ -158,7 +158,7 @@ impl<'a> Exec<'a> {
 
     #[inline]
     pub fn column(&self, property: PropertyNo) -> Option<&Column> {
-        self.columns.get(property as usize)?.as_deref()
+        self.columns.get(property.index())?.as_deref()
     }
 
     /// To be called in every loop.
@@ -630,7 +630,7 @@ impl<'a> Exec<'a> {
         let column = self.column(*property).filter(|_| own)?;
         let found = s.ordered(&name, *property, column, || match source {
             Source::Label(label) => s.labelled(&name, |n| label.node(s, n)).to_vec(),
-            _ => (0..s.node_places() as Node).filter(|n| s.is_live(*n)).collect(),
+            _ => s.all_places().filter(|n| s.is_live(*n)).collect(),
         })?;
         Some((found, descending))
     }
@@ -662,7 +662,7 @@ impl<'a> Exec<'a> {
         }
         match source {
             Source::All => {
-                for node in 0..s.node_places() as Node {
+                for node in s.all_places() {
                     if !visit(node, row)? {
                         return Ok(false);
                     }
@@ -684,7 +684,7 @@ impl<'a> Exec<'a> {
                     Value::Text(id) => match uuid::Uuid::try_parse(&id) {
                         Ok(wanted) => {
                             let mut found = None;
-                            for node in 0..s.node_places() as Node {
+                            for node in s.all_places() {
                                 self.tick()?;
                                 if s.id(node) == wanted && !s.is_free(node) {
                                     found = Some(node);
@@ -767,7 +767,7 @@ impl<'a> Exec<'a> {
 
     /// Whether an edge is in one of these slots already.
     #[inline]
-    fn is_one_of(&self, edge: u32, slots: &[Slot], row: &Row) -> bool {
+    fn is_one_of(&self, edge: Edge, slots: &[Slot], row: &Row) -> bool {
         slots.iter().any(|slot| match &row[*slot] {
             Value::Edge(other) => *other == edge,
             Value::List(items) => items.iter().any(|v| matches!(v, Value::Edge(other) if *other == edge)),

@@ -116,6 +116,6 @@ mod tests {
         assert!(matches!(from_json(&json!({"$date": "1984-10-11", "b": 1})), Value::Map(_)));
         assert!(checked(&json!([{"$date": "no date"}])).is_err(), "where it is given, it is refused");
         assert!(matches!(checked(&json!({"$time": "12:00Z"})), Ok(Value::Time(_))));
-        assert!(to_json(&Value::Node(1)).is_none());
+        assert!(to_json(&Value::Node(crate::snapshot::Node(1))).is_none());
     }
 }

@@ -273,8 +273,8 @@ fn order_others(a: &Value, b: &Value) -> Ordering {
         (Value::Edge(a), Value::Edge(b)) => a.cmp(b),
         (Value::Path(a), Value::Path(b)) => {
             let places = |p: &Path| -> Vec<u32> {
-                let steps = p.edges.iter().zip(&p.nodes[1..]).flat_map(|(edge, node)| [*edge, *node]);
-                [p.nodes[0]].into_iter().chain(steps).collect()
+                let steps = p.edges.iter().zip(&p.nodes[1..]).flat_map(|(edge, node)| [edge.0, node.0]);
+                [p.nodes[0].0].into_iter().chain(steps).collect()
             };
             places(a).cmp(&places(b))
         }
@@ -333,7 +333,8 @@ fn hash<H: Hasher>(value: &Value, state: &mut H) {
             k.hash(state);
             hash(v, state);
         }),
-        Value::Node(place) | Value::Edge(place) => place.hash(state),
+        Value::Node(node) => node.hash(state),
+        Value::Edge(edge) => edge.hash(state),
         Value::Path(path) => path.edges.hash(state),
         Value::Date(v) => v.hash(state),
         Value::LocalTime(v) => v.hash(state),
@@ -388,7 +389,7 @@ mod tests {
     fn kinds_have_an_order() {
         let sorted = [
             Value::Map(Arc::default()),
-            Value::Node(1),
+            Value::Node(crate::snapshot::Node(1)),
             Value::list(vec![]),
             Value::text("a"),
             Value::Bool(false),

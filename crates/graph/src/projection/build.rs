@@ -2,7 +2,7 @@
 
 use super::Projection;
 use crate::chunked::Chunked;
-use crate::snapshot::{Adjacency, Edge, NODES, Node, Presence, Snapshot};
+use crate::snapshot::{Adjacency, Edge, NODES, Node, Presence, Snapshot, TypeNo};
 use lukasa_model::types::{Registry, system};
 use lukasa_model::{Result, Time, View};
 use lukasa_store::ledger::HeadRow;
@@ -152,21 +152,22 @@ fn lay_out(
     let mut next = vec![0u32; places + 1];
     let all = || {
         (0..snapshot.edge_places).map(|edge| {
-            let row = snapshot.edge(edge as Edge);
-            (edge as Edge, row.src, row.dst, row.type_no)
+            let edge = Edge::at(edge);
+            let row = snapshot.edge(edge);
+            (edge, row.src, row.dst, row.type_no)
         })
     };
     for (_, src, dst, _) in all() {
-        next[at(src, dst) as usize + 1] += 1;
+        next[at(src, dst).index() + 1] += 1;
     }
     for i in 0..places {
         next[i + 1] += next[i];
     }
     let starts: Vec<u32> = next.clone();
     let total = snapshot.edge_places;
-    let (mut nodes, mut edges, mut types) = (vec![0; total], vec![0; total], vec![0; total]);
+    let (mut nodes, mut edges, mut types) = (vec![Node(0); total], vec![Edge(0); total], vec![TypeNo(0); total]);
     for (edge, src, dst, type_no) in all() {
-        let place = &mut next[at(src, dst) as usize];
+        let place = &mut next[at(src, dst).index()];
         let i = *place as usize;
         nodes[i] = other(src, dst);
         edges[i] = edge;

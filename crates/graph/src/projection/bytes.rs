@@ -6,7 +6,8 @@
 use super::Projection;
 use crate::lookup::Touched;
 use crate::names::Names;
-use crate::snapshot::{EDGES, EdgeChunk, EdgeRow, MOST, NODES, NodeChunk, NodeRow, Place, Presence, Snapshot};
+use crate::snapshot::{EDGES, Edge, EdgeChunk, EdgeRow, MOST, NODES, Node, NodeChunk, NodeRow, Place, Presence};
+use crate::snapshot::{Snapshot, TypeNo};
 use lukasa_model::{Result, ThingNo, Time, Tx, View};
 use lukasa_store::Ledger;
 use std::collections::BTreeSet;
@@ -42,21 +43,21 @@ impl Projection {
             out.u64(*thing);
         }
         s.names.write(&mut out);
-        for node in 0..s.node_places as u32 {
+        for node in s.all_places() {
             let NodeRow { id, thing, labels, type_no, presence } = s.node(node);
             out.0.extend(id.as_bytes());
             out.u64(*thing);
             out.u32(*labels);
-            out.u32(u32::from(*type_no) << 8 | u32::from(*presence == Presence::Live));
+            out.u32(u32::from(type_no.0) << 8 | u32::from(*presence == Presence::Live));
             out.text(s.key(node));
         }
-        for edge in 0..s.edge_places as u32 {
+        for edge in (0..s.edge_places).map(Edge::at) {
             let EdgeRow { id, thing, confidence, weight, src, dst, derivation, since, type_no } = s.edge(edge);
             out.0.extend(id.as_bytes());
             for number in [*thing, confidence.to_bits(), weight.to_bits()] {
                 out.u64(number);
             }
-            for number in [*src, *dst, *derivation, u32::from(*since) << 16 | u32::from(*type_no)] {
+            for number in [src.0, dst.0, *derivation, u32::from(*since) << 16 | u32::from(type_no.0)] {
                 out.u32(number);
             }
         }
@@ -124,13 +125,13 @@ impl Head {
                 let (id, thing, labels, packed) =
                     (Uuid::from_bytes(*from.bytes()?), from.u64()?, from.u32()?, from.u32()?);
                 let presence = if packed & 1 == 1 { Presence::Live } else { Presence::Ended };
-                let type_no = u16::try_from(packed >> 8).ok()?;
+                let type_no = TypeNo(u16::try_from(packed >> 8).ok()?);
                 if thing >= self.next_thing || !names.has(type_no, labels, 0) {
                     return None;
                 }
                 chunk.rows[at] = NodeRow { id, thing, labels, type_no, presence };
                 chunk.append_key(at, from.text()?);
-                s.set_place(thing, Some(Place::Node((first + at) as u32)));
+                s.set_place(thing, Some(Place::Node(Node::at(first + at))));
                 s.live += usize::from(presence == Presence::Live);
                 s.ended += usize::from(presence == Presence::Ended);
             }
@@ -141,14 +142,15 @@ impl Head {
             for at in 0..EDGES.min(self.edges - first) {
                 let (id, thing) = (Uuid::from_bytes(*from.bytes()?), from.u64()?);
                 let (confidence, weight) = (f64::from_bits(from.u64()?), f64::from_bits(from.u64()?));
-                let (src, dst, derivation, packed) = (from.u32()?, from.u32()?, from.u32()?, from.u32()?);
-                let (since, type_no) = ((packed >> 16) as u16, (packed & 0xffff) as u16);
-                let ends = src.max(dst) as usize;
+                let (src, dst) = (Node(from.u32()?), Node(from.u32()?));
+                let (derivation, packed) = (from.u32()?, from.u32()?);
+                let (since, type_no) = ((packed >> 16) as u16, TypeNo((packed & 0xffff) as u16));
+                let ends = src.max(dst).index();
                 if thing >= self.next_thing || ends >= self.nodes || !names.has(type_no, 0, derivation) {
                     return None;
                 }
                 chunk.rows[at] = EdgeRow { id, thing, confidence, weight, src, dst, derivation, since, type_no };
-                s.set_place(thing, Some(Place::Edge((first + at) as u32)));
+                s.set_place(thing, Some(Place::Edge(Edge::at(first + at))));
             }
             s.edges.push(chunk);
         }

@@ -64,11 +64,11 @@ impl Snapshot {
     }
 
     fn node_mut(&mut self, node: Node) -> &mut NodeRow {
-        &mut self.nodes.chunk_mut(node as usize / NODES).rows[node as usize % NODES]
+        &mut self.nodes.chunk_mut(node.index() / NODES).rows[node.index() % NODES]
     }
 
     fn edge_mut(&mut self, edge: Edge) -> &mut EdgeRow {
-        &mut self.edges.chunk_mut(edge as usize / EDGES).rows[edge as usize % EDGES]
+        &mut self.edges.chunk_mut(edge.index() / EDGES).rows[edge.index() % EDGES]
     }
 
     fn write_node(
@@ -81,8 +81,8 @@ impl Snapshot {
         let type_no = Names::type_no(&mut self.names, &thing.type_name)?;
         let hot = Hot::labels(statement.and_then(|s| s.content.as_deref()))?;
         let labels = Names::label_set_no(&mut self.names, &hot.labels);
-        let chunk = self.nodes.chunk_mut(node as usize / NODES);
-        let at = node as usize % NODES;
+        let chunk = self.nodes.chunk_mut(node.index() / NODES);
+        let at = node.index() % NODES;
         chunk.rows[at] = NodeRow { id: thing.id, thing: thing.no, labels, type_no, presence };
         chunk.set_key(at, thing.key.as_deref());
         chunk.forget(at, &self.properties);
@@ -93,9 +93,9 @@ impl Snapshot {
     fn write_edge(&mut self, edge: Edge, statement: &Statement) -> Result<()> {
         let hot = Hot::read(statement.content.as_deref())?;
         let derivation = Names::derivation_no(&mut self.names, hot.derivation.as_deref());
-        let chunk = self.edges.chunk_mut(edge as usize / EDGES);
-        self.properties.forgot_edge(chunk.contents.forget(edge as usize % EDGES));
-        let row = &mut chunk.rows[edge as usize % EDGES];
+        let chunk = self.edges.chunk_mut(edge.index() / EDGES);
+        self.properties.forgot_edge(chunk.contents.forget(edge.index() % EDGES));
+        let row = &mut chunk.rows[edge.index() % EDGES];
         row.confidence = hot.confidence.unwrap_or(f64::NAN);
         row.weight = hot.weight.unwrap_or(f64::NAN);
         row.since = day(statement);
@@ -113,8 +113,9 @@ impl Snapshot {
             self.edges.push(EdgeChunk::default());
         }
         self.edge_places += 1;
-        self.name_edge(edge as Edge, thing, statement, src, dst)?;
-        Ok(edge as Edge)
+        let edge = Edge::at(edge);
+        self.name_edge(edge, thing, statement, src, dst)?;
+        Ok(edge)
     }
 
     fn name_edge(&mut self, edge: Edge, thing: &Thing, statement: &Statement, src: Node, dst: Node) -> Result<()> {
@@ -143,8 +144,9 @@ impl Snapshot {
             self.into.push(Adjacency::default());
         }
         self.node_places += 1;
-        self.enter_node(node as Node, thing, statement, presence)?;
-        Ok(node as Node)
+        let node = Node::at(node);
+        self.enter_node(node, thing, statement, presence)?;
+        Ok(node)
     }
 
     fn enter_node(
@@ -181,14 +183,14 @@ impl Snapshot {
         let type_no = self.edge(edge).type_no;
         let place = |links: crate::snapshot::Links<'_>| links.edges.partition_point(|e| self.edge_thing(*e) < thing);
         let (after, before) = (place(self.outgoing(src)), place(self.incoming(dst)));
-        self.out.chunk_mut(src as usize / NODES).insert(src as usize % NODES, after, dst, edge, type_no);
-        self.into.chunk_mut(dst as usize / NODES).insert(dst as usize % NODES, before, src, edge, type_no);
+        self.out.chunk_mut(src.index() / NODES).insert(src.index() % NODES, after, dst, edge, type_no);
+        self.into.chunk_mut(dst.index() / NODES).insert(dst.index() % NODES, before, src, edge, type_no);
     }
 
     fn untie(&mut self, edge: Edge) {
         let (src, dst) = self.ends(edge);
-        self.out.chunk_mut(src as usize / NODES).remove(src as usize % NODES, edge);
-        self.into.chunk_mut(dst as usize / NODES).remove(dst as usize % NODES, edge);
+        self.out.chunk_mut(src.index() / NODES).remove(src.index() % NODES, edge);
+        self.into.chunk_mut(dst.index() / NODES).remove(dst.index() % NODES, edge);
     }
 }
 
@@ -225,9 +227,9 @@ impl Projection {
                 let snapshot = self.edit();
                 let labels = Names::label_set_no(&mut snapshot.names, &hot.labels);
                 // Copied even when nothing here looks different: what was read of it belongs to the older state.
-                let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
-                chunk.rows[node as usize % NODES].labels = labels;
-                chunk.forget(node as usize % NODES, &snapshot.properties);
+                let chunk = snapshot.nodes.chunk_mut(node.index() / NODES);
+                chunk.rows[node.index() % NODES].labels = labels;
+                chunk.forget(node.index() % NODES, &snapshot.properties);
                 snapshot.touch(node);
                 if was != Presence::Live {
                     snapshot.set_presence(node, Presence::Live);
@@ -252,8 +254,8 @@ impl Projection {
         let snapshot = self.edit();
         snapshot.set_presence(node, Presence::Ended);
         snapshot.node_mut(node).labels = 0;
-        let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
-        chunk.forget(node as usize % NODES, &snapshot.properties);
+        let chunk = snapshot.nodes.chunk_mut(node.index() / NODES);
+        chunk.forget(node.index() % NODES, &snapshot.properties);
         snapshot.touch(node);
         for edge in edges {
             if !registry.is_lasting(self.snapshot.edge_type(edge)) {
@@ -278,10 +280,10 @@ impl Projection {
         let snapshot = self.edit();
         snapshot.set_place(thing, None);
         snapshot.ended -= 1;
-        let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
-        chunk.rows[node as usize % NODES] = NodeRow::default();
-        chunk.set_key(node as usize % NODES, None);
-        chunk.forget(node as usize % NODES, &snapshot.properties);
+        let chunk = snapshot.nodes.chunk_mut(node.index() / NODES);
+        chunk.rows[node.index() % NODES] = NodeRow::default();
+        chunk.set_key(node.index() % NODES, None);
+        chunk.forget(node.index() % NODES, &snapshot.properties);
         self.free_nodes.push(node);
     }
 

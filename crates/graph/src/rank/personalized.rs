@@ -28,7 +28,7 @@ impl Spread {
         let (forward, backward) = (&weights.forward[..], &weights.backward[..]);
         let sum = |csr: &Csr, v: usize, by: &[f64]| -> f64 {
             let away = csr.range(v).filter(|i| csr.targets[*i] as usize != v);
-            away.map(|i| by[usize::from(csr.types[i])]).sum()
+            away.map(|i| by[csr.types[i].index()]).sum()
         };
         let total: Vec<f64> = (0..n).map(|v| sum(&flat.out, v, forward) + sum(&flat.into, v, backward)).collect();
         let entries = flat.out.targets.len() * 2;
@@ -43,7 +43,7 @@ impl Spread {
             // Along edges into it, and against edges out of it.
             for (csr, by) in [(&flat.into, forward), (&flat.out, backward)] {
                 for i in csr.range(v) {
-                    let (from, weight) = (csr.targets[i], by[usize::from(csr.types[i])]);
+                    let (from, weight) = (csr.targets[i], by[csr.types[i].index()]);
                     if weight > 0.0 && from as usize != v {
                         spread.sources.push(from);
                         spread.shares.push(weight / total[from as usize]);
@@ -177,12 +177,7 @@ const LEAST: f64 = 1e-7;
 
 /// Power iteration over the links that `links` returns for a node, with weights, always the same for the same node. It
 /// takes `steps` steps, at least one. Ranks are in the order of nodes, and sum to 1 except for what is below [`LEAST`].
-pub fn walk(
-    links: impl Fn(Node) -> Vec<(Node, f64)>,
-    seeds: &[(Node, f64)],
-    damping: f64,
-    steps: usize,
-) -> Vec<Stay> {
+pub fn walk(links: impl Fn(Node) -> Vec<(Node, f64)>, seeds: &[(Node, f64)], damping: f64, steps: usize) -> Vec<Stay> {
     let home = summed(normalised(seeds));
     if home.is_empty() {
         return vec![];
@@ -241,7 +236,7 @@ fn summed(mut all: Vec<(Node, f64)>) -> Vec<(Node, f64)> {
 }
 
 /// Seeds with weights that sum to 1; those without weight are left out.
-fn normalised(seeds: &[(u32, f64)]) -> Vec<(u32, f64)> {
+fn normalised<N: Copy>(seeds: &[(N, f64)]) -> Vec<(N, f64)> {
     let total: f64 = seeds.iter().map(|(_, w)| w.max(0.0)).sum();
     seeds.iter().filter(|(_, w)| *w > 0.0).map(|(v, w)| (*v, w / total)).collect()
 }
@@ -250,6 +245,7 @@ fn normalised(seeds: &[(u32, f64)]) -> Vec<(u32, f64)> {
 mod tests {
     use super::super::{DAMPING, ITERATIONS, REVERSE};
     use super::*;
+    use crate::snapshot::TypeNo;
     use proptest::prelude::*;
 
     /// The definition, over a matrix of weights.
@@ -289,8 +285,8 @@ mod tests {
             let weights = Weights::by_type(vec![0.9, 0.4], REVERSE);
             let mut matrix = vec![vec![0.0; n]; n];
             for (from, to, of_type) in edges.iter().filter(|(from, to, _)| from != to) {
-                matrix[*from as usize][*to as usize] += weights.forward(*of_type);
-                matrix[*to as usize][*from as usize] += weights.backward(*of_type);
+                matrix[*from as usize][*to as usize] += weights.forward(TypeNo(*of_type));
+                matrix[*to as usize][*from as usize] += weights.backward(TypeNo(*of_type));
             }
             let seeds = [(a % n as u32, 1.0), (b % n as u32, 0.25)];
             let got = ppr(&Spread::new(&flat, &weights), &seeds, DAMPING, ITERATIONS);
@@ -307,14 +303,15 @@ mod tests {
             seeds in prop::collection::vec((0u32..9, 0u32..4), 1..4),
         ) {
             let links = |node: Node| -> Vec<(Node, f64)> {
-                edges.iter().filter(|e| e.0 == node).map(|e| (e.1, f64::from(e.2))).collect()
+                edges.iter().filter(|e| e.0 == node.0).map(|e| (Node(e.1), f64::from(e.2))).collect()
             };
             let mut matrix = vec![vec![0.0; 9]; 9];
             edges.iter().for_each(|(from, to, weight)| matrix[*from as usize][*to as usize] += f64::from(*weight));
-            let seeds: Vec<(Node, f64)> = seeds.into_iter().map(|(n, w)| (n, f64::from(w))).collect();
-            let found = walk(links, &seeds, 0.5, 12);
+            let seeds: Vec<(u32, f64)> = seeds.into_iter().map(|(n, w)| (n, f64::from(w))).collect();
+            let nodes: Vec<(Node, f64)> = seeds.iter().map(|(n, w)| (Node(*n), *w)).collect();
+            let found = walk(links, &nodes, 0.5, 12);
             for (node, expected) in (0..).zip(by_matrix(&matrix, &seeds, 0.5, 12)) {
-                let mass = found.iter().find(|stay| stay.node == node).map_or(0.0, Stay::mass);
+                let mass = found.iter().find(|stay| stay.node == Node(node)).map_or(0.0, Stay::mass);
                 prop_assert!((mass - expected).abs() < 1e-5, "{node}: {mass} {expected}");
             }
         }
@@ -326,6 +323,6 @@ mod tests {
         let spread = Spread::new(&flat, &Weights::by_type(vec![1.0], REVERSE));
         assert_eq!(ppr(&spread, &[], DAMPING, 5), [0.0; 3]);
         assert_eq!(ppr(&spread, &[(2, 1.0)], DAMPING, 5), [0.0, 0.0, 1.0]);
-        assert!(walk(|_| vec![], &[(2, 0.0)], DAMPING, 5).is_empty());
+        assert!(walk(|_| vec![], &[(Node(2), 0.0)], DAMPING, 5).is_empty());
     }
 }

@@ -89,12 +89,12 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
 fn shown(out: &mut dyn Write, style: Style, checks: &[Check], summary: &str) -> std::io::Result<()> {
     let mut page = Page::new(out, style);
     for Check { what, state, found, mend } in checks {
-        let (word, ink) = match state {
+        let (word, role) = match state {
             State::Ok => ("ok", Role::Good),
             State::Warn => ("warn", Role::Warning),
             State::Fail => ("fail", Role::Error),
         };
-        page.ink(ink, word);
+        page.role(role, word);
         writeln!(page, "{:<width$}  {what:<9}  {}", "", without_credentials(found), width = 4 - word.len())?;
         if let Some(mend) = mend {
             writeln!(page, "      mend: {}", without_credentials(mend))?;

@@ -119,10 +119,10 @@ mod tests {
 
     /// Files 0 and 1; symbols 10 to 13, the first two in file 0.
     fn indexes() -> [TextIndex; 4] {
-        let texts = |docs: &[(Node, Field, &str)]| {
+        let texts = |docs: &[(u32, Field, &str)]| {
             let mut gathered = Gathered::default();
             for (node, field, text) in docs {
-                gathered.begin(*node);
+                gathered.begin(Node(*node));
                 gathered.add(*field, text);
             }
             TextIndex::build(vec![gathered])
@@ -140,7 +140,7 @@ mod tests {
         ]);
         let mut defined = Gathered::default();
         for (file, names) in [(0, ["read_config", "close"]), (1, ["render", "parse"])] {
-            defined.begin(file);
+            defined.begin(Node(file));
             names.iter().for_each(|name| defined.add_word(Field::Name, name));
         }
         [files, paths, units, TextIndex::build(vec![defined])]
@@ -149,21 +149,21 @@ mod tests {
     fn ranked(task: &str) -> Located {
         let [files, paths, units, defined] = &indexes();
         let indexes = CodeIndexes { files, paths, units, defined };
-        let file_of = |node| Some(u32::from(node >= 12));
-        code(&indexes, &Task::read(task), &CODE, vec![], file_of, |_| 1.0, u64::from)
+        let file_of = |node: Node| Some(Node(u32::from(node.0 >= 12)));
+        code(&indexes, &Task::read(task), &CODE, vec![], file_of, |_| 1.0, |node| u64::from(node.0))
     }
 
     #[test]
     fn files_are_found_by_text_name_and_symbols() {
         let found = ranked("fix(config): reading an empty path");
-        assert_eq!(found.files[0].node, 0);
+        assert_eq!(found.files[0].node, Node(0));
         let channels: Vec<_> = found.files[0].reasons.iter().map(|r| r.channel).collect();
         assert_eq!(channels, ["body", "path", "symbols"]);
         assert!((found.files[0].score() - 3.25).abs() < 1e-6, "best in every channel");
-        assert_eq!(found.symbols[0].node, 10);
+        assert_eq!(found.symbols[0].node, Node(10));
         let reasons: Vec<_> = found.symbols[0].reasons.iter().map(|r| (r.channel, r.score)).collect();
         assert_eq!(reasons, [("symbol", 1.0), ("file", 1.0)], "the best symbol of the best file");
-        assert_eq!(ranked("the page is rendered twice").files[0].node, 1);
+        assert_eq!(ranked("the page is rendered twice").files[0].node, Node(1));
         let named = ranked("something about close()");
         assert!(named.files[0].reasons.iter().any(|r| r.channel == "defined"), "{named:?}");
         assert_eq!(ranked("nothing of that"), Located::default());

@@ -154,7 +154,7 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
     let links = links.chain(snapshot.incoming(from).iter().map(|l| (l, true)));
     let mut all = Vec::new();
     for ((to, edge, type_no), reverse) in links {
-        let allowed = how.edge_types.as_ref().is_none_or(|types| types[usize::from(type_no)]);
+        let allowed = how.edge_types.as_ref().is_none_or(|types| types[type_no.index()]);
         if to == from || !allowed || snapshot.is_ended(to) || !(how.allowed)(to) {
             continue;
         }

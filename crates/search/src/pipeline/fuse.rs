@@ -218,8 +218,12 @@ pub fn best(mut found: Vec<(Node, f64)>, most: usize, order: impl Fn(Node) -> u6
 mod tests {
     use super::*;
 
-    fn channel(name: &'static str, weight: f64, found: &[(Node, f64)]) -> Channel {
-        Channel { name, weight, found: found.to_vec() }
+    fn channel(name: &'static str, weight: f64, found: &[(u32, f64)]) -> Channel {
+        Channel { name, weight, found: found.iter().map(|(node, score)| (Node(*node), *score)).collect() }
+    }
+
+    fn order(node: Node) -> u64 {
+        u64::from(node.0)
     }
 
     #[test]
@@ -249,29 +253,29 @@ mod tests {
         let a = channel("lexical", 0.6, &[(1, 9.0), (2, 5.0), (3, 5.0), (4, 1.0), (5, 1.0)]);
         let b = channel("vector", 0.4, &[(3, 0.9), (2, 0.9), (9, 0.2)]);
         for fusion in [Fusion::WeightedSum, Fusion::Rrf { k: 60.0 }] {
-            let all = fuse(&[a.clone(), b.clone()], fusion, u64::from);
+            let all = fuse(&[a.clone(), b.clone()], fusion, order);
             assert_eq!(all.len(), 6);
             assert!(all.windows(2).all(|w| w[0].score() >= w[1].score()));
             assert!(all.iter().all(|c| !c.reasons.is_empty()));
         }
-        let rrf = fuse(&[a, b], Fusion::Rrf { k: 60.0 }, u64::from);
-        let three = rrf.iter().find(|c| c.node == 3).unwrap();
+        let rrf = fuse(&[a, b], Fusion::Rrf { k: 60.0 }, order);
+        let three = rrf.iter().find(|c| c.node == Node(3)).unwrap();
         assert!((three.score() - (0.6 / 63.0 + 0.4 / 61.0)).abs() < 1e-12);
-        let sum = fuse(&[channel("x", 1.0, &[(8, 1.0), (7, 1.0)])], Fusion::WeightedSum, u64::from);
-        assert_eq!(sum.iter().map(|c| c.node).collect::<Vec<_>>(), [7, 8]);
+        let sum = fuse(&[channel("x", 1.0, &[(8, 1.0), (7, 1.0)])], Fusion::WeightedSum, order);
+        assert_eq!(sum.iter().map(|c| c.node).collect::<Vec<_>>(), [Node(7), Node(8)]);
     }
 
     #[test]
     fn peaks_keep_distances() {
-        assert_eq!(peak(&[(1, 3.0), (2, 1.0), (3, 2.0)], 1.0), [(1, 1.0), (3, 0.5)]);
-        assert!(peak(&[], 0.0).is_empty() && peak(&[(1, 1.0)], 1.0).is_empty());
-        let scaled = fuse(&[channel("x", 2.0, &[(1, 1.0), (2, 0.5)])], Fusion::Sum, u64::from);
+        assert_eq!(peak(&[(Node(1), 3.0), (Node(2), 1.0), (Node(3), 2.0)], 1.0), [(Node(1), 1.0), (Node(3), 0.5)]);
+        assert!(peak(&[], 0.0).is_empty() && peak(&[(Node(1), 1.0)], 1.0).is_empty());
+        let scaled = fuse(&[channel("x", 2.0, &[(1, 1.0), (2, 0.5)])], Fusion::Sum, order);
         assert_eq!(scaled.iter().map(Candidate::score).collect::<Vec<_>>(), [2.0, 1.0]);
     }
 
     #[test]
     fn the_first_of_a_scaled_list_has_the_given_score() {
-        let mut all = fuse(&[channel("x", 1.0, &[(1, 4.0), (2, 1.0)])], Fusion::Sum, u64::from);
+        let mut all = fuse(&[channel("x", 1.0, &[(1, 4.0), (2, 1.0)])], Fusion::Sum, order);
         scale_best(&mut all, 0.5);
         assert_eq!(all.iter().map(Candidate::score).collect::<Vec<_>>(), [0.5, 0.125]);
         scale_best(&mut [], 0.5);
@@ -279,19 +283,19 @@ mod tests {
 
     #[test]
     fn the_best_are_the_first_of_the_sorted() {
-        let all: Vec<(Node, f64)> = (0..100).map(|n| (n, f64::from(n * 37 % 11))).collect();
+        let all: Vec<(Node, f64)> = (0..100).map(|n| (Node(n), f64::from(n * 37 % 11))).collect();
         let mut sorted = all.clone();
         sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        assert_eq!(best(all.clone(), 10, u64::from), sorted[..10]);
-        assert_eq!(best(all, 1_000, u64::from), sorted);
+        assert_eq!(best(all.clone(), 10, order), sorted[..10]);
+        assert_eq!(best(all, 1_000, order), sorted);
     }
 
     #[test]
     fn the_best_are_those_that_sorting_all_would_give() {
         // Few distinct scores and many ties, so that `order` decides.
         for (count, most) in [(0, 3), (5, 0), (5, 9), (40, 1), (40, 7), (40, 39), (400, 128)] {
-            let found: Vec<(Node, f64)> = (0..count).map(|i: u32| (i, f64::from(i * 7 % 5))).collect();
-            let order = |node: Node| u64::from(node * 13 % 101) << 32 | u64::from(node);
+            let found: Vec<(Node, f64)> = (0..count).map(|i: u32| (Node(i), f64::from(i * 7 % 5))).collect();
+            let order = |node: Node| u64::from(node.0 * 13 % 101) << 32 | u64::from(node.0);
             let mut all = found.clone();
             all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| order(a.0).cmp(&order(b.0))));
             all.truncate(most);

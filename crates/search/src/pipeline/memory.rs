@@ -34,11 +34,12 @@ pub fn remembered(candidate: &mut Candidate, memory: &MemoryParts) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lukasa_graph::Node;
 
     #[test]
     fn recency_counts_as_far_as_a_memory_fits() {
         let scored = |likeness: f64, recency_in_full| {
-            let mut candidate = Candidate::new(0);
+            let mut candidate = Candidate::new(Node(0));
             candidate.add("lexical", likeness);
             let parts = MemoryParts {
                 similarity: 0.5,

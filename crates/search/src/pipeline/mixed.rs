@@ -42,11 +42,16 @@ mod tests {
 
     #[test]
     fn a_list_of_half_the_weight_has_every_third_place() {
-        let merged = mixed((list(&[1, 2, 3, 4, 5]), 1.0), (list(&[11, 12]), 0.5), &MIXED, u64::from);
-        let nodes: Vec<Node> = merged.iter().map(|candidate| candidate.node).collect();
+        let merged = mixed(
+            (list(&[Node(1), Node(2), Node(3), Node(4), Node(5)]), 1.0),
+            (list(&[Node(11), Node(12)]), 0.5),
+            &MIXED,
+            |node| u64::from(node.0),
+        );
+        let nodes: Vec<u32> = merged.iter().map(|candidate| candidate.node.0).collect();
         // The fourth of the one and the first of the other count the same: `order` decides.
         assert_eq!(nodes, [1, 2, 3, 4, 11, 5, 12]);
-        let hidden = mixed((list(&[1]), 0.0), (list(&[11]), 0.5), &MIXED, u64::from);
+        let hidden = mixed((list(&[Node(1)]), 0.0), (list(&[Node(11)]), 0.5), &MIXED, |node| u64::from(node.0));
         assert_eq!(hidden.iter().map(Candidate::score).collect::<Vec<_>>(), [1.0, MIXED.code_least]);
     }
 }

@@ -134,12 +134,19 @@ mod tests {
             list.iter_mut().zip(all).for_each(|(candidate, (_, score))| candidate.add("x", *score));
             list
         };
-        let files = list(&[(1, 3.0), (2, 2.0), (3, 1.0)]);
-        let symbols = list(&[(10, 9.0), (11, 8.0), (12, 7.0), (20, 6.0), (30, 5.0), (40, 4.0)]);
+        let files = list(&[(Node(1), 3.0), (Node(2), 2.0), (Node(3), 1.0)]);
+        let symbols = list(&[
+            (Node(10), 9.0),
+            (Node(11), 8.0),
+            (Node(12), 7.0),
+            (Node(20), 6.0),
+            (Node(30), 5.0),
+            (Node(40), 4.0),
+        ]);
         // 11 is of a kind that shows little.
-        let shows = |node| if node == 11 { 0.5 } else { 1.0 };
-        let file_of = |node: Node| Some(node / 10).filter(|file| *file < 4);
-        let nodes = |most| by_file(&files, &symbols, most, shows, file_of).iter().map(|c| c.node).collect::<Vec<_>>();
+        let shows = |node| if node == Node(11) { 0.5 } else { 1.0 };
+        let file_of = |node: Node| Some(Node(node.0 / 10)).filter(|file| *file < Node(4));
+        let nodes = |most| by_file(&files, &symbols, most, shows, file_of).iter().map(|c| c.node.0).collect::<Vec<_>>();
         assert_eq!(nodes(9), [10, 20, 30, 12, 11]);
         assert_eq!(nodes(1), [10, 12, 11]);
     }

@@ -123,16 +123,16 @@ mod tests {
 
     impl Ties for Corpus {
         fn next(&self, node: Node) -> Option<Node> {
-            Some(node + 1).filter(|n| self.is_talk && (*n as usize) < self.texts.len())
+            Some(Node(node.0 + 1)).filter(|n| self.is_talk && n.index() < self.texts.len())
         }
         fn previous(&self, node: Node) -> Option<Node> {
-            node.checked_sub(1).filter(|_| self.is_talk)
+            node.0.checked_sub(1).filter(|_| self.is_talk).map(Node)
         }
         fn asks(&self, node: Node) -> bool {
-            self.texts[node as usize].1.ends_with('?')
+            self.texts[node.index()].1.ends_with('?')
         }
         fn is_of_another(&self, node: Node) -> bool {
-            self.named.is_some_and(|name| self.texts[node as usize].0 != name)
+            self.named.is_some_and(|name| self.texts[node.index()].0 != name)
         }
         fn mentions(&self, node: Node) -> Vec<(Node, f64)> {
             let out = self.mentions.iter().filter(|(from, _)| *from == node).map(|(_, to)| (*to, 1.0));
@@ -144,7 +144,7 @@ mod tests {
         fn ask(&self, question: &str) -> RankedPassages {
             let [mut texts, mut titles, mut names] = std::array::from_fn(|_| Gathered::prose());
             for (n, (title, text)) in self.texts.iter().enumerate() {
-                let node = n as Node;
+                let node = Node::at(n);
                 texts.begin(node);
                 texts.add(Field::Name, title);
                 texts.add(Field::Text, text);
@@ -158,15 +158,16 @@ mod tests {
             let [texts, titles, names] = [texts, titles, names].map(|gathered| TextIndex::build(vec![gathered]));
             let indexes = RecallIndexes { texts: &texts, titles: &titles, names: &names };
             let terms = question::prose_terms(question);
-            let found = recall(&indexes, question, &terms, &Nearest::default(), &RECALL, self, u64::from);
+            let found =
+                recall(&indexes, question, &terms, &Nearest::default(), &RECALL, self, |node| u64::from(node.0));
             assert!(found.candidates.iter().all(|c| !c.reasons.is_empty()));
             assert!(found.candidates.windows(2).all(|w| w[0].score() >= w[1].score()));
             found
         }
     }
 
-    fn nodes(found: &RankedPassages) -> Vec<Node> {
-        found.candidates.iter().map(|c| c.node).collect()
+    fn nodes(found: &RankedPassages) -> Vec<u32> {
+        found.candidates.iter().map(|c| c.node.0).collect()
     }
 
     #[test]
@@ -185,7 +186,7 @@ mod tests {
                 ("Cooking", "Onions and salt."),
                 ("Paul Wachtel", "Paul Wachtel studied in New York."),
             ],
-            mentions: vec![(0, 1), (1, 4)],
+            mentions: vec![(Node(0), Node(1)), (Node(1), Node(4))],
             is_talk: false,
             named: None,
         };
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!(nodes(&found), [1, 2, 0, 3]);
         let found = corpus(Some("Ann")).ask("Which instrument does she play?");
         assert_eq!(nodes(&found)[..2], [1, 2]);
-        let of_bob = found.candidates.iter().find(|c| c.node == 3).unwrap();
+        let of_bob = found.candidates.iter().find(|c| c.node == Node(3)).unwrap();
         assert!(of_bob.reasons.iter().any(|reason| reason.channel == "another_speaker" && reason.score < 0.0));
     }
 }

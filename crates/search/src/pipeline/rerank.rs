@@ -147,42 +147,42 @@ mod tests {
 
     fn scored(scores: &[f64]) -> Vec<Candidate> {
         let of = |(node, score): (usize, &f64)| {
-            let mut candidate = Candidate::new(node as Node);
+            let mut candidate = Candidate::new(Node::at(node));
             candidate.add("x", *score);
             candidate
         };
         scores.iter().enumerate().map(of).collect()
     }
 
-    fn ranked(all: &[Candidate]) -> Vec<(Node, f64)> {
-        all.iter().map(|candidate| (candidate.node, candidate.score())).collect()
+    fn ranked(all: &[Candidate]) -> Vec<(u32, f64)> {
+        all.iter().map(|candidate| (candidate.node.0, candidate.score())).collect()
     }
 
     #[test]
     fn judgements_order_what_was_judged() {
         let mut all = scored(&[1.0, 0.5, 0.25]);
-        blend(&mut all, &[0.0, 1.0], 0.5, u64::from);
+        blend(&mut all, &[0.0, 1.0], 0.5, |node| u64::from(node.0));
         assert_eq!(ranked(&all), [(1, 0.75), (0, 0.5), (2, 0.25)]);
     }
 
     #[test]
     fn what_is_old_loses_its_share_and_what_does_not_age_keeps_it() {
         let mut all = scored(&[1.0, 1.0, 0.875]);
-        fade(&mut all, 0.5, 30.0, |node| [Some(1e9), Some(0.0), None][node as usize], u64::from);
+        fade(&mut all, 0.5, 30.0, |node| [Some(1e9), Some(0.0), None][node.index()], |node| u64::from(node.0));
         assert_eq!(ranked(&all), [(1, 1.0), (2, 0.875), (0, 0.5)]);
     }
 
     #[test]
     fn what_is_near_an_anchor_gains() {
         let mut all = scored(&[4.0, 2.0]);
-        towards(&mut all, 0.5, 0.5, |node| (node == 1).then_some(0), u64::from);
+        towards(&mut all, 0.5, 0.5, |node| (node == Node(1)).then_some(0), |node| u64::from(node.0));
         assert_eq!(ranked(&all), [(1, 0.75), (0, 0.5)]);
     }
 
     #[test]
     fn a_factor_is_a_reason() {
         let mut all = scored(&[1.0, 0.5]);
-        multiply(&mut all, "is_test", 0.25, |node| node == 0);
+        multiply(&mut all, "is_test", 0.25, |node| node == Node(0));
         assert_eq!(ranked(&all), [(0, 0.25), (1, 0.5)]);
         assert_eq!(all[0].reasons[1].channel, "is_test");
     }

@@ -37,10 +37,10 @@ pub struct Nearest {
 
 /// Vector: the nearest that are near enough to be found, of all that were compared, nearest first. Of few, all may be near;
 /// of many, only what is nearer than the last that is looked at.
-pub fn by_meaning(all: &[(Node, f32)], recipe: &MeaningRecipe) -> Nearest {
+pub fn by_meaning(all: &[(u32, f32)], recipe: &MeaningRecipe) -> Nearest {
     let found: Vec<(Node, f64)> = all
         .iter()
-        .map(|(node, likeness)| (*node, f64::from(*likeness)))
+        .map(|(id, likeness)| (Node(*id), f64::from(*likeness)))
         .filter(|(_, likeness)| *likeness >= recipe.least)
         .collect();
     let last = all.get(recipe.near - 1).map_or(recipe.least, |(_, likeness)| f64::from(*likeness));
@@ -138,7 +138,7 @@ mod tests {
     fn what_is_not_near_is_no_seed() {
         let recipe = MeaningRecipe { near: 3, ..MEANING };
         let few = by_meaning(&[(1, 0.5), (2, 0.125)], &recipe);
-        assert_eq!(few, Nearest { found: vec![(1, 0.5)], base: recipe.least });
+        assert_eq!(few, Nearest { found: vec![(Node(1), 0.5)], base: recipe.least });
         let many = by_meaning(&[(1, 0.5), (2, 0.375), (3, 0.25), (4, 0.2)], &recipe);
         assert_eq!((many.found.len(), many.base), (4, 0.25));
         assert_eq!([0.0, 0.25, 0.5, 0.9].map(trust), [0.0, 0.5, 1.0, 1.0]);

@@ -5,7 +5,7 @@
 //! those that can still be among the best.
 
 use super::segment::{Posting, Segment};
-use super::{Norms, Part};
+use super::{Doc, Norms, Part};
 use std::cell::Cell;
 
 /// Bounds and sums are rounded, so only documents that are clearly below are dropped.
@@ -28,7 +28,7 @@ pub(super) fn sums<const N: usize>(
     wanted: &[Wanted<'_>],
     norms: &[Norms; N],
     most: usize,
-) -> Vec<(u32, [f32; N])> {
+) -> Vec<(Doc, [f32; N])> {
     let segment = &*part.segment;
     let mut room = Room::take(segment.len() * N);
     let (sums, _) = room.0.as_chunks_mut::<N>();
@@ -146,7 +146,7 @@ fn in_order<const N: usize>(
     segment: &Segment,
     sums: &[[f32; N]],
     met: &mut [u32],
-) -> Vec<(u32, [f32; N])> {
+) -> Vec<(Doc, [f32; N])> {
     let is_there = |at: &u32| part.gone.docs.is_empty() || !part.gone.docs.contains(at);
     let found = |at: u32| (segment.doc(at), sums[at as usize]);
     // Scans all documents if many were seen, sorts the seen ones otherwise.

@@ -1,7 +1,8 @@
 //! Serialises a text index, to keep it between processes.
 
 use super::segment::Segment;
-use super::{FIELDS, TextIndex, joined};
+use super::{Doc, FIELDS, TextIndex, joined};
+use lukasa_graph::Node;
 
 impl TextIndex {
     /// Appends the index, merged into one part.
@@ -31,7 +32,7 @@ impl Segment {
             out.extend((count as u32).to_le_bytes());
         }
         for at in 0..self.len() as u32 {
-            out.extend(self.doc(at).to_le_bytes());
+            out.extend(self.doc(at).0.to_le_bytes());
             self.lengths(at).iter().for_each(|length| out.extend(length.to_le_bytes()));
             out.extend((self.words(at).len() as u32).to_le_bytes());
         }
@@ -52,7 +53,7 @@ impl Segment {
         made.ends.reserve(docs);
         let mut end = 0usize;
         for _ in 0..docs {
-            let doc = number(&mut rows)?;
+            let doc = Node(number(&mut rows)?);
             if made.docs.last().is_some_and(|last| *last >= doc) {
                 return None;
             }
@@ -91,7 +92,7 @@ impl Segment {
 }
 
 struct Rows {
-    docs: Vec<u32>,
+    docs: Vec<Doc>,
     lengths: Vec<[u32; FIELDS]>,
     ends: Vec<u32>,
 }

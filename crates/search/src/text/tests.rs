@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tokens;
+use lukasa_graph::Node;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -75,7 +76,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn following_is_building_afresh_and_both_are_the_formula(
-        history in prop::collection::vec(prop::collection::vec((0u32..12, prop::option::of([text(), text(), text(), text()])), 0..5), 1..12),
+        history in prop::collection::vec(prop::collection::vec(((0u32..12).prop_map(Node), prop::option::of([text(), text(), text(), text()])), 0..5), 1..12),
         question in text(),
     ) {
         let scoring = Scoring::default();
@@ -121,13 +122,13 @@ proptest! {
 #[test]
 fn parts_stay_few() {
     let mut index = TextIndex::default();
-    for doc in 0..2_000 {
-        let texts = Texts::from([(doc, ["name".into(), String::new(), format!("text {doc}"), String::new()])]);
+    let all: Vec<Doc> = (0..2_000).map(Node).collect();
+    for doc in &all {
+        let texts = Texts::from([(*doc, ["name".into(), String::new(), format!("text {}", doc.0), String::new()])]);
         index = index.with(&[], vec![gathered(&texts)]);
     }
     assert_eq!(index.len(), 2_000);
     assert!(index.parts.len() <= 8, "{}", index.parts.len());
-    let all: Vec<Doc> = (0..2_000).collect();
     assert!(index.with(&all, vec![]).is_empty());
 }
 
@@ -136,7 +137,7 @@ fn nothing_is_found_in_nothing() {
     let index = TextIndex::default();
     assert!(index.scores(&terms("open"), &Scoring::default()).is_empty());
     assert_eq!(index.rarity("open"), 0.0);
-    assert!(index.words(3).is_empty());
+    assert!(index.words(Node(3)).is_empty());
 }
 
 #[test]
@@ -145,7 +146,7 @@ fn several_ways_to_score_in_one_go_are_each_alone() {
     for (doc, name, body) in
         [(1, "read file", "open the path"), (2, "close", "read it again"), (3, "read", "read read")]
     {
-        gathered.begin(doc);
+        gathered.begin(Node(doc));
         gathered.add(Field::Name, name);
         gathered.add(Field::Body, body);
     }
@@ -165,14 +166,14 @@ proptest! {
     fn the_best_are_those_of_all(
         // Words of decreasing frequency: 0 in nearly every document, 9 in very few.
         docs in prop::collection::vec(prop::collection::vec((0u32..100).prop_map(|n| 9 - n.isqrt().min(9)), 1..12), 1..240),
-        gone in prop::collection::vec(0u32..240, 0..20),
+        gone in prop::collection::vec((0u32..240).prop_map(Node), 0..20),
         asked in prop::collection::vec(0u32..10, 1..8),
         most in 1usize..12,
     ) {
         let mut gathered = [Gathered::default(), Gathered::default()];
         for (doc, words) in docs.iter().enumerate() {
             let into = &mut gathered[usize::from(doc % 7 == 0)];
-            into.begin(doc as Doc);
+            into.begin(Node::at(doc));
             for (at, word) in words.iter().enumerate() {
                 into.add_word(if at == 0 { Field::Name } else { Field::Body }, &format!("w{word}"));
             }

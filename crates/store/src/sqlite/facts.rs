@@ -296,11 +296,7 @@ impl Facts<'_> {
     }
 
     /// Visits those of the facts that are in runs, ascending.
-    fn in_runs(
-        &self,
-        numbers: &Numbers<'_>,
-        mut show: impl FnMut(&Packed<'_>, ThingNo) -> Result<()>,
-    ) -> Result<()> {
+    fn in_runs(&self, numbers: &Numbers<'_>, mut show: impl FnMut(&Packed<'_>, ThingNo) -> Result<()>) -> Result<()> {
         match numbers {
             Numbers::These(numbers) => {
                 let mut left = *numbers;

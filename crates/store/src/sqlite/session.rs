@@ -10,10 +10,10 @@ use lukasa_model::plan::Side;
 use lukasa_model::statement::{Provenance, Role};
 use lukasa_model::types::Declaration;
 use lukasa_model::{BranchNo, Error, Position, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
-use rusqlite::{Connection, OptionalExtension, Params, Row, params};
+use rusqlite::{Connection, OptionalExtension, Params, params};
 use std::borrow::Borrow;
 use std::cell::RefCell;
-use std::ops::{ControlFlow, Deref, Range};
+use std::ops::{Deref, Range};
 use std::path::Path;
 use uuid::Uuid;
 
@@ -244,11 +244,7 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
             .prepare_cached("SELECT digest, tx, unchanged FROM client_batches WHERE scope = ?1 AND client_id = ?2")
             .and_then(|mut q| {
                 q.query_row(params![self.scope, client_id], |row| {
-                    Ok(ClientBatch {
-                        digest: Hash(row.get(0)?),
-                        tx: row.get(1)?,
-                        unchanged: row.get(2)?,
-                    })
+                    Ok(ClientBatch { digest: Hash(row.get(0)?), tx: row.get(1)?, unchanged: row.get(2)? })
                 })
                 .optional()
             })

@@ -169,7 +169,7 @@ impl Embedded {
     fn learn(&mut self, look: &Look, rules: &InputRules, nodes: &[Node]) -> Result<()> {
         let snapshot = &look.snapshot;
         for node in nodes {
-            self.vectors.remove(*node);
+            self.vectors.remove(node.0);
             self.waiting.remove(node);
         }
         for nodes in nodes.chunks(AT_ONCE) {
@@ -206,7 +206,7 @@ impl Embedded {
                 let fault = |e| Error::internal(format!("a vector of `{}` cannot be read: {e}", self.model));
                 let kept = Quantised::from_bytes(&vector.bytes).map_err(fault)?;
                 for node in by_hash.remove(&vector.input).unwrap_or_default() {
-                    self.vectors.put_bytes(node, &kept).map_err(fault)?;
+                    self.vectors.put_bytes(node.0, &kept).map_err(fault)?;
                     self.waiting.remove(&node);
                 }
             }
@@ -257,7 +257,7 @@ impl Engine {
             Ok(vector) => {
                 let near = match allowed {
                     None => embedded.vectors.nearest(&vector, MEANING.near, |_| true),
-                    Some(allowed) => embedded.vectors.nearest(&vector, MEANING.near, allowed),
+                    Some(allowed) => embedded.vectors.nearest(&vector, MEANING.near, |id| allowed(Node(id))),
                 };
                 match near {
                     Ok(near) => meaning.nearest = by_meaning(&near, &MEANING),

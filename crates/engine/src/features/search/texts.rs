@@ -53,7 +53,7 @@ pub struct Texts {
 }
 
 /// Stands for no file.
-const NOWHERE: Node = Node::MAX;
+const NOWHERE: Node = Node(u32::MAX);
 /// How many there are.
 const INDEXES: usize = 8;
 
@@ -78,7 +78,7 @@ impl Texts {
 
     /// The file that a symbol is in; itself if it is one.
     pub fn file(&self, node: Node) -> Option<Node> {
-        self.homes.get(node as usize).copied().filter(|file| *file != NOWHERE)
+        self.homes.get(node.index()).copied().filter(|file| *file != NOWHERE)
     }
 
     /// Whether it is, or is in, a file whose text is not searched.
@@ -138,10 +138,10 @@ impl Texts {
         let number = |out: &mut Vec<u8>, number: usize| out.extend((number as u32).to_le_bytes());
         out.extend(self.touches.to_le_bytes());
         number(out, self.homes.len());
-        self.homes.iter().for_each(|file| out.extend(file.to_le_bytes()));
+        self.homes.iter().for_each(|file| out.extend(file.0.to_le_bytes()));
         number(out, self.left_out.len());
         for (file, name) in &*self.left_out {
-            out.extend(file.to_le_bytes());
+            out.extend(file.0.to_le_bytes());
             number(out, name.len());
             out.extend(name.as_bytes());
         }
@@ -162,13 +162,13 @@ impl Texts {
         let (files, rest) = from.split_at_checked(count.checked_mul(size_of::<Node>())?)?;
         from = rest;
         let homes: Vec<Node> =
-            files.chunks_exact(4).map(|four| Node::from_le_bytes(four.try_into().unwrap_or_default())).collect();
-        if homes.len() > places || homes.iter().any(|file| *file != NOWHERE && *file as usize >= places) {
+            files.chunks_exact(4).map(|four| Node(u32::from_le_bytes(four.try_into().unwrap_or_default()))).collect();
+        if homes.len() > places || homes.iter().any(|file| *file != NOWHERE && file.index() >= places) {
             return None;
         }
         let mut left_out = FxHashMap::default();
         for _ in 0..u32::from_le_bytes(taken(&mut from)?) {
-            let (file, length) = (Node::from_le_bytes(taken(&mut from)?), u32::from_le_bytes(taken(&mut from)?));
+            let (file, length) = (Node(u32::from_le_bytes(taken(&mut from)?)), u32::from_le_bytes(taken(&mut from)?));
             let (name, rest) = from.split_at_checked(length as usize)?;
             from = rest;
             left_out.insert(file, std::str::from_utf8(name).ok()?.into());
@@ -246,14 +246,14 @@ impl Texts {
 
 /// The files of symbols after some nodes changed; the same as before when none of them is in one.
 fn homes(before: &Arc<Vec<Node>>, touched: &[Node], found: &[(Node, Node)], places: usize) -> Arc<Vec<Node>> {
-    let was_home = |node: &Node| before.get(*node as usize).is_some_and(|file| *file != NOWHERE);
+    let was_home = |node: &Node| before.get(node.index()).is_some_and(|file| *file != NOWHERE);
     if found.is_empty() && !touched.iter().any(was_home) {
         return Arc::clone(before);
     }
     let mut homes = Vec::clone(before);
     homes.resize(homes.len().max(places), NOWHERE);
-    touched.iter().filter(|node| was_home(node)).for_each(|node| homes[*node as usize] = NOWHERE);
-    found.iter().for_each(|(node, file)| homes[*node as usize] = *file);
+    touched.iter().filter(|node| was_home(node)).for_each(|node| homes[node.index()] = NOWHERE);
+    found.iter().for_each(|(node, file)| homes[node.index()] = *file);
     Arc::new(homes)
 }
 
@@ -313,7 +313,7 @@ impl<'a> Reading<'a> {
     fn read(&self, nodes: &[Node], progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Read> {
         let mut by_file: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
         let mut others = Vec::new();
-        for node in nodes.iter().filter(|node| !self.unread[usize::from(self.look.snapshot.type_no(**node))]) {
+        for node in nodes.iter().filter(|node| !self.unread[self.look.snapshot.type_no(**node).index()]) {
             let own = self.symbols.kind(*node).is_some_and(|kind| !kind.outside());
             match if own { self.symbols.file(*node) } else { None } {
                 Some(file) => by_file.entry(file).or_default().push(*node),

@@ -8,6 +8,7 @@ use super::super::functions::find;
 use super::super::value::Value;
 use super::types::Ty;
 use super::{Aggregation, Compiler, Scope, Var, fault, undefined};
+use crate::contents::PropertyNo;
 use std::sync::Arc;
 
 type Typed = (Ex, Ty);
@@ -720,7 +721,7 @@ pub(super) fn mentions(expr: &Expr, name: &str) -> bool {
 }
 
 /// The name of a property as an expression keeps it.
-pub(super) fn property_of(ex: &Ex) -> Option<(usize, u32, Arc<str>)> {
+pub(super) fn property_of(ex: &Ex) -> Option<(usize, PropertyNo, Arc<str>)> {
     let ExKind::Property(subject, name, number) = &ex.kind else { return None };
     let ExKind::Slot(slot) = subject.kind else { return None };
     Some((slot, *number, Arc::clone(name)))

@@ -9,6 +9,7 @@ use super::Compiler;
 use super::expr::property_of;
 use super::pattern::{Link, Wish};
 use crate::contents::KEY;
+use crate::snapshot::TypeNo;
 
 /// A condition and what it needs.
 struct Condition {
@@ -156,7 +157,7 @@ impl Compiler<'_> {
         let edges: usize = match &link.types {
             Types::Any => self.stats.edges,
             types => (0..self.stats.by_edge_type.len())
-                .filter(|t| types.fits(*t as u16))
+                .filter(|t| types.fits(TypeNo::at(*t)))
                 .map(|t| self.stats.by_edge_type[t])
                 .sum(),
         };

@@ -82,10 +82,10 @@ impl Marks {
             self.stamps.resize(s.node_places(), 0);
             self.round += 1;
             for (links, _) in ways(s, of, turned(e.arrow)).into_iter().flatten() {
-                links.nodes.iter().for_each(|other| self.stamps[*other as usize] = self.round);
+                links.nodes.iter().for_each(|other| self.stamps[other.index()] = self.round);
             }
         }
-        self.stamps[node as usize] == self.round
+        self.stamps[node.index()] == self.round
     }
 }
 

@@ -207,8 +207,8 @@ impl Groups<'_> {
                     if seen.is_empty() {
                         seen.resize(exec.snapshot.node_places(), NO_GROUP);
                     }
-                    if seen[node as usize] != NO_GROUP {
-                        return Ok(seen[node as usize] as usize);
+                    if seen[node.index()] != NO_GROUP {
+                        return Ok(seen[node.index()] as usize);
                     }
                     Some(node)
                 }
@@ -218,7 +218,7 @@ impl Groups<'_> {
         };
         let group = self.find_or_add(exec, row)?;
         if let (Some(node), Some((_, seen))) = (node, &mut self.by_node) {
-            seen[node as usize] = group as u32;
+            seen[node.index()] = group as u32;
         }
         Ok(group)
     }

@@ -186,7 +186,7 @@ pub fn table(page: &mut Page<'_>, header: &[String], rows: &[Vec<String>]) -> Re
     let natural: Vec<usize> = (0..header.len())
         .map(|at| {
             let all = cells.iter().filter_map(|row| row.get(at)).flatten().map(|line| width(line));
-            all.max().unwrap_or(0).max(width(header[at]))
+            all.max().unwrap_or(0).max(width(&header[at]))
         })
         .collect();
     let widths = match page.style.width {
@@ -207,7 +207,7 @@ fn lines(cell: &str) -> Vec<&str> {
 fn longest_words(header: &[String], rows: &[Vec<String>]) -> Vec<usize> {
     let longest = |text: &str| text.split_whitespace().map(width).max().unwrap_or(0);
     let of = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| longest(cell)).max().unwrap_or(0);
-    (0..header.len()).map(|at| of(at).max(longest(header[at]))).collect()
+    (0..header.len()).map(|at| of(at).max(longest(&header[at]))).collect()
 }
 
 /// Column widths within `most`, narrowing the widest columns first. None if words would have to be broken.
@@ -282,7 +282,7 @@ fn stacked(page: &mut Page<'_>, header: &[String], rows: &[Vec<String>]) -> Resu
         let mut line = vec![Span::of(Role::Name, first)];
         for (name, cell) in header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty()) {
             line.push(Span::plain(" ".repeat(GAP)));
-            line.push(Span::of(Role::Heading, *name));
+            line.push(Span::of(Role::Heading, name));
             line.push(Span::plain(format!(" {}", cell.replace('\n', ", "))));
         }
         page.hanging(INDENT, line)?;
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn tables_are_broken_between_words_or_stacked() {
         let rows = cells(&[&["Service:auth", "Who may come in, and as whom", "active"], &["Service:web", "", "new"]]);
-        let header = ["object", "title", "status"];
+        let header = ["object", "title", "status"].map(str::to_owned);
         assert_eq!(
             shown(None, |page| table(page, &header, &rows)),
             "object        title                         status\n\
@@ -392,7 +392,7 @@ mod tests {
     fn lines_of_a_cell_stay_lines() {
         let rows = cells(&[&["3", "/port: 1 → 2\n/name: gone"]]);
         assert_eq!(
-            shown(Some(80), |page| table(page, &["version", "changed"], &rows)),
+            shown(Some(80), |page| table(page, &["version", "changed"].map(str::to_owned), &rows)),
             "version  changed\n─────────────────────\n3        /port: 1 → 2\n         /name: gone\n"
         );
     }
@@ -426,7 +426,7 @@ mod tests {
                 prop_assert!(words(name), "{name} in {shown_rows}");
                 prop_assert!(facts.iter().flat_map(|fact| fact.split_whitespace()).all(words), "{shown_rows}");
             }
-            let header = ["one", "two words", "three", "four"];
+            let header = ["one", "two words", "three", "four"].map(str::to_owned);
             let cells: Vec<Vec<String>> = all.iter().map(|(place, name, facts, about)| {
                 vec![place.clone(), name.clone(), facts.join(" "), about.clone()]
             }).collect();

@@ -34,11 +34,6 @@ impl<'a> Page<'a> {
         self.line.push(Span::of(role, safe(text)));
     }
 
-    /// Adds text without colour to the line.
-    pub fn text(&mut self, text: &str) {
-        self.line.push(Span::plain(safe(text)));
-    }
-
     /// Adds spans to the line and ends it.
     pub fn spans(&mut self, spans: impl IntoIterator<Item = Span>) -> Result<()> {
         self.line.extend(spans.into_iter().map(|piece| Span { text: safe(&piece.text), ..piece }));

@@ -11,8 +11,8 @@ use crate::shape::count;
 use crate::view::Look;
 use crate::view::symbols::{Kind, Rel, Symbols, Way, number};
 use crate::{Context, Engine};
-use lukasa_graph::Node;
 use lukasa_graph::walk::{Direction, Filter, Reached, Walk, walk};
+use lukasa_graph::{Node, TypeNo};
 use lukasa_model::Result;
 use lukasa_model::claims::{Held, Relation, Target};
 use lukasa_model::view::ViewEcho;
@@ -293,7 +293,7 @@ fn filter(look: &Look, types: &[String], containment: &Containment<'_>) -> Resul
 fn calling(look: &Look, filter: &Filter) -> Filter {
     let types = look.snapshot.names().types();
     let is_apart = |t: &str| matches!(Rel::of_type(t), Some(Rel::Extends | Rel::Implements | Rel::Imports));
-    let edge_types = types.iter().enumerate().map(|(i, t)| filter.edge_type(i as u16) && !is_apart(t));
+    let edge_types = types.iter().enumerate().map(|(i, t)| filter.edge_type(TypeNo::at(i)) && !is_apart(t));
     let is_passed = |kind: Kind| kind.runs() || kind == Kind::File || kind.outside();
     let node_types = types.iter().map(|t| Kind::of_type(t).is_none_or(is_passed));
     Filter { edge_types: Some(edge_types.collect()), node_types: Some(node_types.collect()), ..filter.clone() }
@@ -355,7 +355,7 @@ impl Containment<'_> {
     }
 
     fn ends(links: lukasa_graph::Links<'_>, table: &[bool]) -> Vec<Node> {
-        links.iter().filter(|(_, _, t)| table[usize::from(*t)]).map(|(node, _, _)| node).collect()
+        links.iter().filter(|(_, _, t)| table[t.index()]).map(|(node, _, _)| node).collect()
     }
 
     /// What contains a node directly.

@@ -20,7 +20,7 @@ use lukasa_search::pipeline::fuse::{Candidate, Fusion, best};
 use lukasa_search::pipeline::seeds::{Nearest, by_words};
 use lukasa_search::question;
 use lukasa_search::recipes::{ANY_FIELD, GRAPH_QUERY};
-use lukasa_search::text::{Field, Gathered, Term, TextIndex};
+use lukasa_search::text::{Doc, Field, Gathered, Term, TextIndex};
 use lukasa_search::tokens::stemmed;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
@@ -378,15 +378,15 @@ fn global(look: &Look, kept: &Kept, request: &Request) -> GlobalOut {
     let index = areas(look, kept);
     let scores = if is_open(&terms) { vec![] } else { by_words(&index, &terms, &ANY_FIELD) };
     // Communities are kept largest first; of equals the larger.
-    let mut scores = best(scores, usize::MAX, u64::from);
+    let mut scores = best(scores, usize::MAX, |at| u64::from(at.0));
     let open_ended = scores.is_empty();
     if open_ended {
-        scores = (0..kept.communities.len() as u32).map(|at| (at, 0.0)).collect();
+        scores = (0..kept.communities.len()).map(|at| (Doc::at(at), 0.0)).collect();
     }
     let total = scores.len();
     scores.truncate(request.limit);
-    let row = |(at, score): (u32, f64)| {
-        let area = &kept.communities[at as usize];
+    let row = |(at, score): (Doc, f64)| {
+        let area = &kept.communities[at.index()];
         let mut words = if open_ended { vec![] } else { index.explain(at, &terms, &ANY_FIELD) };
         words.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let why = words.into_iter().map(|(word, score)| WordOut { word, score: rounded(f64::from(score)) });
@@ -419,11 +419,11 @@ fn is_open(terms: &[Term]) -> bool {
 fn areas(look: &Look, kept: &Kept) -> TextIndex {
     let s = &look.snapshot;
     let mut all = Gathered::default();
-    for (at, area) in (0..).zip(&kept.communities) {
-        all.begin(at);
+    for (at, area) in kept.communities.iter().enumerate() {
+        all.begin(Doc::at(at));
         all.add(Field::Name, &area.label);
         all.add(Field::Text, &area.summary);
-        for node in kept.members(at as usize).iter().take(GRAPH_QUERY.members).filter_map(|thing| s.find(*thing)) {
+        for node in kept.members(at).iter().take(GRAPH_QUERY.members).filter_map(|thing| s.find(*thing)) {
             if let Some(key) = s.key(node) {
                 all.add(Field::Body, keys::name(key));
             }

@@ -570,7 +570,7 @@ mod tests {
 
     fn slice(n: usize, lines: usize) -> Slice {
         Slice {
-            node: n as u32,
+            node: Node::at(n),
             key: format!("src/module_{n}.py::Class{n}::method_{n}"),
             file: format!("src/module_{n}.py"),
             name: format!("Class{n}::method_{n}"),
