@@ -58,7 +58,8 @@ fn derive(namespace: Uuid, kind: &[u8], type_name: &str, parts: &[&[u8]]) -> Uui
     // Most names are short: hashing one buffer is faster than hashing many parts.
     let mut name: SmallVec<[u8; 256]> = SmallVec::new();
     let add = |name: &mut SmallVec<[u8; 256]>, part: &[u8]| {
-        name.extend_from_slice(&(part.len() as u32).to_be_bytes());
+        let bytes = u32::try_from(part.len()).expect("names are limited");
+        name.extend_from_slice(&bytes.to_be_bytes());
         name.extend_from_slice(part);
     };
     add(&mut name, kind);
@@ -152,12 +153,17 @@ impl VersionId {
         VersionId(tx << Self::PLACE_BITS | u64::from(place))
     }
 
+    /// The version at an index of the versions of a transaction.
+    pub fn at(tx: Tx, index: usize) -> VersionId {
+        VersionId::new(tx, u32::try_from(index).expect("a transaction has at most `PLACES` versions"))
+    }
+
     pub fn tx(self) -> Tx {
         self.0 >> Self::PLACE_BITS
     }
 
     pub fn place(self) -> u32 {
-        (self.0 & (Self::PLACES as u64 - 1)) as u32
+        u32::try_from(self.0 & (Self::PLACES as u64 - 1)).expect("places have 24 bits")
     }
 
     /// Returns the largest id that a version recorded at or before `tx` can have.

@@ -2,6 +2,8 @@
 //!
 //! This crate does no I/O, reads no clock and generates no random numbers; every other crate builds on it.
 
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 pub mod batch;
 pub mod branch;
 pub mod change;

@@ -322,8 +322,9 @@ impl Planner<'_> {
                 some.get().more.len()
             }
         };
-        let number = last_number(before, self.at.lineage).saturating_add(earlier as u32 + 1);
-        let version = VersionId::new(self.at.tx, self.at.first_place + place as u32);
+        let number =
+            last_number(before, self.at.lineage).saturating_add(u32::try_from(earlier + 1).unwrap_or(u32::MAX));
+        let version = VersionId::at(self.at.tx, self.at.first_place as usize + place);
         if let Some(merged) = &item.merged {
             let row = |parent, role| Provenance { thing, child: version, parent, role };
             self.plan.provenance.push(row(merged.source, Role::Source));
@@ -423,7 +424,10 @@ impl Planner<'_> {
                     .hint("name it in a property instead"));
                 }
                 (Some(thing), _) => Some(&thing.type_name),
-                (None, Some(no)) => Some(&self.plan.things[(no - self.at.next_thing) as usize].type_name),
+                (None, Some(no)) => Some(
+                    &self.plan.things[usize::try_from(no - self.at.next_thing).expect("a new thing is in memory")]
+                        .type_name,
+                ),
                 (None, None) => None,
             };
             let allowed = declared.map_or(&[][..], |t| if side == Side::Src { &t.src_types } else { &t.dst_types });

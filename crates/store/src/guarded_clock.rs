@@ -147,7 +147,9 @@ fn steady() -> Option<Steady> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_string();
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
     let seconds: f64 = uptime.split(' ').next()?.parse().ok()?;
-    Some(Steady { boot, micros: (seconds * 1e6) as i64 })
+    #[allow(clippy::cast_possible_truncation, reason = "no machine runs for a hundred thousand years")]
+    let micros = (seconds * 1e6) as i64;
+    Some(Steady { boot, micros })
 }
 
 #[cfg(not(target_os = "linux"))]

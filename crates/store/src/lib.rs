@@ -4,6 +4,8 @@
 //! A store only keeps and finds rows. What those rows mean (visibility, commits, merges, releases) is implemented once,
 //! in [`ledger`], over the pure functions of `lukasa-model`, so stores cannot disagree.
 
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 pub mod audit;
 pub mod clock;
 pub mod derived;
@@ -181,6 +183,21 @@ pub(crate) fn after_all(prefix: &str) -> Option<String> {
         }
     }
     None
+}
+
+/// Databases have signed integers only. Their largest stands for all numbers beyond it, which no log reaches.
+pub(crate) fn saturated(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
+/// A number of branches, or of versions of one fact or transaction.
+pub(crate) fn small(number: u32) -> i32 {
+    i32::try_from(number).expect("branches and versions stay below two thousand million")
+}
+
+/// The index of something that is held in memory.
+pub(crate) fn index(number: u64) -> usize {
+    usize::try_from(number).expect("memory has no more places than addresses")
 }
 
 /// Which parts of a version to load.

@@ -173,7 +173,9 @@ fn write_number_first(number: &Number, plus: Plus, out: &mut String) {
     match number.as_f64().filter(|_| number.is_f64()) {
         // Below 2^53, the first rule wrote every whole float as an integer.
         Some(float) if float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 => {
-            write!(out, "{}", float as i64).expect("writing to a String cannot fail");
+            #[allow(clippy::cast_possible_truncation, reason = "a whole float below 2^53 is an integer")]
+            let whole = float as i64;
+            write!(out, "{whole}").expect("writing to a String cannot fail");
         }
         Some(float) => write_f64_first(float, plus == Plus::Written, out),
         None => write!(out, "{number}").expect("writing to a String cannot fail"),
@@ -194,18 +196,21 @@ pub(super) fn write_f64_first(float: f64, plus: bool, out: &mut String) {
     let all = format!("{whole}{fraction}");
     let leading = all.bytes().take_while(|b| *b == b'0').count();
     let digits = all.trim_start_matches('0').trim_end_matches('0');
+    let count = |digits: usize| i32::try_from(digits).expect("a float has few digits");
     // The exponent of the first nonzero digit.
-    let exponent = if digits.is_empty() { 0 } else { whole.len() as i32 - 1 - leading as i32 + exponent };
+    let exponent = if digits.is_empty() { 0 } else { count(whole.len()) - 1 - count(leading) + exponent };
     let digits = if digits.is_empty() { "0" } else { digits };
-    let count = digits.len() as i32;
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
     out.push_str(sign);
     let written = match exponent {
-        0..=15 if count <= exponent + 1 => write!(out, "{digits}{}.0", "0".repeat((exponent + 1 - count) as usize)),
+        0..=15 if count(digits.len()) <= exponent + 1 => {
+            write!(out, "{digits}{}.0", zeros(exponent + 1 - count(digits.len())))
+        }
         0..=15 => {
-            let (before, after) = digits.split_at(exponent as usize + 1);
+            let (before, after) = digits.split_at(exponent.unsigned_abs() as usize + 1);
             write!(out, "{before}.{after}")
         }
-        -5..=-1 => write!(out, "0.{}{digits}", "0".repeat((-exponent - 1) as usize)),
+        -5..=-1 => write!(out, "0.{}{digits}", zeros(-exponent - 1)),
         _ => {
             let (first, rest) = digits.split_at(1);
             let point = if rest.is_empty() { "" } else { "." };

@@ -21,7 +21,7 @@ impl Made {
         match self.places.get(&thing.id) {
             Some(place) => self.all[*place as usize] = (thing, statement),
             None => {
-                self.places.insert(thing.id, self.all.len() as u32);
+                self.places.insert(thing.id, u32::try_from(self.all.len()).expect("a batch is limited"));
                 self.all.push((thing, statement));
             }
         }

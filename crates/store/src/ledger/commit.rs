@@ -2,7 +2,7 @@
 
 use super::observe::Observed;
 use super::{Ledger, unique};
-use crate::{ClientBatch, Entry, Fields, Head, Reader, Writer};
+use crate::{ClientBatch, Entry, Fields, Head, Reader, Writer, index};
 use lukasa_model::json::rule::Rule;
 use lukasa_model::json::{FrozenFloats, Hash};
 use lukasa_model::plan::{self, Drafts, Known, Place, Plan, Resolved, Written};
@@ -297,7 +297,7 @@ fn chain_hash(reader: &mut dyn Reader, target: &Target<'_>, header: &Header, pla
     let mut chain = Chain::new(target.head.hash, tx, target.now, target.branch, header);
     for statement in &plan.statements {
         let thing = if statement.thing >= first_new {
-            plan.things.get((statement.thing - first_new) as usize)
+            plan.things.get(index(statement.thing - first_new))
         } else {
             old.binary_search_by_key(&statement.thing, |t| t.no).ok().map(|i| &old[i])
         };

@@ -6,7 +6,7 @@
 
 use super::Ledger;
 use super::verify::{check_identity, check_statement};
-use crate::{ClientBatch, Entry, Head, Reader, Writer};
+use crate::{ClientBatch, Entry, Head, Reader, Writer, index};
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
 use lukasa_model::statement::{Ends, Provenance, Role, Statement, Thing};
@@ -239,7 +239,7 @@ impl Restore {
                 };
                 // The ends of a relationship must precede it and be objects of this project.
                 check_identity(&thing, &self.known, self.head.namespace).map_err(|e| bad(e.message))?;
-                if thing.ends.as_ref().is_some_and(|e| self.edges[e.src as usize] || self.edges[e.dst as usize]) {
+                if thing.ends.as_ref().is_some_and(|e| self.edges[index(e.src)] || self.edges[index(e.dst)]) {
                     return Err(bad(format!("relationship {} has a relationship as its end", thing.id)));
                 }
                 self.head.next_thing += 1;
@@ -250,7 +250,7 @@ impl Restore {
             }
             Line::Statement(line) => {
                 let statement = read_statement(line);
-                let due = VersionId::new(self.head.tx + 1, self.stated.len() as u32);
+                let due = VersionId::at(self.head.tx + 1, self.stated.len());
                 let (_, type_name) =
                     check_statement(&statement, &self.known, due, statement.recorded_at).map_err(|e| bad(e.message))?;
                 if system::is(type_name) {
@@ -289,7 +289,7 @@ impl Restore {
                     return Err(bad(format!("transaction {} has impossible times or counts", t.tx)));
                 }
                 for s in self.stated.drain(..) {
-                    let (id, type_name) = &self.known[s.thing as usize];
+                    let (id, type_name) = &self.known[index(s.thing)];
                     chain.statement(*id, type_name, &s);
                 }
                 self.provenance.sort();

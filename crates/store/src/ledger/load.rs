@@ -4,7 +4,7 @@
 use super::commit::{Committed, Target, check_header, learn_named, learn_targets, of_present_rule, open_branch};
 use super::observe::Observed;
 use super::{Ledger, unique};
-use crate::{Entry, Head, Reader, Writer};
+use crate::{Entry, Head, Reader, Writer, index};
 use lukasa_model::json::Hash;
 use lukasa_model::plan::{self, Drafts, Known, Made, Plan};
 use lukasa_model::transaction::{Chain, Header};
@@ -180,7 +180,7 @@ impl Parts<'_> {
         for statement in &plan.statements {
             let new = statement.thing.checked_sub(self.next_thing);
             let thing = match new {
-                Some(at) => plan.things.get(at as usize),
+                Some(at) => plan.things.get(index(at)),
                 None => again.get(&statement.thing),
             };
             let thing = thing.ok_or_else(|| Error::internal("a statement was planned about nothing"))?;

@@ -1,5 +1,6 @@
 //! Facts written recently by this ledger, so that a bulk load need not look up what it has just written.
 
+use crate::index;
 use lukasa_model::plan::Known;
 use lukasa_model::{Position, Statement, Thing, ThingNo};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -56,7 +57,7 @@ impl Recent {
         let mut again = FxHashSet::default();
         for s in statements {
             match s.thing.checked_sub(first) {
-                Some(at) => own[at as usize].push(Statement { content: None, change: None, ..s }),
+                Some(at) => own[index(at)].push(Statement { content: None, change: None, ..s }),
                 None => drop(again.insert(s.thing)),
             }
         }

@@ -1,7 +1,7 @@
 //! Everything visible in a view, in order of fact numbers, page by page.
 
 use super::Ledger;
-use crate::{Fields, Store};
+use crate::{Fields, Store, index};
 use lukasa_model::statement::{Kind, Statement, Thing};
 use lukasa_model::timeline::{next_border, visible};
 use lukasa_model::types::{Registry, system};
@@ -157,7 +157,7 @@ struct Bits(Vec<u64>);
 
 impl Bits {
     fn add(&mut self, no: ThingNo) {
-        let word = (no / 64) as usize;
+        let word = index(no / 64);
         if word >= self.0.len() {
             self.0.resize(word + 1, 0);
         }
@@ -165,6 +165,6 @@ impl Bits {
     }
 
     fn has(&self, no: ThingNo) -> bool {
-        self.0.get((no / 64) as usize).is_some_and(|word| word >> (no % 64) & 1 == 1)
+        self.0.get(index(no / 64)).is_some_and(|word| word >> (no % 64) & 1 == 1)
     }
 }

@@ -3,6 +3,7 @@
 use super::session::hash;
 use super::{PostgresStore, fault, pool_fault};
 use crate::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, AuditTrail, Seals, counts_of, counts_text, linked};
+use crate::saturated;
 use lukasa_model::json::Hash;
 use lukasa_model::{Result, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ const ENTRY: &str = "tenant, server, number, at, project, username, agent, opera
 fn entry(row: &Row) -> Result<AuditEntry> {
     Ok(AuditEntry {
         server: row.get(1),
-        number: row.get::<_, i64>(2) as u64,
+        number: row.get::<_, i64>(2).unsigned_abs(),
         note: AuditNote {
             tenant: row.get(0),
             at: Time(row.get(3)),
@@ -28,7 +29,7 @@ fn entry(row: &Row) -> Result<AuditEntry> {
             status: row.get(10),
             counts: counts_of(row.get(11)),
             truncated: row.get(12),
-            took_us: row.get::<_, i64>(13) as u64,
+            took_us: row.get::<_, i64>(13).unsigned_abs(),
             request_id: row.get(14),
             address: row.get(17),
         },
@@ -62,7 +63,7 @@ fn head(row: &Row) -> Result<AuditHead> {
     Ok(AuditHead {
         tenant: row.get(0),
         server: row.get(1),
-        number: row.get::<_, i64>(2) as u64,
+        number: row.get::<_, i64>(2).unsigned_abs(),
         hash: hash(row.get(3))?,
         seal: hash(row.get(4))?,
         seal_key: row.get(5),
@@ -89,7 +90,7 @@ async fn add(transaction: &Transaction<'_>, head: &AuditHead, entries: &[AuditEn
     let values: [&(dyn ToSql + Sync); 18] = [
         &head.tenant,
         &head.server,
-        &numbers(|e| e.number as i64),
+        &numbers(|e| saturated(e.number)),
         &numbers(|e| e.note.at.0),
         &texts(|e| &e.note.project),
         &perhaps(|e| &e.note.user),
@@ -100,7 +101,7 @@ async fn add(transaction: &Transaction<'_>, head: &AuditHead, entries: &[AuditEn
         &texts(|e| &e.note.status),
         &counts,
         &truncated,
-        &numbers(|e| e.note.took_us as i64),
+        &numbers(|e| saturated(e.note.took_us)),
         &perhaps(|e| &e.note.request_id),
         &hashes(|e| &e.previous),
         &hashes(|e| &e.hash),
@@ -113,7 +114,7 @@ async fn add(transaction: &Transaction<'_>, head: &AuditHead, entries: &[AuditEn
                seal = excluded.seal, seal_key = excluded.seal_key";
     let AuditHead { tenant, server, number, hash, seal, seal_key } = head;
     transaction
-        .execute(sql, &[tenant, server, &(*number as i64), &&hash.0[..], &&seal.0[..], seal_key])
+        .execute(sql, &[tenant, server, &saturated(*number), &&hash.0[..], &&seal.0[..], seal_key])
         .await
         .map(drop)
         .map_err(fault)
@@ -171,7 +172,7 @@ impl AuditTrail for PostgresStore {
             "SELECT {ENTRY} FROM lukasa.audit WHERE tenant = $1 AND server = $2 AND number > $3 ORDER BY number LIMIT $4"
         );
         let after = i64::try_from(after).unwrap_or(i64::MAX);
-        self.audit_rows(tenant, &sql, &[&tenant, &server, &after, &(limit as i64)])?.iter().map(entry).collect()
+        self.audit_rows(tenant, &sql, &[&tenant, &server, &after, &saturated(limit)])?.iter().map(entry).collect()
     }
 
     fn find(&self, tenant: &str, find: &AuditFind, limit: usize) -> Result<Vec<AuditEntry>> {
@@ -185,7 +186,7 @@ impl AuditTrail for PostgresStore {
         let until = find.until.map_or(i64::MAX, |time| time.0);
         let AuditFind { project, operation, user, status, .. } = find;
         let values: [&(dyn ToSql + Sync); 8] =
-            [&tenant, project, operation, user, status, &since, &until, &(limit as i64)];
+            [&tenant, project, operation, user, status, &since, &until, &saturated(limit)];
         self.audit_rows(tenant, &sql, &values)?.iter().map(entry).collect()
     }
 }

@@ -77,7 +77,9 @@ impl Target {
     ) -> std::result::Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
         let count = hosts(config);
         let first = match config.get_load_balance_hosts() {
-            LoadBalanceHosts::Random => (uuid::Uuid::now_v7().as_u128() % count as u128) as usize,
+            LoadBalanceHosts::Random => {
+                usize::try_from(uuid::Uuid::now_v7().as_u128() % count as u128).unwrap_or_default()
+            }
             _ => 0,
         };
         let each = config.get_connect_timeout().copied().unwrap_or(HOST);

@@ -7,6 +7,7 @@ use crate::derived::{
     Derived, Failure, Job, JobCounts, Lane, NewJob, Vector, VectorCount, check_priorities, last_of_each,
 };
 use crate::memory::unknown_project;
+use crate::{saturated, small};
 use lukasa_model::json::Hash;
 use lukasa_model::{Result, Scope, Time};
 use tokio_postgres::Row;
@@ -53,7 +54,7 @@ fn bytes_of(inputs: &[Hash]) -> Vec<&[u8]> {
 const VECTOR: &str = "input, made_at, redacted, bytes";
 
 fn vector(row: &Row) -> Result<Vector> {
-    let redacted = row.get::<_, i32>(2) as u32;
+    let redacted = row.get::<_, i32>(2).unsigned_abs();
     Ok(Vector { input: hash(row.get(0))?, bytes: row.get(3), made_at: Time(row.get(1)), redacted })
 }
 
@@ -66,7 +67,7 @@ fn job(row: &Row) -> Result<Job> {
         required: !row.get::<_, bool>(2),
         priority: row.get(3),
         payload: row.get(4),
-        attempts: row.get::<_, i32>(5) as u32,
+        attempts: row.get::<_, i32>(5).unsigned_abs(),
         last_error: row.get(6),
         not_before: Time(row.get(7)),
         enqueued_at: Time(row.get(8)),
@@ -97,7 +98,7 @@ impl Derived for PostgresStore {
                     &number,
                     &last.iter().map(|v| &v.input.0[..]).collect::<Vec<_>>(),
                     &last.iter().map(|v| v.made_at.0).collect::<Vec<_>>(),
-                    &last.iter().map(|v| v.redacted as i32).collect::<Vec<_>>(),
+                    &last.iter().map(|v| small(v.redacted)).collect::<Vec<_>>(),
                     &last.iter().map(|v| &v.bytes[..]).collect::<Vec<_>>(),
                 ],
             )?;
@@ -136,7 +137,7 @@ impl Derived for PostgresStore {
                 each(vector(row)?)?;
             }
             match page.last() {
-                Some(last) if page.len() as i64 == PAGE => after = last.get(0),
+                Some(last) if saturated(page.len()) == PAGE => after = last.get(0),
                 _ => return Ok(()),
             }
         }
@@ -158,9 +159,9 @@ impl Derived for PostgresStore {
                        WHERE m.tenant = $1 AND m.project = $2 GROUP BY m.model ORDER BY m.model";
             let read = |row: &Row| VectorCount {
                 model: row.get(0),
-                vectors: row.get::<_, i64>(1) as u64,
-                bytes: row.get::<_, i64>(2) as u64,
-                redacted: row.get::<_, i64>(3) as u64,
+                vectors: row.get::<_, i64>(1).unsigned_abs(),
+                bytes: row.get::<_, i64>(2).unsigned_abs(),
+                redacted: row.get::<_, i64>(3).unsigned_abs(),
                 oldest: Time(row.get(4)),
                 newest: Time(row.get(5)),
             };
@@ -227,7 +228,7 @@ impl Derived for PostgresStore {
                  UPDATE lukasa.jobs j SET owner = $6, leased_until = $7 FROM due
                  WHERE j.tenant = $1 AND j.project = $2 AND j.kind = $3 AND j.key = due.key RETURNING {JOB}"
             );
-            let rows = session.rows(&sql, &[&kind, &now.0, &(limit as i64), &owner, &until.0])?;
+            let rows = session.rows(&sql, &[&kind, &now.0, &saturated(limit), &owner, &until.0])?;
             let mut due = rows.iter().map(job).collect::<Result<Vec<_>>>()?;
             due.sort_by(Job::order);
             Ok(due)
@@ -274,7 +275,7 @@ impl Derived for PostgresStore {
             );
             let rows = session.rows(&sql, &[&kind, &now.0])?;
             let read = |row: &Row| {
-                let count = |at: usize| row.get::<_, i64>(at) as u64;
+                let count = |at: usize| row.get::<_, i64>(at).unsigned_abs();
                 JobCounts {
                     required: count(0),
                     optional: count(1),
@@ -292,7 +293,7 @@ impl Derived for PostgresStore {
         self.looking(scope, |session| {
             let sql =
                 format!("SELECT {JOB} FROM lukasa.jobs j WHERE {OWN} AND kind = $3 AND key > $4 ORDER BY key LIMIT $5");
-            session.rows(&sql, &[&kind, &after, &(limit as i64)])?.iter().map(job).collect()
+            session.rows(&sql, &[&kind, &after, &saturated(limit)])?.iter().map(job).collect()
         })
     }
 
@@ -317,7 +318,7 @@ impl Derived for PostgresStore {
     fn mark(&self, scope: &Scope, name: &str) -> Result<Option<u64>> {
         self.looking(scope, |session| {
             let sql = format!("SELECT value FROM lukasa.marks WHERE {OWN} AND name = $3");
-            Ok(session.rows(&sql, &[&name])?.first().map(|row| row.get::<_, i64>(0) as u64))
+            Ok(session.rows(&sql, &[&name])?.first().map(|row| row.get::<_, i64>(0).cast_unsigned()))
         })
     }
 
@@ -325,7 +326,7 @@ impl Derived for PostgresStore {
         self.writing(scope, |session| {
             let sql = "INSERT INTO lukasa.marks (tenant, project, name, value) VALUES ($1, $2, $3, $4)
                        ON CONFLICT (tenant, project, name) DO UPDATE SET value = excluded.value";
-            session.rows(sql, &[&name, &(value as i64)]).map(drop)
+            session.rows(sql, &[&name, &value.cast_signed()]).map(drop)
         })
     }
 
@@ -333,8 +334,8 @@ impl Derived for PostgresStore {
         self.writing(scope, |session| {
             let sql = "INSERT INTO lukasa.marks AS mark (tenant, project, name, value) VALUES ($1, $2, $3, $4)
                        ON CONFLICT (tenant, project, name) DO UPDATE SET value = mark.value RETURNING value";
-            let rows = session.rows(sql, &[&name, &(value as i64)])?;
-            Ok(rows.first().map_or(value, |row| row.get::<_, i64>(0) as u64))
+            let rows = session.rows(sql, &[&name, &value.cast_signed()])?;
+            Ok(rows.first().map_or(value, |row| row.get::<_, i64>(0).cast_unsigned()))
         })
     }
 

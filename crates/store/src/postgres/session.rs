@@ -3,6 +3,7 @@
 use super::fault;
 use crate::memory::empty_head;
 use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer};
+use crate::{saturated, small};
 use deadpool_postgres::Object;
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
@@ -68,11 +69,11 @@ async fn begin_write(client: &Object, scope: &Scope) -> Result<()> {
                     &scope.tenant,
                     &scope.project,
                     &head.namespace,
-                    &(head.tx as i64),
+                    &saturated(head.tx),
                     &head.recorded_at.0,
                     &&head.hash.0[..],
-                    &(head.next_thing as i64),
-                    &(head.declared.tx as i64),
+                    &saturated(head.next_thing),
+                    &saturated(head.declared.tx),
                 ],
             )
             .await
@@ -183,12 +184,12 @@ impl<'a> Session<'a> {
         let rows = self.rows(&sql, &[])?;
         let read = |row: &Row| {
             Ok(Head {
-                tx: row.get::<_, i64>(0) as u64,
+                tx: row.get::<_, i64>(0).unsigned_abs(),
                 recorded_at: Time(row.get(1)),
                 hash: hash(row.get(2))?,
-                next_thing: row.get::<_, i64>(3) as u64,
+                next_thing: row.get::<_, i64>(3).unsigned_abs(),
                 declared: Position {
-                    tx: row.get::<_, i64>(4) as u64,
+                    tx: row.get::<_, i64>(4).unsigned_abs(),
                     hash: row.get::<_, Option<&[u8]>>(6).map_or(Ok(Position::START.hash), hash)?,
                 },
                 namespace: row.get(5),
@@ -206,13 +207,13 @@ impl<'a> Session<'a> {
         let sql = format!("SELECT {THING} FROM lukasa.things WHERE {OWN} AND {condition}");
         let mut names = crate::sqlite::Names::default();
         let read = |row: &Row| Thing {
-            no: row.get::<_, i64>(0) as u64,
+            no: row.get::<_, i64>(0).unsigned_abs(),
             id: row.get(1),
             type_name: names.share(row.get(2)),
             key: row.get::<_, Option<&str>>(3).map(Into::into),
             ends: row.get::<_, Option<i64>>(4).map(|src| Ends {
-                src: src as u64,
-                dst: row.get::<_, i64>(5) as u64,
+                src: src.unsigned_abs(),
+                dst: row.get::<_, i64>(5).unsigned_abs(),
                 discriminator: row.get::<_, Option<&str>>(6).unwrap_or_default().into(),
             }),
         };
@@ -240,12 +241,12 @@ impl<'a> Session<'a> {
             let parents: Option<&[u8]> = row.get(7);
             let number = |chunk: &[u8]| VersionId(u64::from_be_bytes(chunk.try_into().unwrap_or_default()));
             Ok(Statement {
-                thing: row.get::<_, i64>(0) as u64,
-                branch: row.get::<_, i32>(1) as u32,
-                version: VersionId(row.get::<_, i64>(2) as u64),
+                thing: row.get::<_, i64>(0).unsigned_abs(),
+                branch: row.get::<_, i32>(1).unsigned_abs(),
+                version: VersionId(row.get::<_, i64>(2).unsigned_abs()),
                 recorded_at: Time(row.get(3)),
                 period: Period { from: Time(row.get(4)), to: Time(row.get(5)) },
-                number: row.get::<_, i32>(6) as u32,
+                number: row.get::<_, i32>(6).unsigned_abs(),
                 parents: parents.unwrap_or_default().chunks_exact(8).map(number).collect(),
                 absent: hash == ABSENT,
                 hash,
@@ -260,9 +261,9 @@ impl<'a> Session<'a> {
         let sql = format!("SELECT thing, child, parent, role FROM lukasa.provenance WHERE {OWN} AND {condition}");
         let read = |row: &Row| {
             Ok(Provenance {
-                thing: row.get::<_, i64>(0) as u64,
-                child: VersionId(row.get::<_, i64>(1) as u64),
-                parent: VersionId(row.get::<_, i64>(2) as u64),
+                thing: row.get::<_, i64>(0).unsigned_abs(),
+                child: VersionId(row.get::<_, i64>(1).unsigned_abs()),
+                parent: VersionId(row.get::<_, i64>(2).unsigned_abs()),
                 role: Role::of(row.get(3))?,
             })
         };
@@ -276,11 +277,11 @@ impl<'a> Session<'a> {
         let read = |row: &Row| {
             let header = serde_json::from_str(row.get(5));
             Ok(Transaction {
-                tx: row.get::<_, i64>(0) as u64,
+                tx: row.get::<_, i64>(0).unsigned_abs(),
                 recorded_at: Time(row.get(1)),
-                branch: row.get::<_, i32>(2) as u32,
-                objects: row.get::<_, i32>(3) as u32,
-                relationships: row.get::<_, i32>(4) as u32,
+                branch: row.get::<_, i32>(2).unsigned_abs(),
+                objects: row.get::<_, i32>(3).unsigned_abs(),
+                relationships: row.get::<_, i32>(4).unsigned_abs(),
                 header: header.map_err(|e| Error::internal(format!("a log entry is not readable: {e}")))?,
                 hash: hash(row.get(6))?,
             })
@@ -315,7 +316,7 @@ pub(super) fn hash(bytes: &[u8]) -> Result<Hash> {
 }
 
 fn numbers(list: &[ThingNo]) -> Vec<i64> {
-    list.iter().map(|no| *no as i64).collect()
+    list.iter().map(|no| saturated(*no)).collect()
 }
 
 impl Reader for Session<'_> {
@@ -332,7 +333,7 @@ impl Reader for Session<'_> {
             return Ok(Some(Position::START));
         }
         let sql = format!("SELECT hash FROM lukasa.transactions WHERE {OWN} AND tx = $3");
-        let rows = self.rows(&sql, &[&(tx as i64)])?;
+        let rows = self.rows(&sql, &[&saturated(tx)])?;
         rows.first().map(|row| Ok(Position { tx, hash: hash(row.get(0))? })).transpose()
     }
 
@@ -350,7 +351,7 @@ impl Reader for Session<'_> {
 
     fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
         let pattern = format!("%{}%", part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
-        self.things_where("key ILIKE $3 ORDER BY thing LIMIT $4", &[&pattern, &(limit as i64)])
+        self.things_where("key ILIKE $3 ORDER BY thing LIMIT $4", &[&pattern, &saturated(limit)])
     }
 
     fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
@@ -373,7 +374,7 @@ impl Reader for Session<'_> {
 
     fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
         let condition = "thing >= $3 AND thing < $4 ORDER BY thing";
-        self.things_where(condition, &[&(range.start as i64), &(range.end as i64)])
+        self.things_where(condition, &[&saturated(range.start), &saturated(range.end)])
     }
 
     fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
@@ -385,12 +386,12 @@ impl Reader for Session<'_> {
 
     fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
         let condition = "thing >= $3 AND thing < $4 ORDER BY thing, branch, version";
-        self.statements_where(condition, &[&(range.start as i64), &(range.end as i64)], fields)
+        self.statements_where(condition, &[&saturated(range.start), &saturated(range.end)], fields)
     }
 
     fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
         let condition = "version > $3 ORDER BY version LIMIT $4";
-        self.statements_where(condition, &[&(after.0 as i64), &(limit as i64)], Fields::All)
+        self.statements_where(condition, &[&saturated(after.0), &saturated(limit)], Fields::All)
     }
 
     fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
@@ -398,9 +399,9 @@ impl Reader for Session<'_> {
             "SELECT DISTINCT thing FROM lukasa.statements
              WHERE {OWN} AND version BETWEEN $3 AND $4 AND branch = $5 ORDER BY thing"
         );
-        let (first, last) = (VersionId::new(from, 0).0 as i64, VersionId::last_of(to).0 as i64);
-        let rows = self.rows(&sql, &[&first, &last, &(branch as i32)])?;
-        Ok(rows.iter().map(|row| row.get::<_, i64>(0) as u64).collect())
+        let (first, last) = (saturated(VersionId::new(from, 0).0), saturated(VersionId::last_of(to).0));
+        let rows = self.rows(&sql, &[&first, &last, &small(branch)])?;
+        Ok(rows.iter().map(|row| row.get::<_, i64>(0).unsigned_abs()).collect())
     }
 
     fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
@@ -422,7 +423,7 @@ impl Reader for Session<'_> {
                    JOIN lukasa.statements s ON s.tenant = t.tenant AND s.project = t.project AND s.thing = t.thing
                    WHERE t.tenant = $1 AND t.project = $2 AND t.system AND t.key IS NOT NULL ORDER BY s.version";
         let read = |row: &Row| Declaration {
-            tx: VersionId(row.get::<_, i64>(0) as u64).tx(),
+            tx: VersionId(row.get::<_, i64>(0).unsigned_abs()).tx(),
             type_name: row.get::<_, &str>(1).into(),
             key: row.get::<_, &str>(2).into(),
             content: row.get::<_, Option<&str>>(3).map(Into::into),
@@ -435,17 +436,16 @@ impl Reader for Session<'_> {
     }
 
     fn provenance_of(&mut self, tx: Tx) -> Result<Vec<Provenance>> {
-        self.provenance_where("tx = $3", &[&(tx as i64)])
+        self.provenance_where("tx = $3", &[&saturated(tx)])
     }
 
     fn transactions(&mut self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>> {
-        let bound = |tx| i64::try_from(tx).unwrap_or(i64::MAX);
         let condition = "tx BETWEEN $3 AND $4 ORDER BY tx LIMIT $5";
-        self.transactions_where(condition, &[&bound(from), &bound(to), &(limit as i64)])
+        self.transactions_where(condition, &[&saturated(from), &saturated(to), &saturated(limit)])
     }
 
     fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>> {
-        let limit = limit as i64;
+        let limit = saturated(limit);
         match find {
             Find::Commit(prefix) => self.transactions_where(
                 "git_commit >= $3 AND git_commit < $4 ORDER BY tx DESC LIMIT $5",
@@ -474,7 +474,7 @@ impl Reader for Session<'_> {
     fn counts(&mut self) -> Result<Counts> {
         let count = |table: &str| -> Result<u64> {
             let sql = format!("SELECT count(*) FROM lukasa.{table} WHERE {OWN}");
-            Ok(self.rows(&sql, &[])?.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
+            Ok(self.rows(&sql, &[])?.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
         };
         Ok(Counts { things: count("things")?, statements: count("statements")?, provenance: count("provenance")? })
     }
@@ -503,8 +503,8 @@ fn in_pieces(mut rest: &[Statement]) -> Vec<&[Statement]> {
 fn client_batch(row: &Row, at: usize) -> Result<ClientBatch> {
     Ok(ClientBatch {
         digest: hash(row.get(at))?,
-        tx: row.get::<_, Option<i64>>(at + 1).map(|tx| tx as u64),
-        unchanged: row.get::<_, i64>(at + 2) as u32,
+        tx: row.get::<_, Option<i64>>(at + 1).map(i64::unsigned_abs),
+        unchanged: u32::try_from(row.get::<_, i64>(at + 2)).unwrap_or(u32::MAX),
     })
 }
 
@@ -525,7 +525,7 @@ impl Writer for Session<'_> {
         if !entry.things.is_empty() {
             let t = entry.things;
             let end = |pick: fn(&Ends) -> ThingNo| -> Vec<Option<i64>> {
-                t.iter().map(|t| t.ends.as_ref().map(|e| pick(e) as i64)).collect()
+                t.iter().map(|t| t.ends.as_ref().map(|e| saturated(pick(e)))).collect()
             };
             let sql =
                 "INSERT INTO lukasa.things (tenant, project, thing, id, type, key, src, dst, discriminator, system)
@@ -534,7 +534,7 @@ impl Writer for Session<'_> {
             self.rows(
                 sql,
                 &[
-                    &t.iter().map(|t| t.no as i64).collect::<Vec<_>>(),
+                    &t.iter().map(|t| saturated(t.no)).collect::<Vec<_>>(),
                     &t.iter().map(|t| t.id).collect::<Vec<_>>(),
                     &t.iter().map(|t| &*t.type_name).collect::<Vec<&str>>(),
                     &t.iter().map(|t| t.key.as_deref()).collect::<Vec<_>>(),
@@ -558,13 +558,13 @@ impl Writer for Session<'_> {
             self.rows(
                 sql,
                 &[
-                    &s.iter().map(|s| s.thing as i64).collect::<Vec<_>>(),
-                    &s.iter().map(|s| s.branch as i32).collect::<Vec<_>>(),
-                    &s.iter().map(|s| s.version.0 as i64).collect::<Vec<_>>(),
+                    &s.iter().map(|s| saturated(s.thing)).collect::<Vec<_>>(),
+                    &s.iter().map(|s| small(s.branch)).collect::<Vec<_>>(),
+                    &s.iter().map(|s| saturated(s.version.0)).collect::<Vec<_>>(),
                     &s.iter().map(|s| s.recorded_at.0).collect::<Vec<_>>(),
                     &s.iter().map(|s| s.period.from.0).collect::<Vec<_>>(),
                     &s.iter().map(|s| s.period.to.0).collect::<Vec<_>>(),
-                    &s.iter().map(|s| s.number as i32).collect::<Vec<_>>(),
+                    &s.iter().map(|s| small(s.number)).collect::<Vec<_>>(),
                     &s.iter().map(parents).collect::<Vec<_>>(),
                     &s.iter().map(|s| &s.hash.0[..]).collect::<Vec<_>>(),
                     &s.iter().map(|s| s.content.as_deref()).collect::<Vec<_>>(),
@@ -579,10 +579,10 @@ impl Writer for Session<'_> {
             self.rows(
                 sql,
                 &[
-                    &(entry.head.tx as i64),
-                    &p.iter().map(|p| p.thing as i64).collect::<Vec<_>>(),
-                    &p.iter().map(|p| p.child.0 as i64).collect::<Vec<_>>(),
-                    &p.iter().map(|p| p.parent.0 as i64).collect::<Vec<_>>(),
+                    &saturated(entry.head.tx),
+                    &p.iter().map(|p| saturated(p.thing)).collect::<Vec<_>>(),
+                    &p.iter().map(|p| saturated(p.child.0)).collect::<Vec<_>>(),
+                    &p.iter().map(|p| saturated(p.parent.0)).collect::<Vec<_>>(),
                     &p.iter().map(|p| p.role.number()).collect::<Vec<_>>(),
                 ],
             )?;
@@ -596,11 +596,11 @@ impl Writer for Session<'_> {
             self.rows(
                 sql,
                 &[
-                    &(t.tx as i64),
+                    &saturated(t.tx),
                     &t.recorded_at.0,
-                    &(t.branch as i32),
-                    &(t.objects as i32),
-                    &(t.relationships as i32),
+                    &small(t.branch),
+                    &small(t.objects),
+                    &small(t.relationships),
                     &t.header.agent,
                     &t.header.git_commit.as_ref().map(|c| c.to_lowercase()),
                     &header,
@@ -611,7 +611,7 @@ impl Writer for Session<'_> {
         if let Some((client_id, batch)) = entry.client_batch {
             let sql = "INSERT INTO lukasa.client_batches (tenant, project, client_id, digest, tx, unchanged)
                        VALUES ($1, $2, $3, $4, $5, $6)";
-            let tx = batch.tx.map(|tx| tx as i64);
+            let tx = batch.tx.map(saturated);
             self.rows(sql, &[&client_id, &&batch.digest.0[..], &tx, &i64::from(batch.unchanged)])?;
         }
         let head = entry.head;
@@ -624,11 +624,11 @@ impl Writer for Session<'_> {
             &sql,
             &[
                 &head.namespace,
-                &(head.tx as i64),
+                &saturated(head.tx),
                 &head.recorded_at.0,
                 &&head.hash.0[..],
-                &(head.next_thing as i64),
-                &(head.declared.tx as i64),
+                &saturated(head.next_thing),
+                &saturated(head.declared.tx),
             ],
         )?;
         Ok(())

@@ -3,6 +3,7 @@
 
 use super::{BUSY, Durability, SqliteStore, audit_migrations, connect, fault, migrate, refuse_foreign};
 use crate::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, AuditTrail, Seals, counts_of, counts_text, linked};
+use crate::saturated;
 use lukasa_model::json::Hash;
 use lukasa_model::{Result, Time};
 use parking_lot::MappedMutexGuard;
@@ -24,10 +25,9 @@ pub(super) fn file_of(store: &Path) -> PathBuf {
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
-    let number = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)? as u64);
     Ok(AuditEntry {
         server: row.get(1)?,
-        number: number(2)?,
+        number: row.get(2)?,
         note: AuditNote {
             tenant: row.get(0)?,
             at: Time(row.get(3)?),
@@ -40,7 +40,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
             status: row.get(10)?,
             counts: counts_of(&row.get::<_, String>(11)?),
             truncated: row.get(12)?,
-            took_us: number(13)?,
+            took_us: row.get(13)?,
             request_id: row.get(14)?,
             address: row.get(17)?,
         },
@@ -56,7 +56,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<AuditHead> {
     Ok(AuditHead {
         tenant: row.get(0)?,
         server: row.get(1)?,
-        number: row.get::<_, i64>(2)? as u64,
+        number: row.get(2)?,
         hash: hash(row, 3)?,
         seal: hash(row, 4)?,
         seal_key: row.get(5)?,
@@ -149,7 +149,7 @@ impl AuditTrail for SqliteStore {
                     .execute(params![
                         note.tenant,
                         server,
-                        *number as i64,
+                        number,
                         note.at.0,
                         note.project,
                         note.user,
@@ -160,7 +160,7 @@ impl AuditTrail for SqliteStore {
                         note.status,
                         counts_text(&note.counts),
                         note.truncated,
-                        note.took_us as i64,
+                        note.took_us,
                         note.request_id,
                         previous.0,
                         hash.0,
@@ -174,7 +174,7 @@ impl AuditTrail for SqliteStore {
                        seal = excluded.seal, seal_key = excluded.seal_key";
             let mut upsert = transaction.prepare_cached(sql).map_err(fault)?;
             for (AuditHead { tenant, server, number, hash, seal, seal_key }, _) in &chains {
-                upsert.execute(params![tenant, server, *number as i64, hash.0, seal.0, seal_key]).map_err(fault)?;
+                upsert.execute(params![tenant, server, number, hash.0, seal.0, seal_key]).map_err(fault)?;
             }
         }
         transaction.commit().map_err(fault)
@@ -197,8 +197,12 @@ impl AuditTrail for SqliteStore {
     }
 
     fn chain(&self, tenant: &str, server: &str, after: u64, limit: usize) -> Result<Vec<AuditEntry>> {
-        let bound = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
-        let values = vec![Value::Text(tenant.into()), Value::Text(server.into()), bound(after), bound(limit as u64)];
+        let values = vec![
+            Value::Text(tenant.into()),
+            Value::Text(server.into()),
+            saturated(after).into(),
+            saturated(limit).into(),
+        ];
         self.audit_entries("tenant = ?1 AND server = ?2 AND number > ?3 ORDER BY number LIMIT ?4", values)
     }
 

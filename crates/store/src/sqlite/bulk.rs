@@ -3,6 +3,7 @@
 //! One `INSERT` per row opens cursors and descends from the root of every B-tree each time. One `INSERT … SELECT` over
 //! all rows keeps the cursors in place, and most rows are appended after the last one.
 
+use crate::saturated;
 use rusqlite::ffi::{sqlite3_vtab, sqlite3_vtab_cursor};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::vtab::{Context, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConnection, VTabCursor};
@@ -131,12 +132,14 @@ unsafe impl VTabCursor for Cursor<'_> {
 
     fn column(&self, context: &mut Context, column: c_int) -> Result<()> {
         match self.rows() {
-            Some(rows) if column < POINTER => context.set_result(rows.value(self.at, column as usize)),
+            Some(rows) if column < POINTER => {
+                context.set_result(rows.value(self.at, usize::try_from(column).unwrap_or_default()))
+            }
             _ => Ok(()),
         }
     }
 
     fn rowid(&self) -> Result<i64> {
-        Ok(self.at as i64)
+        Ok(saturated(self.at))
     }
 }

@@ -3,6 +3,7 @@
 use super::{Alone, SqliteStore, fault, find_project};
 use crate::derived::{Derived, Failure, Job, JobCounts, Lane, NewJob, Vector, VectorCount, check_priorities};
 use crate::memory::unknown_project;
+use crate::saturated;
 use lukasa_model::json::Hash;
 use lukasa_model::{Result, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
@@ -168,16 +169,16 @@ impl Derived for SqliteStore {
 
     fn vector_counts(&self, scope: &Scope) -> Result<Vec<VectorCount>> {
         self.looking(scope, |connection, scope| {
-            let sql = "SELECT m.model, count(*), total(length(bytes)), total(redacted), min(made_at), max(made_at)
+            let sql = "SELECT m.model, count(*), sum(length(bytes)), sum(redacted), min(made_at), max(made_at)
                        FROM vector_models m JOIN vectors v ON v.model = m.number
                        WHERE m.scope = ?1 GROUP BY m.number ORDER BY m.model";
             let mut found = Vec::new();
             each_row(connection, sql, [scope], |row| {
                 found.push(VectorCount {
                     model: row.get(0).map_err(fault)?,
-                    vectors: row.get::<_, i64>(1).map_err(fault)? as u64,
-                    bytes: row.get::<_, f64>(2).map_err(fault)? as u64,
-                    redacted: row.get::<_, f64>(3).map_err(fault)? as u64,
+                    vectors: row.get(1).map_err(fault)?,
+                    bytes: row.get(2).map_err(fault)?,
+                    redacted: row.get(3).map_err(fault)?,
                     oldest: Time(row.get(4).map_err(fault)?),
                     newest: Time(row.get(5).map_err(fault)?),
                 });
@@ -234,7 +235,7 @@ impl Derived for SqliteStore {
                  ORDER BY lane, optional, priority DESC, attempts, enqueued_at, key LIMIT ?4"
             );
             let mut due: Vec<Job> = Vec::new();
-            each_row(connection, &sql, params![scope, kind, now.0, limit as i64], |row| {
+            each_row(connection, &sql, params![scope, kind, now.0, saturated(limit)], |row| {
                 due.push(job(row)?);
                 Ok(())
             })?;
@@ -271,13 +272,14 @@ impl Derived for SqliteStore {
     fn job_counts(&self, scope: &Scope, kind: &str, now: Time) -> Result<JobCounts> {
         self.looking(scope, |connection, scope| {
             let sql = format!(
-                "SELECT count(*), total(optional), total(leased_until > ?3), total(attempts > 0), total(lane = 0),
-                        min(enqueued_at) FROM jobs WHERE {OWN}"
+                "SELECT count(*), count(*) FILTER (WHERE optional), count(*) FILTER (WHERE leased_until > ?3),
+                        count(*) FILTER (WHERE attempts > 0), count(*) FILTER (WHERE lane = 0), min(enqueued_at)
+                 FROM jobs WHERE {OWN}"
             );
             let mut counts = JobCounts::default();
             each_row(connection, &sql, params![scope, kind, now.0], |row| {
-                let number = |at: usize| row.get::<_, f64>(at).map(|n| n as u64).map_err(fault);
-                let (all, optional) = (row.get::<_, i64>(0).map_err(fault)? as u64, number(1)?);
+                let number = |at: usize| row.get::<_, u64>(at).map_err(fault);
+                let (all, optional) = (number(0)?, number(1)?);
                 counts = JobCounts {
                     required: all - optional,
                     optional,
@@ -296,7 +298,7 @@ impl Derived for SqliteStore {
         self.looking(scope, |connection, scope| {
             let sql = format!("SELECT {JOB} FROM jobs WHERE {OWN} AND key > ?3 ORDER BY key LIMIT ?4");
             let mut found = Vec::new();
-            each_row(connection, &sql, params![scope, kind, after, limit as i64], |row| {
+            each_row(connection, &sql, params![scope, kind, after, saturated(limit)], |row| {
                 found.push(job(row)?);
                 Ok(())
             })?;
@@ -326,7 +328,7 @@ impl Derived for SqliteStore {
             connection
                 .prepare_cached("SELECT value FROM marks WHERE scope = ?1 AND name = ?2")
                 .and_then(|mut query| query.query_row(params![scope, name], |row| row.get::<_, i64>(0)).optional())
-                .map(|value| value.map(|value| value as u64))
+                .map(|value| value.map(i64::cast_unsigned))
                 .map_err(fault)
         })
     }
@@ -335,7 +337,7 @@ impl Derived for SqliteStore {
         self.writing(scope, |connection, scope| {
             let sql = "INSERT INTO marks (scope, name, value) VALUES (?1, ?2, ?3)
                        ON CONFLICT (scope, name) DO UPDATE SET value = excluded.value";
-            run(connection, sql, params![scope, name, value as i64]).map(drop)
+            run(connection, sql, params![scope, name, value.cast_signed()]).map(drop)
         })
     }
 
@@ -345,8 +347,8 @@ impl Derived for SqliteStore {
                        ON CONFLICT (scope, name) DO UPDATE SET value = marks.value RETURNING value";
             connection
                 .prepare_cached(sql)
-                .and_then(|mut query| query.query_row(params![scope, name, value as i64], |row| row.get::<_, i64>(0)))
-                .map(|value| value as u64)
+                .and_then(|mut query| query.query_row(params![scope, name, value.cast_signed()], |row| row.get(0)))
+                .map(i64::cast_unsigned)
                 .map_err(fault)
         })
     }

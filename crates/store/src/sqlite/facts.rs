@@ -1,8 +1,9 @@
 //! The one reader of facts and their versions, whichever of SQLite's two formats they are kept in.
 
-use super::rows::{self, Names, each, saturated, tid};
+use super::fault;
+use super::rows::{self, Names, each, tid};
 use super::runs::{self, Packed};
-use crate::{Counts, Fields, after_all, sqlite::fault};
+use crate::{Counts, Fields, after_all, saturated};
 use lukasa_model::plan::Side;
 use lukasa_model::types::Declaration;
 use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Tx, VersionId};

@@ -2,6 +2,7 @@
 
 use super::bulk::Rows;
 use super::fault;
+use crate::saturated;
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
 use lukasa_model::types::system;
@@ -25,11 +26,6 @@ pub fn tid(scope: i64, number: ThingNo) -> i64 {
 
 pub fn number(tid: i64) -> ThingNo {
     ThingNo::try_from(tid & ((1 << NUMBER_BITS) - 1)).expect("the mask leaves no sign")
-}
-
-/// SQLite's integers have a sign. The largest stands for all numbers beyond it, which no log reaches.
-pub fn saturated(number: impl TryInto<i64>) -> i64 {
-    number.try_into().unwrap_or(i64::MAX)
 }
 
 /// Runs a cached query and visits every row.

@@ -1,8 +1,8 @@
 //! Packed rows: how the facts of a load are packed, many to a row called a run, and unpacked.
 
 use super::bulk::Rows;
-use super::rows::{Names, THINGS, blob, integer, number, saturated, text_of, tid};
-use crate::Fields;
+use super::rows::{Names, THINGS, blob, integer, number, text_of, tid};
+use crate::{Fields, index, saturated};
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
 use lukasa_model::{Ends, Error, Period, Result, Statement, Thing, ThingNo, Time, VersionId};
@@ -87,7 +87,7 @@ impl<'a> Packing<'a> {
     fn add(&mut self, thing: &'a Thing, statement: &Statement) {
         let first = self.begun.map_or(thing.no, |(first, ..)| first);
         self.begun = Some((first, statement.recorded_at, statement.version));
-        self.places.push(self.things.len() as u32);
+        self.places.push(place(self.things.len()));
         let known = self.types.iter().position(|name| Arc::ptr_eq(name, &thing.type_name) || **name == thing.type_name);
         let of_type = known.unwrap_or_else(|| {
             self.types.push(&thing.type_name);
@@ -106,7 +106,7 @@ impl<'a> Packing<'a> {
             flags |= if set { flag } else { 0 };
         }
         let out = &mut self.things;
-        out.extend([of_type as u8, flags]);
+        out.extend([u8::try_from(of_type).expect("a run has few types"), flags]);
         out.extend(thing.id.as_bytes());
         if let Some(key) = &thing.key {
             put_text(out, key);
@@ -136,11 +136,11 @@ impl<'a> Packing<'a> {
     fn finish(&mut self) -> Option<Run> {
         let Packing { begun, types, places, things } = std::mem::take(self);
         let (first, recorded_at, last) = begun?;
-        let mut names = vec![types.len() as u8];
+        let mut names = vec![u8::try_from(types.len()).expect("a run has few types")];
         for name in &types {
             put_text(&mut names, name);
         }
-        let before = (places.len() * PLACE + names.len()) as u32;
+        let before = place(places.len() * PLACE + names.len());
         let mut body = Vec::with_capacity(before as usize + things.len());
         for place in &places {
             body.extend((before + place).to_le_bytes());
@@ -153,6 +153,11 @@ impl<'a> Packing<'a> {
 
 /// Bytes of an offset.
 const PLACE: usize = 4;
+
+/// An offset as it is stored.
+fn place(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("facts are limited to megabytes")
+}
 
 /// An upper bound for the bytes of a fact.
 fn most(thing: &Thing, statement: &Statement) -> usize {
@@ -228,16 +233,16 @@ pub fn by_end(ends: Vec<End>) -> Vec<End> {
         ends.sort_unstable();
         return ends;
     }
-    let mut places = vec![0u32; (last - first) as usize + 2];
+    let mut places = vec![0u32; index(last - first) + 2];
     for (end, _) in &ends {
-        places[(end - first) as usize + 1] += 1;
+        places[index(end - first) + 1] += 1;
     }
     for at in 1..places.len() {
         places[at] += places[at - 1];
     }
     let mut ordered = vec![(0, 0); ends.len()];
     for end in ends {
-        let place = &mut places[(end.0 - first) as usize];
+        let place = &mut places[index(end.0 - first)];
         ordered[*place as usize] = end;
         *place += 1;
     }
@@ -269,7 +274,7 @@ pub const ADD_IDS: &str =
 impl Lists {
     /// Builds lists from sorted ends.
     pub fn of_ends(scope: i64, ends: &[End]) -> Lists {
-        let name = |scope, end: u64, column| if column == 0 { tid(scope, end >> 1) } else { (end & 1) as i64 };
+        let name = |scope, end: u64, column| if column == 0 { tid(scope, end >> 1) } else { saturated(end & 1) };
         let mut lists = Lists { scope, lists: vec![], bytes: vec![], name };
         for list in ends.chunk_by(|a, b| a.0 == b.0) {
             let (from, mut before) = (lists.bytes.len(), 0);
@@ -284,7 +289,7 @@ impl Lists {
 
     /// Builds lists from sorted ids, each with its fact number.
     pub fn of_ids(scope: i64, ids: &[(Uuid, ThingNo)]) -> Lists {
-        let name = |scope, prefix: u64, column| if column == 0 { scope } else { prefix as i64 };
+        let name = |scope, prefix: u64, column| if column == 0 { scope } else { saturated(prefix) };
         let mut lists = Lists { scope, lists: vec![], bytes: vec![], name };
         for list in ids.chunk_by(|a, b| prefix(&a.0) == prefix(&b.0)) {
             let from = lists.bytes.len();
@@ -424,7 +429,7 @@ impl<'r> Packed<'r> {
 
     /// Returns the type, the flags and the remaining bytes of a fact.
     fn entry(&self, no: ThingNo) -> Result<(u8, u8, Left<'r>)> {
-        let at = no.checked_sub(self.first).filter(|_| self.holds(no)).ok_or_else(damaged)? as usize;
+        let at = no.checked_sub(self.first).filter(|_| self.holds(no)).map(index).ok_or_else(damaged)?;
         let from = self.place(at)?;
         let to = if at + 1 < self.things { self.place(at + 1)? } else { self.body.len() };
         let mut left = Left(self.body.get(from..to).ok_or_else(damaged)?);
@@ -462,10 +467,10 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 /// Writes a variable-length number: seven bits per byte, lowest first.
 fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        out.push(number as u8 | 0x80);
+        out.push((number & 0x7f) as u8 | 0x80);
         number >>= 7;
     }
-    out.push(number as u8);
+    out.push((number & 0x7f) as u8);
 }
 
 /// Bytes not yet read.

@@ -2,9 +2,9 @@
 
 use super::facts::Facts;
 use super::flush::{Flusher, checkpoint_later};
-use super::rows::{self, Names, each, saturated, tid};
+use super::rows::{self, Names, each, tid};
 use super::{bulk, fault, runs};
-use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer};
+use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer, saturated};
 use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
 use lukasa_model::statement::{Provenance, Role};
