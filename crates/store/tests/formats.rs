@@ -9,10 +9,11 @@ use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::json::rule::Rule;
 use lukasa_model::transaction::Header;
 use lukasa_model::{Batch, Reference, Scope, Transaction};
+use lukasa_store::guarded_clock::{GuardedClock, Steady};
 use lukasa_store::ledger::{Ledger, NewBranch, ViewSpec};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{Clock, SqliteStore, SystemClock};
-use lukasa_testkit::{Fixture, ManualClock, fixtures};
+use lukasa_testkit::{Fixture, ManualClock, TestDatabase, fixtures};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,6 +134,43 @@ fn a_dump_of_format_2_restores_into_every_store() {
         ledger.verify(&mut |_, _| {}).unwrap_or_else(|e| panic!("{name}: {e:?}"));
         assert_eq!(ledger.commit(&Batch::on("main").write(auth(&numbers()))).unwrap().tx, None, "{name}");
     }
+}
+
+/// The fixture is the dump of format 1, restored, as `pg_dump --inserts` wrote it from a database of schema 6.
+#[test]
+fn a_postgresql_database_of_schema_6_is_refused_until_it_is_migrated_and_goes_on() {
+    let Some(database) = TestDatabase::new() else { return };
+    database.as_admin("DROP SCHEMA lukasa CASCADE");
+    database.as_admin(&std::fs::read_to_string(fixture("postgres-schema-6.sql")).unwrap());
+    // Roles are not part of a schema; the setup replaces these rights.
+    database.as_admin("GRANT USAGE ON SCHEMA lukasa TO PUBLIC");
+    database.as_admin("GRANT SELECT ON lukasa.refinery_schema_history TO PUBLIC");
+    assert_eq!(database.open(None).err().unwrap().code, "schema_missing");
+    database.setup_again().unwrap();
+    let store = database.open(None).unwrap();
+    let ledger = Ledger::new(Arc::new(store), Arc::new(SystemClock), Scope::new("test", "shop").unwrap());
+    let (_folder, whole) = copied("sqlite-schema-6.db");
+    assert_eq!(ledger.head().unwrap().hash, whole.head().unwrap().hash, "the same log as the SQLite fixture");
+    goes_on(&ledger, "PostgreSQL schema 6");
+}
+
+#[test]
+fn readings_of_the_clock_of_format_1_are_used_and_other_formats_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, file) = (folder.path().join("lukasa.db"), folder.path().join("lukasa.clock"));
+    let text = std::fs::read_to_string(fixture("clock-format-1.clock")).unwrap();
+    let check_after = |hours: i64| {
+        let wall = Arc::new(ManualClock::default());
+        let now = wall.advance(hours * 3_600);
+        let steady = || Some(Steady { boot: "first".into(), micros: 1_000_000 });
+        GuardedClock::new(wall, false, |_| ()).with_steady(steady).beside(&store).check(now)
+    };
+    check_after(0).unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "this build writes format 1");
+    std::fs::write(&file, &text).unwrap();
+    assert_eq!(check_after(25).unwrap_err().code, "clock_jumped");
+    std::fs::write(&file, text.replace("\"format\":1", "\"format\":2")).unwrap();
+    check_after(25).unwrap();
 }
 
 #[test]

@@ -159,6 +159,23 @@ mod tests {
     }
 
     #[test]
+    fn stamps_of_format_3_open_and_are_what_this_build_writes() {
+        let (folder, root) = (tempfile::tempdir().unwrap(), Path::new("/work tree"));
+        let stamps = Stamps::in_folder(folder.path(), root);
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stamps-3");
+        let none = Seen { path: "logo.png".into(), content: None, stamp: None };
+        let whole = kept(&[seen("a", 10), none]);
+        fs::copy(&fixture, &stamps.file).unwrap();
+        assert_eq!(stamps.read(), whole);
+        stamps.write(&whole).unwrap();
+        assert_eq!(fs::read(&stamps.file).unwrap(), fs::read(&fixture).unwrap());
+        let mut older = fs::read(&fixture).unwrap();
+        older[b"lukasa stamps ".len()] = b'2';
+        fs::write(&stamps.file, older).unwrap();
+        assert_eq!(stamps.read(), Kept::default(), "another format is none");
+    }
+
+    #[test]
     fn what_was_just_written_is_not_believed() {
         let now = Time(1_000_000_000);
         let settled = |seconds| is_settled(&seen("a", seconds).stamp.unwrap(), now);

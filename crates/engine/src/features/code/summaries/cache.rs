@@ -241,6 +241,29 @@ mod tests {
     }
 
     #[test]
+    fn summaries_of_prompt_1_are_used_and_those_of_another_prompt_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/summaries-prompt-1.jsonl");
+        let text = std::fs::read_to_string(fixture).unwrap();
+        let cache = Cache::new(folder.path().to_owned());
+        cache
+            .add(&[(unit("Function:a", 0xa0), said("Says \"é\".", "m")), (unit("Method:b", 1), said("", "m"))])
+            .unwrap();
+        assert_eq!(std::fs::read_to_string(cache.file()).unwrap(), text, "this build writes prompt 1");
+        let read = |text: String| {
+            std::fs::write(folder.path().join("summaries.jsonl"), text).unwrap();
+            let cache = Cache::new(folder.path().to_owned());
+            cache.refresh().unwrap();
+            (
+                cache.get(&unit("Function:a", 0xa0), None).map(|s| s.text.to_string()),
+                cache.has(&unit("Method:b", 1), "m"),
+            )
+        };
+        assert_eq!(read(text.clone()), (Some("Says \"é\".".into()), true));
+        assert_eq!(read(text.replace("\"prompt\":1", "\"prompt\":0")), (None, false));
+    }
+
+    #[test]
     fn the_model_in_use_comes_first_and_having_nothing_to_say_is_remembered() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path().to_owned());
