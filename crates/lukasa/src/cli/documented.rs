@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Text that looks like a command but is not: the first line of a file.
-const NO_COMMANDS: [&str; 1] = ["lukasa stamps 3"];
+const NO_COMMANDS: [&str; 1] = ["lukasa stamps 4"];
 
 /// A command in a page.
 #[derive(Debug, PartialEq, Eq)]

@@ -159,10 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn stamps_of_format_3_open_and_are_what_this_build_writes() {
+    fn stamps_of_format_4_open_and_are_what_this_build_writes() {
         let (folder, root) = (tempfile::tempdir().unwrap(), Path::new("/work tree"));
         let stamps = Stamps::in_folder(folder.path(), root);
-        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stamps-3");
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stamps-4");
         let none = Seen { path: "logo.png".into(), content: None, stamp: None };
         let whole = kept(&[seen("a", 10), none]);
         fs::copy(&fixture, &stamps.file).unwrap();
@@ -170,7 +170,7 @@ mod tests {
         stamps.write(&whole).unwrap();
         assert_eq!(fs::read(&stamps.file).unwrap(), fs::read(&fixture).unwrap());
         let mut older = fs::read(&fixture).unwrap();
-        older[b"lukasa stamps ".len()] = b'2';
+        older[b"lukasa stamps ".len()] = b'3';
         fs::write(&stamps.file, older).unwrap();
         assert_eq!(stamps.read(), Kept::default(), "another format is none");
     }
