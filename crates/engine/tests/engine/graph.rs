@@ -606,7 +606,7 @@ fn queries_are_answered_in_their_view_and_within_their_limits() {
                 "query_timeout",
             ),
             (
-                json!({"query": "UNWIND range(1, 20) AS a UNWIND range(1, 2000000) AS b RETURN collect([a, b])"}),
+                json!({"query": "UNWIND range(1, 20) AS a UNWIND range(1, 2000000) AS b RETURN collect([a, b])", "timeout_ms": 30_000}),
                 "query_memory",
             ),
             (
