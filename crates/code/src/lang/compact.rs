@@ -1,4 +1,4 @@
-//! Renders facts as text, for comparisons in tests.
+//! Renders facts as text, for comparisons.
 
 use crate::facts::{ArgKind, Expr, ExprId, Facts, Imported, Item, Key, Literal, Range, Target, VarKind, flag};
 

@@ -1,20 +1,4 @@
-//! Mutation tests of the hand-written parsers: compares their facts with those of tree-sitter, also for damaged texts.
-
-/// Fails for texts that the hand-written parser rejects or reads differently. `both` returns the facts of a text by
-/// tree-sitter and by the hand-written parser.
-#[track_caller]
-pub(crate) fn same<'a>(texts: impl IntoIterator<Item = &'a str>, both: impl Fn(&str) -> (String, Option<String>)) {
-    let differs = |text: &str| {
-        let (theirs, ours) = both(text);
-        match ours {
-            Some(ours) if ours == theirs => None,
-            Some(ours) => Some(format!("read otherwise: {text}\n  we   {ours}\n  they {theirs}")),
-            None => Some(format!("left to others: {text}")),
-        }
-    };
-    let wrong: Vec<String> = texts.into_iter().filter_map(differs).collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
+//! Damages texts at random, the same way in every run, for mutation tests.
 
 /// A random number generator with a fixed seed.
 pub(crate) struct Random(u64);

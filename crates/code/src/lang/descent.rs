@@ -3,6 +3,12 @@
 //! Such a parser accepts common syntax and returns `Unsure` at the first doubt. Then tree-sitter parses the text, which
 //! takes several times as long and accepts anything.
 
+#[cfg(test)]
+pub(crate) mod agreement;
+pub mod compare;
+pub(crate) mod lexer;
+pub(crate) mod source;
+
 use crate::tree::{Tree, flag};
 
 /// Deepest nesting that is read, to bound the use of the stack.
@@ -14,6 +20,11 @@ pub struct Unsure;
 
 pub type Read<T> = Result<T, Unsure>;
 
+/// Fails unless a condition holds.
+pub fn sure(is: bool) -> Read<()> {
+    if is { Ok(()) } else { Err(Unsure) }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Token<K> {
     pub kind: K,
@@ -24,6 +35,10 @@ pub struct Token<K> {
 /// A lexer: returns the tokens of a language one at a time.
 pub trait Lex<'t> {
     type Kind: Copy + PartialEq;
+    /// A keyword.
+    type Word;
+    const NAME: Self::Kind;
+    const COMMA: Self::Kind;
     /// A position to return to.
     type Place: Copy;
 
@@ -31,6 +46,7 @@ pub trait Lex<'t> {
     fn place(&self) -> Self::Place;
     fn go_back(&mut self, place: Self::Place) -> Read<()>;
     fn text(&self) -> &'t str;
+    fn keyword(word: Self::Word) -> Self::Kind;
 }
 
 pub struct Descent<'t, L: Lex<'t>, S = ()> {
@@ -73,8 +89,21 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(token)
     }
 
+    pub fn skip(&mut self) -> Read<()> {
+        self.advance().map(|_| ())
+    }
+
     pub fn at(&self, kind: L::Kind) -> bool {
         self.tok.kind == kind
+    }
+
+    pub fn at_word(&self, word: L::Word) -> bool {
+        self.at(L::keyword(word))
+    }
+
+    /// Whether the next token is this name, such as a keyword that only some contexts have.
+    pub fn at_name(&self, name: &str) -> bool {
+        self.at(L::NAME) && self.text(self.tok) == name
     }
 
     pub fn eat(&mut self, kind: L::Kind) -> Read<bool> {
@@ -85,8 +114,29 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(there)
     }
 
+    pub fn eat_word(&mut self, word: L::Word) -> Read<bool> {
+        self.eat(L::keyword(word))
+    }
+
+    pub fn eat_name(&mut self, name: &str) -> Read<bool> {
+        let there = self.at_name(name);
+        if there {
+            self.advance()?;
+        }
+        Ok(there)
+    }
+
+    /// Fails unless this token comes next.
+    pub fn require(&self, kind: L::Kind) -> Read<()> {
+        sure(self.at(kind))
+    }
+
     pub fn expect(&mut self, kind: L::Kind) -> Read<Token<L::Kind>> {
         if self.tok.kind == kind { self.advance() } else { Err(Unsure) }
+    }
+
+    pub fn expect_word(&mut self, word: L::Word) -> Read<()> {
+        self.expect(L::keyword(word)).map(|_| ())
     }
 
     pub fn text(&self, token: Token<L::Kind>) -> &'t str {
@@ -128,6 +178,14 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         result
     }
 
+    /// Reads what `read` reads, and returns to the place before it.
+    pub fn ahead<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
+        let guess = self.guess();
+        let result = read(self)?;
+        self.go_back(guess)?;
+        Ok(result)
+    }
+
     // --- nodes ---
 
     /// Opens a node that begins with the next token.
@@ -139,20 +197,74 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         self.tree.push(kind, flag::NAMED, start, start)
     }
 
-    /// Wraps a node that was already read.
+    /// Opens a node with the next token, which has no node of its own.
+    pub fn begin(&mut self, kind: u16) -> Read<u32> {
+        let node = self.open(kind);
+        self.advance()?;
+        Ok(node)
+    }
+
+    /// As `begin`, with a token that must come next.
+    pub fn begin_with(&mut self, token: L::Kind, kind: u16) -> Read<u32> {
+        self.require(token)?;
+        self.begin(kind)
+    }
+
+    /// Opens a node around one that was already read.
     pub fn around(&mut self, kind: u16, child: u32, field: u8) -> u32 {
         let node = self.open_at(kind, self.tree.start(child));
         self.tree.append(node, child, field);
         node
     }
 
+    /// Opens a node around one that was already read and the next token.
+    pub fn begin_around(&mut self, kind: u16, child: u32, field: u8) -> Read<u32> {
+        let node = self.around(kind, child, field);
+        self.advance()?;
+        Ok(node)
+    }
+
     pub fn add(&mut self, parent: u32, child: u32, field: u8) {
         self.tree.append(parent, child, field);
+    }
+
+    pub fn add_all(&mut self, parent: u32, children: impl IntoIterator<Item = u32>, field: u8) {
+        children.into_iter().for_each(|child| self.add(parent, child, field));
     }
 
     pub fn close(&mut self, node: u32) -> u32 {
         self.tree.set_end(node, self.last);
         node
+    }
+
+    /// Consumes the last token of a node and closes it.
+    pub fn close_with(&mut self, token: L::Kind, node: u32) -> Read<u32> {
+        self.expect(token)?;
+        Ok(self.close(node))
+    }
+
+    /// Consumes the next token as the last one of a node and closes the node.
+    pub fn close_after(&mut self, node: u32) -> Read<u32> {
+        self.advance()?;
+        Ok(self.close(node))
+    }
+
+    /// Consumes the token that decides the kind of a node.
+    pub fn decide(&mut self, node: u32, kind: u16) -> Read<()> {
+        self.tree.set_kind(node, kind);
+        self.skip()
+    }
+
+    /// Closes a node, adds it to its parent as the last part and closes the parent.
+    pub fn attach_last(&mut self, parent: u32, node: u32, field: u8) -> u32 {
+        self.attach(parent, node, field);
+        self.close(parent)
+    }
+
+    /// Closes a node and adds it to its parent.
+    pub fn attach(&mut self, parent: u32, node: u32, field: u8) {
+        self.close(node);
+        self.add(parent, node, field);
     }
 
     /// A node that consists of the next token.
@@ -162,6 +274,12 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(node)
     }
 
+    /// A node that consists of a name.
+    pub fn name(&mut self, kind: u16) -> Read<u32> {
+        self.require(L::NAME)?;
+        self.leaf(kind)
+    }
+
     /// An anonymous node for the next token.
     pub fn mark(&mut self, parent: u32, kind: u16, field: u8) -> Read<()> {
         let node = self.tree.push(kind, 0, self.tok.start, self.tok.end);
@@ -169,50 +287,178 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         self.add(parent, node, field);
         Ok(())
     }
-}
 
-/// The comments that a lexer skipped, for languages that interpret them by their position.
-#[derive(Default)]
-pub struct Comments {
-    /// Start and end of each.
-    passed: Vec<(u32, u32)>,
-    /// How many of them are in the tree or were dropped.
-    taken: usize,
-}
+    // --- parts of nodes ---
 
-impl Comments {
-    pub fn pass(&mut self, start: u32, end: u32) {
-        self.passed.push((start, end));
+    /// Reads a node and adds it to its parent.
+    pub fn part(&mut self, parent: u32, field: u8, read: impl FnOnce(&mut Self) -> Read<u32>) -> Read<()> {
+        let part = read(self)?;
+        self.add(parent, part, field);
+        Ok(())
     }
 
-    /// A position to return to.
-    pub fn place(&self) -> (usize, usize) {
-        (self.passed.len(), self.taken)
+    /// The next token as a part.
+    pub fn token(&mut self, parent: u32, field: u8, kind: u16) -> Read<()> {
+        self.part(parent, field, |parser| parser.leaf(kind))
     }
 
-    pub fn go_back(&mut self, (passed, taken): (usize, usize)) {
-        self.passed.truncate(passed);
-        self.taken = taken;
+    pub fn part_name(&mut self, parent: u32, field: u8, kind: u16) -> Read<()> {
+        self.part(parent, field, |parser| parser.name(kind))
     }
-}
 
-/// A lexer of a language whose comments become part of the tree.
-pub trait Remarks<'t>: Lex<'t> {
-    fn comments(&mut self) -> &mut Comments;
-}
+    /// A part that may be missing.
+    pub fn maybe(&mut self, parent: u32, field: u8, read: impl FnOnce(&mut Self) -> Read<Option<u32>>) -> Read<()> {
+        let part = read(self)?;
+        self.add_all(parent, part, field);
+        Ok(())
+    }
 
-impl<'t, L: Remarks<'t>, S: Copy> Descent<'t, L, S> {
-    /// Adds the comments between the last and the next token to a list node.
-    pub fn remarks(&mut self, list: u32, kind: u16) {
-        let comments = self.lex.comments();
-        let from = std::mem::replace(&mut comments.taken, comments.passed.len());
-        for at in from..self.lex.comments().passed.len() {
-            let (start, end) = self.lex.comments().passed[at];
-            if start >= self.last && end <= self.tok.start {
-                let comment = self.tree.push(kind, flag::NAMED | flag::EXTRA, start, end);
-                self.tree.append(list, comment, 0);
+    /// A part that begins with this token, if that comes next.
+    pub fn part_at(
+        &mut self,
+        token: L::Kind,
+        parent: u32,
+        field: u8,
+        read: impl FnOnce(&mut Self) -> Read<u32>,
+    ) -> Read<()> {
+        if self.at(token) { self.part(parent, field, read) } else { Ok(()) }
+    }
+
+    /// This token and a part after it, if the token comes next.
+    pub fn part_after(
+        &mut self,
+        token: L::Kind,
+        parent: u32,
+        field: u8,
+        read: impl FnOnce(&mut Self) -> Read<u32>,
+    ) -> Read<()> {
+        if self.eat(token)? { self.part(parent, field, read) } else { Ok(()) }
+    }
+
+    /// Reads the last part of a node and closes the node.
+    pub fn last(&mut self, node: u32, field: u8, read: impl FnOnce(&mut Self) -> Read<u32>) -> Read<u32> {
+        self.part(node, field, read)?;
+        Ok(self.close(node))
+    }
+
+    pub fn last_token(&mut self, node: u32, field: u8, kind: u16) -> Read<u32> {
+        self.last(node, field, |parser| parser.leaf(kind))
+    }
+
+    pub fn last_name(&mut self, node: u32, field: u8, kind: u16) -> Read<u32> {
+        self.last(node, field, |parser| parser.name(kind))
+    }
+
+    // --- whole nodes ---
+
+    /// A node of one token and one part: `return x`.
+    pub fn prefixed(&mut self, kind: u16, field: u8, read: impl FnOnce(&mut Self) -> Read<u32>) -> Read<u32> {
+        let node = self.begin(kind)?;
+        self.last(node, field, read)
+    }
+
+    /// A node of one part between tokens: `(x)`. The first token is the next one.
+    pub fn enclosed(
+        &mut self,
+        kind: u16,
+        field: u8,
+        close: L::Kind,
+        read: impl FnOnce(&mut Self) -> Read<u32>,
+    ) -> Read<u32> {
+        let node = self.begin(kind)?;
+        self.part(node, field, read)?;
+        self.close_with(close, node)
+    }
+
+    /// A node of a part that was already read, the next token and a second part: `x + y`.
+    pub fn infix(
+        &mut self,
+        kind: u16,
+        (left, left_field): (u32, u8),
+        field: u8,
+        read: impl FnOnce(&mut Self) -> Read<u32>,
+    ) -> Read<u32> {
+        let node = self.begin_around(kind, left, left_field)?;
+        self.last(node, field, read)
+    }
+
+    /// A closed node around one that was already read.
+    pub fn wrapped(&mut self, kind: u16, child: u32, field: u8) -> u32 {
+        let node = self.around(kind, child, field);
+        self.close(node)
+    }
+
+    // --- lists ---
+
+    /// The separator of list elements, or the end of the list.
+    pub fn comma(&mut self, close: L::Kind) -> Read<()> {
+        if self.eat(L::COMMA)? || self.at(close) { Ok(()) } else { Err(Unsure) }
+    }
+
+    /// Elements with commas between them and perhaps one at the end, up to and with the closing token.
+    pub fn elements(&mut self, close: L::Kind, mut each: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
+        while !self.at(close) {
+            each(self)?;
+            self.comma(close)?;
+        }
+        self.skip()
+    }
+
+    /// As `elements`, where each is a node that becomes a part of `parent`.
+    pub fn list(
+        &mut self,
+        parent: u32,
+        field: u8,
+        close: L::Kind,
+        mut each: impl FnMut(&mut Self) -> Read<u32>,
+    ) -> Read<()> {
+        self.elements(close, |parser| parser.part(parent, field, &mut each))
+    }
+
+    /// A node of a list between tokens: `[a, b]`. The first token is the next one.
+    pub fn listed(
+        &mut self,
+        kind: u16,
+        field: u8,
+        close: L::Kind,
+        each: impl FnMut(&mut Self) -> Read<u32>,
+    ) -> Read<u32> {
+        let node = self.begin(kind)?;
+        self.list(node, field, close, each)?;
+        Ok(self.close(node))
+    }
+
+    /// One or more parts with this token between them.
+    pub fn chain(
+        &mut self,
+        parent: u32,
+        field: u8,
+        between: L::Kind,
+        mut each: impl FnMut(&mut Self) -> Read<u32>,
+    ) -> Read<()> {
+        loop {
+            self.part(parent, field, &mut each)?;
+            if !self.eat(between)? {
+                return Ok(());
             }
         }
+    }
+}
+
+/// The binary operators of a language.
+pub trait Operators: Sized {
+    /// The precedence of the next operator, where a larger number binds tighter; `None` if no operator comes next.
+    fn binds(&mut self) -> Option<u8>;
+
+    /// Reads the next operator and what is to its right; returns the node of both sides.
+    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32>;
+
+    /// Continues an expression as long as operators of at least the precedence `least` follow.
+    fn climb(&mut self, mut left: u32, least: u8) -> Read<u32> {
+        while let Some(precedence) = self.binds().filter(|precedence| *precedence >= least) {
+            left = self.combine(left, precedence)?;
+        }
+        Ok(left)
     }
 }
 

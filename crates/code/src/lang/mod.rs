@@ -27,12 +27,10 @@ macro_rules! front_end {
 pub(crate) use front_end;
 
 pub(crate) mod bare;
-#[cfg(test)]
 pub(crate) mod compact;
 #[cfg(test)]
 pub(crate) mod damage;
-pub(crate) mod descent;
-pub(crate) mod source;
+pub mod descent;
 pub(crate) mod tags;
 
 use crate::facts::{Facts, Kind, ROOT};

@@ -3,10 +3,12 @@
 use super::LanguageId;
 use super::rules::{BuiltinCall, Rules};
 use crate::facts::{DefId, Facts, Import};
+use crate::lang::patient_tree;
 use crate::resolve::eval::Eval;
 use crate::resolve::link::Link;
 use crate::resolve::value::{Set, Sym};
 use crate::resolve::{File, FileId, Gid, Program, Value};
+use crate::tree::Tree;
 
 /// A file to read.
 #[derive(Clone, Copy)]
@@ -16,6 +18,21 @@ pub(crate) struct Source<'t> {
     pub text: &'t str,
     /// The language it is read in: several may share a front end.
     pub language: LanguageId,
+}
+
+/// A parser that is written by hand, and the front end that reads its trees and those of tree-sitter.
+pub(crate) struct OwnParser {
+    /// The tree of a text; `None` if the text needs tree-sitter.
+    pub parse: fn(&str, LanguageId) -> Option<Tree>,
+    pub facts: fn(Source<'_>, &Tree) -> Facts,
+}
+
+impl OwnParser {
+    /// The facts of a file by this parser, or by tree-sitter if the parser does not accept the text.
+    pub(crate) fn read(&self, source: Source<'_>) -> Facts {
+        let tree = (self.parse)(source.text, source.language).unwrap_or_else(|| patient_tree(source));
+        (self.facts)(source, &tree)
+    }
 }
 
 /// Everything about one language. What is a plain property is in `rules`; what needs code is a method here, with a
@@ -70,6 +87,11 @@ pub(crate) trait Language: Sync {
 
     /// The facts of a file. Never fails: damaged text gives the facts of what can be read, and a fault.
     fn read(&self, source: Source<'_>) -> Facts;
+
+    /// The parser that `read` tries before tree-sitter, for languages with one that is written by hand.
+    fn own_parser(&self) -> Option<&'static OwnParser> {
+        None
+    }
 
     // --- resolving ---
 

@@ -17,7 +17,7 @@ mod swift;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use language::{Imports, Language, Module, NoImports, OutsideModule, Source};
+pub(crate) use language::{Imports, Language, Module, NoImports, OutsideModule, OwnParser, Source};
 use rules::Rules;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;

@@ -4,12 +4,14 @@ use super::builtins::NAMES;
 use super::packages::Packages;
 use crate::facts::Facts;
 use crate::languages::rules::{BuiltinCall, Library, Modules, Overloading, Rules};
-use crate::languages::{Imports, Language, OutsideModule, Source};
+use crate::languages::{Imports, Language, OutsideModule, OwnParser, Source};
 use crate::resolve::Program;
 
 pub(crate) struct JavaScript;
 pub(crate) struct TypeScript;
 pub(crate) struct Tsx;
+
+static PARSER: OwnParser = OwnParser { parse: super::parse, facts: super::read };
 
 static RULES: Rules = Rules {
     modules: Modules::Exports,
@@ -64,8 +66,11 @@ macro_rules! shared {
         }
 
         fn read(&self, source: Source<'_>) -> Facts {
-            let tree = super::parse(source.text, source.language);
-            super::read(source, &tree.unwrap_or_else(|| crate::lang::patient_tree(source)))
+            PARSER.read(source)
+        }
+
+        fn own_parser(&self) -> Option<&'static OwnParser> {
+            Some(&PARSER)
         }
 
         fn builtin_call(&self, name: &str) -> Option<BuiltinCall> {

@@ -16,7 +16,7 @@ mod tests;
 mod types;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, Lex, Read, Token, Unsure};
+use crate::lang::descent::{Descent, Lex, Read, Token, Unsure, sure};
 use crate::languages::LanguageId;
 use crate::tree::{Tree, flag};
 use lex::{Lexer, Tok, Word};
@@ -66,32 +66,11 @@ impl<'t> Parser<'t> {
 
     // --- tokens ---
 
-    fn at_word(&self, word: Word) -> bool {
-        self.at(Tok::Word(word))
-    }
-
-    fn eat_word(&mut self, word: Word) -> Read<bool> {
-        self.eat(Tok::Word(word))
-    }
-
-    /// Whether the next token is this contextual keyword.
-    fn at_name(&self, name: &str) -> bool {
-        self.at(Tok::Name) && self.text(self.tok) == name
-    }
-
-    fn eat_name(&mut self, name: &str) -> Read<bool> {
-        let there = self.at_name(name);
-        if there {
-            self.advance()?;
-        }
-        Ok(there)
-    }
-
     /// The token after the next one, and whether it is on another line.
     fn look(&mut self) -> Read<(Token<Tok>, bool)> {
         let place = self.lex.place();
         let token = self.lex.next()?;
-        let fresh = self.lex.fresh;
+        let fresh = self.lex.state.fresh;
         self.lex.go_back(place)?;
         Ok((token, fresh))
     }
@@ -109,13 +88,13 @@ impl<'t> Parser<'t> {
 
     /// Whether a statement may end here without a semicolon.
     fn ends(&self) -> bool {
-        self.lex.fresh || matches!(self.tok.kind, Tok::Close(b'}') | Tok::End)
+        self.lex.state.fresh || matches!(self.tok.kind, Tok::Close(b'}') | Tok::End)
     }
 
     // --- nodes ---
 
     fn identifier(&mut self) -> Read<u32> {
-        if self.at(Tok::Name) { self.leaf(kind::IDENTIFIER) } else { Err(Unsure) }
+        self.name(kind::IDENTIFIER)
     }
 
     /// Reads in a changed mode.
@@ -141,9 +120,7 @@ impl<'t> Parser<'t> {
     /// A statement that is part of another one.
     fn body(&mut self, parent: u32, field: u8) -> Read<()> {
         let node = self.deeper(Self::any_statement)?;
-        if self.is_nameless(node) {
-            return Err(Unsure);
-        }
+        sure(!self.is_nameless(node))?;
         self.add(parent, node, field);
         Ok(())
     }
@@ -205,8 +182,7 @@ impl<'t> Parser<'t> {
             return self.expression_statement();
         };
         if next.kind == Tok::Colon {
-            let node = self.open(kind::LABELED_STATEMENT);
-            self.advance()?;
+            let node = self.begin(kind::LABELED_STATEMENT)?;
             self.advance()?;
             self.statement(node)?;
             return Ok(self.close(node));
@@ -226,8 +202,7 @@ impl<'t> Parser<'t> {
             "interface" if next.kind == Tok::Name => self.interface(),
             "namespace" if next.kind == Tok::Name => {
                 let module = self.namespace(kind::INTERNAL_MODULE)?;
-                let node = self.around(kind::EXPRESSION_STATEMENT, module, field::NO);
-                Ok(self.close(node))
+                Ok(self.wrapped(kind::EXPRESSION_STATEMENT, module, field::NO))
             }
             "module" if matches!(next.kind, Tok::Name | Tok::Str) => self.namespace(kind::MODULE),
             "declare" => self.ambient(next.kind),
@@ -255,15 +230,13 @@ impl<'t> Parser<'t> {
 
     fn expression_statement(&mut self) -> Read<u32> {
         let node = self.open(kind::EXPRESSION_STATEMENT);
-        let value = self.expressions()?;
-        self.add(node, value, field::NO);
+        self.part(node, field::NO, Self::expressions)?;
         self.end()?;
         Ok(self.close(node))
     }
 
     fn block(&mut self) -> Read<u32> {
-        let node = self.open(kind::STATEMENT_BLOCK);
-        self.expect(Tok::Open(b'{'))?;
+        let node = self.begin_with(Tok::Open(b'{'), kind::STATEMENT_BLOCK)?;
         self.inside(|parser| {
             while !parser.at(Tok::Close(b'}')) {
                 parser.statement(node)?;
@@ -275,12 +248,8 @@ impl<'t> Parser<'t> {
 
     /// `(…)` after `if` and similar keywords.
     fn condition(&mut self, parent: u32) -> Read<()> {
-        if !self.at(Tok::Open(b'(')) {
-            return Err(Unsure);
-        }
-        let condition = self.parenthesized()?;
-        self.add(parent, condition, field::CONDITION);
-        Ok(())
+        self.require(Tok::Open(b'('))?;
+        self.part(parent, field::CONDITION, Self::parenthesized)
     }
 
     /// Reads a chain of `else if` in a loop, because it may be longer than the allowed nesting.
@@ -295,8 +264,7 @@ impl<'t> Parser<'t> {
             if !self.at_word(Word::Else) {
                 break;
             }
-            let clause = self.open(kind::ELSE_CLAUSE);
-            self.advance()?;
+            let clause = self.begin(kind::ELSE_CLAUSE)?;
             self.add(node, clause, field::ALTERNATIVE);
             open.push(clause);
             if !self.at_word(Word::If) {
@@ -314,16 +282,14 @@ impl<'t> Parser<'t> {
     }
 
     fn while_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::WHILE_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::WHILE_STATEMENT)?;
         self.condition(node)?;
         self.body(node, field::BODY)?;
         Ok(self.close(node))
     }
 
     fn do_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::DO_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::DO_STATEMENT)?;
         self.body(node, field::BODY)?;
         self.expect(Tok::Word(Word::While))?;
         self.condition(node)?;
@@ -332,8 +298,7 @@ impl<'t> Parser<'t> {
     }
 
     fn for_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::FOR_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::FOR_STATEMENT)?;
         self.eat_word(Word::Await)?;
         self.expect(Tok::Open(b'('))?;
         if !self.for_head(node)? {
@@ -348,8 +313,7 @@ impl<'t> Parser<'t> {
     fn for_head(&mut self, node: u32) -> Read<bool> {
         let declared = match self.tok.kind {
             Tok::Semicolon => {
-                let nothing = self.leaf(kind::EMPTY_STATEMENT)?;
-                self.add(node, nothing, field::NO);
+                self.token(node, field::NO, kind::EMPTY_STATEMENT)?;
                 return Ok(false);
             }
             Tok::Word(Word::Var) => Some((kind::WORD_VAR, kind::VARIABLE_DECLARATION)),
@@ -379,8 +343,7 @@ impl<'t> Parser<'t> {
         self.go_back(guess)?;
         let first = self.with_mode(|mode| mode.no_in = true, |parser| parser.declarators(declaration))?;
         self.expect(Tok::Semicolon)?;
-        self.close(first);
-        self.add(node, first, field::NO);
+        self.attach(node, first, field::NO);
         Ok(false)
     }
 
@@ -398,97 +361,70 @@ impl<'t> Parser<'t> {
         self.add(node, target, field::LEFT);
         let word = self.over().ok_or(Unsure)?;
         self.mark(node, word, field::OPERATOR)?;
-        let right = self.expressions()?;
-        self.add(node, right, field::RIGHT);
-        Ok(())
+        self.part(node, field::RIGHT, Self::expressions)
     }
 
     /// The condition and the update expression.
     fn for_parts(&mut self, node: u32) -> Read<()> {
         if self.at(Tok::Semicolon) {
-            let nothing = self.leaf(kind::EMPTY_STATEMENT)?;
-            self.add(node, nothing, field::CONDITION);
+            self.token(node, field::CONDITION, kind::EMPTY_STATEMENT)?;
         } else {
-            let condition = self.expressions()?;
-            self.add(node, condition, field::CONDITION);
+            self.part(node, field::CONDITION, Self::expressions)?;
             self.expect(Tok::Semicolon)?;
         }
         if !self.at(Tok::Close(b')')) {
-            let step = self.expressions()?;
-            self.add(node, step, field::NO);
+            self.part(node, field::NO, Self::expressions)?;
         }
         Ok(())
     }
 
     fn switch_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::SWITCH_STATEMENT);
-        self.advance()?;
-        if !self.at(Tok::Open(b'(')) {
-            return Err(Unsure);
-        }
-        let value = self.parenthesized()?;
-        self.add(node, value, field::VALUE);
-        let body = self.open(kind::SWITCH_BODY);
-        self.expect(Tok::Open(b'{'))?;
+        let node = self.begin(kind::SWITCH_STATEMENT)?;
+        self.require(Tok::Open(b'('))?;
+        self.part(node, field::VALUE, Self::parenthesized)?;
+        let body = self.begin_with(Tok::Open(b'{'), kind::SWITCH_BODY)?;
         while !self.at(Tok::Close(b'}')) {
             let case = self.open(kind::SWITCH_CASE);
             if self.eat_word(Word::Default)? {
                 self.tree.set_kind(case, kind::SWITCH_DEFAULT);
             } else {
                 self.expect(Tok::Word(Word::Case))?;
-                let value = self.expressions()?;
-                self.add(case, value, field::VALUE);
+                self.part(case, field::VALUE, Self::expressions)?;
             }
             self.expect(Tok::Colon)?;
             while !matches!(self.tok.kind, Tok::Close(b'}') | Tok::Word(Word::Case | Word::Default)) {
                 self.statement(case)?;
             }
-            self.close(case);
-            self.add(body, case, field::NO);
+            self.attach(body, case, field::NO);
         }
         self.advance()?;
-        self.close(body);
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        Ok(self.attach_last(node, body, field::BODY))
     }
 
     fn try_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::TRY_STATEMENT);
-        self.advance()?;
-        let body = self.block()?;
-        self.add(node, body, field::BODY);
+        let node = self.begin(kind::TRY_STATEMENT)?;
+        self.part(node, field::BODY, Self::block)?;
         if self.at_word(Word::Catch) {
-            let clause = self.open(kind::CATCH_CLAUSE);
-            self.advance()?;
+            let clause = self.begin(kind::CATCH_CLAUSE)?;
             if self.eat(Tok::Open(b'('))? {
-                let parameter = self.pattern()?;
-                self.add(clause, parameter, field::PARAMETER);
+                self.part(clause, field::PARAMETER, Self::pattern)?;
                 self.annotation(clause)?;
                 self.expect(Tok::Close(b')'))?;
             }
-            let body = self.block()?;
-            self.add(clause, body, field::BODY);
-            self.close(clause);
-            self.add(node, clause, field::NO);
+            self.part(clause, field::BODY, Self::block)?;
+            self.attach(node, clause, field::NO);
         }
-        if self.at_word(Word::Finally) {
-            let clause = self.open(kind::FINALLY_CLAUSE);
-            self.advance()?;
-            let body = self.block()?;
-            self.add(clause, body, field::BODY);
-            self.close(clause);
-            self.add(node, clause, field::NO);
-        }
+        self.part_at(Tok::Word(Word::Finally), node, field::NO, |parser| {
+            parser.prefixed(kind::FINALLY_CLAUSE, field::BODY, Self::block)
+        })?;
         Ok(self.close(node))
     }
 
     /// `return` or `throw` with its value.
     fn valued(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
+        let node = self.begin(kind)?;
         if !self.at(Tok::Semicolon) && !self.ends() {
-            let value = self.expressions()?;
-            self.add(node, value, field::NO);
+            self.part(node, field::NO, Self::expressions)?;
         }
         self.end()?;
         Ok(self.close(node))
@@ -496,9 +432,8 @@ impl<'t> Parser<'t> {
 
     /// A keyword with an optional label: `break`, `continue`.
     fn jump(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
-        if self.at(Tok::Name) && !self.lex.fresh {
+        let node = self.begin(kind)?;
+        if self.at(Tok::Name) && !self.lex.state.fresh {
             self.advance()?;
         }
         self.end()?;
@@ -516,24 +451,17 @@ impl<'t> Parser<'t> {
         let node = self.open(kind);
         match self.tok.kind {
             Tok::Word(Word::Const) => self.mark(node, kind::WORD_CONST, field::KIND)?,
-            _ => {
-                self.advance()?;
-            }
+            _ => self.skip()?,
         }
         loop {
             let declarator = self.open(kind::VARIABLE_DECLARATOR);
-            let name = self.pattern()?;
-            self.add(declarator, name, field::NAME);
+            self.part(declarator, field::NAME, Self::pattern)?;
             if self.state.typed {
                 self.eat(Tok::Bang)?;
                 self.annotation(declarator)?;
             }
-            if self.eat(Tok::Assign)? {
-                let value = self.expression()?;
-                self.add(declarator, value, field::VALUE);
-            }
-            self.close(declarator);
-            self.add(node, declarator, field::NO);
+            self.part_after(Tok::Assign, declarator, field::VALUE, Self::expression)?;
+            self.attach(node, declarator, field::NO);
             if !self.eat(Tok::Comma)? {
                 return Ok(node);
             }

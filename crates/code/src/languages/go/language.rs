@@ -3,10 +3,12 @@
 use super::builtins::NAMES;
 use crate::facts::{Facts, Import};
 use crate::languages::rules::{BuiltinCall, Constructs, Modules, Rules};
-use crate::languages::{Imports, Language, OutsideModule, Source};
+use crate::languages::{Imports, Language, OutsideModule, OwnParser, Source};
 use crate::resolve::{FileId, Program, Value};
 
 pub(crate) struct Go;
+
+static PARSER: OwnParser = OwnParser { parse: |text, _| super::parse(text), facts: super::read };
 
 static RULES: Rules = Rules {
     modules: Modules::Folders,
@@ -41,8 +43,11 @@ impl Language for Go {
     }
 
     fn read(&self, source: Source<'_>) -> Facts {
-        let tree = super::parse(source.text).unwrap_or_else(|| crate::lang::patient_tree(source));
-        super::read(source, &tree)
+        PARSER.read(source)
+    }
+
+    fn own_parser(&self) -> Option<&'static OwnParser> {
+        Some(&PARSER)
     }
 
     fn rules(&self) -> &'static Rules {

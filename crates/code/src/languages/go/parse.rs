@@ -10,7 +10,7 @@ mod tests;
 mod types;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, Lex, Read, Unsure};
+use crate::lang::descent::{Descent, Lex, Read, Unsure, sure};
 use crate::tree::{Tree, flag};
 use lex::{Lexer, Tok, Word};
 
@@ -34,8 +34,7 @@ impl<'t> Parser<'t> {
         let mut parser = Parser::new(Lexer::new(text)?, tree, Mode { header: false })?;
         while !parser.at(Tok::End) {
             parser.remarks(root, kind::COMMENT);
-            let node = parser.declaration()?;
-            parser.add(root, node, field::NO);
+            parser.part(root, field::NO, Self::declaration)?;
             parser.expect(Tok::Semicolon)?;
         }
         parser.remarks(root, kind::COMMENT);
@@ -44,10 +43,6 @@ impl<'t> Parser<'t> {
 
     // --- tokens ---
 
-    fn at_word(&self, word: Word) -> bool {
-        self.at(Tok::Word(word))
-    }
-
     fn source(&self) -> &'t str {
         self.lex.text()
     }
@@ -55,7 +50,7 @@ impl<'t> Parser<'t> {
     // --- nodes ---
 
     fn identifier(&mut self) -> Read<u32> {
-        if self.at(Tok::Name) { self.leaf(kind::IDENTIFIER) } else { Err(Unsure) }
+        self.name(kind::IDENTIFIER)
     }
 
     /// Reads the content of brackets or bodies, where the header mode does not apply.
@@ -75,14 +70,8 @@ impl<'t> Parser<'t> {
     fn declaration(&mut self) -> Read<u32> {
         match self.tok.kind {
             Tok::Word(Word::Package) => {
-                let node = self.open(kind::PACKAGE_CLAUSE);
-                self.advance()?;
-                if !self.at(Tok::Name) {
-                    return Err(Unsure);
-                }
-                let name = self.leaf(kind::PACKAGE_IDENTIFIER)?;
-                self.add(node, name, field::NO);
-                Ok(self.close(node))
+                let node = self.begin(kind::PACKAGE_CLAUSE)?;
+                self.last_name(node, field::NO, kind::PACKAGE_IDENTIFIER)
             }
             Tok::Word(Word::Import) => self.import(),
             Tok::Word(Word::Func) => self.function(),
@@ -92,24 +81,17 @@ impl<'t> Parser<'t> {
     }
 
     fn import(&mut self) -> Read<u32> {
-        let node = self.open(kind::IMPORT_DECLARATION);
-        self.advance()?;
+        let node = self.begin(kind::IMPORT_DECLARATION)?;
         if !self.at(Tok::Open(b'(')) {
-            let spec = self.import_spec()?;
-            self.add(node, spec, field::NO);
-            return Ok(self.close(node));
+            return self.last(node, field::NO, Self::import_spec);
         }
-        let list = self.open(kind::IMPORT_SPEC_LIST);
-        self.advance()?;
+        let list = self.begin(kind::IMPORT_SPEC_LIST)?;
         while !self.at(Tok::Close(b')')) {
-            let spec = self.import_spec()?;
-            self.add(list, spec, field::NO);
+            self.part(list, field::NO, Self::import_spec)?;
             self.item_end()?;
         }
         self.advance()?;
-        self.close(list);
-        self.add(node, list, field::NO);
-        Ok(self.close(node))
+        Ok(self.attach_last(node, list, field::NO))
     }
 
     fn import_spec(&mut self) -> Read<u32> {
@@ -121,8 +103,7 @@ impl<'t> Parser<'t> {
             _ => None,
         };
         if let Some(name) = name {
-            let name = self.leaf(name)?;
-            self.add(node, name, field::NAME);
+            self.token(node, field::NAME, name)?;
         }
         let path = match self.tok.kind {
             Tok::Str => self.leaf(kind::INTERPRETED_STRING_LITERAL)?,
@@ -134,27 +115,21 @@ impl<'t> Parser<'t> {
     }
 
     fn function(&mut self) -> Read<u32> {
-        let node = self.open(kind::FUNCTION_DECLARATION);
-        self.advance()?;
+        let node = self.begin(kind::FUNCTION_DECLARATION)?;
         let method = self.at(Tok::Open(b'('));
         if method {
             self.tree.set_kind(node, kind::METHOD_DECLARATION);
-            let receiver = self.parameters()?;
-            self.add(node, receiver, field::RECEIVER);
+            self.part(node, field::RECEIVER, Self::parameters)?;
         }
-        if !self.at(Tok::Name) {
-            return Err(Unsure);
-        }
-        let name = self.leaf(if method { kind::FIELD_IDENTIFIER } else { kind::IDENTIFIER })?;
-        self.add(node, name, field::NAME);
+        self.require(Tok::Name)?;
+        self.part(node, field::NAME, |parser| {
+            parser.leaf(if method { kind::FIELD_IDENTIFIER } else { kind::IDENTIFIER })
+        })?;
         if self.at(Tok::Open(b'[')) {
             self.type_parameters(node)?;
         }
         self.signature(node)?;
-        if self.at(Tok::Open(b'{')) {
-            let body = self.block()?;
-            self.add(node, body, field::BODY);
-        }
+        self.part_at(Tok::Open(b'{'), node, field::BODY, Self::block)?;
         Ok(self.close(node))
     }
 
@@ -165,8 +140,7 @@ impl<'t> Parser<'t> {
             Tok::Word(Word::Var) => (kind::VAR_DECLARATION, |parser| parser.value_spec(kind::VAR_SPEC)),
             _ => (kind::CONST_DECLARATION, |parser| parser.value_spec(kind::CONST_SPEC)),
         };
-        let node = self.open(kind);
-        self.advance()?;
+        let node = self.begin(kind)?;
         if !self.at(Tok::Open(b'(')) {
             let one = spec(self)?;
             self.add(node, one, field::NO);
@@ -182,41 +156,34 @@ impl<'t> Parser<'t> {
         }
         self.advance()?;
         if list != node {
-            self.close(list);
-            self.add(node, list, field::NO);
+            self.attach(node, list, field::NO);
         }
         Ok(self.close(node))
     }
 
     fn type_spec(&mut self) -> Read<u32> {
         let node = self.open(kind::TYPE_SPEC);
-        if !self.at(Tok::Name) {
-            return Err(Unsure);
-        }
-        let name = self.leaf(kind::TYPE_IDENTIFIER)?;
-        self.add(node, name, field::NAME);
+        self.part_name(node, field::NAME, kind::TYPE_IDENTIFIER)?;
         if self.at(Tok::Open(b'[')) && self.opens_type_parameters()? {
             self.type_parameters(node)?;
         }
         if self.eat(Tok::Assign)? {
             self.tree.set_kind(node, kind::TYPE_ALIAS);
         }
-        let ty = self.ty()?;
-        self.add(node, ty, field::TYPE);
-        Ok(self.close(node))
+        self.last(node, field::TYPE, Self::ty)
     }
 
     /// `type A[T any] …`, not `type A [N]int`.
     fn opens_type_parameters(&mut self) -> Read<bool> {
-        let guess = self.guess();
-        self.advance()?;
-        let mut opens = false;
-        if self.at(Tok::Name) {
-            self.advance()?;
-            opens = !matches!(self.tok.kind, Tok::Close(b']') | Tok::Dot) && self.binds_nothing();
-        }
-        self.go_back(guess)?;
-        Ok(opens)
+        self.ahead(|parser| {
+            parser.advance()?;
+            let mut opens = false;
+            if parser.at(Tok::Name) {
+                parser.advance()?;
+                opens = !matches!(parser.tok.kind, Tok::Close(b']') | Tok::Dot) && parser.binds_nothing();
+            }
+            Ok(opens)
+        })
     }
 
     /// Whether the next token is not an operator between numbers, with which an array length would continue.
@@ -226,21 +193,13 @@ impl<'t> Parser<'t> {
 
     fn value_spec(&mut self, kind: u16) -> Read<u32> {
         let node = self.open(kind);
-        loop {
-            let name = self.identifier()?;
-            self.add(node, name, field::NAME);
-            if !self.eat(Tok::Comma)? {
-                break;
-            }
-        }
+        self.chain(node, field::NAME, Tok::Comma, Self::identifier)?;
         let typed = self.begins_type();
         if typed {
-            let ty = self.ty()?;
-            self.add(node, ty, field::TYPE);
+            self.part(node, field::TYPE, Self::ty)?;
         }
         if self.eat(Tok::Assign)? {
-            let values = self.expressions()?;
-            self.add(node, values, field::VALUE);
+            self.part(node, field::VALUE, Self::expressions)?;
         } else if kind == kind::VAR_SPEC && !typed {
             return Err(Unsure);
         }
@@ -250,11 +209,9 @@ impl<'t> Parser<'t> {
     // --- statements ---
 
     fn block(&mut self) -> Read<u32> {
-        let node = self.open(kind::BLOCK);
-        self.expect(Tok::Open(b'{'))?;
+        let node = self.begin_with(Tok::Open(b'{'), kind::BLOCK)?;
         self.deeper(|parser| parser.inside(|parser| parser.statements(node)))?;
-        self.expect(Tok::Close(b'}'))?;
-        Ok(self.close(node))
+        self.close_with(Tok::Close(b'}'), node)
     }
 
     /// Statements up to a closing brace or the next case.
@@ -268,16 +225,13 @@ impl<'t> Parser<'t> {
                 self.remarks(list, kind::COMMENT);
             }
             let statement = self.statement()?;
-            if let Some(statement) = statement {
-                self.add(list, statement, field::NO);
-            }
+            self.add_all(list, statement, field::NO);
             if !self.eat(Tok::Semicolon)? && !matches!(self.tok.kind, Tok::Close(b'}')) {
                 return Err(Unsure);
             }
         }
         if any {
-            self.close(list);
-            self.add(parent, list, field::NO);
+            self.attach(parent, list, field::NO);
         }
         Ok(())
     }
@@ -295,11 +249,9 @@ impl<'t> Parser<'t> {
         let node = match word {
             Word::Var | Word::Const | Word::Type => self.definitions()?,
             Word::Return => {
-                let node = self.open(kind::RETURN_STATEMENT);
-                self.advance()?;
+                let node = self.begin(kind::RETURN_STATEMENT)?;
                 if !matches!(self.tok.kind, Tok::Semicolon | Tok::Close(b'}')) {
-                    let values = self.expressions()?;
-                    self.add(node, values, field::NO);
+                    self.part(node, field::NO, Self::expressions)?;
                 }
                 self.close(node)
             }
@@ -321,8 +273,7 @@ impl<'t> Parser<'t> {
 
     fn labeled(&mut self) -> Read<u32> {
         let node = self.open(kind::LABELED_STATEMENT);
-        let label = self.leaf(kind::LABEL_NAME)?;
-        self.add(node, label, field::NO);
+        self.token(node, field::NO, kind::LABEL_NAME)?;
         self.advance()?;
         self.eat(Tok::Semicolon)?;
         if !self.at(Tok::Close(b'}'))
@@ -335,19 +286,12 @@ impl<'t> Parser<'t> {
 
     /// `go …` and `defer …`.
     fn started(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
-        let call = self.expression()?;
-        self.add(node, call, field::NO);
-        Ok(self.close(node))
+        self.prefixed(kind, field::NO, Self::expression)
     }
 
     fn jump(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
-        if self.at(Tok::Name) {
-            self.advance()?;
-        }
+        let node = self.begin(kind)?;
+        self.eat(Tok::Name)?;
         Ok(self.close(node))
     }
 
@@ -387,8 +331,7 @@ impl<'t> Parser<'t> {
                     self.advance()?;
                 } else if sends {
                     self.advance()?;
-                    let value = self.expression()?;
-                    self.add(node, value, field::VALUE);
+                    self.part(node, field::VALUE, Self::expression)?;
                 }
                 Ok(self.close(node))
             }
@@ -396,9 +339,7 @@ impl<'t> Parser<'t> {
     }
 
     fn right(&mut self, node: u32) -> Read<u32> {
-        let values = self.expressions()?;
-        self.add(node, values, field::RIGHT);
-        Ok(self.close(node))
+        self.last(node, field::RIGHT, Self::expressions)
     }
 
     /// The single expression of a list, without the list.
@@ -407,25 +348,19 @@ impl<'t> Parser<'t> {
     }
 
     fn if_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::IF_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::IF_STATEMENT)?;
         self.in_header(true, |parser| {
             if !parser.at(Tok::Semicolon) {
                 let first = parser.simple()?;
                 if !parser.at(Tok::Semicolon) {
-                    let condition = parser.value_of(first)?;
-                    parser.add(node, condition, field::CONDITION);
-                    return Ok(());
+                    return parser.part(node, field::CONDITION, |parser| parser.value_of(first));
                 }
                 parser.add(node, first, field::INITIALIZER);
             }
             parser.advance()?;
-            let condition = parser.expression()?;
-            parser.add(node, condition, field::CONDITION);
-            Ok(())
+            parser.part(node, field::CONDITION, Self::expression)
         })?;
-        let block = self.block()?;
-        self.add(node, block, field::CONSEQUENCE);
+        self.part(node, field::CONSEQUENCE, Self::block)?;
         if self.at_word(Word::Else) {
             self.advance()?;
             let other = match self.tok.kind {
@@ -439,19 +374,14 @@ impl<'t> Parser<'t> {
 
     /// The expression of an expression statement: a condition is first read as a statement.
     fn value_of(&mut self, statement: u32) -> Read<u32> {
-        if self.tree.kind(statement) != kind::EXPRESSION_STATEMENT {
-            return Err(Unsure);
-        }
+        sure(self.tree.kind(statement) == kind::EXPRESSION_STATEMENT)?;
         self.only(statement)
     }
 
     fn for_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::FOR_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::FOR_STATEMENT)?;
         self.in_header(true, |parser| parser.for_header(node))?;
-        let block = self.block()?;
-        self.add(node, block, field::BODY);
-        Ok(self.close(node))
+        self.last(node, field::BODY, Self::block)
     }
 
     fn for_header(&mut self, node: u32) -> Read<()> {
@@ -472,40 +402,31 @@ impl<'t> Parser<'t> {
             }
             let first = self.simple_with(left)?;
             if self.at(Tok::Open(b'{')) {
-                let condition = self.value_of(first)?;
-                self.add(node, condition, field::NO);
-                return Ok(());
+                return self.part(node, field::NO, |parser| parser.value_of(first));
             }
             self.add(clause, first, field::INITIALIZER);
         }
         self.expect(Tok::Semicolon)?;
         if !self.at(Tok::Semicolon) {
-            let condition = self.expression()?;
-            self.add(clause, condition, field::CONDITION);
+            self.part(clause, field::CONDITION, Self::expression)?;
         }
         self.expect(Tok::Semicolon)?;
         if !self.at(Tok::Open(b'{')) {
-            let update = self.simple()?;
-            self.add(clause, update, field::NO);
+            self.part(clause, field::NO, Self::simple)?;
         }
-        self.close(clause);
-        self.add(node, clause, field::NO);
+        self.attach(node, clause, field::NO);
         Ok(())
     }
 
     fn range(&mut self, node: u32, clause: u32) -> Read<()> {
-        self.tree.set_kind(clause, kind::RANGE_CLAUSE);
-        self.advance()?;
-        let over = self.expression()?;
-        self.add(clause, over, field::RIGHT);
-        self.close(clause);
-        self.add(node, clause, field::NO);
+        self.decide(clause, kind::RANGE_CLAUSE)?;
+        self.part(clause, field::RIGHT, Self::expression)?;
+        self.attach(node, clause, field::NO);
         Ok(())
     }
 
     fn switch_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::EXPRESSION_SWITCH_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::EXPRESSION_SWITCH_STATEMENT)?;
         self.in_header(true, |parser| {
             if parser.at(Tok::Open(b'{')) {
                 return Ok(());
@@ -538,26 +459,16 @@ impl<'t> Parser<'t> {
             }
             self.expect(Tok::Colon)?;
             self.deeper(|parser| parser.inside(|parser| parser.statements(case)))?;
-            self.close(case);
-            self.add(node, case, field::NO);
+            self.attach(node, case, field::NO);
         }
-        self.advance()?;
-        Ok(self.close(node))
+        self.close_after(node)
     }
 
     fn cases(&mut self, case: u32, by_type: bool) -> Read<()> {
         if !by_type {
-            let values = self.expressions()?;
-            self.add(case, values, field::VALUE);
-            return Ok(());
+            return self.part(case, field::VALUE, Self::expressions);
         }
-        loop {
-            let ty = self.ty()?;
-            self.add(case, ty, field::TYPE);
-            if !self.eat(Tok::Comma)? {
-                return Ok(());
-            }
-        }
+        self.chain(case, field::TYPE, Tok::Comma, Self::ty)
     }
 
     /// The operand of a switch: a value, or `x := y.(type)`.
@@ -574,23 +485,16 @@ impl<'t> Parser<'t> {
         let by_type = of.kind() == "type_assertion_expression" && of.kids().field("type").is_none();
         if by_type {
             self.tree.set_kind(node, kind::TYPE_SWITCH_STATEMENT);
-            if let Some(alias) = alias {
-                self.add(node, alias, field::ALIAS);
-            }
-            let of = self.only(value)?;
-            self.add(node, of, field::VALUE);
-            return Ok(());
+            self.add_all(node, alias, field::ALIAS);
+            return self.part(node, field::VALUE, |parser| parser.only(value));
         }
-        if alias.is_some() {
-            return Err(Unsure);
-        }
+        sure(alias.is_none())?;
         self.add(node, value, field::VALUE);
         Ok(())
     }
 
     fn select_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::SELECT_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::SELECT_STATEMENT)?;
         self.expect(Tok::Open(b'{'))?;
         while !self.at(Tok::Close(b'}')) {
             let case = self.open(kind::COMMUNICATION_CASE);
@@ -599,16 +503,13 @@ impl<'t> Parser<'t> {
                 self.tree.set_kind(case, kind::DEFAULT_CASE);
             } else {
                 self.expect(Tok::Word(Word::Case))?;
-                let communication = self.inside(Self::communication)?;
-                self.add(case, communication, field::COMMUNICATION);
+                self.part(case, field::COMMUNICATION, |parser| parser.inside(Self::communication))?;
             }
             self.expect(Tok::Colon)?;
             self.deeper(|parser| parser.inside(|parser| parser.statements(case)))?;
-            self.close(case);
-            self.add(node, case, field::NO);
+            self.attach(node, case, field::NO);
         }
-        self.advance()?;
-        Ok(self.close(node))
+        self.close_after(node)
     }
 
     /// A send, or a receive with optional targets.
@@ -619,15 +520,12 @@ impl<'t> Parser<'t> {
                 let node = self.around(kind::RECEIVE_STATEMENT, left, field::LEFT);
                 let sign = if self.at(Tok::Define) { kind::SIGN_DEFINE } else { kind::SIGN_ASSIGN };
                 self.mark(node, sign, field::NO)?;
-                let right = self.expression()?;
-                self.add(node, right, field::RIGHT);
-                Ok(self.close(node))
+                self.last(node, field::RIGHT, Self::expression)
             }
             Tok::Arrow => self.simple_with(left),
             _ => {
                 let value = self.only(left)?;
-                let node = self.around(kind::RECEIVE_STATEMENT, value, field::RIGHT);
-                Ok(self.close(node))
+                Ok(self.wrapped(kind::RECEIVE_STATEMENT, value, field::RIGHT))
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::builtins::NAMES;
 use crate::facts::Facts;
 use crate::languages::rules::{BuiltinCall, Library, Modules, Overloading, Rules};
-use crate::languages::{Language, OutsideModule, Source};
+use crate::languages::{Language, OutsideModule, OwnParser, Source};
 
 pub(crate) struct Java;
 
@@ -42,6 +42,8 @@ pub(crate) const PLATFORM: Rules = Rules {
     ],
     ..Rules::DEFAULT
 };
+
+static PARSER: OwnParser = OwnParser { parse: |text, _| super::parse(text), facts: super::read };
 
 static RULES: Rules = Rules {
     constructor_references: &["get", "apply", "accept", "run", "call", "test", "create"],
@@ -89,8 +91,11 @@ impl Language for Java {
     }
 
     fn read(&self, source: Source<'_>) -> Facts {
-        let tree = super::parse(source.text).unwrap_or_else(|| crate::lang::patient_tree(source));
-        super::read(source, &tree)
+        PARSER.read(source)
+    }
+
+    fn own_parser(&self) -> Option<&'static OwnParser> {
+        Some(&PARSER)
     }
 
     fn rules(&self) -> &'static Rules {

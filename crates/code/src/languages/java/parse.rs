@@ -32,24 +32,15 @@ impl<'t> Parser<'t> {
                 continue;
             }
             parser.remarks(program, kind::COMMENT);
-            let node = parser.top_level()?;
-            parser.add(program, node, field::NO);
+            parser.part(program, field::NO, Self::top_level)?;
         }
         Ok(parser.tree)
     }
 
     // --- tokens ---
 
-    fn at_word(&self, word: Word) -> bool {
-        self.at(Tok::Word(word))
-    }
-
-    fn at_name(&self, name: &str) -> bool {
-        self.at(Tok::Name) && self.text(self.tok) == name
-    }
-
     fn identifier(&mut self) -> Read<u32> {
-        if self.at(Tok::Name) { self.leaf(kind::IDENTIFIER) } else { Err(Unsure) }
+        self.name(kind::IDENTIFIER)
     }
 
     // --- files ---
@@ -67,31 +58,21 @@ impl<'t> Parser<'t> {
                 self.tree.move_children(modifiers, node);
             }
             self.advance()?;
-            let name = self.dotted()?;
-            self.add(node, name, field::NO);
-            self.expect(Tok::Semicolon)?;
-            return Ok(self.close(node));
+            self.part(node, field::NO, Self::dotted)?;
+            return self.close_with(Tok::Semicolon, node);
         }
         if self.begins_type_declaration()? { self.type_declaration(modifiers) } else { Err(Unsure) }
     }
 
     fn import(&mut self) -> Read<u32> {
-        let node = self.open(kind::IMPORT_DECLARATION);
-        self.advance()?;
-        if self.at_word(Word::Static) {
-            self.advance()?;
-        }
-        let name = self.dotted()?;
-        self.add(node, name, field::NO);
+        let node = self.begin(kind::IMPORT_DECLARATION)?;
+        self.eat_word(Word::Static)?;
+        self.part(node, field::NO, Self::dotted)?;
         if self.eat(Tok::Dot)? {
-            if !self.at(Tok::Star) {
-                return Err(Unsure);
-            }
-            let all = self.leaf(kind::ASTERISK)?;
-            self.add(node, all, field::NO);
+            self.require(Tok::Star)?;
+            self.token(node, field::NO, kind::ASTERISK)?;
         }
-        self.expect(Tok::Semicolon)?;
-        Ok(self.close(node))
+        self.close_with(Tok::Semicolon, node)
     }
 
     // --- types ---
@@ -115,19 +96,15 @@ impl<'t> Parser<'t> {
         };
         let start = modifiers.map_or(self.tok.start, |modifiers| self.tree.start(modifiers));
         let node = self.open_at(kind, start);
-        if let Some(modifiers) = modifiers {
-            self.add(node, modifiers, field::NO);
-        }
+        self.add_all(node, modifiers, field::NO);
         self.mark(node, kind::WORD_CLASS, field::NO)?;
         if kind == kind::ANNOTATION_TYPE_DECLARATION {
             self.advance()?;
         }
-        let name = self.identifier()?;
-        self.add(node, name, field::NAME);
+        self.part(node, field::NAME, Self::identifier)?;
         self.type_parameters(node)?;
         if kind == kind::RECORD_DECLARATION {
-            let components = self.parameters()?;
-            self.add(node, components, field::PARAMETERS);
+            self.part(node, field::PARAMETERS, Self::parameters)?;
         }
         self.heritage(node, kind == kind::INTERFACE_DECLARATION)?;
         let body = self.deeper(|parser| match kind {
@@ -140,12 +117,7 @@ impl<'t> Parser<'t> {
 
     fn heritage(&mut self, node: u32, interface: bool) -> Read<()> {
         if self.at_word(Word::Extends) && !interface {
-            let clause = self.open(kind::SUPERCLASS);
-            self.advance()?;
-            let ty = self.ty()?;
-            self.add(clause, ty, field::NO);
-            self.close(clause);
-            self.add(node, clause, field::SUPERCLASS);
+            self.part(node, field::SUPERCLASS, |parser| parser.prefixed(kind::SUPERCLASS, field::NO, Self::ty))?;
         }
         match self.tok.kind {
             Tok::Word(Word::Extends) => self.type_list(node, kind::EXTENDS_INTERFACES, field::NO)?,
@@ -159,63 +131,44 @@ impl<'t> Parser<'t> {
     }
 
     fn type_list(&mut self, node: u32, kind: u16, field: u8) -> Read<()> {
-        let clause = self.open(kind);
-        self.advance()?;
+        let clause = self.begin(kind)?;
         let list = self.open(kind::TYPE_LIST);
         self.types(list, Tok::Comma)?;
-        self.close(list);
-        self.add(clause, list, field::NO);
-        self.close(clause);
-        self.add(node, clause, field);
+        self.attach(clause, list, field::NO);
+        self.attach(node, clause, field);
         Ok(())
     }
 
     fn enum_body(&mut self) -> Read<u32> {
-        let body = self.open(kind::ENUM_BODY);
-        self.expect(Tok::Open(b'{'))?;
+        let body = self.begin_with(Tok::Open(b'{'), kind::ENUM_BODY)?;
         while !matches!(self.tok.kind, Tok::Semicolon | Tok::Close(b'}')) {
             self.remarks(body, kind::COMMENT);
-            let constant = self.enum_constant()?;
-            self.add(body, constant, field::NO);
+            self.part(body, field::NO, Self::enum_constant)?;
             if !self.eat(Tok::Comma)? && !matches!(self.tok.kind, Tok::Semicolon | Tok::Close(b'}')) {
                 return Err(Unsure);
             }
         }
         if self.at(Tok::Semicolon) {
-            let rest = self.open(kind::ENUM_BODY_DECLARATIONS);
-            self.advance()?;
+            let rest = self.begin(kind::ENUM_BODY_DECLARATIONS)?;
             self.class_members(rest)?;
-            self.close(rest);
-            self.add(body, rest, field::NO);
+            self.attach(body, rest, field::NO);
         }
-        self.expect(Tok::Close(b'}'))?;
-        Ok(self.close(body))
+        self.close_with(Tok::Close(b'}'), body)
     }
 
     fn enum_constant(&mut self) -> Read<u32> {
         let node = self.open(kind::ENUM_CONSTANT);
-        if let Some(modifiers) = self.modifiers()? {
-            self.add(node, modifiers, field::NO);
-        }
-        let name = self.identifier()?;
-        self.add(node, name, field::NAME);
-        if self.at(Tok::Open(b'(')) {
-            let arguments = self.arguments()?;
-            self.add(node, arguments, field::ARGUMENTS);
-        }
-        if self.at(Tok::Open(b'{')) {
-            let body = self.class_body()?;
-            self.add(node, body, field::BODY);
-        }
+        self.maybe(node, field::NO, Self::modifiers)?;
+        self.part(node, field::NAME, Self::identifier)?;
+        self.part_at(Tok::Open(b'('), node, field::ARGUMENTS, Self::arguments)?;
+        self.part_at(Tok::Open(b'{'), node, field::BODY, Self::class_body)?;
         Ok(self.close(node))
     }
 
     fn class_body(&mut self) -> Read<u32> {
-        let body = self.open(kind::CLASS_BODY);
-        self.expect(Tok::Open(b'{'))?;
+        let body = self.begin_with(Tok::Open(b'{'), kind::CLASS_BODY)?;
         self.class_members(body)?;
-        self.expect(Tok::Close(b'}'))?;
-        Ok(self.close(body))
+        self.close_with(Tok::Close(b'}'), body)
     }
 
     fn class_members(&mut self, body: u32) -> Read<()> {
@@ -224,8 +177,7 @@ impl<'t> Parser<'t> {
                 continue;
             }
             self.remarks(body, kind::COMMENT);
-            let member = self.class_member()?;
-            self.add(body, member, field::NO);
+            self.part(body, field::NO, Self::class_member)?;
         }
         Ok(())
     }
@@ -235,11 +187,7 @@ impl<'t> Parser<'t> {
             return self.block();
         }
         if self.at_word(Word::Static) && self.peek()?.kind == Tok::Open(b'{') {
-            let node = self.open(kind::STATIC_INITIALIZER);
-            self.advance()?;
-            let block = self.block()?;
-            self.add(node, block, field::NO);
-            return Ok(self.close(node));
+            return self.prefixed(kind::STATIC_INITIALIZER, field::NO, Self::block);
         }
         let start = self.tok.start;
         let modifiers = self.modifiers()?;
@@ -247,101 +195,74 @@ impl<'t> Parser<'t> {
             return self.type_declaration(modifiers);
         }
         let node = self.open_at(kind::METHOD_DECLARATION, start);
-        if let Some(modifiers) = modifiers {
-            self.add(node, modifiers, field::NO);
-        }
+        self.add_all(node, modifiers, field::NO);
         self.type_parameters(node)?;
         if self.at(Tok::Name) {
             match self.peek()?.kind {
                 Tok::Open(b'(') => return self.constructor(node),
                 Tok::Open(b'{') => {
                     self.tree.set_kind(node, kind::COMPACT_CONSTRUCTOR_DECLARATION);
-                    let name = self.identifier()?;
-                    self.add(node, name, field::NAME);
-                    let body = self.block()?;
-                    self.add(node, body, field::BODY);
-                    return Ok(self.close(node));
+                    self.part(node, field::NAME, Self::identifier)?;
+                    return self.last(node, field::BODY, Self::block);
                 }
                 _ => {}
             }
         }
-        let ty = self.ty()?;
-        self.add(node, ty, field::TYPE);
+        self.part(node, field::TYPE, Self::ty)?;
         if self.at(Tok::Name) && self.peek()?.kind == Tok::Open(b'(') {
             return self.method(node);
         }
         self.tree.set_kind(node, kind::FIELD_DECLARATION);
         self.variables(node)?;
-        self.expect(Tok::Semicolon)?;
-        Ok(self.close(node))
+        self.close_with(Tok::Semicolon, node)
     }
 
     fn constructor(&mut self, node: u32) -> Read<u32> {
         self.tree.set_kind(node, kind::CONSTRUCTOR_DECLARATION);
-        let name = self.identifier()?;
-        self.add(node, name, field::NAME);
-        let parameters = self.parameters()?;
-        self.add(node, parameters, field::PARAMETERS);
+        self.part(node, field::NAME, Self::identifier)?;
+        self.part(node, field::PARAMETERS, Self::parameters)?;
         self.throws(node)?;
-        let body = self.block_of(kind::CONSTRUCTOR_BODY)?;
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        self.last(node, field::BODY, |parser| parser.block_of(kind::CONSTRUCTOR_BODY))
     }
 
     fn method(&mut self, node: u32) -> Read<u32> {
-        let name = self.identifier()?;
-        self.add(node, name, field::NAME);
-        let parameters = self.parameters()?;
-        self.add(node, parameters, field::PARAMETERS);
-        if let Some(dimensions) = self.dimensions()? {
-            self.add(node, dimensions, field::DIMENSIONS);
-        }
+        self.part(node, field::NAME, Self::identifier)?;
+        self.part(node, field::PARAMETERS, Self::parameters)?;
+        self.maybe(node, field::DIMENSIONS, Self::dimensions)?;
         self.throws(node)?;
         if self.at(Tok::Open(b'{')) {
-            let body = self.block()?;
-            self.add(node, body, field::BODY);
-            return Ok(self.close(node));
+            return self.last(node, field::BODY, Self::block);
         }
         if self.at_word(Word::Default) {
-            self.tree.set_kind(node, kind::ANNOTATION_TYPE_ELEMENT_DECLARATION);
-            self.advance()?;
-            let value = self.element_value()?;
-            self.add(node, value, field::VALUE);
+            self.decide(node, kind::ANNOTATION_TYPE_ELEMENT_DECLARATION)?;
+            self.part(node, field::VALUE, Self::element_value)?;
         }
-        self.expect(Tok::Semicolon)?;
-        Ok(self.close(node))
+        self.close_with(Tok::Semicolon, node)
     }
 
     fn throws(&mut self, node: u32) -> Read<()> {
         if self.at_word(Word::Throws) {
-            let clause = self.open(kind::THROWS);
-            self.advance()?;
+            let clause = self.begin(kind::THROWS)?;
             self.types(clause, Tok::Comma)?;
-            self.close(clause);
-            self.add(node, clause, field::NO);
+            self.attach(node, clause, field::NO);
         }
         Ok(())
     }
 
     fn parameters(&mut self) -> Read<u32> {
-        let list = self.open(kind::FORMAL_PARAMETERS);
-        self.expect(Tok::Open(b'('))?;
+        let list = self.begin_with(Tok::Open(b'('), kind::FORMAL_PARAMETERS)?;
         while !self.at(Tok::Close(b')')) {
-            let parameter = self.parameter()?;
-            self.add(list, parameter, field::NO);
+            self.part(list, field::NO, Self::parameter)?;
             if !self.eat(Tok::Comma)? {
                 break;
             }
         }
-        self.expect(Tok::Close(b')'))?;
-        Ok(self.close(list))
+        self.close_with(Tok::Close(b')'), list)
     }
 
     fn parameter(&mut self) -> Read<u32> {
         let node = self.open(kind::FORMAL_PARAMETER);
-        if let Some(modifiers) = self.modifiers()? {
-            self.add(node, modifiers, field::NO);
-        }
+        self.maybe(node, field::NO, Self::modifiers)?;
         let ty = self.ty()?;
         // `T @A ... x`
         self.annotations(node)?;
@@ -350,16 +271,11 @@ impl<'t> Parser<'t> {
             self.add(node, ty, field::NO);
             let name = self.identifier()?;
             let declarator = self.around(kind::VARIABLE_DECLARATOR, name, field::NAME);
-            self.close(declarator);
-            self.add(node, declarator, field::NO);
-            return Ok(self.close(node));
+            return Ok(self.attach_last(node, declarator, field::NO));
         }
         self.add(node, ty, field::TYPE);
-        let name = self.identifier()?;
-        self.add(node, name, field::NAME);
-        if let Some(dimensions) = self.dimensions()? {
-            self.add(node, dimensions, field::DIMENSIONS);
-        }
+        self.part(node, field::NAME, Self::identifier)?;
+        self.maybe(node, field::DIMENSIONS, Self::dimensions)?;
         Ok(self.close(node))
     }
 }

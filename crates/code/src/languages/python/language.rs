@@ -4,10 +4,12 @@ use super::builtins::NAMES;
 use super::imports::PythonImports;
 use crate::facts::Facts;
 use crate::languages::rules::{BuiltinCall, Iteration, Library, Modules, Rules};
-use crate::languages::{Imports, Language, OutsideModule, Source};
+use crate::languages::{Imports, Language, OutsideModule, OwnParser, Source};
 use crate::resolve::Program;
 
 pub(crate) struct Python;
+
+static PARSER: OwnParser = OwnParser { parse: |text, _| super::parse(text), facts: super::read };
 
 static RULES: Rules = Rules {
     modules: Modules::Files,
@@ -57,8 +59,11 @@ impl Language for Python {
     }
 
     fn read(&self, source: Source<'_>) -> Facts {
-        let tree = super::parse(source.text).unwrap_or_else(|| crate::lang::patient_tree(source));
-        super::read(source, &tree)
+        PARSER.read(source)
+    }
+
+    fn own_parser(&self) -> Option<&'static OwnParser> {
+        Some(&PARSER)
     }
 
     fn rules(&self) -> &'static Rules {

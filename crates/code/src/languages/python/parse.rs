@@ -10,7 +10,7 @@ mod patterns;
 mod tests;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, Read, Unsure};
+use crate::lang::descent::{Descent, Read, Unsure, sure};
 use crate::tree::Tree;
 use lex::{Lexer, Tok, Word};
 
@@ -35,16 +35,8 @@ impl<'t> Parser<'t> {
         Ok(parser.tree)
     }
 
-    fn at_word(&self, word: Word) -> bool {
-        self.at(Tok::Word(word))
-    }
-
-    fn eat_word(&mut self, word: Word) -> Read<bool> {
-        self.eat(Tok::Word(word))
-    }
-
     fn identifier(&mut self) -> Read<u32> {
-        if self.at(Tok::Name) { self.leaf(kind::IDENTIFIER) } else { Err(Unsure) }
+        self.name(kind::IDENTIFIER)
     }
 
     // --- statements ---
@@ -73,8 +65,7 @@ impl<'t> Parser<'t> {
     /// Simple statements up to the end of the line, including a comment.
     fn line(&mut self, parent: u32) -> Read<()> {
         loop {
-            let node = self.simple()?;
-            self.add(parent, node, field::NO);
+            self.part(parent, field::NO, Self::simple)?;
             if !self.eat(Tok::Semicolon)? || self.at(Tok::Newline) {
                 break;
             }
@@ -103,8 +94,7 @@ impl<'t> Parser<'t> {
                 block = parser.open(kind::BLOCK);
                 parser.line(block)?;
             }
-            parser.close(block);
-            parser.add(parent, block, field);
+            parser.attach(parent, block, field);
             Ok(())
         })
     }
@@ -122,12 +112,7 @@ impl<'t> Parser<'t> {
     fn decorated(&mut self) -> Read<u32> {
         let node = self.open(kind::DECORATED_DEFINITION);
         while self.at(Tok::At) {
-            let decorator = self.open(kind::DECORATOR);
-            self.advance()?;
-            let made = self.named()?;
-            self.add(decorator, made, field::NO);
-            self.close(decorator);
-            self.add(node, decorator, field::NO);
+            self.part(node, field::NO, |parser| parser.prefixed(kind::DECORATOR, field::NO, Self::named))?;
             self.expect(Tok::Newline)?;
         }
         let definition = match self.tok.kind {
@@ -147,19 +132,13 @@ impl<'t> Parser<'t> {
             self.add(node, word, field::NO);
         }
         self.advance()?;
-        let name = self.identifier()?;
-        self.add(node, name, field::NAME);
+        self.part(node, field::NAME, Self::identifier)?;
         self.type_parameters()?;
-        let parameters = self.open(kind::PARAMETERS);
-        self.expect(Tok::Open(b'('))?;
+        let parameters = self.begin_with(Tok::Open(b'('), kind::PARAMETERS)?;
         self.parameters(parameters, Tok::Close(b')'), true)?;
         self.advance()?;
-        self.close(parameters);
-        self.add(node, parameters, field::PARAMETERS);
-        if self.eat(Tok::Arrow)? {
-            let result = self.expression()?;
-            self.add(node, result, field::RETURN_TYPE);
-        }
+        self.attach(node, parameters, field::PARAMETERS);
+        self.part_after(Tok::Arrow, node, field::RETURN_TYPE, Self::expression)?;
         self.block(node, field::BODY)?;
         Ok(self.close(node))
     }
@@ -173,8 +152,7 @@ impl<'t> Parser<'t> {
         while self.lex.open >= open {
             self.advance()?;
         }
-        self.advance()?;
-        Ok(())
+        self.skip()
     }
 
     fn parameters(&mut self, parent: u32, end: Tok, typed: bool) -> Read<()> {
@@ -208,33 +186,22 @@ impl<'t> Parser<'t> {
                 };
                 if let Some((kind, name)) = how {
                     node = self.around(kind, node, name);
-                    if let Some(ty) = ty {
-                        self.add(node, ty, field::TYPE);
-                    }
-                    if let Some(value) = value {
-                        self.add(node, value, field::VALUE);
-                    }
+                    self.add_all(node, ty, field::TYPE);
+                    self.add_all(node, value, field::VALUE);
                     self.close(node);
                 }
                 self.add(parent, node, field::NO);
             }
-            if !self.eat(Tok::Comma)? && !self.at(end) {
-                return Err(Unsure);
-            }
+            self.comma(end)?;
         }
         Ok(())
     }
 
     fn class(&mut self) -> Read<u32> {
-        let node = self.open(kind::CLASS_DEFINITION);
-        self.advance()?;
-        let name = self.identifier()?;
-        self.add(node, name, field::NAME);
+        let node = self.begin(kind::CLASS_DEFINITION)?;
+        self.part(node, field::NAME, Self::identifier)?;
         self.type_parameters()?;
-        if self.at(Tok::Open(b'(')) {
-            let bases = self.arguments()?;
-            self.add(node, bases, field::SUPERCLASSES);
-        }
+        self.part_at(Tok::Open(b'('), node, field::SUPERCLASSES, Self::arguments)?;
         self.block(node, field::BODY)?;
         Ok(self.close(node))
     }
@@ -245,8 +212,7 @@ impl<'t> Parser<'t> {
         while self.at_word(Word::Elif) {
             let clause = self.open(kind::ELIF_CLAUSE);
             self.condition(clause, field::CONSEQUENCE)?;
-            self.close(clause);
-            self.add(node, clause, field::ALTERNATIVE);
+            self.attach(node, clause, field::ALTERNATIVE);
         }
         self.otherwise(node)?;
         Ok(self.close(node))
@@ -255,18 +221,15 @@ impl<'t> Parser<'t> {
     /// A keyword, a condition and the block after it.
     fn condition(&mut self, node: u32, block: u8) -> Read<()> {
         self.advance()?;
-        let condition = self.named()?;
-        self.add(node, condition, field::CONDITION);
+        self.part(node, field::CONDITION, Self::named)?;
         self.block(node, block)
     }
 
     fn otherwise(&mut self, node: u32) -> Read<()> {
         if self.at_word(Word::Else) {
-            let clause = self.open(kind::ELSE_CLAUSE);
-            self.advance()?;
+            let clause = self.begin(kind::ELSE_CLAUSE)?;
             self.block(clause, field::BODY)?;
-            self.close(clause);
-            self.add(node, clause, field::ALTERNATIVE);
+            self.attach(node, clause, field::ALTERNATIVE);
         }
         Ok(())
     }
@@ -274,11 +237,9 @@ impl<'t> Parser<'t> {
     fn for_statement(&mut self, start: u32) -> Read<u32> {
         let node = self.open_at(kind::FOR_STATEMENT, start);
         self.advance()?;
-        let left = self.targets()?;
-        self.add(node, left, field::LEFT);
+        self.part(node, field::LEFT, Self::targets)?;
         self.expect(Tok::Word(Word::In))?;
-        let right = self.list()?;
-        self.add(node, right, field::RIGHT);
+        self.part(node, field::RIGHT, Self::values)?;
         self.block(node, field::BODY)?;
         self.otherwise(node)?;
         Ok(self.close(node))
@@ -292,29 +253,23 @@ impl<'t> Parser<'t> {
     }
 
     fn try_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::TRY_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::TRY_STATEMENT)?;
         self.block(node, field::BODY)?;
         while self.at_word(Word::Except) {
-            let clause = self.open(kind::EXCEPT_CLAUSE);
-            self.advance()?;
+            let clause = self.begin(kind::EXCEPT_CLAUSE)?;
             self.eat(Tok::Star)?;
             if !self.at(Tok::Colon) {
                 let caught = self.expression()?;
-                let caught = self.named_as(caught)?;
-                self.add(clause, caught, field::VALUE);
+                self.part(clause, field::VALUE, |parser| parser.named_as(caught))?;
             }
             self.block(clause, field::NO)?;
-            self.close(clause);
-            self.add(node, clause, field::NO);
+            self.attach(node, clause, field::NO);
         }
         self.otherwise(node)?;
         if self.at_word(Word::Finally) {
-            let clause = self.open(kind::FINALLY_CLAUSE);
-            self.advance()?;
+            let clause = self.begin(kind::FINALLY_CLAUSE)?;
             self.block(clause, field::NO)?;
-            self.close(clause);
-            self.add(node, clause, field::NO);
+            self.attach(node, clause, field::NO);
         }
         Ok(self.close(node))
     }
@@ -326,11 +281,8 @@ impl<'t> Parser<'t> {
         }
         let node = self.around(kind::AS_PATTERN, value, field::NO);
         let target = self.open(kind::AS_PATTERN_TARGET);
-        let to = self.target()?;
-        self.add(target, to, field::NO);
-        self.close(target);
-        self.add(node, target, field::ALIAS);
-        Ok(self.close(node))
+        self.part(target, field::NO, Self::target)?;
+        Ok(self.attach_last(node, target, field::ALIAS))
     }
 
     fn with_statement(&mut self, start: u32) -> Read<u32> {
@@ -343,9 +295,7 @@ impl<'t> Parser<'t> {
             _ => {
                 self.go_back(guess)?;
                 self.expect(Tok::Open(b'('))?;
-                if self.at(Tok::Close(b')')) {
-                    return Err(Unsure);
-                }
+                sure(!self.at(Tok::Close(b')')))?;
                 let (clause, _) = self.with_items(Tok::Close(b')'))?;
                 self.advance()?;
                 clause
@@ -366,11 +316,8 @@ impl<'t> Parser<'t> {
             let value = self.named_as(value)?;
             tuple = self.tree.kind(value) == kind::TUPLE;
             self.add(item, value, field::VALUE);
-            self.close(item);
-            self.add(clause, item, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(end) {
-                return Err(Unsure);
-            }
+            self.attach(clause, item, field::NO);
+            self.comma(end)?;
         }
         Ok((self.close(clause), tuple))
     }
@@ -395,68 +342,43 @@ impl<'t> Parser<'t> {
             Word::From => (kind::IMPORT_FROM_STATEMENT, Self::from),
             _ => return self.expression_statement(),
         };
-        let node = self.open(kind);
-        self.advance()?;
+        let node = self.begin(kind)?;
         what(self, node)?;
         Ok(self.close(node))
     }
 
     fn maybe_list(&mut self, node: u32) -> Read<()> {
         if !matches!(self.tok.kind, Tok::Newline | Tok::Semicolon) {
-            let value = self.list()?;
-            self.add(node, value, field::NO);
+            self.part(node, field::NO, Self::values)?;
         }
         Ok(())
     }
 
     fn deleted(&mut self, node: u32) -> Read<()> {
-        let what = self.list()?;
-        self.add(node, what, field::NO);
-        Ok(())
+        self.part(node, field::NO, Self::values)
     }
 
     fn raised(&mut self, node: u32) -> Read<()> {
         if matches!(self.tok.kind, Tok::Newline | Tok::Semicolon) {
             return Ok(());
         }
-        let raised = self.expression()?;
-        self.add(node, raised, field::NO);
-        if self.eat_word(Word::From)? {
-            let cause = self.expression()?;
-            self.add(node, cause, field::NO);
-        }
-        Ok(())
+        self.part(node, field::NO, Self::expression)?;
+        self.part_after(Tok::Word(Word::From), node, field::NO, Self::expression)
     }
 
     fn asserted(&mut self, node: u32) -> Read<()> {
-        let condition = self.expression()?;
-        self.add(node, condition, field::NO);
-        if self.eat(Tok::Comma)? {
-            let told = self.expression()?;
-            self.add(node, told, field::NO);
-        }
-        Ok(())
+        self.part(node, field::NO, Self::expression)?;
+        self.part_after(Tok::Comma, node, field::NO, Self::expression)
     }
 
     fn identifiers(&mut self, node: u32) -> Read<()> {
-        loop {
-            let name = self.identifier()?;
-            self.add(node, name, field::NO);
-            if !self.eat(Tok::Comma)? {
-                return Ok(());
-            }
-        }
+        self.chain(node, field::NO, Tok::Comma, Self::identifier)
     }
 
     fn dotted(&mut self) -> Read<u32> {
         let node = self.open(kind::DOTTED_NAME);
-        loop {
-            let name = self.identifier()?;
-            self.add(node, name, field::NO);
-            if !self.eat(Tok::Dot)? {
-                return Ok(self.close(node));
-            }
-        }
+        self.chain(node, field::NO, Tok::Dot, Self::identifier)?;
+        Ok(self.close(node))
     }
 
     /// Imported names with their aliases.
@@ -465,8 +387,7 @@ impl<'t> Parser<'t> {
             let mut name = self.dotted()?;
             if self.eat_word(Word::As)? {
                 name = self.around(kind::ALIASED_IMPORT, name, field::NAME);
-                let alias = self.identifier()?;
-                self.add(name, alias, field::ALIAS);
+                self.part(name, field::ALIAS, Self::identifier)?;
                 self.close(name);
             }
             self.add(node, name, field::NAME);
@@ -485,13 +406,10 @@ impl<'t> Parser<'t> {
         if self.tok.start == start || self.at(Tok::Name) {
             self.dotted()?;
         }
-        self.close(module);
-        self.add(node, module, field::MODULE_NAME);
+        self.attach(node, module, field::MODULE_NAME);
         self.expect(Tok::Word(Word::Import))?;
         if self.at(Tok::Star) {
-            let all = self.leaf(kind::WILDCARD_IMPORT)?;
-            self.add(node, all, field::NO);
-            return Ok(());
+            return self.token(node, field::NO, kind::WILDCARD_IMPORT);
         }
         if self.eat(Tok::Open(b'('))? {
             self.imported(node, Tok::Close(b')'))?;
@@ -504,20 +422,16 @@ impl<'t> Parser<'t> {
     /// `type Name[…] = …`; `type` may also be an ordinary name.
     fn type_alias(&mut self) -> Read<u32> {
         let guess = self.guess();
-        let node = self.open(kind::TYPE_ALIAS_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::TYPE_ALIAS_STATEMENT)?;
         if !self.at(Tok::Name) {
             self.go_back(guess)?;
             return self.expression_statement();
         }
         let name = self.leaf(kind::IDENTIFIER)?;
         self.type_parameters()?;
-        self.close(name);
-        self.add(node, name, field::LEFT);
+        self.attach(node, name, field::LEFT);
         self.expect(Tok::Assign)?;
-        let ty = self.expression()?;
-        self.add(node, ty, field::RIGHT);
-        Ok(self.close(node))
+        self.last(node, field::RIGHT, Self::expression)
     }
 
     fn expression_statement(&mut self) -> Read<u32> {
@@ -525,33 +439,23 @@ impl<'t> Parser<'t> {
         if self.at(Tok::Name) && self.text(self.tok) == "print" && self.lex.before_shift() {
             return Err(Unsure);
         }
-        let first = self.list()?;
+        let first = self.values()?;
         let several = self.tree.kind(first) == kind::EXPRESSION_LIST;
         match self.tok.kind {
             Tok::Augmented | Tok::Colon if several => return Err(Unsure),
             Tok::Assign => {
-                let node = self.assignment(first)?;
-                self.add(statement, node, field::NO);
+                self.part(statement, field::NO, |parser| parser.assignment(first))?;
             }
             Tok::Augmented => {
-                let node = self.around(kind::AUGMENTED_ASSIGNMENT, first, field::LEFT);
-                self.advance()?;
-                let value = self.list()?;
-                self.add(node, value, field::RIGHT);
-                self.close(node);
-                self.add(statement, node, field::NO);
+                let node = self.begin_around(kind::AUGMENTED_ASSIGNMENT, first, field::LEFT)?;
+                self.part(node, field::RIGHT, Self::values)?;
+                self.attach(statement, node, field::NO);
             }
             Tok::Colon => {
-                let node = self.around(kind::ASSIGNMENT, first, field::LEFT);
-                self.advance()?;
-                let ty = self.expression()?;
-                self.add(node, ty, field::TYPE);
-                if self.eat(Tok::Assign)? {
-                    let value = self.list()?;
-                    self.add(node, value, field::RIGHT);
-                }
-                self.close(node);
-                self.add(statement, node, field::NO);
+                let node = self.begin_around(kind::ASSIGNMENT, first, field::LEFT)?;
+                self.part(node, field::TYPE, Self::expression)?;
+                self.part_after(Tok::Assign, node, field::RIGHT, Self::values)?;
+                self.attach(statement, node, field::NO);
             }
             _ if several => self.tree.move_children(first, statement),
             _ => self.add(statement, first, field::NO),
@@ -564,9 +468,8 @@ impl<'t> Parser<'t> {
         if self.tree.kind(left) == kind::EXPRESSION_LIST {
             self.tree.set_kind(left, kind::PATTERN_LIST);
         }
-        let node = self.around(kind::ASSIGNMENT, left, field::LEFT);
-        self.advance()?;
-        let mut right = self.list()?;
+        let node = self.begin_around(kind::ASSIGNMENT, left, field::LEFT)?;
+        let mut right = self.values()?;
         if self.at(Tok::Assign) {
             right = self.deeper(|parser| parser.assignment(right))?;
         }

@@ -5,13 +5,15 @@ use super::modules::{self, Crates};
 use super::resolve;
 use crate::facts::{DefId, Facts};
 use crate::languages::rules::{BuiltinCall, Constructs, DerivedMethod, Modules, Rules};
-use crate::languages::{Imports, Language, Module, OutsideModule, Source};
+use crate::languages::{Imports, Language, Module, OutsideModule, OwnParser, Source};
 use crate::resolve::eval::Eval;
 use crate::resolve::link::Link;
 use crate::resolve::value::{Set, Sym};
 use crate::resolve::{File, FileId, Gid, Program, Value};
 
 pub(crate) struct Rust;
+
+static PARSER: OwnParser = OwnParser { parse: |text, _| super::parse(text), facts: super::read };
 
 static RULES: Rules = Rules {
     modules: Modules::Tree,
@@ -92,8 +94,11 @@ impl Language for Rust {
     }
 
     fn read(&self, source: Source<'_>) -> Facts {
-        let tree = super::parse(source.text).unwrap_or_else(|| crate::lang::patient_tree(source));
-        super::read(source, &tree)
+        PARSER.read(source)
+    }
+
+    fn own_parser(&self) -> Option<&'static OwnParser> {
+        Some(&PARSER)
     }
 
     fn rules(&self) -> &'static Rules {

@@ -13,7 +13,7 @@ mod tests;
 mod types;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, Read, Unsure};
+use crate::lang::descent::{Descent, Read, Unsure, sure};
 use crate::tree::{Tree, flag};
 use lex::{Lexer, Tok, Word};
 
@@ -39,41 +39,7 @@ impl<'t> Parser<'t> {
         Ok(parser.tree)
     }
 
-    // --- tokens ---
-
-    fn at_word(&self, word: Word) -> bool {
-        self.at(Tok::Word(word))
-    }
-
-    fn eat_word(&mut self, word: Word) -> Read<bool> {
-        self.eat(Tok::Word(word))
-    }
-
-    fn expect_word(&mut self, word: Word) -> Read<()> {
-        self.expect(Tok::Word(word)).map(|_| ())
-    }
-
-    /// Whether the next token is this contextual keyword: `union`, `auto`.
-    fn at_name(&self, name: &str) -> bool {
-        self.at(Tok::Name) && self.text(self.tok) == name
-    }
-
-    /// A separator of list elements: a comma, or the end of the list.
-    fn comma(&mut self, close: Tok) -> Read<()> {
-        if self.eat(Tok::Comma)? || self.at(close) { Ok(()) } else { Err(Unsure) }
-    }
-
     // --- nodes ---
-
-    fn name(&mut self, kind: u16) -> Read<u32> {
-        if self.at(Tok::Name) { self.leaf(kind) } else { Err(Unsure) }
-    }
-
-    fn add_name(&mut self, node: u32, kind: u16) -> Read<()> {
-        let name = self.name(kind)?;
-        self.add(node, name, field::NAME);
-        Ok(())
-    }
 
     /// Reads the content of brackets or bodies, where the header mode does not apply.
     fn inside<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
@@ -116,8 +82,7 @@ impl<'t> Parser<'t> {
     }
 
     fn attribute_item(&mut self) -> Read<u32> {
-        let node = self.open(kind::ATTRIBUTE_ITEM);
-        self.expect(Tok::Hash)?;
+        let node = self.begin_with(Tok::Hash, kind::ATTRIBUTE_ITEM)?;
         if self.eat(Tok::Bang)? {
             self.tree.set_kind(node, kind::INNER_ATTRIBUTE_ITEM);
         }
@@ -128,28 +93,22 @@ impl<'t> Parser<'t> {
             self.expect(Tok::Open(b'('))?;
         }
         let attribute = self.open(kind::ATTRIBUTE);
-        let path = self.simple_path()?;
-        self.add(attribute, path, field::NO);
+        self.part(attribute, field::NO, Self::simple_path)?;
         if self.eat(Tok::Assign)? {
-            let value = self.inside(Self::expression)?;
-            self.add(attribute, value, field::VALUE);
+            self.part(attribute, field::VALUE, |parser| parser.inside(Self::expression))?;
         } else if matches!(self.tok.kind, Tok::Open(_)) {
-            let tree = self.token_tree()?;
-            self.add(attribute, tree, field::ARGUMENTS);
+            self.part(attribute, field::ARGUMENTS, Self::token_tree)?;
         }
-        self.close(attribute);
-        self.add(node, attribute, field::NO);
+        self.attach(node, attribute, field::NO);
         if vouched {
             self.expect(Tok::Close(b')'))?;
         }
-        self.expect(Tok::Close(b']'))?;
-        Ok(self.close(node))
+        self.close_with(Tok::Close(b']'), node)
     }
 
     fn attributes(&mut self, list: u32) -> Read<()> {
         while self.at(Tok::Hash) {
-            let attribute = self.attribute_item()?;
-            self.add(list, attribute, field::NO);
+            self.part(list, field::NO, Self::attribute_item)?;
         }
         Ok(())
     }
@@ -205,8 +164,7 @@ impl<'t> Parser<'t> {
         if !self.at_word(Word::Pub) {
             return Ok(None);
         }
-        let node = self.open(kind::VISIBILITY_MODIFIER);
-        self.advance()?;
+        let node = self.begin(kind::VISIBILITY_MODIFIER)?;
         let limit = if self.at(Tok::Open(b'(')) { self.peek()?.kind } else { Tok::End };
         if matches!(limit, Tok::Word(Word::In | Word::Crate | Word::SelfValue | Word::Super)) {
             let guess = self.guess();
@@ -217,9 +175,7 @@ impl<'t> Parser<'t> {
                 self.advance()?;
             }
             match self.at(Tok::Close(b')')) {
-                true => {
-                    self.advance()?;
-                }
+                true => self.skip()?,
                 // `struct A(pub (crate::B, C))`.
                 false => self.go_back(guess)?,
             }
@@ -230,9 +186,7 @@ impl<'t> Parser<'t> {
     /// The item after its visibility.
     fn item_at(&mut self, start: u32, visibility: Option<u32>) -> Read<u32> {
         let node = self.open_at(kind::FUNCTION_ITEM, start);
-        if let Some(visibility) = visibility {
-            self.add(node, visibility, field::NO);
-        }
+        self.add_all(node, visibility, field::NO);
         let first = self.tok.kind;
         match first {
             Tok::Word(Word::Mod) => self.mod_item(node)?,
@@ -270,9 +224,8 @@ impl<'t> Parser<'t> {
     }
 
     fn mod_item(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::MOD_ITEM);
-        self.advance()?;
-        self.add_name(node, kind::IDENTIFIER)?;
+        self.decide(node, kind::MOD_ITEM)?;
+        self.part_name(node, field::NAME, kind::IDENTIFIER)?;
         if self.eat(Tok::Semicolon)? {
             return Ok(());
         }
@@ -280,63 +233,49 @@ impl<'t> Parser<'t> {
     }
 
     fn declaration_list(&mut self, node: u32) -> Read<()> {
-        let list = self.open(kind::DECLARATION_LIST);
-        self.expect(Tok::Open(b'{'))?;
+        let list = self.begin_with(Tok::Open(b'{'), kind::DECLARATION_LIST)?;
         self.deeper(|parser| parser.inside(|parser| parser.items(list, Tok::Close(b'}'))))?;
         self.expect(Tok::Close(b'}'))?;
-        self.close(list);
-        self.add(node, list, field::BODY);
+        self.attach(node, list, field::BODY);
         Ok(())
     }
 
     fn struct_item(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::STRUCT_ITEM);
-        self.advance()?;
-        self.add_name(node, kind::TYPE_IDENTIFIER)?;
+        self.decide(node, kind::STRUCT_ITEM)?;
+        self.part_name(node, field::NAME, kind::TYPE_IDENTIFIER)?;
         self.type_parameters(node)?;
         match self.tok.kind {
             Tok::Open(b'(') => {
-                let fields = self.ordered_fields()?;
-                self.add(node, fields, field::BODY);
+                self.part(node, field::BODY, Self::ordered_fields)?;
                 self.where_clause(node)?;
                 self.expect(Tok::Semicolon)?;
             }
-            Tok::Semicolon => {
-                self.advance()?;
-            }
+            Tok::Semicolon => self.skip()?,
             _ => {
                 self.where_clause(node)?;
-                let fields = self.fields()?;
-                self.add(node, fields, field::BODY);
+                self.part(node, field::BODY, Self::fields)?;
             }
         }
         Ok(())
     }
 
     fn fields(&mut self) -> Read<u32> {
-        let list = self.open(kind::FIELD_DECLARATION_LIST);
-        self.expect(Tok::Open(b'{'))?;
+        let list = self.begin_with(Tok::Open(b'{'), kind::FIELD_DECLARATION_LIST)?;
         self.documented(list, Tok::Close(b'}'), |parser| {
             let node = parser.open(kind::FIELD_DECLARATION);
-            if let Some(visibility) = parser.visibility()? {
-                parser.add(node, visibility, field::NO);
-            }
-            parser.add_name(node, kind::FIELD_IDENTIFIER)?;
+            parser.maybe(node, field::NO, Self::visibility)?;
+            parser.part_name(node, field::NAME, kind::FIELD_IDENTIFIER)?;
             parser.expect(Tok::Colon)?;
             parser.add_type(node)?;
-            parser.close(node);
-            parser.add(list, node, field::NO);
+            parser.attach(list, node, field::NO);
             Ok(())
         })
     }
 
     fn ordered_fields(&mut self) -> Read<u32> {
-        let list = self.open(kind::ORDERED_FIELD_DECLARATION_LIST);
-        self.advance()?;
+        let list = self.begin(kind::ORDERED_FIELD_DECLARATION_LIST)?;
         self.documented(list, Tok::Close(b')'), |parser| {
-            if let Some(visibility) = parser.visibility()? {
-                parser.add(list, visibility, field::NO);
-            }
+            parser.maybe(list, field::NO, Self::visibility)?;
             parser.add_type(list)
         })
     }
@@ -346,60 +285,44 @@ impl<'t> Parser<'t> {
         while !self.at(end) {
             self.remarks(list, kind::LINE_COMMENT);
             if self.at(Tok::Hash) {
-                let attribute = self.attribute_item()?;
-                self.add(list, attribute, field::NO);
+                self.part(list, field::NO, Self::attribute_item)?;
                 continue;
             }
             part(self)?;
             self.comma(end)?;
         }
-        self.advance()?;
-        Ok(self.close(list))
+        self.close_after(list)
     }
 
     fn enum_item(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::ENUM_ITEM);
-        self.advance()?;
-        self.add_name(node, kind::TYPE_IDENTIFIER)?;
+        self.decide(node, kind::ENUM_ITEM)?;
+        self.part_name(node, field::NAME, kind::TYPE_IDENTIFIER)?;
         self.type_parameters(node)?;
         self.where_clause(node)?;
-        let list = self.open(kind::ENUM_VARIANT_LIST);
-        self.expect(Tok::Open(b'{'))?;
-        self.documented(list, Tok::Close(b'}'), |parser| {
-            let variant = parser.variant()?;
-            parser.add(list, variant, field::NO);
-            Ok(())
-        })?;
+        let list = self.begin_with(Tok::Open(b'{'), kind::ENUM_VARIANT_LIST)?;
+        self.documented(list, Tok::Close(b'}'), |parser| parser.part(list, field::NO, Self::variant))?;
         self.add(node, list, field::BODY);
         Ok(())
     }
 
     fn variant(&mut self) -> Read<u32> {
         let node = self.open(kind::ENUM_VARIANT);
-        if let Some(visibility) = self.visibility()? {
-            self.add(node, visibility, field::NO);
-        }
-        self.add_name(node, kind::IDENTIFIER)?;
+        self.maybe(node, field::NO, Self::visibility)?;
+        self.part_name(node, field::NAME, kind::IDENTIFIER)?;
         let body = match self.tok.kind {
             Tok::Open(b'{') => Some(self.fields()?),
             Tok::Open(b'(') => Some(self.ordered_fields()?),
             _ => None,
         };
-        if let Some(body) = body {
-            self.add(node, body, field::BODY);
-        }
-        if self.eat(Tok::Assign)? {
-            let value = self.inside(Self::expression)?;
-            self.add(node, value, field::VALUE);
-        }
+        self.add_all(node, body, field::BODY);
+        self.part_after(Tok::Assign, node, field::VALUE, |parser| parser.inside(Self::expression))?;
         Ok(self.close(node))
     }
 
     /// `type A = B;`, or `type A: B;` in a trait.
     fn type_item(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::ASSOCIATED_TYPE);
-        self.advance()?;
-        self.add_name(node, kind::TYPE_IDENTIFIER)?;
+        self.decide(node, kind::ASSOCIATED_TYPE)?;
+        self.part_name(node, field::NAME, kind::TYPE_IDENTIFIER)?;
         self.type_parameters(node)?;
         let bounded = self.at(Tok::Colon);
         if bounded {
@@ -415,8 +338,7 @@ impl<'t> Parser<'t> {
     }
 
     fn const_item(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::CONST_ITEM);
-        self.advance()?;
+        self.decide(node, kind::CONST_ITEM)?;
         let name = match self.tok.kind {
             Tok::Name | Tok::Blank => self.leaf(kind::IDENTIFIER)?,
             _ => return Err(Unsure),
@@ -426,10 +348,9 @@ impl<'t> Parser<'t> {
     }
 
     fn static_item(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::STATIC_ITEM);
-        self.advance()?;
+        self.decide(node, kind::STATIC_ITEM)?;
         self.eat_word(Word::Mut)?;
-        self.add_name(node, kind::IDENTIFIER)?;
+        self.part_name(node, field::NAME, kind::IDENTIFIER)?;
         self.typed_value_of(node)
     }
 
@@ -437,10 +358,7 @@ impl<'t> Parser<'t> {
     fn typed_value_of(&mut self, node: u32) -> Read<()> {
         self.expect(Tok::Colon)?;
         self.add_type(node)?;
-        if self.eat(Tok::Assign)? {
-            let value = self.inside(Self::expression)?;
-            self.add(node, value, field::VALUE);
-        }
+        self.part_after(Tok::Assign, node, field::VALUE, |parser| parser.inside(Self::expression))?;
         self.expect(Tok::Semicolon).map(|_| ())
     }
 
@@ -451,9 +369,7 @@ impl<'t> Parser<'t> {
         loop {
             match self.tok.kind {
                 Tok::Word(Word::Async) => self.mark(modifiers, kind::WORD_ASYNC, field::NO)?,
-                Tok::Word(Word::Const | Word::Unsafe) => {
-                    self.advance()?;
-                }
+                Tok::Word(Word::Const | Word::Unsafe) => self.skip()?,
                 Tok::Word(Word::Extern) => {
                     self.advance()?;
                     if !any && self.at_word(Word::Crate) {
@@ -472,29 +388,24 @@ impl<'t> Parser<'t> {
             any = true;
         }
         if any {
-            self.close(modifiers);
-            self.add(node, modifiers, field::NO);
+            self.attach(node, modifiers, field::NO);
         }
         self.expect_word(Word::Fn)?;
-        self.add_name(node, kind::IDENTIFIER)?;
+        self.part_name(node, field::NAME, kind::IDENTIFIER)?;
         self.type_parameters(node)?;
-        let parameters = self.parameters()?;
-        self.add(node, parameters, field::PARAMETERS);
+        self.part(node, field::PARAMETERS, Self::parameters)?;
         self.return_type(node)?;
         self.where_clause(node)?;
         if self.eat(Tok::Semicolon)? {
             self.tree.set_kind(node, kind::FUNCTION_SIGNATURE_ITEM);
             return Ok(());
         }
-        let body = self.inside(Self::block)?;
-        self.add(node, body, field::BODY);
-        Ok(())
+        self.part(node, field::BODY, |parser| parser.inside(Self::block))
     }
 
     fn extern_crate(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::EXTERN_CRATE_DECLARATION);
-        self.advance()?;
-        self.add_name(node, kind::IDENTIFIER)?;
+        self.decide(node, kind::EXTERN_CRATE_DECLARATION)?;
+        self.part_name(node, field::NAME, kind::IDENTIFIER)?;
         if self.eat_word(Word::As)? {
             let alias = match self.tok.kind {
                 Tok::Name | Tok::Blank => self.leaf(kind::IDENTIFIER)?,
@@ -506,21 +417,19 @@ impl<'t> Parser<'t> {
     }
 
     fn parameters(&mut self) -> Read<u32> {
-        let list = self.open(kind::PARAMETERS);
-        self.expect(Tok::Open(b'('))?;
+        let list = self.begin_with(Tok::Open(b'('), kind::PARAMETERS)?;
         let mut first = true;
-        while !self.at(Tok::Close(b')')) {
-            self.attributes(list)?;
-            let own = if first { self.self_parameter()? } else { None };
+        self.elements(Tok::Close(b')'), |parser| {
+            parser.attributes(list)?;
+            let own = if first { parser.self_parameter()? } else { None };
             let parameter = match own {
                 Some(own) => own,
-                None => self.parameter()?,
+                None => parser.parameter()?,
             };
             first = false;
-            self.add(list, parameter, field::NO);
-            self.comma(Tok::Close(b')'))?;
-        }
-        self.advance()?;
+            parser.add(list, parameter, field::NO);
+            Ok(())
+        })?;
         Ok(self.close(list))
     }
 
@@ -543,11 +452,8 @@ impl<'t> Parser<'t> {
             self.go_back(guess)?;
             let node = self.open(kind::PARAMETER);
             self.eat_word(Word::Mut)?;
-            if !self.at_word(Word::SelfValue) {
-                return Err(Unsure);
-            }
-            let pattern = self.leaf(kind::SELF)?;
-            self.add(node, pattern, field::PATTERN);
+            sure(self.at_word(Word::SelfValue))?;
+            self.token(node, field::PATTERN, kind::SELF)?;
             self.expect(Tok::Colon)?;
             self.add_type(node)?;
             return Ok(Some(self.close(node)));
@@ -562,27 +468,19 @@ impl<'t> Parser<'t> {
         }
         let node = self.open(kind::PARAMETER);
         self.eat_word(Word::Mut)?;
-        let pattern = self.pattern_alone()?;
-        self.add(node, pattern, field::PATTERN);
+        self.part(node, field::PATTERN, Self::pattern_alone)?;
         self.expect(Tok::Colon)?;
-        if self.at(Tok::Ellipsis) {
-            return Err(Unsure);
-        }
+        sure(!self.at(Tok::Ellipsis))?;
         self.add_type(node)?;
         Ok(self.close(node))
     }
 
     fn return_type(&mut self, node: u32) -> Read<()> {
-        if self.eat(Tok::Arrow)? {
-            let ty = self.ty()?;
-            self.add(node, ty, field::RETURN_TYPE);
-        }
-        Ok(())
+        self.part_after(Tok::Arrow, node, field::RETURN_TYPE, Self::ty)
     }
 
     fn impl_item(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::IMPL_ITEM);
-        self.advance()?;
+        self.decide(node, kind::IMPL_ITEM)?;
         self.type_parameters(node)?;
         let negative = self.at(Tok::Bang);
         if negative {
@@ -594,9 +492,7 @@ impl<'t> Parser<'t> {
                 self.tree.kind(first),
                 kind::TYPE_IDENTIFIER | kind::SCOPED_TYPE_IDENTIFIER | kind::GENERIC_TYPE
             );
-            if !is_trait {
-                return Err(Unsure);
-            }
+            sure(is_trait)?;
             self.add(node, first, field::TRAIT);
             self.add_type(node)?;
         } else if negative {
@@ -609,9 +505,8 @@ impl<'t> Parser<'t> {
     }
 
     fn trait_item(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::TRAIT_ITEM);
-        self.advance()?;
-        self.add_name(node, kind::TYPE_IDENTIFIER)?;
+        self.decide(node, kind::TRAIT_ITEM)?;
+        self.part_name(node, field::NAME, kind::TYPE_IDENTIFIER)?;
         self.type_parameters(node)?;
         if self.at(Tok::Colon) {
             self.bounds(node)?;
@@ -623,10 +518,8 @@ impl<'t> Parser<'t> {
     // --- use ---
 
     fn use_declaration(&mut self, node: u32) -> Read<()> {
-        self.tree.set_kind(node, kind::USE_DECLARATION);
-        self.advance()?;
-        let clause = self.use_clause()?;
-        self.add(node, clause, field::ARGUMENT);
+        self.decide(node, kind::USE_DECLARATION)?;
+        self.part(node, field::ARGUMENT, Self::use_clause)?;
         self.expect(Tok::Semicolon).map(|_| ())
     }
 
@@ -647,20 +540,13 @@ impl<'t> Parser<'t> {
             match self.tok.kind {
                 Tok::Open(b'{') if rooted || path.is_some() => {
                     let node = self.open_at(kind::SCOPED_USE_LIST, start);
-                    if let Some(path) = path {
-                        self.add(node, path, field::PATH);
-                    }
-                    let list = self.use_list()?;
-                    self.add(node, list, field::LIST);
-                    return Ok(self.close(node));
+                    self.add_all(node, path, field::PATH);
+                    return self.last(node, field::LIST, Self::use_list);
                 }
                 Tok::Star if rooted || path.is_some() => {
                     let node = self.open_at(kind::USE_WILDCARD, start);
-                    if let Some(path) = path {
-                        self.add(node, path, field::NO);
-                    }
-                    self.advance()?;
-                    return Ok(self.close(node));
+                    self.add_all(node, path, field::NO);
+                    return self.close_after(node);
                 }
                 _ => {}
             }
@@ -687,15 +573,7 @@ impl<'t> Parser<'t> {
     }
 
     fn use_list(&mut self) -> Read<u32> {
-        let list = self.open(kind::USE_LIST);
-        self.advance()?;
-        while !self.at(Tok::Close(b'}')) {
-            let clause = self.use_clause()?;
-            self.add(list, clause, field::NO);
-            self.comma(Tok::Close(b'}'))?;
-        }
-        self.advance()?;
-        Ok(self.close(list))
+        self.listed(kind::USE_LIST, field::NO, Tok::Close(b'}'), Self::use_clause)
     }
 
     // --- paths ---
@@ -714,9 +592,7 @@ impl<'t> Parser<'t> {
 
     fn scoped(&mut self, kind: u16, start: u32, of: Option<u32>, name: u32) -> u32 {
         let node = self.open_at(kind, start);
-        if let Some(of) = of {
-            self.add(node, of, field::PATH);
-        }
+        self.add_all(node, of, field::PATH);
         self.add(node, name, field::NAME);
         self.close(node)
     }

@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Read, Unsure, sure};
 use smallvec::SmallVec;
 
 /// The parts of a member that were read before its kind is known.
@@ -33,9 +33,7 @@ impl Parser<'_> {
         let kind = if is_abstract { kind::ABSTRACT_CLASS_DECLARATION } else { kind::CLASS_DECLARATION };
         let start = decorators.first().map_or(self.tok.start, |first| self.tree.start(*first));
         let node = self.open_at(kind, start);
-        for decorator in decorators {
-            self.add(node, *decorator, field::DECORATOR);
-        }
+        self.add_all(node, decorators.iter().copied(), field::DECORATOR);
         if is_abstract {
             self.mark(node, kind::WORD_ABSTRACT, field::NO)?;
         }
@@ -59,9 +57,7 @@ impl Parser<'_> {
         }
         self.type_parameters(node)?;
         self.heritage(node)?;
-        let body = self.deeper(|parser| parser.inside(Self::class_body))?;
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        self.last(node, field::BODY, |parser| parser.deeper(|parser| parser.inside(Self::class_body)))
     }
 
     fn heritage(&mut self, node: u32) -> Read<()> {
@@ -69,56 +65,42 @@ impl Parser<'_> {
         let mut any = false;
         if self.at_word(Word::Extends) {
             any = true;
-            let clause = self.open(kind::EXTENDS_CLAUSE);
-            self.advance()?;
+            let clause = self.begin(kind::EXTENDS_CLAUSE)?;
             let (base, types) = self.extended()?;
             if self.state.typed {
                 self.add(clause, base, field::VALUE);
-                if let Some(types) = types {
-                    self.add(clause, types, field::TYPE_ARGUMENTS);
-                }
-                self.close(clause);
-                self.add(heritage, clause, field::NO);
+                self.add_all(clause, types, field::TYPE_ARGUMENTS);
+                self.attach(heritage, clause, field::NO);
             } else {
                 self.add(heritage, base, field::NO);
             }
         }
         if self.state.typed && self.at_name("implements") {
             any = true;
-            let clause = self.open(kind::IMPLEMENTS_CLAUSE);
-            self.advance()?;
+            let clause = self.begin(kind::IMPLEMENTS_CLAUSE)?;
             self.types(clause, field::NO)?;
-            self.close(clause);
-            self.add(heritage, clause, field::NO);
+            self.attach(heritage, clause, field::NO);
         }
         if any {
-            self.close(heritage);
-            self.add(node, heritage, field::NO);
+            self.attach(node, heritage, field::NO);
         }
         Ok(())
     }
 
     fn class_body(&mut self) -> Read<u32> {
-        let body = self.open(kind::CLASS_BODY);
-        self.expect(Tok::Open(b'{'))?;
+        let body = self.begin_with(Tok::Open(b'{'), kind::CLASS_BODY)?;
         while !self.at(Tok::Close(b'}')) {
             if !self.eat(Tok::Semicolon)? {
                 self.class_member(body)?;
             }
         }
-        self.advance()?;
-        Ok(self.close(body))
+        self.close_after(body)
     }
 
     fn class_member(&mut self, body: u32) -> Read<()> {
         if self.at_name("static") && self.peek()?.kind == Tok::Open(b'{') {
-            let node = self.open(kind::CLASS_STATIC_BLOCK);
-            self.advance()?;
-            let block = self.block()?;
-            self.add(node, block, field::BODY);
-            self.close(node);
-            self.add(body, node, field::NO);
-            return Ok(());
+            return self
+                .part(body, field::NO, |parser| parser.prefixed(kind::CLASS_STATIC_BLOCK, field::BODY, Self::block));
         }
         let mut decorators = SmallVec::<[u32; 2]>::new();
         while self.at(Tok::At) {
@@ -127,8 +109,7 @@ impl Parser<'_> {
         let start = self.tok.start;
         let modifiers = self.class_modifiers()?;
         if self.state.typed && self.at(Tok::Open(b'[')) && self.opens_index_signature()? {
-            let node = self.index_signature(start, &modifiers.nodes)?;
-            self.add(body, node, field::NO);
+            self.part(body, field::NO, |parser| parser.index_signature(start, &modifiers.nodes))?;
             return self.member_end();
         }
         let name = self.property_name()?;
@@ -146,9 +127,7 @@ impl Parser<'_> {
         for decorator in decorators {
             self.add(if apart { body } else { node }, decorator, field::DECORATOR);
         }
-        for modifier in &modifiers.nodes {
-            self.add(node, *modifier, field::NO);
-        }
+        self.add_all(node, modifiers.nodes.iter().copied(), field::NO);
         if method {
             self.add(node, name, field::NAME);
             self.method(node, modifiers.is_abstract)?;
@@ -202,9 +181,7 @@ impl Parser<'_> {
             self.function_body(node)?;
             return Ok(());
         }
-        if !self.state.typed {
-            return Err(Unsure);
-        }
+        sure(self.state.typed)?;
         self.tree.set_kind(node, if is_abstract { kind::ABSTRACT_METHOD_SIGNATURE } else { kind::METHOD_SIGNATURE });
         self.close(node);
         self.member_end()
@@ -219,10 +196,7 @@ impl Parser<'_> {
             self.tree.set_kind(node, kind::FIELD_DEFINITION);
             self.add(node, name, field::PROPERTY);
         }
-        if self.eat(Tok::Assign)? {
-            let value = self.expression()?;
-            self.add(node, value, field::VALUE);
-        }
+        self.part_after(Tok::Assign, node, field::VALUE, Self::expression)?;
         self.close(node);
         self.member_end()
     }
@@ -235,18 +209,8 @@ impl Parser<'_> {
     // --- object literals ---
 
     pub(super) fn object(&mut self) -> Read<u32> {
-        let node = self.open(kind::OBJECT);
-        self.advance()?;
-        self.inside(|parser| {
-            while !parser.at(Tok::Close(b'}')) {
-                let part = parser.property()?;
-                parser.add(node, part, field::NO);
-                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Close(b'}')) {
-                    return Err(Unsure);
-                }
-            }
-            parser.advance()
-        })?;
+        let node = self.begin(kind::OBJECT)?;
+        self.inside(|parser| parser.elements(Tok::Close(b'}'), |parser| parser.part(node, field::NO, Self::property)))?;
         Ok(self.close(node))
     }
 
@@ -277,11 +241,7 @@ impl Parser<'_> {
                 return self.property_rest(start, name, &words);
             }
             // Valid only in destructuring.
-            let node = self.around(kind::OBJECT_ASSIGNMENT_PATTERN, name, field::LEFT);
-            self.advance()?;
-            let default = self.expression()?;
-            self.add(node, default, field::RIGHT);
-            return Ok(self.close(node));
+            return self.infix(kind::OBJECT_ASSIGNMENT_PATTERN, (name, field::LEFT), field::RIGHT, Self::expression);
         }
         let name = self.property_name()?;
         self.property_rest(start, name, &words)
@@ -290,17 +250,11 @@ impl Parser<'_> {
     fn property_rest(&mut self, start: u32, name: u32, words: &[u32]) -> Read<u32> {
         if words.is_empty() && self.eat(Tok::Colon)? {
             let node = self.around(kind::PAIR, name, field::KEY);
-            let value = self.expression()?;
-            self.add(node, value, field::VALUE);
-            return Ok(self.close(node));
+            return self.last(node, field::VALUE, Self::expression);
         }
-        if !matches!(self.tok.kind, Tok::Open(b'(') | Tok::Less) {
-            return Err(Unsure);
-        }
+        sure(matches!(self.tok.kind, Tok::Open(b'(') | Tok::Less))?;
         let node = self.open_at(kind::METHOD_DEFINITION, start);
-        for word in words {
-            self.add(node, *word, field::NO);
-        }
+        self.add_all(node, words.iter().copied(), field::NO);
         self.add(node, name, field::NAME);
         self.signature(node)?;
         self.function_body(node)

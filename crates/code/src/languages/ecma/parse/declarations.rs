@@ -7,13 +7,8 @@ use crate::lang::descent::{Read, Unsure};
 impl Parser<'_> {
     /// A keyword and the name of a type after it.
     fn named_declaration(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
-        if !self.at(Tok::Name) {
-            return Err(Unsure);
-        }
-        let name = self.leaf(kind::TYPE_IDENTIFIER)?;
-        self.add(node, name, field::NAME);
+        let node = self.begin(kind)?;
+        self.part_name(node, field::NAME, kind::TYPE_IDENTIFIER)?;
         self.type_parameters(node)?;
         Ok(node)
     }
@@ -21,8 +16,7 @@ impl Parser<'_> {
     pub(super) fn type_alias(&mut self) -> Read<u32> {
         let node = self.named_declaration(kind::TYPE_ALIAS_DECLARATION)?;
         self.expect(Tok::Assign)?;
-        let value = self.ty()?;
-        self.add(node, value, field::VALUE);
+        self.part(node, field::VALUE, Self::ty)?;
         self.end()?;
         Ok(self.close(node))
     }
@@ -30,57 +24,39 @@ impl Parser<'_> {
     pub(super) fn interface(&mut self) -> Read<u32> {
         let node = self.named_declaration(kind::INTERFACE_DECLARATION)?;
         if self.at_word(Word::Extends) {
-            let clause = self.open(kind::EXTENDS_TYPE_CLAUSE);
-            self.advance()?;
+            let clause = self.begin(kind::EXTENDS_TYPE_CLAUSE)?;
             self.types(clause, field::TYPE)?;
-            self.close(clause);
-            self.add(node, clause, field::NO);
+            self.attach(node, clause, field::NO);
         }
-        let body = self.members(kind::INTERFACE_BODY)?;
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        self.last(node, field::BODY, |parser| parser.members(kind::INTERFACE_BODY))
     }
 
     pub(super) fn enumeration(&mut self) -> Read<u32> {
         let node = self.open(kind::ENUM_DECLARATION);
         self.eat_word(Word::Const)?;
         self.expect(Tok::Word(Word::Enum))?;
-        let name = self.identifier()?;
-        self.add(node, name, field::NAME);
-        let body = self.open(kind::ENUM_BODY);
-        self.expect(Tok::Open(b'{'))?;
-        while !self.at(Tok::Close(b'}')) {
-            let name = self.property_name()?;
-            if self.at(Tok::Assign) {
-                let member = self.around(kind::ENUM_ASSIGNMENT, name, field::NAME);
-                self.advance()?;
-                let value = self.inside(Self::expression)?;
-                self.add(member, value, field::VALUE);
-                self.close(member);
-                self.add(body, member, field::NO);
+        self.part(node, field::NAME, Self::identifier)?;
+        let body = self.begin_with(Tok::Open(b'{'), kind::ENUM_BODY)?;
+        self.elements(Tok::Close(b'}'), |parser| {
+            let name = parser.property_name()?;
+            if parser.at(Tok::Assign) {
+                let member = parser.begin_around(kind::ENUM_ASSIGNMENT, name, field::NAME)?;
+                parser.part(member, field::VALUE, |parser| parser.inside(Self::expression))?;
+                parser.attach(body, member, field::NO);
             } else {
-                self.add(body, name, field::NAME);
+                parser.add(body, name, field::NAME);
             }
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
-        self.close(body);
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+            Ok(())
+        })?;
+        Ok(self.attach_last(node, body, field::BODY))
     }
 
     /// `namespace A.B { … }`, `module "a" { … }`.
     pub(super) fn namespace(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
+        let node = self.begin(kind)?;
         let name = if self.at(Tok::Str) { self.leaf(kind::STRING)? } else { self.dotted()? };
         self.add(node, name, field::NAME);
-        if self.at(Tok::Open(b'{')) {
-            let body = self.block()?;
-            self.add(node, body, field::BODY);
-        }
+        self.part_at(Tok::Open(b'{'), node, field::BODY, Self::block)?;
         Ok(self.close(node))
     }
 
@@ -89,9 +65,7 @@ impl Parser<'_> {
         let node = self.identifier()?;
         while self.eat(Tok::Dot)? {
             self.tree.set_kind(node, kind::NESTED_IDENTIFIER);
-            if !self.at(Tok::Name) {
-                return Err(Unsure);
-            }
+            self.require(Tok::Name)?;
             self.advance()?;
             self.close(node);
         }
@@ -103,22 +77,17 @@ impl Parser<'_> {
         if !matches!(next, Tok::Name | Tok::Word(_)) {
             return self.expression_statement();
         }
-        let node = self.open(kind::AMBIENT_DECLARATION);
-        self.advance()?;
+        let node = self.begin(kind::AMBIENT_DECLARATION)?;
         if self.at_name("global") {
             return self.global(node);
         }
-        let declaration = self.deeper(Self::declaration)?;
-        self.add(node, declaration, field::NO);
-        Ok(self.close(node))
+        self.last(node, field::NO, |parser| parser.deeper(Self::declaration))
     }
 
     /// `global { … }`: declarations that are visible everywhere.
     pub(super) fn global(&mut self, node: u32) -> Read<u32> {
         self.advance()?;
-        let block = self.block()?;
-        self.add(node, block, field::NO);
-        Ok(self.close(node))
+        self.last(node, field::NO, Self::block)
     }
 
     /// A declaration that may follow `export` or `declare`, possibly without a name.

@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Lex, Read, Unsure};
+use crate::lang::descent::{Lex, Read, Unsure, sure};
 
 impl Parser<'_> {
     pub(super) fn jsx(&mut self) -> Read<u32> {
@@ -14,22 +14,17 @@ impl Parser<'_> {
     /// The element at `<`, and its end. The caller decides whether a text or a token follows.
     fn element_here(&mut self) -> Read<(u32, u32)> {
         let start = self.tok.start;
-        let tag = self.open(kind::JSX_OPENING_ELEMENT);
-        self.advance()?;
+        let tag = self.begin(kind::JSX_OPENING_ELEMENT)?;
         if !self.at(Tok::Greater) {
-            let name = self.tag_name()?;
-            self.add(tag, name, field::NAME);
+            self.part(tag, field::NAME, Self::tag_name)?;
             if self.at(Tok::Less) && self.state.typed {
-                let types = self.type_arguments()?;
-                self.add(tag, types, field::TYPE_ARGUMENTS);
+                self.part(tag, field::TYPE_ARGUMENTS, Self::type_arguments)?;
             }
             while !matches!(self.tok.kind, Tok::Greater | Tok::Slash) {
-                let attribute = self.attribute()?;
-                self.add(tag, attribute, field::ATTRIBUTE);
+                self.part(tag, field::ATTRIBUTE, Self::attribute)?;
             }
             if self.at(Tok::Slash) {
-                self.tree.set_kind(tag, kind::JSX_SELF_CLOSING_ELEMENT);
-                self.advance()?;
+                self.decide(tag, kind::JSX_SELF_CLOSING_ELEMENT)?;
                 let end = self.greater()?;
                 self.tree.set_end(tag, end);
                 return Ok((tag, end));
@@ -94,14 +89,9 @@ impl Parser<'_> {
     }
 
     fn namespaced(&mut self, first: u32) -> Read<u32> {
-        let node = self.around(kind::JSX_NAMESPACE_NAME, first, field::NO);
-        self.advance()?;
-        if !matches!(self.tok.kind, Tok::Name | Tok::Word(_)) {
-            return Err(Unsure);
-        }
-        let second = self.dashed(kind::IDENTIFIER)?;
-        self.add(node, second, field::NO);
-        Ok(self.close(node))
+        let node = self.begin_around(kind::JSX_NAMESPACE_NAME, first, field::NO)?;
+        sure(matches!(self.tok.kind, Tok::Name | Tok::Word(_)))?;
+        self.last(node, field::NO, |parser| parser.dashed(kind::IDENTIFIER))
     }
 
     fn attribute(&mut self) -> Read<u32> {
@@ -111,19 +101,14 @@ impl Parser<'_> {
             return Ok(spread);
         }
         let node = self.open(kind::JSX_ATTRIBUTE);
-        if !matches!(self.tok.kind, Tok::Name | Tok::Word(_)) {
-            return Err(Unsure);
-        }
+        sure(matches!(self.tok.kind, Tok::Name | Tok::Word(_)))?;
         let mut name = self.dashed(kind::PROPERTY_IDENTIFIER)?;
         if self.at(Tok::Colon) {
             self.tree.set_kind(name, kind::IDENTIFIER);
             name = self.namespaced(name)?;
         }
         self.add(node, name, field::NO);
-        if self.at(Tok::Assign) {
-            let value = self.attribute_value()?;
-            self.add(node, value, field::NO);
-        }
+        self.part_at(Tok::Assign, node, field::NO, Self::attribute_value)?;
         Ok(self.close(node))
     }
 
@@ -142,9 +127,7 @@ impl Parser<'_> {
             return Ok(node);
         }
         self.advance()?;
-        if !self.at(Tok::Open(b'{')) {
-            return Err(Unsure);
-        }
+        self.require(Tok::Open(b'{'))?;
         let (value, end) = self.braces()?;
         self.go_on(end)?;
         Ok(value)
@@ -152,8 +135,7 @@ impl Parser<'_> {
 
     /// `{…}` and its end, without reading a token after it.
     fn braces(&mut self) -> Read<(u32, u32)> {
-        let node = self.open(kind::JSX_EXPRESSION);
-        self.advance()?;
+        let node = self.begin(kind::JSX_EXPRESSION)?;
         if !self.at(Tok::Close(b'}')) {
             let value = self.inside(|parser| match parser.tok.kind {
                 Tok::Ellipsis => parser.spread(),
@@ -161,9 +143,7 @@ impl Parser<'_> {
             })?;
             self.add(node, value, field::NO);
         }
-        if !self.at(Tok::Close(b'}')) {
-            return Err(Unsure);
-        }
+        self.require(Tok::Close(b'}'))?;
         let end = self.tok.end;
         self.tree.set_end(node, end);
         Ok((node, end))

@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Lex, Read, Unsure};
+use crate::lang::descent::{Lex, Operators, Read, Unsure, sure};
 
 /// Precedence of operators; a larger number binds tighter.
 mod bind {
@@ -29,8 +29,7 @@ impl Parser<'_> {
         }
         let node = self.around(kind::SEQUENCE_EXPRESSION, first, field::NO);
         while self.eat(Tok::Comma)? {
-            let next = self.expression()?;
-            self.add(node, next, field::NO);
+            self.part(node, field::NO, Self::expression)?;
         }
         Ok(self.close(node))
     }
@@ -50,11 +49,7 @@ impl Parser<'_> {
         match self.tok.kind {
             Tok::Assign => {
                 self.assignable(left)?;
-                let node = self.around(kind::ASSIGNMENT_EXPRESSION, left, field::LEFT);
-                self.advance()?;
-                let right = self.expression()?;
-                self.add(node, right, field::RIGHT);
-                Ok(self.close(node))
+                self.infix(kind::ASSIGNMENT_EXPRESSION, (left, field::LEFT), field::RIGHT, Self::expression)
             }
             Tok::Augmented | Tok::Otherwise => {
                 self.assignable(left)?;
@@ -66,13 +61,9 @@ impl Parser<'_> {
                 };
                 match self.tok.kind {
                     Tok::Otherwise => self.mark(node, operator, field::OPERATOR)?,
-                    _ => {
-                        self.advance()?;
-                    }
+                    _ => self.skip()?,
                 }
-                let right = self.expression()?;
-                self.add(node, right, field::RIGHT);
-                Ok(self.close(node))
+                self.last(node, field::RIGHT, Self::expression)
             }
             _ => Ok(left),
         }
@@ -92,16 +83,13 @@ impl Parser<'_> {
     }
 
     fn yielded(&mut self) -> Read<u32> {
-        let node = self.open(kind::YIELD_EXPRESSION);
-        self.advance()?;
+        let node = self.begin(kind::YIELD_EXPRESSION)?;
         if self.at(Tok::Star) {
             self.mark(node, kind::SIGN_STAR, field::NO)?;
-        } else if self.lex.fresh || !self.begins_expression() {
+        } else if self.lex.state.fresh || !self.begins_expression() {
             return Ok(self.close(node));
         }
-        let value = self.expression()?;
-        self.add(node, value, field::NO);
-        Ok(self.close(node))
+        self.last(node, field::NO, Self::expression)
     }
 
     /// Whether an expression begins here, such as the operand of `yield`.
@@ -122,38 +110,12 @@ impl Parser<'_> {
         if !self.at(Tok::Question) {
             return Ok(condition);
         }
-        let node = self.around(kind::TERNARY_EXPRESSION, condition, field::CONDITION);
-        self.advance()?;
-        let consequence = self.with_mode(|mode| (mode.no_in, mode.choosing) = (false, true), Self::expression)?;
-        self.add(node, consequence, field::CONSEQUENCE);
+        let node = self.begin_around(kind::TERNARY_EXPRESSION, condition, field::CONDITION)?;
+        self.part(node, field::CONSEQUENCE, |parser| {
+            parser.with_mode(|mode| (mode.no_in, mode.choosing) = (false, true), Self::expression)
+        })?;
         self.expect(Tok::Colon)?;
-        let alternative = self.expression()?;
-        self.add(node, alternative, field::ALTERNATIVE);
-        Ok(self.close(node))
-    }
-
-    /// The precedence of the next operator.
-    fn binds(&mut self) -> Option<u8> {
-        if self.at(Tok::Greater) {
-            self.tok = self.lex.greater(self.tok);
-        }
-        Some(match self.tok.kind {
-            Tok::Nullish => bind::NULLISH,
-            Tok::Or => bind::OR,
-            Tok::And => bind::AND,
-            Tok::BitOr => bind::BIT_OR,
-            Tok::BitXor => bind::BIT_XOR,
-            Tok::BitAnd => bind::BIT_AND,
-            Tok::Equal => bind::EQUAL,
-            Tok::Less | Tok::Greater | Tok::Compare | Tok::Word(Word::Instanceof) => bind::COMPARE,
-            Tok::Word(Word::In) if !self.state.no_in => bind::COMPARE,
-            Tok::Name if self.state.typed && !self.lex.fresh && self.at_cast() => bind::COMPARE,
-            Tok::Shift => bind::SHIFT,
-            Tok::Plus | Tok::Minus => bind::SUM,
-            Tok::Star | Tok::Slash | Tok::Percent => bind::PRODUCT,
-            Tok::Power => bind::POWER,
-            _ => return None,
-        })
+        self.last(node, field::ALTERNATIVE, Self::expression)
     }
 
     fn at_cast(&self) -> bool {
@@ -162,42 +124,19 @@ impl Parser<'_> {
 
     /// An expression of operators with at least the precedence `least`.
     fn binary(&mut self, least: u8) -> Read<u32> {
-        let mut left = self.unary()?;
-        while let Some(binds) = self.binds().filter(|binds| *binds >= least) {
-            if self.at(Tok::Name) {
-                left = self.cast(left)?;
-                continue;
-            }
-            let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
-            match self.tok.kind {
-                Tok::Or => self.mark(node, kind::SIGN_OR, field::OPERATOR)?,
-                Tok::And => self.mark(node, kind::SIGN_AND, field::OPERATOR)?,
-                Tok::Nullish => self.mark(node, kind::SIGN_NULLISH, field::OPERATOR)?,
-                _ => {
-                    self.advance()?;
-                }
-            }
-            let right = match binds {
-                bind::POWER => self.deeper(|parser| parser.binary(bind::POWER))?,
-                _ => self.binary(binds + 1)?,
-            };
-            self.add(node, right, field::RIGHT);
-            left = self.close(node);
-        }
-        Ok(left)
+        let left = self.unary()?;
+        self.climb(left, least)
     }
 
     /// `… as T` and `… satisfies T`.
     fn cast(&mut self, value: u32) -> Read<u32> {
         let is_as = self.at_name("as");
         let kind = if is_as { kind::AS_EXPRESSION } else { kind::SATISFIES_EXPRESSION };
-        let node = self.around(kind, value, field::NO);
-        self.advance()?;
+        let node = self.begin_around(kind, value, field::NO)?;
         if is_as && self.at_word(Word::Const) {
             self.mark(node, kind::WORD_CONST, field::NO)?;
         } else {
-            let ty = self.ty()?;
-            self.add(node, ty, field::NO);
+            self.part(node, field::NO, Self::ty)?;
         }
         Ok(self.close(node))
     }
@@ -211,31 +150,23 @@ impl Parser<'_> {
             Tok::Less if self.state.typed && !self.state.elements => return self.assertion(),
             _ => return self.updated(),
         };
-        let node = self.open(kind);
-        self.advance()?;
-        let of = self.deeper(Self::unary)?;
-        self.add(node, of, field::NO);
-        Ok(self.close(node))
+        self.prefixed(kind, field::NO, |parser| parser.deeper(Self::unary))
     }
 
     /// `<T>…`
     fn assertion(&mut self) -> Read<u32> {
         let node = self.open(kind::TYPE_ASSERTION);
-        let types = self.type_arguments()?;
-        self.add(node, types, field::NO);
-        let of = self.deeper(Self::unary)?;
-        self.add(node, of, field::NO);
-        Ok(self.close(node))
+        self.part(node, field::NO, Self::type_arguments)?;
+        self.last(node, field::NO, |parser| parser.deeper(Self::unary))
     }
 
     /// `…++`, or the operand alone.
     fn updated(&mut self) -> Read<u32> {
         let value = self.primary()?;
-        if !self.at(Tok::Step) || self.lex.fresh {
+        if !self.at(Tok::Step) || self.lex.state.fresh {
             return Ok(value);
         }
-        let node = self.around(kind::UPDATE_EXPRESSION, value, field::NO);
-        self.advance()?;
+        let node = self.begin_around(kind::UPDATE_EXPRESSION, value, field::NO)?;
         Ok(self.close(node))
     }
 
@@ -285,17 +216,14 @@ impl Parser<'_> {
                     _ => return Err(Unsure),
                 },
                 Tok::Template => {
-                    if !calls {
-                        return Err(Unsure);
-                    }
+                    sure(calls)?;
                     let call = self.around(kind::CALL_EXPRESSION, node, field::FUNCTION);
                     let template = self.template()?;
                     self.add(call, template, field::ARGUMENTS);
                     self.close(call)
                 }
-                Tok::Bang if self.state.typed && !self.lex.fresh => {
-                    let sure = self.around(kind::NON_NULL_EXPRESSION, node, field::NO);
-                    self.advance()?;
+                Tok::Bang if self.state.typed && !self.lex.state.fresh => {
+                    let sure = self.begin_around(kind::NON_NULL_EXPRESSION, node, field::NO)?;
                     self.close(sure)
                 }
                 Tok::Less if self.state.typed && calls => match self.guess_type_arguments()? {
@@ -311,8 +239,7 @@ impl Parser<'_> {
 
     /// `.name` or `?.name` after an object.
     pub(super) fn member(&mut self, object: u32) -> Read<u32> {
-        let node = self.around(kind::MEMBER_EXPRESSION, object, field::OBJECT);
-        self.advance()?;
+        let node = self.begin_around(kind::MEMBER_EXPRESSION, object, field::OBJECT)?;
         let name = match self.tok.kind {
             Tok::Name | Tok::Word(_) => self.leaf(kind::PROPERTY_IDENTIFIER)?,
             Tok::Private => self.leaf(kind::PRIVATE_PROPERTY_IDENTIFIER)?,
@@ -323,37 +250,20 @@ impl Parser<'_> {
     }
 
     fn subscript(&mut self, object: u32) -> Read<u32> {
-        let node = self.around(kind::SUBSCRIPT_EXPRESSION, object, field::OBJECT);
-        self.advance()?;
-        let index = self.inside(Self::expressions)?;
-        self.add(node, index, field::INDEX);
-        self.expect(Tok::Close(b']'))?;
-        Ok(self.close(node))
+        let node = self.begin_around(kind::SUBSCRIPT_EXPRESSION, object, field::OBJECT)?;
+        self.part(node, field::INDEX, |parser| parser.inside(Self::expressions))?;
+        self.close_with(Tok::Close(b']'), node)
     }
 
     pub(super) fn call(&mut self, function: u32, types: Option<u32>) -> Read<u32> {
         let node = self.around(kind::CALL_EXPRESSION, function, field::FUNCTION);
-        if let Some(types) = types {
-            self.add(node, types, field::TYPE_ARGUMENTS);
-        }
-        let arguments = self.arguments()?;
-        self.add(node, arguments, field::ARGUMENTS);
-        Ok(self.close(node))
+        self.add_all(node, types, field::TYPE_ARGUMENTS);
+        self.last(node, field::ARGUMENTS, Self::arguments)
     }
 
     pub(super) fn arguments(&mut self) -> Read<u32> {
-        let node = self.open(kind::ARGUMENTS);
-        self.expect(Tok::Open(b'('))?;
-        self.inside(|parser| {
-            while !parser.at(Tok::Close(b')')) {
-                let argument = parser.element()?;
-                parser.add(node, argument, field::NO);
-                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Close(b')')) {
-                    return Err(Unsure);
-                }
-            }
-            parser.advance()
-        })?;
+        let node = self.begin_with(Tok::Open(b'('), kind::ARGUMENTS)?;
+        self.inside(|parser| parser.elements(Tok::Close(b')'), |parser| parser.part(node, field::NO, Self::element)))?;
         Ok(self.close(node))
     }
 
@@ -363,11 +273,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn spread(&mut self) -> Read<u32> {
-        let node = self.open(kind::SPREAD_ELEMENT);
-        self.advance()?;
-        let of = self.expression()?;
-        self.add(node, of, field::NO);
-        Ok(self.close(node))
+        self.prefixed(kind::SPREAD_ELEMENT, field::NO, Self::expression)
     }
 
     fn atom(&mut self) -> Read<u32> {
@@ -406,9 +312,7 @@ impl Parser<'_> {
 
     fn regex(&mut self) -> Read<u32> {
         let start = self.tok.start;
-        if self.lex.byte(start) != b'/' {
-            return Err(Unsure);
-        }
+        sure(self.lex.byte(start) == b'/')?;
         let end = self.lex.regex_end(start)?;
         let node = self.word_node(kind::REGEX, true, start, end);
         self.go_on(end)?;
@@ -424,17 +328,13 @@ impl Parser<'_> {
     }
 
     pub(super) fn parenthesized(&mut self) -> Read<u32> {
-        let node = self.open(kind::PARENTHESIZED_EXPRESSION);
-        self.advance()?;
-        let value = self.inside(Self::expressions)?;
-        self.add(node, value, field::NO);
-        self.expect(Tok::Close(b')'))?;
-        Ok(self.close(node))
+        self.enclosed(kind::PARENTHESIZED_EXPRESSION, field::NO, Tok::Close(b')'), |parser| {
+            parser.inside(Self::expressions)
+        })
     }
 
     fn array(&mut self) -> Read<u32> {
-        let node = self.open(kind::ARRAY);
-        self.advance()?;
+        let node = self.begin(kind::ARRAY)?;
         self.inside(|parser| {
             loop {
                 match parser.tok.kind {
@@ -446,36 +346,28 @@ impl Parser<'_> {
                     }
                     _ => {}
                 }
-                let element = parser.element()?;
-                parser.add(node, element, field::NO);
-                if !matches!(parser.tok.kind, Tok::Comma | Tok::Close(b']')) {
-                    return Err(Unsure);
-                }
+                parser.part(node, field::NO, Self::element)?;
+                sure(matches!(parser.tok.kind, Tok::Comma | Tok::Close(b']')))?;
             }
         })?;
         Ok(self.close(node))
     }
 
     fn new_expression(&mut self) -> Read<u32> {
-        let node = self.open(kind::NEW_EXPRESSION);
-        self.advance()?;
+        let node = self.begin(kind::NEW_EXPRESSION)?;
         if self.eat(Tok::Dot)? {
             self.tree.set_kind(node, kind::META_PROPERTY);
             return if self.eat_name("target")? { Ok(self.close(node)) } else { Err(Unsure) };
         }
         let class = self.deeper(Self::atom)?;
-        let class = self.behind(class, false)?;
-        self.add(node, class, field::CONSTRUCTOR);
+        self.part(node, field::CONSTRUCTOR, |parser| parser.behind(class, false))?;
         if self.at(Tok::Less)
             && self.state.typed
             && let Some(types) = self.guess_type_arguments()?
         {
             self.add(node, types, field::TYPE_ARGUMENTS);
         }
-        if self.at(Tok::Open(b'(')) {
-            let arguments = self.arguments()?;
-            self.add(node, arguments, field::ARGUMENTS);
-        }
+        self.part_at(Tok::Open(b'('), node, field::ARGUMENTS, Self::arguments)?;
         Ok(self.close(node))
     }
 
@@ -509,11 +401,8 @@ impl Parser<'_> {
                     let between = self.open_at(part, at);
                     self.lex.jump(at + 2);
                     self.tok = self.lex.next()?;
-                    let value = self.deeper(|parser| parser.inside(&read))?;
-                    self.add(between, value, field::NO);
-                    if !self.at(Tok::Close(b'}')) {
-                        return Err(Unsure);
-                    }
+                    self.part(between, field::NO, |parser| parser.deeper(|parser| parser.inside(&read)))?;
+                    self.require(Tok::Close(b'}'))?;
                     at = self.tok.end;
                     self.tree.set_end(between, at);
                     self.add(node, between, field::NO);
@@ -523,5 +412,47 @@ impl Parser<'_> {
         }
         self.go_on(at + 1)?;
         Ok(self.close(node))
+    }
+}
+
+impl Operators for Parser<'_> {
+    fn binds(&mut self) -> Option<u8> {
+        if self.at(Tok::Greater) {
+            self.tok = self.lex.greater(self.tok, [Tok::Compare, Tok::Shift, Tok::Augmented]);
+        }
+        Some(match self.tok.kind {
+            Tok::Nullish => bind::NULLISH,
+            Tok::Or => bind::OR,
+            Tok::And => bind::AND,
+            Tok::BitOr => bind::BIT_OR,
+            Tok::BitXor => bind::BIT_XOR,
+            Tok::BitAnd => bind::BIT_AND,
+            Tok::Equal => bind::EQUAL,
+            Tok::Less | Tok::Greater | Tok::Compare | Tok::Word(Word::Instanceof) => bind::COMPARE,
+            Tok::Word(Word::In) if !self.state.no_in => bind::COMPARE,
+            Tok::Name if self.state.typed && !self.lex.state.fresh && self.at_cast() => bind::COMPARE,
+            Tok::Shift => bind::SHIFT,
+            Tok::Plus | Tok::Minus => bind::SUM,
+            Tok::Star | Tok::Slash | Tok::Percent => bind::PRODUCT,
+            Tok::Power => bind::POWER,
+            _ => return None,
+        })
+    }
+
+    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32> {
+        if self.at(Tok::Name) {
+            return self.cast(left);
+        }
+        let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
+        match self.tok.kind {
+            Tok::Or => self.mark(node, kind::SIGN_OR, field::OPERATOR)?,
+            Tok::And => self.mark(node, kind::SIGN_AND, field::OPERATOR)?,
+            Tok::Nullish => self.mark(node, kind::SIGN_NULLISH, field::OPERATOR)?,
+            _ => self.skip()?,
+        }
+        self.last(node, field::RIGHT, |parser| match precedence {
+            bind::POWER => parser.deeper(|parser| parser.binary(bind::POWER)),
+            _ => parser.binary(precedence + 1),
+        })
     }
 }

@@ -43,8 +43,7 @@ impl Parser<'_> {
             self.tree.set_kind(node, kind::GENERATOR_FUNCTION);
         }
         if self.at(Tok::Name) {
-            let name = self.leaf(kind::IDENTIFIER)?;
-            self.add(node, name, field::NAME);
+            self.token(node, field::NAME, kind::IDENTIFIER)?;
         }
         self.signature(node)?;
         Ok(node)
@@ -56,9 +55,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn function_body(&mut self, node: u32) -> Read<u32> {
-        let body = self.inside(Self::block)?;
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        self.last(node, field::BODY, |parser| parser.inside(Self::block))
     }
 
     /// Type parameters, parameters and the result type.
@@ -69,32 +66,26 @@ impl Parser<'_> {
     }
 
     pub(super) fn parameters(&mut self, node: u32) -> Read<()> {
-        let parameters = self.open(kind::FORMAL_PARAMETERS);
-        self.expect(Tok::Open(b'('))?;
+        let parameters = self.begin_with(Tok::Open(b'('), kind::FORMAL_PARAMETERS)?;
         self.inside(|parser| {
-            while !parser.at(Tok::Close(b')')) {
+            parser.elements(Tok::Close(b')'), |parser| {
                 let parameter = match parser.state.typed {
                     true => parser.typed_parameter()?,
                     false if parser.at(Tok::Ellipsis) => parser.rest_pattern()?,
                     false => parser.pattern_or_default()?,
                 };
                 parser.add(parameters, parameter, field::NO);
-                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Close(b')')) {
-                    return Err(Unsure);
-                }
-            }
-            parser.advance()
+                Ok(())
+            })
         })?;
-        self.close(parameters);
-        self.add(node, parameters, field::PARAMETERS);
+        self.attach(node, parameters, field::PARAMETERS);
         Ok(())
     }
 
     fn typed_parameter(&mut self) -> Read<u32> {
         let node = self.open(kind::REQUIRED_PARAMETER);
         while self.at(Tok::At) {
-            let decorator = self.decorator()?;
-            self.add(node, decorator, field::DECORATOR);
+            self.part(node, field::DECORATOR, Self::decorator)?;
         }
         self.parameter_modifiers(node)?;
         let pattern = match self.tok.kind {
@@ -107,10 +98,7 @@ impl Parser<'_> {
             self.tree.set_kind(node, kind::OPTIONAL_PARAMETER);
         }
         self.annotation(node)?;
-        if self.eat(Tok::Assign)? {
-            let value = self.expression()?;
-            self.add(node, value, field::VALUE);
-        }
+        self.part_after(Tok::Assign, node, field::VALUE, Self::expression)?;
         Ok(self.close(node))
     }
 
@@ -128,8 +116,7 @@ impl Parser<'_> {
                 _ => {
                     let is_override = word == "override";
                     let kind = if is_override { kind::OVERRIDE_MODIFIER } else { kind::ACCESSIBILITY_MODIFIER };
-                    let modifier = self.leaf(kind)?;
-                    self.add(node, modifier, field::NO);
+                    self.token(node, field::NO, kind)?;
                 }
             }
         }
@@ -172,9 +159,8 @@ impl Parser<'_> {
     }
 
     fn single_parameter(&mut self, node: u32) -> Read<u32> {
-        let parameter = self.identifier()?;
-        self.add(node, parameter, field::PARAMETER);
-        if !self.at(Tok::Arrow) || self.lex.fresh {
+        self.part(node, field::PARAMETER, Self::identifier)?;
+        if !self.at(Tok::Arrow) || self.lex.state.fresh {
             return Err(Unsure);
         }
         self.arrow_body(node)
@@ -182,45 +168,44 @@ impl Parser<'_> {
 
     /// Looks behind `(`, because most of them do not open parameters.
     fn may_open_parameters(&mut self) -> Read<bool> {
-        let guess = self.guess();
-        self.advance()?;
-        let may = match self.tok.kind {
-            Tok::Close(b')') | Tok::Ellipsis | Tok::Open(b'{' | b'[') | Tok::At => true,
-            Tok::Word(Word::This) => self.state.typed && self.peek()?.kind == Tok::Colon,
-            Tok::Name => {
-                let next = self.peek()?;
-                match next.kind {
-                    Tok::Comma | Tok::Assign => true,
-                    Tok::Close(b')') => {
-                        self.advance()?;
-                        let behind = self.peek()?.kind;
-                        behind == Tok::Arrow || self.state.typed && behind == Tok::Colon
+        self.ahead(|parser| {
+            parser.advance()?;
+            let may = match parser.tok.kind {
+                Tok::Close(b')') | Tok::Ellipsis | Tok::Open(b'{' | b'[') | Tok::At => true,
+                Tok::Word(Word::This) => parser.state.typed && parser.peek()?.kind == Tok::Colon,
+                Tok::Name => {
+                    let next = parser.peek()?;
+                    match next.kind {
+                        Tok::Comma | Tok::Assign => true,
+                        Tok::Close(b')') => {
+                            parser.advance()?;
+                            let behind = parser.peek()?.kind;
+                            behind == Tok::Arrow || parser.state.typed && behind == Tok::Colon
+                        }
+                        Tok::Colon | Tok::Question | Tok::Name => parser.state.typed,
+                        _ => false,
                     }
-                    Tok::Colon | Tok::Question | Tok::Name => self.state.typed,
-                    _ => false,
                 }
-            }
-            _ => false,
-        };
-        self.go_back(guess)?;
-        Ok(may)
+                _ => false,
+            };
+            Ok(may)
+        })
     }
 
     /// Where JSX is allowed, `<T,` and `<T extends` distinguish type parameters from elements.
     fn opens_type_parameters(&mut self) -> Read<bool> {
-        let guess = self.guess();
-        self.advance()?;
-        self.eat_word(Word::Const)?;
-        let opens = self.at(Tok::Name) && matches!(self.peek()?.kind, Tok::Comma | Tok::Word(Word::Extends));
-        self.go_back(guess)?;
-        Ok(opens)
+        self.ahead(|parser| {
+            parser.advance()?;
+            parser.eat_word(Word::Const)?;
+            Ok(parser.at(Tok::Name) && matches!(parser.peek()?.kind, Tok::Comma | Tok::Word(Word::Extends)))
+        })
     }
 
     /// Reads a possible head of an arrow function, and goes back if no arrow follows.
     fn guess_arrow(&mut self, is_async: bool) -> Read<Option<u32>> {
         let guess = self.guess();
         match self.arrow_head(is_async) {
-            Ok(node) if self.at(Tok::Arrow) && !self.lex.fresh => {
+            Ok(node) if self.at(Tok::Arrow) && !self.lex.state.fresh => {
                 let typed = self.tree.node(node).kids().field("return_type").is_some();
                 let node = self.arrow_body(node)?;
                 // `a ? (b) : c => d`: the `:` belongs to the conditional.
@@ -249,16 +234,13 @@ impl Parser<'_> {
         if self.at(Tok::Open(b'{')) {
             return self.function_body(node);
         }
-        let body = self.expression()?;
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        self.last(node, field::BODY, Self::expression)
     }
 
     // --- decorators ---
 
     pub(super) fn decorator(&mut self) -> Read<u32> {
-        let node = self.open(kind::DECORATOR);
-        self.expect(Tok::At)?;
+        let node = self.begin_with(Tok::At, kind::DECORATOR)?;
         let called = match self.tok.kind {
             Tok::Open(b'(') => self.parenthesized()?,
             Tok::Name => self.decorating()?,

@@ -4,10 +4,11 @@
 //! requests a regular expression, a shift, the rest of a template or the text of an element where the language allows
 //! it.
 
-use crate::lang::descent::{self, Lex, Read, Unsure};
-use crate::lang::source::{Greater, Source};
+use crate::lang::descent::lexer::{self, Dialect, signs, words};
+use crate::lang::descent::{self, Read, Unsure};
 
-pub type Token = descent::Token<Tok>;
+pub type Lexer<'t> = lexer::Lexer<'t, Ecma>;
+type Token = descent::Token<Tok>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tok {
@@ -62,105 +63,57 @@ pub enum Tok {
     Nullish,
 }
 
-/// Reserved words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    Await,
-    Break,
-    Case,
-    Catch,
-    Class,
-    Const,
-    Continue,
-    Debugger,
-    Default,
-    Delete,
-    Do,
-    Else,
-    Enum,
-    Export,
-    Extends,
-    False,
-    Finally,
-    For,
-    Function,
-    If,
-    Import,
-    In,
-    Instanceof,
-    New,
-    Null,
-    Return,
-    Super,
-    Switch,
-    This,
-    Throw,
-    True,
-    Try,
-    Typeof,
-    Var,
-    Void,
-    While,
-    With,
-    Yield,
+// Reserved words.
+words! {
+    Await b"await", Break b"break", Case b"case", Catch b"catch", Class b"class", Const b"const",
+    Continue b"continue", Debugger b"debugger", Default b"default", Delete b"delete", Do b"do", Else b"else",
+    Enum b"enum", Export b"export", Extends b"extends", False b"false", Finally b"finally", For b"for",
+    Function b"function", If b"if", Import b"import", In b"in", Instanceof b"instanceof", New b"new", Null b"null",
+    Return b"return", Super b"super", Switch b"switch", This b"this", Throw b"throw", True b"true", Try b"try",
+    Typeof b"typeof", Var b"var", Void b"void", While b"while", With b"with", Yield b"yield",
 }
 
-pub struct Lexer<'t> {
-    source: Source<'t>,
-    at: u32,
+signs! {
+    Ellipsis [b'.', b'.', b'.'], Arrow [b'=', b'>'], Equal [b'=' | b'!', b'=', b'='], Equal [b'=' | b'!', b'='],
+    Otherwise [b'?', b'?', b'='], Otherwise [b'|', b'|', b'='], Otherwise [b'&', b'&', b'='], Nullish [b'?', b'?'],
+    Or [b'|', b'|'], And [b'&', b'&'], Chain [b'?', b'.'], Augmented [b'*', b'*', b'='], Augmented [b'<', b'<', b'='],
+    Power [b'*', b'*'], Shift [b'<', b'<'], Compare [b'<', b'='], Step [b'+', b'+'], Step [b'-', b'-'],
+    Augmented [b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'='], Comma [b','], Colon [b':'],
+    Semicolon [b';'], Dot [b'.'], Question [b'?'], At [b'@'], Assign [b'='], Bang [b'!'], Tilde [b'~'], Plus [b'+'],
+    Minus [b'-'], Star [b'*'], Slash [b'/'], Percent [b'%'], Less [b'<'], Greater [b'>'], BitAnd [b'&'], BitOr [b'|'],
+    BitXor [b'^'], Template [b'`'],
+}
+
+#[derive(Clone, Copy)]
+pub struct Ecma {
     /// Whether there is a line break before the last token.
     pub fresh: bool,
 }
 
-#[derive(Clone, Copy)]
-pub struct Place {
-    at: u32,
-    fresh: bool,
+impl Default for Ecma {
+    fn default() -> Ecma {
+        Ecma { fresh: true }
+    }
 }
 
-impl<'t> Lex<'t> for Lexer<'t> {
+impl Dialect for Ecma {
     type Kind = Tok;
-    type Place = Place;
+    type Word = Word;
+    const NAME: Tok = Tok::Name;
+    const COMMA: Tok = Tok::Comma;
 
-    fn next(&mut self) -> Read<Token> {
-        self.fresh = false;
-        self.skip(|_, _| ())?;
-        self.token()
+    fn keyword(word: Word) -> Tok {
+        Tok::Word(word)
     }
 
-    fn place(&self) -> Place {
-        Place { at: self.at, fresh: self.fresh }
-    }
-
-    fn go_back(&mut self, place: Place) -> Read<()> {
-        (self.at, self.fresh) = (place.at, place.fresh);
-        Ok(())
-    }
-
-    fn text(&self) -> &'t str {
-        self.source.text
+    fn next(lexer: &mut Lexer<'_>) -> Read<Token> {
+        lexer.state.fresh = false;
+        lexer.skip(|_, _| ())?;
+        lexer.any_token()
     }
 }
 
-impl<'t> Lexer<'t> {
-    pub fn new(text: &'t str) -> Read<Lexer<'t>> {
-        let (source, at) = Source::new(text)?;
-        Ok(Lexer { source, at, fresh: true })
-    }
-
-    pub fn byte(&self, at: u32) -> u8 {
-        self.source.byte(at)
-    }
-
-    pub fn rest(&self, at: u32) -> &'t [u8] {
-        self.source.rest(at)
-    }
-
-    /// Continues at another offset.
-    pub fn jump(&mut self, at: u32) {
-        self.at = at;
-    }
-
+impl Lexer<'_> {
     /// The `#!` line, if there is one.
     pub fn hash_bang(&mut self) -> Option<(u32, u32)> {
         let start = self.at;
@@ -189,7 +142,7 @@ impl<'t> Lexer<'t> {
             match self.byte(start) {
                 b' ' | b'\t' | 0x0b | 0x0c => self.at += 1,
                 b'\n' | b'\r' => {
-                    self.fresh = true;
+                    self.state.fresh = true;
                     self.at += 1;
                 }
                 b'/' if self.byte(start + 1) == b'/' => {
@@ -201,8 +154,8 @@ impl<'t> Lexer<'t> {
                 }
                 b'/' if self.byte(start + 1) == b'*' => {
                     self.at = self.source.block_comment_end(start)?;
-                    self.fresh |= memchr::memchr2(b'\n', b'\r', self.source.between(start, self.at)).is_some();
-                    self.fresh |= self.has_separator(start, self.at);
+                    self.state.fresh |= memchr::memchr2(b'\n', b'\r', self.source.between(start, self.at)).is_some();
+                    self.state.fresh |= self.has_separator(start, self.at);
                     comment(start, self.at);
                 }
                 _ => return Ok(()),
@@ -210,97 +163,37 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn token(&mut self) -> Read<Token> {
+    fn any_token(&mut self) -> Read<Token> {
         let start = self.at;
         let first = self.byte(start);
         match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => {
-                self.at = self.source.name_end(start, true)?;
-                let kind = keyword(self.source.between(start, self.at)).map_or(Tok::Name, Tok::Word);
-                return Ok(self.token_of(kind, start));
+                let kind = self.word(start, true, word)?;
+                return Ok(self.token(kind, start));
             }
             b'#' => {
                 self.at = self.source.name_end(start + 1, true)?;
-                return if self.at == start + 1 { Err(Unsure) } else { Ok(self.token_of(Tok::Private, start)) };
+                return if self.at == start + 1 { Err(Unsure) } else { Ok(self.token(Tok::Private, start)) };
             }
             b'0'..=b'9' => return self.number(start),
             b'.' if self.byte(start + 1).is_ascii_digit() => return self.number(start),
-            b'"' | b'\'' => return self.string(start, first),
-            0 if self.source.ends_at(start) => return Ok(self.token_of(Tok::End, start)),
+            b'"' | b'\'' => {
+                let kind = self.string(start, first, Tok::Str)?;
+                return Ok(self.token(kind, start));
+            }
+            0 if self.source.ends_at(start) => return Ok(self.token(Tok::End, start)),
             _ => {}
         }
-        let (kind, len) = self.operator(first, start)?;
-        self.at = start + len;
-        Ok(self.token_of(kind, start))
-    }
-
-    fn token_of(&self, kind: Tok, start: u32) -> Token {
-        Token { kind, start, end: self.at }
-    }
-
-    fn operator(&self, first: u8, start: u32) -> Read<(Tok, u32)> {
-        let (second, third) = (self.byte(start + 1), self.byte(start + 2));
-        Ok(match (first, second, third) {
-            (b'(' | b'[' | b'{', _, _) => (Tok::Open(first), 1),
-            (b')' | b']' | b'}', _, _) => (Tok::Close(first), 1),
-            (b'.', b'.', b'.') => (Tok::Ellipsis, 3),
-            (b'=', b'>', _) => (Tok::Arrow, 2),
-            (b'=' | b'!', b'=', b'=') => (Tok::Equal, 3),
-            (b'=' | b'!', b'=', _) => (Tok::Equal, 2),
-            (b'?', b'?', b'=') | (b'|', b'|', b'=') | (b'&', b'&', b'=') => (Tok::Otherwise, 3),
-            (b'?', b'?', _) => (Tok::Nullish, 2),
-            (b'|', b'|', _) => (Tok::Or, 2),
-            (b'&', b'&', _) => (Tok::And, 2),
-            (b'?', b'.', b'0'..=b'9') => (Tok::Question, 1),
-            (b'?', b'.', _) => (Tok::Chain, 2),
-            (b'*', b'*', b'=') | (b'<', b'<', b'=') => (Tok::Augmented, 3),
-            (b'*', b'*', _) => (Tok::Power, 2),
-            (b'<', b'<', _) => (Tok::Shift, 2),
-            (b'<', b'=', _) => (Tok::Compare, 2),
+        let kind = match (first, self.byte(start + 1), self.byte(start + 2)) {
             // An HTML comment.
             (b'<', b'!', b'-') | (b'-', b'-', b'>') => return Err(Unsure),
-            (b'+', b'+', _) | (b'-', b'-', _) => (Tok::Step, 2),
-            (b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'=', _) => (Tok::Augmented, 2),
-            _ => {
-                let kind = match first {
-                    b',' => Tok::Comma,
-                    b':' => Tok::Colon,
-                    b';' => Tok::Semicolon,
-                    b'.' => Tok::Dot,
-                    b'?' => Tok::Question,
-                    b'@' => Tok::At,
-                    b'=' => Tok::Assign,
-                    b'!' => Tok::Bang,
-                    b'~' => Tok::Tilde,
-                    b'+' => Tok::Plus,
-                    b'-' => Tok::Minus,
-                    b'*' => Tok::Star,
-                    b'/' => Tok::Slash,
-                    b'%' => Tok::Percent,
-                    b'<' => Tok::Less,
-                    b'>' => Tok::Greater,
-                    b'&' => Tok::BitAnd,
-                    b'|' => Tok::BitOr,
-                    b'^' => Tok::BitXor,
-                    b'`' => Tok::Template,
-                    _ => return Err(Unsure),
-                };
-                (kind, 1)
+            (b'?', b'.', b'0'..=b'9') => {
+                self.at = start + 1;
+                Tok::Question
             }
-        })
-    }
-
-    /// The operator that `>` begins.
-    pub fn greater(&mut self, token: Token) -> Token {
-        let (greater, len) = self.source.greater(token.start);
-        let kind = match greater {
-            Greater::Alone => return token,
-            Greater::Compare => Tok::Compare,
-            Greater::Shift => Tok::Shift,
-            Greater::Augmented => Tok::Augmented,
+            _ => self.operator(start, sign)?,
         };
-        self.at = token.start + len;
-        self.token_of(kind, token.start)
+        Ok(self.token(kind, start))
     }
 
     fn number(&mut self, start: u32) -> Read<Token> {
@@ -336,12 +229,7 @@ impl<'t> Lexer<'t> {
             return Err(Unsure);
         }
         self.at = at;
-        Ok(self.token_of(Tok::Number, start))
-    }
-
-    fn string(&mut self, start: u32, quote: u8) -> Read<Token> {
-        self.at = self.source.string_end(start, quote)?;
-        Ok(self.token_of(Tok::Str, start))
+        Ok(self.token(Tok::Number, start))
     }
 
     /// The end of the regular expression that begins here.
@@ -376,49 +264,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-fn keyword(word: &[u8]) -> Option<Word> {
-    if !(2..=10).contains(&word.len()) || !word[0].is_ascii_lowercase() {
-        return None;
-    }
-    Some(match word {
-        b"await" => Word::Await,
-        b"break" => Word::Break,
-        b"case" => Word::Case,
-        b"catch" => Word::Catch,
-        b"class" => Word::Class,
-        b"const" => Word::Const,
-        b"continue" => Word::Continue,
-        b"debugger" => Word::Debugger,
-        b"default" => Word::Default,
-        b"delete" => Word::Delete,
-        b"do" => Word::Do,
-        b"else" => Word::Else,
-        b"enum" => Word::Enum,
-        b"export" => Word::Export,
-        b"extends" => Word::Extends,
-        b"false" => Word::False,
-        b"finally" => Word::Finally,
-        b"for" => Word::For,
-        b"function" => Word::Function,
-        b"if" => Word::If,
-        b"import" => Word::Import,
-        b"in" => Word::In,
-        b"instanceof" => Word::Instanceof,
-        b"new" => Word::New,
-        b"null" => Word::Null,
-        b"return" => Word::Return,
-        b"super" => Word::Super,
-        b"switch" => Word::Switch,
-        b"this" => Word::This,
-        b"throw" => Word::Throw,
-        b"true" => Word::True,
-        b"try" => Word::Try,
-        b"typeof" => Word::Typeof,
-        b"var" => Word::Var,
-        b"void" => Word::Void,
-        b"while" => Word::While,
-        b"with" => Word::With,
-        b"yield" => Word::Yield,
-        _ => return None,
-    })
+fn word(word: &[u8]) -> Option<Word> {
+    // Most names are longer, or begin with a capital letter.
+    if (2..=10).contains(&word.len()) && word[0].is_ascii_lowercase() { keyword(word) } else { None }
 }

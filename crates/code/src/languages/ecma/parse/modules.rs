@@ -2,14 +2,13 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Read, Unsure, sure};
 
 impl Parser<'_> {
     // --- imports ---
 
     pub(super) fn import_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::IMPORT_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::IMPORT_STATEMENT)?;
         if self.at(Tok::Str) {
             return self.from(node);
         }
@@ -19,36 +18,24 @@ impl Parser<'_> {
         }
         let clause = self.open(kind::IMPORT_CLAUSE);
         if self.at(Tok::Name) {
-            let name = self.identifier()?;
-            self.add(clause, name, field::NO);
+            self.part(clause, field::NO, Self::identifier)?;
             let more = self.eat(Tok::Comma)?;
-            if more != matches!(self.tok.kind, Tok::Star | Tok::Open(b'{')) {
-                return Err(Unsure);
-            }
+            sure(more == matches!(self.tok.kind, Tok::Star | Tok::Open(b'{')))?;
         }
         match self.tok.kind {
             Tok::Star => {
-                let all = self.open(kind::NAMESPACE_IMPORT);
-                self.advance()?;
-                if !self.eat_name("as")? {
-                    return Err(Unsure);
-                }
-                let name = self.identifier()?;
-                self.add(all, name, field::NO);
-                self.close(all);
-                self.add(clause, all, field::NO);
+                let all = self.begin(kind::NAMESPACE_IMPORT)?;
+                sure(self.eat_name("as")?)?;
+                self.part(all, field::NO, Self::identifier)?;
+                self.attach(clause, all, field::NO);
             }
             Tok::Open(b'{') => {
-                let several = self.specifiers(kind::NAMED_IMPORTS, kind::IMPORT_SPECIFIER)?;
-                self.add(clause, several, field::NO);
+                self.part(clause, field::NO, |parser| parser.specifiers(kind::NAMED_IMPORTS, kind::IMPORT_SPECIFIER))?;
             }
             _ => {}
         }
-        self.close(clause);
-        self.add(node, clause, field::NO);
-        if !self.eat_name("from")? {
-            return Err(Unsure);
-        }
+        self.attach(node, clause, field::NO);
+        sure(self.eat_name("from")?)?;
         self.from(node)
     }
 
@@ -74,30 +61,23 @@ impl Parser<'_> {
 
     /// `{ a, b as c }`
     fn specifiers(&mut self, kind: u16, each: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
-        while !self.at(Tok::Close(b'}')) {
-            let specifier = self.open(each);
-            if self.at_name("type") && self.state.typed {
-                match self.peek()? {
+        let node = self.begin(kind)?;
+        self.elements(Tok::Close(b'}'), |parser| {
+            let specifier = parser.open(each);
+            if parser.at_name("type") && parser.state.typed {
+                match parser.peek()? {
                     next if matches!(next.kind, Tok::Comma | Tok::Close(b'}')) => {}
-                    next if self.text(next) == "as" => return Err(Unsure),
-                    _ => self.mark(specifier, kind::WORD_TYPE, field::NO)?,
+                    next if parser.text(next) == "as" => return Err(Unsure),
+                    _ => parser.mark(specifier, kind::WORD_TYPE, field::NO)?,
                 }
             }
-            let name = self.exported_name()?;
-            self.add(specifier, name, field::NAME);
-            if self.eat_name("as")? {
-                let alias = self.exported_name()?;
-                self.add(specifier, alias, field::ALIAS);
+            parser.part(specifier, field::NAME, Self::exported_name)?;
+            if parser.eat_name("as")? {
+                parser.part(specifier, field::ALIAS, Self::exported_name)?;
             }
-            self.close(specifier);
-            self.add(node, specifier, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
+            parser.attach(node, specifier, field::NO);
+            Ok(())
+        })?;
         Ok(self.close(node))
     }
 
@@ -112,11 +92,8 @@ impl Parser<'_> {
 
     /// The module, its import attributes, and the end of the statement.
     fn from(&mut self, node: u32) -> Read<u32> {
-        if !self.at(Tok::Str) {
-            return Err(Unsure);
-        }
-        let source = self.leaf(kind::STRING)?;
-        self.add(node, source, field::SOURCE);
+        self.require(Tok::Str)?;
+        self.token(node, field::SOURCE, kind::STRING)?;
         if (self.at_word(Word::With) || self.at_name("assert")) && self.before(Tok::Open(b'{'))? {
             self.advance()?;
             self.object()?;
@@ -134,19 +111,14 @@ impl Parser<'_> {
             self.add(clause, name, field::NO);
             self.advance()?;
             self.advance()?;
-            if !self.at(Tok::Str) {
-                return Err(Unsure);
-            }
-            let source = self.leaf(kind::STRING)?;
-            self.add(clause, source, field::SOURCE);
+            self.require(Tok::Str)?;
+            self.token(clause, field::SOURCE, kind::STRING)?;
             self.expect(Tok::Close(b')'))?;
-            self.close(clause);
-            self.add(node, clause, field::NO);
+            self.attach(node, clause, field::NO);
         } else {
             self.tree.set_kind(node, kind::IMPORT_ALIAS);
             self.add(node, name, field::NO);
-            let path = self.dotted()?;
-            self.add(node, path, field::NO);
+            self.part(node, field::NO, Self::dotted)?;
         }
         self.end()?;
         Ok(self.close(node))
@@ -157,9 +129,7 @@ impl Parser<'_> {
     pub(super) fn export_statement(&mut self, decorators: &[u32]) -> Read<u32> {
         let start = decorators.first().map_or(self.tok.start, |first| self.tree.start(*first));
         let node = self.open_at(kind::EXPORT_STATEMENT, start);
-        for decorator in decorators {
-            self.add(node, *decorator, field::DECORATOR);
-        }
+        self.add_all(node, decorators.iter().copied(), field::DECORATOR);
         self.advance()?;
         let with_types = self.at_name("type") && matches!(self.peek()?.kind, Tok::Open(b'{') | Tok::Star);
         if with_types {
@@ -168,8 +138,7 @@ impl Parser<'_> {
         match self.tok.kind {
             Tok::Star => self.export_all(node),
             Tok::Open(b'{') => {
-                let clause = self.specifiers(kind::EXPORT_CLAUSE, kind::EXPORT_SPECIFIER)?;
-                self.add(node, clause, field::NO);
+                self.part(node, field::NO, |parser| parser.specifiers(kind::EXPORT_CLAUSE, kind::EXPORT_SPECIFIER))?;
                 if self.eat_name("from")? {
                     return self.from(node);
                 }
@@ -179,30 +148,21 @@ impl Parser<'_> {
             Tok::Word(Word::Default) => self.export_default(node),
             Tok::Assign if self.state.typed => {
                 self.mark(node, kind::SIGN_ASSIGN, field::NO)?;
-                let value = self.expression()?;
-                self.add(node, value, field::NO);
+                self.part(node, field::NO, Self::expression)?;
                 self.end()?;
                 Ok(self.close(node))
             }
             Tok::Name if self.at_name("as") && self.state.typed => Err(Unsure),
-            Tok::Word(Word::Import) if self.state.typed => {
-                let alias = self.import_statement()?;
-                self.add(node, alias, field::DECLARATION);
-                Ok(self.close(node))
-            }
+            Tok::Word(Word::Import) if self.state.typed => self.last(node, field::DECLARATION, Self::import_statement),
             Tok::At => {
                 let class = self.decorated(true)?;
-                if self.is_nameless(class) {
-                    return Err(Unsure);
-                }
+                sure(!self.is_nameless(class))?;
                 self.add(node, class, field::DECLARATION);
                 Ok(self.close(node))
             }
             _ => {
                 let declaration = self.declaration()?;
-                if self.is_nameless(declaration) {
-                    return Err(Unsure);
-                }
+                sure(!self.is_nameless(declaration))?;
                 self.add(node, declaration, field::DECLARATION);
                 Ok(self.close(node))
             }
@@ -210,17 +170,12 @@ impl Parser<'_> {
     }
 
     fn export_all(&mut self, node: u32) -> Read<u32> {
-        let all = self.open(kind::NAMESPACE_EXPORT);
-        self.advance()?;
+        let all = self.begin(kind::NAMESPACE_EXPORT)?;
         if self.eat_name("as")? {
-            let name = self.exported_name()?;
-            self.add(all, name, field::NO);
-            self.close(all);
-            self.add(node, all, field::NO);
+            self.part(all, field::NO, Self::exported_name)?;
+            self.attach(node, all, field::NO);
         }
-        if !self.eat_name("from")? {
-            return Err(Unsure);
-        }
+        sure(self.eat_name("from")?)?;
         self.from(node)
     }
 

@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Read, Unsure, sure};
 
 impl Parser<'_> {
     /// The target of a declaration or a parameter.
@@ -25,48 +25,35 @@ impl Parser<'_> {
         if !self.at(Tok::Assign) {
             return Ok(target);
         }
-        let node = self.around(kind, target, field::LEFT);
-        self.advance()?;
-        let default = self.inside(Self::expression)?;
-        self.add(node, default, field::RIGHT);
-        Ok(self.close(node))
+        self.infix(kind, (target, field::LEFT), field::RIGHT, |parser| parser.inside(Self::expression))
     }
 
     /// `...rest`
     pub(super) fn rest_pattern(&mut self) -> Read<u32> {
-        let node = self.open(kind::REST_PATTERN);
-        self.advance()?;
-        let target = self.pattern()?;
-        self.add(node, target, field::NO);
-        Ok(self.close(node))
+        self.prefixed(kind::REST_PATTERN, field::NO, Self::pattern)
     }
 
     fn object_pattern(&mut self) -> Read<u32> {
-        let node = self.open(kind::OBJECT_PATTERN);
-        self.advance()?;
-        while !self.at(Tok::Close(b'}')) {
-            let first = self.tok.kind;
+        let node = self.begin(kind::OBJECT_PATTERN)?;
+        self.elements(Tok::Close(b'}'), |parser| {
+            let first = parser.tok.kind;
             let part = match first {
-                Tok::Ellipsis => self.rest_pattern()?,
-                Tok::Name if !self.names_a_pair()? => {
-                    let name = self.leaf(kind::SHORTHAND_PROPERTY_IDENTIFIER_PATTERN)?;
-                    self.with_default(name, kind::OBJECT_ASSIGNMENT_PATTERN)?
+                Tok::Ellipsis => parser.rest_pattern()?,
+                Tok::Name if !parser.names_a_pair()? => {
+                    let name = parser.leaf(kind::SHORTHAND_PROPERTY_IDENTIFIER_PATTERN)?;
+                    parser.with_default(name, kind::OBJECT_ASSIGNMENT_PATTERN)?
                 }
                 _ => {
-                    let key = self.property_name()?;
-                    let pair = self.around(kind::PAIR_PATTERN, key, field::KEY);
-                    self.expect(Tok::Colon)?;
-                    let value = self.pattern_or_default()?;
-                    self.add(pair, value, field::VALUE);
-                    self.close(pair)
+                    let key = parser.property_name()?;
+                    let pair = parser.around(kind::PAIR_PATTERN, key, field::KEY);
+                    parser.expect(Tok::Colon)?;
+                    parser.part(pair, field::VALUE, Self::pattern_or_default)?;
+                    parser.close(pair)
                 }
             };
-            self.add(node, part, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
+            parser.add(node, part, field::NO);
+            Ok(())
+        })?;
         Ok(self.close(node))
     }
 
@@ -75,8 +62,7 @@ impl Parser<'_> {
     }
 
     fn array_pattern(&mut self) -> Read<u32> {
-        let node = self.open(kind::ARRAY_PATTERN);
-        self.advance()?;
+        let node = self.begin(kind::ARRAY_PATTERN)?;
         loop {
             match self.tok.kind {
                 Tok::Close(b']') => break,
@@ -89,12 +75,9 @@ impl Parser<'_> {
             }
             let part = if self.at(Tok::Ellipsis) { self.rest_pattern()? } else { self.pattern_or_default()? };
             self.add(node, part, field::NO);
-            if !matches!(self.tok.kind, Tok::Comma | Tok::Close(b']')) {
-                return Err(Unsure);
-            }
+            sure(matches!(self.tok.kind, Tok::Comma | Tok::Close(b']')))?;
         }
-        self.advance()?;
-        Ok(self.close(node))
+        self.close_after(node)
     }
 
     /// The name of a property, a method or a field.
@@ -104,14 +87,9 @@ impl Parser<'_> {
             Tok::Private => self.leaf(kind::PRIVATE_PROPERTY_IDENTIFIER),
             Tok::Str => self.leaf(kind::STRING),
             Tok::Number => self.leaf(kind::NUMBER),
-            Tok::Open(b'[') => {
-                let node = self.open(kind::COMPUTED_PROPERTY_NAME);
-                self.advance()?;
-                let value = self.inside(Self::expression)?;
-                self.add(node, value, field::NO);
-                self.expect(Tok::Close(b']'))?;
-                Ok(self.close(node))
-            }
+            Tok::Open(b'[') => self.enclosed(kind::COMPUTED_PROPERTY_NAME, field::NO, Tok::Close(b']'), |parser| {
+                parser.inside(Self::expression)
+            }),
             _ => Err(Unsure),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Read, Unsure, sure};
 
 impl Parser<'_> {
     /// `: T`, if present.
@@ -10,13 +10,7 @@ impl Parser<'_> {
         if !self.state.typed || !self.at(Tok::Colon) {
             return Ok(());
         }
-        let annotation = self.open(kind::TYPE_ANNOTATION);
-        self.advance()?;
-        let ty = self.ty()?;
-        self.add(annotation, ty, field::NO);
-        self.close(annotation);
-        self.add(node, annotation, field::TYPE);
-        Ok(())
+        self.part(node, field::TYPE, |parser| parser.prefixed(kind::TYPE_ANNOTATION, field::NO, Self::ty))
     }
 
     /// `: T` after parameters, which may also be a type predicate.
@@ -24,8 +18,7 @@ impl Parser<'_> {
         if !self.state.typed || !self.at(Tok::Colon) {
             return Ok(());
         }
-        let annotation = self.open(kind::TYPE_ANNOTATION);
-        self.advance()?;
+        let annotation = self.begin(kind::TYPE_ANNOTATION)?;
         let ty = self.result_type()?;
         match self.tree.kind(ty) {
             kind::ASSERTS => self.tree.set_kind(annotation, kind::ASSERTS_ANNOTATION),
@@ -33,18 +26,13 @@ impl Parser<'_> {
             _ => {}
         }
         self.add(annotation, ty, field::NO);
-        self.close(annotation);
-        self.add(node, annotation, field);
+        self.attach(node, annotation, field);
         Ok(())
     }
 
     fn result_type(&mut self) -> Read<u32> {
         if self.at_name("asserts") && matches!(self.peek()?.kind, Tok::Name | Tok::Word(Word::This)) {
-            let node = self.open(kind::ASSERTS);
-            self.advance()?;
-            let what = self.predicate()?;
-            self.add(node, what, field::NO);
-            return Ok(self.close(node));
+            return self.prefixed(kind::ASSERTS, field::NO, Self::predicate);
         }
         if matches!(self.tok.kind, Tok::Name | Tok::Word(Word::This)) {
             let (next, fresh) = self.look()?;
@@ -61,34 +49,21 @@ impl Parser<'_> {
             Tok::Name => self.leaf(kind::IDENTIFIER)?,
             _ => self.leaf(kind::THIS)?,
         };
-        if !self.at_name("is") || self.lex.fresh {
+        if !self.at_name("is") || self.lex.state.fresh {
             return Ok(name);
         }
-        let node = self.around(kind::TYPE_PREDICATE, name, field::NAME);
-        self.advance()?;
-        let ty = self.ty()?;
-        self.add(node, ty, field::TYPE);
-        Ok(self.close(node))
+        self.infix(kind::TYPE_PREDICATE, (name, field::NAME), field::TYPE, Self::ty)
     }
 
     pub(super) fn type_parameters(&mut self, node: u32) -> Read<()> {
         if !self.state.typed || !self.at(Tok::Less) {
             return Ok(());
         }
-        let parameters = self.open(kind::TYPE_PARAMETERS);
-        self.advance()?;
+        let parameters = self.begin(kind::TYPE_PARAMETERS)?;
         self.inside(|parser| {
-            while !parser.at(Tok::Greater) {
-                let parameter = parser.type_parameter()?;
-                parser.add(parameters, parameter, field::NO);
-                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Greater) {
-                    return Err(Unsure);
-                }
-            }
-            parser.advance()
+            parser.elements(Tok::Greater, |parser| parser.part(parameters, field::NO, Self::type_parameter))
         })?;
-        self.close(parameters);
-        self.add(node, parameters, field::TYPE_PARAMETERS);
+        self.attach(node, parameters, field::TYPE_PARAMETERS);
         Ok(())
     }
 
@@ -100,33 +75,20 @@ impl Parser<'_> {
         if self.at_modifier("out")? {
             self.advance()?;
         }
-        if !self.at(Tok::Name) {
-            return Err(Unsure);
-        }
-        let name = self.leaf(kind::TYPE_IDENTIFIER)?;
-        self.add(node, name, field::NAME);
+        self.part_name(node, field::NAME, kind::TYPE_IDENTIFIER)?;
         for (sign, kind, field) in [
             (Tok::Word(Word::Extends), kind::CONSTRAINT, field::CONSTRAINT),
             (Tok::Assign, kind::DEFAULT_TYPE, field::VALUE),
         ] {
-            if self.at(sign) {
-                let part = self.open(kind);
-                self.advance()?;
-                let ty = self.ty()?;
-                self.add(part, ty, field::NO);
-                self.close(part);
-                self.add(node, part, field);
-            }
+            self.part_at(sign, node, field, |parser| parser.prefixed(kind, field::NO, Self::ty))?;
         }
         Ok(self.close(node))
     }
 
     pub(super) fn type_arguments(&mut self) -> Read<u32> {
-        let node = self.open(kind::TYPE_ARGUMENTS);
-        self.expect(Tok::Less)?;
+        let node = self.begin_with(Tok::Less, kind::TYPE_ARGUMENTS)?;
         self.inside(|parser| parser.types(node, field::NO))?;
-        self.expect(Tok::Greater)?;
-        Ok(self.close(node))
+        self.close_with(Tok::Greater, node)
     }
 
     /// `<…>` after a value, if it contains types: `<` may also be a comparison.
@@ -144,7 +106,7 @@ impl Parser<'_> {
                     | Tok::Minus
                     | Tok::Open(b'[')
             );
-            if !compares || self.lex.fresh {
+            if !compares || self.lex.state.fresh {
                 return Ok(Some(types));
             }
         }
@@ -155,8 +117,7 @@ impl Parser<'_> {
     /// Types separated by commas, with an optional trailing comma.
     pub(super) fn types(&mut self, node: u32, field: u8) -> Read<()> {
         loop {
-            let ty = self.ty()?;
-            self.add(node, ty, field);
+            self.part(node, field, Self::ty)?;
             if !self.eat(Tok::Comma)? || self.at(Tok::Greater) {
                 return Ok(());
             }
@@ -172,20 +133,15 @@ impl Parser<'_> {
             return Ok(function);
         }
         let left = self.union()?;
-        if !self.at_word(Word::Extends) || self.lex.fresh || self.state.no_conditional {
+        if !self.at_word(Word::Extends) || self.lex.state.fresh || self.state.no_conditional {
             return Ok(left);
         }
-        let node = self.around(kind::CONDITIONAL_TYPE, left, field::LEFT);
-        self.advance()?;
-        let right = self.with_mode(|mode| mode.no_conditional = true, Self::ty)?;
-        self.add(node, right, field::RIGHT);
+        let node = self.begin_around(kind::CONDITIONAL_TYPE, left, field::LEFT)?;
+        self.part(node, field::RIGHT, |parser| parser.with_mode(|mode| mode.no_conditional = true, Self::ty))?;
         self.expect(Tok::Question)?;
-        let yes = self.with_mode(|mode| mode.no_conditional = false, Self::ty)?;
-        self.add(node, yes, field::CONSEQUENCE);
+        self.part(node, field::CONSEQUENCE, |parser| parser.with_mode(|mode| mode.no_conditional = false, Self::ty))?;
         self.expect(Tok::Colon)?;
-        let no = self.with_mode(|mode| mode.no_conditional = false, Self::ty)?;
-        self.add(node, no, field::ALTERNATIVE);
-        Ok(self.close(node))
+        self.last(node, field::ALTERNATIVE, |parser| parser.with_mode(|mode| mode.no_conditional = false, Self::ty))
     }
 
     /// `(…) => T`, `<T>(…) => U`, `new (…) => T`; `None` for anything else.
@@ -201,9 +157,7 @@ impl Parser<'_> {
             Tok::Less => self.open(kind::FUNCTION_TYPE),
             Tok::Word(Word::New) => self.open(kind::CONSTRUCTOR_TYPE),
             Tok::Name if self.at_name("abstract") && self.before(Tok::Word(Word::New))? => {
-                let node = self.open(kind::CONSTRUCTOR_TYPE);
-                self.advance()?;
-                node
+                self.begin(kind::CONSTRUCTOR_TYPE)?
             }
             _ => return Ok(None),
         };
@@ -221,19 +175,19 @@ impl Parser<'_> {
 
     /// Whether `(` opens parameters, not a type in parentheses: decided by the following tokens, as in compilers.
     fn opens_parameters(&mut self) -> Read<bool> {
-        let guess = self.guess();
-        self.advance()?;
-        let opens = match self.tok.kind {
-            Tok::Close(b')') | Tok::Ellipsis => true,
-            Tok::Word(Word::This) => {
-                self.advance()?;
-                self.was_parameter()?
-            }
-            Tok::Name | Tok::Open(b'{' | b'[') => self.pattern().is_ok() && self.was_parameter()?,
-            _ => false,
-        };
-        self.go_back(guess)?;
-        Ok(opens)
+        self.ahead(|parser| {
+            parser.advance()?;
+            let opens = match parser.tok.kind {
+                Tok::Close(b')') | Tok::Ellipsis => true,
+                Tok::Word(Word::This) => {
+                    parser.advance()?;
+                    parser.was_parameter()?
+                }
+                Tok::Name | Tok::Open(b'{' | b'[') => parser.pattern().is_ok() && parser.was_parameter()?,
+                _ => false,
+            };
+            Ok(opens)
+        })
     }
 
     /// Whether the next token can follow a parameter but not a type.
@@ -289,28 +243,18 @@ impl Parser<'_> {
         if !follows {
             return self.postfix_type();
         }
-        if fresh {
-            return Err(Unsure);
-        }
-        let node = self.open(kind);
-        self.advance()?;
+        sure(!fresh)?;
+        let node = self.begin(kind)?;
         match kind {
             kind::PREDEFINED_TYPE => {
-                if !self.eat_name("symbol")? {
-                    return Err(Unsure);
-                }
+                sure(self.eat_name("symbol")?)?;
             }
             kind::INFER_TYPE => {
-                if !self.at(Tok::Name) {
-                    return Err(Unsure);
-                }
-                let name = self.leaf(kind::TYPE_IDENTIFIER)?;
-                self.add(node, name, field::NO);
+                self.part_name(node, field::NO, kind::TYPE_IDENTIFIER)?;
                 self.infer_constraint(node)?;
             }
             _ => {
-                let of = self.deeper(Self::operator_type)?;
-                self.add(node, of, field::NO);
+                self.part(node, field::NO, |parser| parser.deeper(Self::operator_type))?;
             }
         }
         Ok(self.close(node))
@@ -336,13 +280,11 @@ impl Parser<'_> {
     /// A type followed by `[]` or `[K]`.
     fn postfix_type(&mut self) -> Read<u32> {
         let mut ty = self.simple_type()?;
-        while self.at(Tok::Open(b'[')) && !self.lex.fresh {
-            let node = self.around(kind::ARRAY_TYPE, ty, field::NO);
-            self.advance()?;
+        while self.at(Tok::Open(b'[')) && !self.lex.state.fresh {
+            let node = self.begin_around(kind::ARRAY_TYPE, ty, field::NO)?;
             if !self.at(Tok::Close(b']')) {
                 self.tree.set_kind(node, kind::LOOKUP_TYPE);
-                let key = self.inside(Self::ty)?;
-                self.add(node, key, field::NO);
+                self.part(node, field::NO, |parser| parser.inside(Self::ty))?;
             }
             self.expect(Tok::Close(b']'))?;
             ty = self.close(node);
@@ -355,10 +297,8 @@ impl Parser<'_> {
             Tok::Name => self.named_type(),
             Tok::Str | Tok::Number | Tok::Word(Word::True | Word::False | Word::Null) => self.leaf(kind::LITERAL_TYPE),
             Tok::Minus => {
-                let node = self.open(kind::LITERAL_TYPE);
-                self.advance()?;
-                self.expect(Tok::Number)?;
-                Ok(self.close(node))
+                let node = self.begin(kind::LITERAL_TYPE)?;
+                self.close_with(Tok::Number, node)
             }
             Tok::Template => self.template_of(kind::TEMPLATE_LITERAL_TYPE, kind::TEMPLATE_TYPE, Self::ty),
             Tok::Word(Word::Void) => self.leaf(kind::PREDEFINED_TYPE),
@@ -372,12 +312,7 @@ impl Parser<'_> {
                 self.with_arguments(node)
             }
             Tok::Open(b'(') => {
-                let node = self.open(kind::PARENTHESIZED_TYPE);
-                self.advance()?;
-                let inner = self.inside(Self::ty)?;
-                self.add(node, inner, field::NO);
-                self.expect(Tok::Close(b')'))?;
-                Ok(self.close(node))
+                self.enclosed(kind::PARENTHESIZED_TYPE, field::NO, Tok::Close(b')'), |parser| parser.inside(Self::ty))
             }
             Tok::Open(b'[') => self.tuple(),
             Tok::Open(b'{') => self.members(kind::OBJECT_TYPE),
@@ -398,9 +333,7 @@ impl Parser<'_> {
         if self.at(Tok::Dot) {
             self.tree.set_kind(node, kind::NESTED_TYPE_IDENTIFIER);
             while self.eat(Tok::Dot)? {
-                if !matches!(self.tok.kind, Tok::Name | Tok::Word(_)) {
-                    return Err(Unsure);
-                }
+                sure(matches!(self.tok.kind, Tok::Name | Tok::Word(_)))?;
                 self.advance()?;
             }
             self.close(node);
@@ -412,19 +345,16 @@ impl Parser<'_> {
 
     /// A named type with its type arguments.
     fn with_arguments(&mut self, name: u32) -> Read<u32> {
-        if !self.at(Tok::Less) || self.lex.fresh {
+        if !self.at(Tok::Less) || self.lex.state.fresh {
             return Ok(name);
         }
         let generic = self.around(kind::GENERIC_TYPE, name, field::NAME);
-        let arguments = self.type_arguments()?;
-        self.add(generic, arguments, field::TYPE_ARGUMENTS);
-        Ok(self.close(generic))
+        self.last(generic, field::TYPE_ARGUMENTS, Self::type_arguments)
     }
 
     /// `typeof a.b`
     fn type_query(&mut self) -> Read<u32> {
-        let node = self.open(kind::TYPE_QUERY);
-        self.advance()?;
+        let node = self.begin(kind::TYPE_QUERY)?;
         let mut value = match self.tok.kind {
             Tok::Name => self.leaf(kind::IDENTIFIER)?,
             Tok::Word(Word::This) => self.leaf(kind::THIS)?,
@@ -434,10 +364,9 @@ impl Parser<'_> {
         while self.at(Tok::Dot) {
             value = self.member(value)?;
         }
-        if self.at(Tok::Less) && !self.lex.fresh {
+        if self.at(Tok::Less) && !self.lex.state.fresh {
             let with = self.around(kind::INSTANTIATION_EXPRESSION, value, field::NO);
-            let arguments = self.type_arguments()?;
-            self.add(with, arguments, field::TYPE_ARGUMENTS);
+            self.part(with, field::TYPE_ARGUMENTS, Self::type_arguments)?;
             value = self.close(with);
         }
         self.add(node, value, field::NO);
@@ -445,17 +374,9 @@ impl Parser<'_> {
     }
 
     fn tuple(&mut self) -> Read<u32> {
-        let node = self.open(kind::TUPLE_TYPE);
-        self.advance()?;
+        let node = self.begin(kind::TUPLE_TYPE)?;
         self.inside(|parser| {
-            while !parser.at(Tok::Close(b']')) {
-                let part = parser.tuple_part()?;
-                parser.add(node, part, field::NO);
-                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Close(b']')) {
-                    return Err(Unsure);
-                }
-            }
-            parser.advance()
+            parser.elements(Tok::Close(b']'), |parser| parser.part(node, field::NO, Self::tuple_part))
         })?;
         Ok(self.close(node))
     }
@@ -466,8 +387,7 @@ impl Parser<'_> {
         let node = self.open(kind::REQUIRED_PARAMETER);
         let rest = self.eat(Tok::Ellipsis)?;
         if self.at(Tok::Name) && matches!(self.peek()?.kind, Tok::Colon | Tok::Question) {
-            let name = self.leaf(kind::IDENTIFIER)?;
-            self.add(node, name, field::NAME);
+            self.token(node, field::NAME, kind::IDENTIFIER)?;
             if self.eat(Tok::Question)? {
                 self.tree.set_kind(node, kind::OPTIONAL_PARAMETER);
             }
@@ -495,16 +415,14 @@ impl Parser<'_> {
 
     /// The members of an interface or an object type.
     pub(super) fn members(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.expect(Tok::Open(b'{'))?;
+        let node = self.begin_with(Tok::Open(b'{'), kind)?;
         self.inside(|parser| {
             while !parser.at(Tok::Close(b'}')) {
                 if matches!(parser.tok.kind, Tok::Semicolon | Tok::Comma) {
                     parser.advance()?;
                     continue;
                 }
-                let member = parser.deeper(Self::member_of_type)?;
-                parser.add(node, member, field::NO);
+                parser.part(node, field::NO, |parser| parser.deeper(Self::member_of_type))?;
                 if !matches!(parser.tok.kind, Tok::Semicolon | Tok::Comma) && !parser.ends() {
                     return Err(Unsure);
                 }
@@ -523,8 +441,7 @@ impl Parser<'_> {
                 return Ok(self.close(node));
             }
             Tok::Word(Word::New) if matches!(self.peek()?.kind, Tok::Open(b'(') | Tok::Less) => {
-                let node = self.open(kind::CONSTRUCT_SIGNATURE);
-                self.advance()?;
+                let node = self.begin(kind::CONSTRUCT_SIGNATURE)?;
                 self.type_parameters(node)?;
                 self.parameters(node)?;
                 self.annotation(node)?;
@@ -551,9 +468,7 @@ impl Parser<'_> {
         }
         let name = self.property_name()?;
         let node = self.open_at(kind::PROPERTY_SIGNATURE, start);
-        for word in words {
-            self.add(node, word, field::NO);
-        }
+        self.add_all(node, words, field::NO);
         self.add(node, name, field::NAME);
         self.eat(Tok::Question)?;
         if matches!(self.tok.kind, Tok::Open(b'(') | Tok::Less) {
@@ -567,40 +482,30 @@ impl Parser<'_> {
 
     /// `[key: K]` or `[K in Keys]`, not the name of a property.
     pub(super) fn opens_index_signature(&mut self) -> Read<bool> {
-        let guess = self.guess();
-        self.advance()?;
-        let opens = self.at(Tok::Name) && matches!(self.peek()?.kind, Tok::Colon | Tok::Word(Word::In));
-        self.go_back(guess)?;
-        Ok(opens)
+        self.ahead(|parser| {
+            parser.advance()?;
+            Ok(parser.at(Tok::Name) && matches!(parser.peek()?.kind, Tok::Colon | Tok::Word(Word::In)))
+        })
     }
 
     pub(super) fn index_signature(&mut self, start: u32, words: &[u32]) -> Read<u32> {
         let node = self.open_at(kind::INDEX_SIGNATURE, start);
-        for word in words {
-            self.add(node, *word, field::NO);
-        }
+        self.add_all(node, words.iter().copied(), field::NO);
         self.expect(Tok::Open(b'['))?;
         let clause = self.open(kind::MAPPED_TYPE_CLAUSE);
-        if !self.at(Tok::Name) {
-            return Err(Unsure);
-        }
-        let name = self.leaf(kind::TYPE_IDENTIFIER)?;
+        let name = self.name(kind::TYPE_IDENTIFIER)?;
         if self.eat_word(Word::In)? {
             self.add(clause, name, field::NAME);
-            let over = self.ty()?;
-            self.add(clause, over, field::TYPE);
+            self.part(clause, field::TYPE, Self::ty)?;
             if self.eat_name("as")? {
-                let alias = self.ty()?;
-                self.add(clause, alias, field::ALIAS);
+                self.part(clause, field::ALIAS, Self::ty)?;
             }
-            self.close(clause);
-            self.add(node, clause, field::NO);
+            self.attach(node, clause, field::NO);
         } else {
             self.tree.set_kind(name, kind::IDENTIFIER);
             self.add(node, name, field::NAME);
             self.expect(Tok::Colon)?;
-            let over = self.ty()?;
-            self.add(node, over, field::INDEX_TYPE);
+            self.part(node, field::INDEX_TYPE, Self::ty)?;
         }
         self.expect(Tok::Close(b']'))?;
         let annotation = self.open(kind::TYPE_ANNOTATION);
@@ -618,10 +523,8 @@ impl Parser<'_> {
             }
         }
         if self.eat(Tok::Colon)? {
-            let ty = self.ty()?;
-            self.add(annotation, ty, field::NO);
-            self.close(annotation);
-            self.add(node, annotation, field::TYPE);
+            self.part(annotation, field::NO, Self::ty)?;
+            self.attach(node, annotation, field::TYPE);
         }
         Ok(self.close(node))
     }

@@ -2,19 +2,14 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Operators, Read, Unsure, sure};
 
 impl Parser<'_> {
     /// Expressions separated by commas, as a list.
     pub(super) fn expressions(&mut self) -> Read<u32> {
         let node = self.open(kind::EXPRESSION_LIST);
-        loop {
-            let value = self.expression()?;
-            self.add(node, value, field::NO);
-            if !self.eat(Tok::Comma)? {
-                return Ok(self.close(node));
-            }
-        }
+        self.chain(node, field::NO, Tok::Comma, Self::expression)?;
+        Ok(self.close(node))
     }
 
     pub(super) fn expression(&mut self) -> Read<u32> {
@@ -42,36 +37,9 @@ impl Parser<'_> {
         )
     }
 
-    fn binds(&self) -> u8 {
-        match self.tok.kind {
-            Tok::Or => 1,
-            Tok::And => 2,
-            Tok::Compare => 3,
-            Tok::Plus | Tok::Minus | Tok::BitOr | Tok::BitXor => 4,
-            Tok::Star | Tok::Times | Tok::BitAnd => 5,
-            _ => 0,
-        }
-    }
-
     fn binary(&mut self, least: u8) -> Read<u32> {
-        let mut left = self.unary()?;
-        loop {
-            let binds = self.binds();
-            if binds < least || binds == 0 {
-                return Ok(left);
-            }
-            if self.is_type(left) {
-                return Err(Unsure);
-            }
-            let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
-            self.advance()?;
-            let right = self.binary(binds + 1)?;
-            if self.is_type(right) {
-                return Err(Unsure);
-            }
-            self.add(node, right, field::RIGHT);
-            left = self.close(node);
-        }
+        let left = self.unary()?;
+        self.climb(left, least)
     }
 
     fn unary(&mut self) -> Read<u32> {
@@ -87,16 +55,12 @@ impl Parser<'_> {
         let node = self.open(kind::UNARY_EXPRESSION);
         match operator {
             Some(sign) => self.mark(node, sign, field::OPERATOR)?,
-            None => {
-                self.advance()?;
-            }
+            None => self.skip()?,
         }
         let operand = self.deeper(Self::unary)?;
         if self.is_type(operand) {
             // `*[]T`: a pointer to a type.
-            if operator != Some(kind::SIGN_STAR) {
-                return Err(Unsure);
-            }
+            sure(operator == Some(kind::SIGN_STAR))?;
             let pointer = self.open_at(kind::POINTER_TYPE, self.tree.start(node));
             self.add(pointer, operand, field::NO);
             return Ok(self.close(pointer));
@@ -116,13 +80,10 @@ impl Parser<'_> {
     }
 
     fn conversion(&mut self, ty: u32) -> Read<u32> {
-        let node = self.around(kind::TYPE_CONVERSION_EXPRESSION, ty, field::TYPE);
-        self.advance()?;
-        let value = self.inside(Self::expression)?;
-        self.add(node, value, field::OPERAND);
+        let node = self.begin_around(kind::TYPE_CONVERSION_EXPRESSION, ty, field::TYPE)?;
+        self.part(node, field::OPERAND, |parser| parser.inside(Self::expression))?;
         self.eat(Tok::Comma)?;
-        self.expect(Tok::Close(b')'))?;
-        Ok(self.close(node))
+        self.close_with(Tok::Close(b')'), node)
     }
 
     fn primary(&mut self) -> Read<u32> {
@@ -165,60 +126,44 @@ impl Parser<'_> {
 
     /// `.name` or `.(T)`.
     fn selected(&mut self, of: u32) -> Read<u32> {
-        let node = self.around(kind::SELECTOR_EXPRESSION, of, field::OPERAND);
-        self.advance()?;
+        let node = self.begin_around(kind::SELECTOR_EXPRESSION, of, field::OPERAND)?;
         if self.at(Tok::Name) {
-            let name = self.leaf(kind::FIELD_IDENTIFIER)?;
-            self.add(node, name, field::FIELD);
-            return Ok(self.close(node));
+            return self.last_token(node, field::FIELD, kind::FIELD_IDENTIFIER);
         }
         self.tree.set_kind(node, kind::TYPE_ASSERTION_EXPRESSION);
         self.expect(Tok::Open(b'('))?;
         if self.at(Tok::Word(Word::Type)) {
             // Part of a type switch, which checks it there.
             self.advance()?;
-            self.expect(Tok::Close(b')'))?;
-            return Ok(self.close(node));
+            return self.close_with(Tok::Close(b')'), node);
         }
-        let ty = self.ty()?;
-        self.add(node, ty, field::TYPE);
-        self.expect(Tok::Close(b')'))?;
-        Ok(self.close(node))
+        self.part(node, field::TYPE, Self::ty)?;
+        self.close_with(Tok::Close(b')'), node)
     }
 
     fn call(&mut self, function: u32, types: Option<u32>) -> Read<u32> {
         let node = self.around(kind::CALL_EXPRESSION, function, field::FUNCTION);
-        if let Some(types) = types {
-            self.add(node, types, field::TYPE_ARGUMENTS);
-        }
+        self.add_all(node, types, field::TYPE_ARGUMENTS);
         let takes_type = self.takes_type(function);
-        let list = self.open(kind::ARGUMENT_LIST);
-        self.advance()?;
+        let list = self.begin(kind::ARGUMENT_LIST)?;
         self.inside(|parser| {
             let mut first = takes_type;
-            while !parser.at(Tok::Close(b')')) {
+            parser.elements(Tok::Close(b')'), |parser| {
                 let value = parser.value_or_type()?;
                 if parser.is_type(value) && !first {
                     return Err(Unsure);
                 }
                 first = false;
                 if parser.at(Tok::Ellipsis) {
-                    let all = parser.around(kind::VARIADIC_ARGUMENT, value, field::NO);
-                    parser.advance()?;
-                    parser.close(all);
-                    parser.add(list, all, field::NO);
+                    let all = parser.begin_around(kind::VARIADIC_ARGUMENT, value, field::NO)?;
+                    parser.attach(list, all, field::NO);
                 } else {
                     parser.add(list, value, field::NO);
                 }
-                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Close(b')')) {
-                    return Err(Unsure);
-                }
-            }
-            parser.advance()
+                Ok(())
+            })
         })?;
-        self.close(list);
-        self.add(node, list, field::ARGUMENTS);
-        Ok(self.close(node))
+        Ok(self.attach_last(node, list, field::ARGUMENTS))
     }
 
     /// Whether the first argument of a function is a type: `new` and `make`.
@@ -285,18 +230,17 @@ impl Parser<'_> {
 
     /// Whether exactly one argument follows, as in a conversion.
     fn takes_one(&mut self) -> Read<bool> {
-        let guess = self.guess();
-        self.advance()?;
-        let one = !self.at(Tok::Close(b')'))
-            && self.inside(Self::expression).is_ok()
-            && (self.at(Tok::Close(b')')) || self.at(Tok::Comma) && self.peek()?.kind == Tok::Close(b')'));
-        self.go_back(guess)?;
-        Ok(one)
+        self.ahead(|parser| {
+            parser.advance()?;
+            let one = !parser.at(Tok::Close(b')'))
+                && parser.inside(Self::expression).is_ok()
+                && (parser.at(Tok::Close(b')')) || parser.at(Tok::Comma) && parser.peek()?.kind == Tok::Close(b')'));
+            Ok(one)
+        })
     }
 
     fn index(&mut self, of: u32) -> Read<u32> {
-        let node = self.around(kind::INDEX_EXPRESSION, of, field::OPERAND);
-        self.advance()?;
+        let node = self.begin_around(kind::INDEX_EXPRESSION, of, field::OPERAND)?;
         self.inside(|parser| {
             if !parser.at(Tok::Colon) {
                 let index = parser.expression()?;
@@ -311,8 +255,7 @@ impl Parser<'_> {
                 if parser.at(Tok::Colon) {
                     parser.advance()?;
                     if !matches!(parser.tok.kind, Tok::Colon | Tok::Close(b']')) {
-                        let part = parser.expression()?;
-                        parser.add(node, part, field);
+                        parser.part(node, field, Self::expression)?;
                     }
                 }
             }
@@ -350,8 +293,7 @@ impl Parser<'_> {
         if let Some(conversion) = self.pointer_conversion()? {
             return Ok(conversion);
         }
-        let node = self.open(kind::PARENTHESIZED_EXPRESSION);
-        self.advance()?;
+        let node = self.begin(kind::PARENTHESIZED_EXPRESSION)?;
         let inner = self.inside(Self::value_or_type)?;
         self.add(node, inner, field::NO);
         self.expect(Tok::Close(b')'))?;
@@ -390,48 +332,36 @@ impl Parser<'_> {
 
     /// `func(…) … { … }`, or the type alone.
     fn function_value(&mut self) -> Read<u32> {
-        let node = self.open(kind::FUNCTION_TYPE);
-        self.advance()?;
+        let node = self.begin(kind::FUNCTION_TYPE)?;
         self.signature(node)?;
         self.close(node);
         if !self.at(Tok::Open(b'{')) {
             return Ok(node);
         }
         self.tree.set_kind(node, kind::FUNC_LITERAL);
-        let body = self.inside(Self::block)?;
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        self.last(node, field::BODY, |parser| parser.inside(Self::block))
     }
 
     // --- composite literals ---
 
     fn composite(&mut self, ty: u32) -> Read<u32> {
         let node = self.around(kind::COMPOSITE_LITERAL, ty, field::TYPE);
-        let body = self.inside(Self::literal)?;
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        self.last(node, field::BODY, |parser| parser.inside(Self::literal))
     }
 
     fn literal(&mut self) -> Read<u32> {
-        let node = self.open(kind::LITERAL_VALUE);
-        self.advance()?;
-        while !self.at(Tok::Close(b'}')) {
-            let first = self.element()?;
-            if self.at(Tok::Colon) {
-                let keyed = self.around(kind::KEYED_ELEMENT, first, field::KEY);
-                self.advance()?;
-                let value = self.element()?;
-                self.add(keyed, value, field::VALUE);
-                self.close(keyed);
-                self.add(node, keyed, field::NO);
+        let node = self.begin(kind::LITERAL_VALUE)?;
+        self.elements(Tok::Close(b'}'), |parser| {
+            let first = parser.element()?;
+            if parser.at(Tok::Colon) {
+                let keyed = parser.begin_around(kind::KEYED_ELEMENT, first, field::KEY)?;
+                parser.part(keyed, field::VALUE, Self::element)?;
+                parser.attach(node, keyed, field::NO);
             } else {
-                self.add(node, first, field::NO);
+                parser.add(node, first, field::NO);
             }
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
+            Ok(())
+        })?;
         Ok(self.close(node))
     }
 
@@ -440,5 +370,27 @@ impl Parser<'_> {
         let value = if self.at(Tok::Open(b'{')) { self.deeper(Self::literal)? } else { self.expression()? };
         self.add(node, value, field::NO);
         Ok(self.close(node))
+    }
+}
+
+impl Operators for Parser<'_> {
+    fn binds(&mut self) -> Option<u8> {
+        Some(match self.tok.kind {
+            Tok::Or => 1,
+            Tok::And => 2,
+            Tok::Compare => 3,
+            Tok::Plus | Tok::Minus | Tok::BitOr | Tok::BitXor => 4,
+            Tok::Star | Tok::Times | Tok::BitAnd => 5,
+            _ => return None,
+        })
+    }
+
+    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32> {
+        sure(!self.is_type(left))?;
+        self.infix(kind::BINARY_EXPRESSION, (left, field::LEFT), field::RIGHT, |parser| {
+            let right = parser.binary(precedence + 1)?;
+            sure(!parser.is_type(right))?;
+            Ok(right)
+        })
     }
 }

@@ -1,9 +1,10 @@
 //! The lexer for Go, including implicit semicolons at line ends and the comments between tokens.
 
-use crate::lang::descent::{self, Comments, Lex, Read, Remarks, Unsure};
-use crate::lang::source::Source;
+use crate::lang::descent::lexer::{self, Dialect, signs, words};
+use crate::lang::descent::{self, Read, Unsure};
 
-pub type Token = descent::Token<Tok>;
+pub type Lexer<'t> = lexer::Lexer<'t, Go>;
+type Token = descent::Token<Tok>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tok {
@@ -46,57 +47,41 @@ pub enum Tok {
     Or,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    Break,
-    Case,
-    Chan,
-    Const,
-    Continue,
-    Default,
-    Defer,
-    Else,
-    Fallthrough,
-    For,
-    Func,
-    Go,
-    Goto,
-    If,
-    Import,
-    Interface,
-    Map,
-    Package,
-    Range,
-    Return,
-    Select,
-    Struct,
-    Switch,
-    Type,
-    Var,
+words! {
+    Break b"break", Case b"case", Chan b"chan", Const b"const", Continue b"continue", Default b"default",
+    Defer b"defer", Else b"else", Fallthrough b"fallthrough", For b"for", Func b"func", Go b"go", Goto b"goto",
+    If b"if", Import b"import", Interface b"interface", Map b"map", Package b"package", Range b"range",
+    Return b"return", Select b"select", Struct b"struct", Switch b"switch", Type b"type", Var b"var",
 }
 
-pub struct Lexer<'t> {
-    source: Source<'t>,
-    at: u32,
+signs! {
+    Ellipsis [b'.', b'.', b'.'], Define [b':', b'='], Augmented [b'<', b'<', b'='], Augmented [b'>', b'>', b'='],
+    Augmented [b'&', b'^', b'='], Times [b'<', b'<'], Times [b'>', b'>'], Times [b'&', b'^'], Arrow [b'<', b'-'],
+    Compare [b'=' | b'!' | b'<' | b'>', b'='], And [b'&', b'&'], Or [b'|', b'|'], Step [b'+', b'+'],
+    Step [b'-', b'-'], Augmented [b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'='], Semicolon [b';'],
+    Comma [b','], Colon [b':'], Dot [b'.'], Assign [b'='], Bang [b'!'], Tilde [b'~'], Plus [b'+'], Minus [b'-'],
+    Star [b'*'], Times [b'/' | b'%'], Compare [b'<' | b'>'], BitAnd [b'&'], BitOr [b'|'], BitXor [b'^'],
+}
+
+#[derive(Clone, Copy, Default)]
+pub struct Go {
     /// End of the last token, if a line break after it ends the statement.
     ends: Option<u32>,
-    comments: Comments,
 }
 
-#[derive(Clone, Copy)]
-pub struct Place {
-    at: u32,
-    ends: Option<u32>,
-    comments: (usize, usize),
-}
-
-impl<'t> Lex<'t> for Lexer<'t> {
+impl Dialect for Go {
     type Kind = Tok;
-    type Place = Place;
+    type Word = Word;
+    const NAME: Tok = Tok::Name;
+    const COMMA: Tok = Tok::Comma;
 
-    fn next(&mut self) -> Read<Token> {
-        let token = self.token()?;
-        self.ends = match token.kind {
+    fn keyword(word: Word) -> Tok {
+        Tok::Word(word)
+    }
+
+    fn next(lexer: &mut Lexer<'_>) -> Read<Token> {
+        let token = lexer.any_token()?;
+        lexer.state.ends = match token.kind {
             Tok::Name | Tok::Int | Tok::Float | Tok::Imaginary | Tok::Rune | Tok::Str | Tok::RawStr => Some(token.end),
             Tok::Close(_) | Tok::Step => Some(token.end),
             Tok::Word(Word::Break | Word::Continue | Word::Fallthrough | Word::Return) => Some(token.end),
@@ -104,76 +89,37 @@ impl<'t> Lex<'t> for Lexer<'t> {
         };
         Ok(token)
     }
-
-    fn place(&self) -> Place {
-        Place { at: self.at, ends: self.ends, comments: self.comments.place() }
-    }
-
-    fn go_back(&mut self, place: Place) -> Read<()> {
-        (self.at, self.ends) = (place.at, place.ends);
-        self.comments.go_back(place.comments);
-        Ok(())
-    }
-
-    fn text(&self) -> &'t str {
-        self.source.text
-    }
 }
 
-impl<'t> Remarks<'t> for Lexer<'t> {
-    fn comments(&mut self) -> &mut Comments {
-        &mut self.comments
-    }
-}
-
-impl<'t> Lexer<'t> {
-    pub fn new(text: &'t str) -> Read<Lexer<'t>> {
-        let (source, at) = Source::new(text)?;
-        Ok(Lexer { source, at, ends: None, comments: Comments::default() })
-    }
-
-    pub fn byte(&self, at: u32) -> u8 {
-        self.source.byte(at)
-    }
-
-    fn rest(&self, at: u32) -> &'t [u8] {
-        self.source.rest(at)
-    }
-
-    fn token(&mut self) -> Read<Token> {
+impl Lexer<'_> {
+    fn any_token(&mut self) -> Read<Token> {
         loop {
             let start = self.at;
             match self.byte(start) {
                 b' ' | b'\t' | b'\r' => self.at += 1,
                 b'\n' => {
                     self.at += 1;
-                    if let Some(end) = self.ends {
+                    if let Some(end) = self.state.ends {
                         return Ok(Token { kind: Tok::Semicolon, start: end, end });
                     }
                 }
-                b'/' if self.byte(start + 1) == b'/' => {
-                    self.at = self.source.line_end(start);
-                    self.comments.pass(start, self.at);
-                }
-                b'/' if self.byte(start + 1) == b'*' => {
-                    self.at = self.source.block_comment_end(start)?;
-                    self.comments.pass(start, self.at);
-                    if let Some(end) = self.ends
+                _ if !self.comment(false)? => break,
+                _ => {
+                    if let Some(end) = self.state.ends
                         && memchr::memchr(b'\n', self.source.between(start, self.at)).is_some()
                     {
                         return Ok(Token { kind: Tok::Semicolon, start: end, end });
                     }
                 }
-                _ => break,
             }
         }
         let start = self.at;
         let kind = match self.byte(start) {
-            0 if self.source.ends_at(start) => match self.ends {
+            0 if self.source.ends_at(start) => match self.state.ends {
                 Some(end) => return Ok(Token { kind: Tok::Semicolon, start: end, end }),
                 None => Tok::End,
             },
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => self.word(start)?,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => self.word(start, false, keyword)?,
             b'0'..=b'9' => self.number(start)?,
             b'.' if self.byte(start + 1).is_ascii_digit() => self.number(start)?,
             b'"' => self.string(start, b'"', Tok::Str)?,
@@ -183,57 +129,9 @@ impl<'t> Lexer<'t> {
                 self.at = start + 1 + len as u32 + 1;
                 Tok::RawStr
             }
-            first => {
-                let (kind, len) = self.operator(first, start)?;
-                self.at = start + len;
-                kind
-            }
+            _ => self.operator(start, sign)?,
         };
-        Ok(Token { kind, start, end: self.at })
-    }
-
-    fn operator(&self, first: u8, start: u32) -> Read<(Tok, u32)> {
-        let (second, third) = (self.byte(start + 1), self.byte(start + 2));
-        Ok(match (first, second, third) {
-            (b'(' | b'[' | b'{', _, _) => (Tok::Open(first), 1),
-            (b')' | b']' | b'}', _, _) => (Tok::Close(first), 1),
-            (b'.', b'.', b'.') => (Tok::Ellipsis, 3),
-            (b':', b'=', _) => (Tok::Define, 2),
-            (b'<', b'<', b'=') | (b'>', b'>', b'=') | (b'&', b'^', b'=') => (Tok::Augmented, 3),
-            (b'<', b'<', _) | (b'>', b'>', _) | (b'&', b'^', _) => (Tok::Times, 2),
-            (b'<', b'-', _) => (Tok::Arrow, 2),
-            (b'=' | b'!' | b'<' | b'>', b'=', _) => (Tok::Compare, 2),
-            (b'&', b'&', _) => (Tok::And, 2),
-            (b'|', b'|', _) => (Tok::Or, 2),
-            (b'+', b'+', _) | (b'-', b'-', _) => (Tok::Step, 2),
-            (b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'=', _) => (Tok::Augmented, 2),
-            _ => {
-                let kind = match first {
-                    b';' => Tok::Semicolon,
-                    b',' => Tok::Comma,
-                    b':' => Tok::Colon,
-                    b'.' => Tok::Dot,
-                    b'=' => Tok::Assign,
-                    b'!' => Tok::Bang,
-                    b'~' => Tok::Tilde,
-                    b'+' => Tok::Plus,
-                    b'-' => Tok::Minus,
-                    b'*' => Tok::Star,
-                    b'/' | b'%' => Tok::Times,
-                    b'<' | b'>' => Tok::Compare,
-                    b'&' => Tok::BitAnd,
-                    b'|' => Tok::BitOr,
-                    b'^' => Tok::BitXor,
-                    _ => return Err(Unsure),
-                };
-                (kind, 1)
-            }
-        })
-    }
-
-    fn word(&mut self, start: u32) -> Read<Tok> {
-        self.at = self.source.name_end(start, false)?;
-        Ok(keyword(self.source.between(start, self.at)).map_or(Tok::Name, Tok::Word))
+        Ok(self.token(kind, start))
     }
 
     fn number(&mut self, start: u32) -> Read<Tok> {
@@ -265,40 +163,4 @@ impl<'t> Lexer<'t> {
         self.at = at;
         Ok(kind)
     }
-
-    fn string(&mut self, start: u32, quote: u8, kind: Tok) -> Read<Tok> {
-        self.at = self.source.string_end(start, quote)?;
-        Ok(kind)
-    }
-}
-
-fn keyword(word: &[u8]) -> Option<Word> {
-    Some(match word {
-        b"break" => Word::Break,
-        b"case" => Word::Case,
-        b"chan" => Word::Chan,
-        b"const" => Word::Const,
-        b"continue" => Word::Continue,
-        b"default" => Word::Default,
-        b"defer" => Word::Defer,
-        b"else" => Word::Else,
-        b"fallthrough" => Word::Fallthrough,
-        b"for" => Word::For,
-        b"func" => Word::Func,
-        b"go" => Word::Go,
-        b"goto" => Word::Goto,
-        b"if" => Word::If,
-        b"import" => Word::Import,
-        b"interface" => Word::Interface,
-        b"map" => Word::Map,
-        b"package" => Word::Package,
-        b"range" => Word::Range,
-        b"return" => Word::Return,
-        b"select" => Word::Select,
-        b"struct" => Word::Struct,
-        b"switch" => Word::Switch,
-        b"type" => Word::Type,
-        b"var" => Word::Var,
-        _ => return None,
-    })
 }

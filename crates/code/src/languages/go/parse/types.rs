@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Read, Unsure, sure};
 use smallvec::SmallVec;
 
 impl Parser<'_> {
@@ -27,45 +27,25 @@ impl Parser<'_> {
                 let name = self.type_name()?;
                 if self.at(Tok::Open(b'[')) { self.generic(name) } else { Ok(name) }
             }
-            Tok::Star => {
-                let node = self.open(kind::POINTER_TYPE);
-                self.advance()?;
-                let to = self.ty()?;
-                self.add(node, to, field::NO);
-                Ok(self.close(node))
-            }
-            Tok::Open(b'(') => {
-                let node = self.open(kind::PARENTHESIZED_TYPE);
-                self.advance()?;
-                let inner = self.ty()?;
-                self.add(node, inner, field::NO);
-                self.expect(Tok::Close(b')'))?;
-                Ok(self.close(node))
-            }
+            Tok::Star => self.prefixed(kind::POINTER_TYPE, field::NO, Self::ty),
+            Tok::Open(b'(') => self.enclosed(kind::PARENTHESIZED_TYPE, field::NO, Tok::Close(b')'), Self::ty),
             Tok::Open(b'[') => self.list_type(),
             Tok::Word(Word::Map) => {
-                let node = self.open(kind::MAP_TYPE);
-                self.advance()?;
+                let node = self.begin(kind::MAP_TYPE)?;
                 self.expect(Tok::Open(b'['))?;
-                let key = self.ty()?;
-                self.add(node, key, field::KEY);
+                self.part(node, field::KEY, Self::ty)?;
                 self.expect(Tok::Close(b']'))?;
-                let value = self.ty()?;
-                self.add(node, value, field::VALUE);
-                Ok(self.close(node))
+                self.last(node, field::VALUE, Self::ty)
             }
             Tok::Word(Word::Chan) | Tok::Arrow => {
                 let node = self.open(kind::CHANNEL_TYPE);
                 self.eat(Tok::Arrow)?;
                 self.expect(Tok::Word(Word::Chan))?;
                 self.eat(Tok::Arrow)?;
-                let value = self.ty()?;
-                self.add(node, value, field::VALUE);
-                Ok(self.close(node))
+                self.last(node, field::VALUE, Self::ty)
             }
             Tok::Word(Word::Func) => {
-                let node = self.open(kind::FUNCTION_TYPE);
-                self.advance()?;
+                let node = self.begin(kind::FUNCTION_TYPE)?;
                 self.signature(node)?;
                 Ok(self.close(node))
             }
@@ -82,64 +62,44 @@ impl Parser<'_> {
             return Ok(name);
         }
         self.tree.set_kind(name, kind::PACKAGE_IDENTIFIER);
-        let node = self.around(kind::QUALIFIED_TYPE, name, field::NO);
-        self.advance()?;
-        if !self.at(Tok::Name) {
-            return Err(Unsure);
-        }
-        let name = self.leaf(kind::TYPE_IDENTIFIER)?;
-        self.add(node, name, field::NAME);
-        Ok(self.close(node))
+        let node = self.begin_around(kind::QUALIFIED_TYPE, name, field::NO)?;
+        self.last_name(node, field::NAME, kind::TYPE_IDENTIFIER)
     }
 
     /// A named type with its type arguments.
     pub(super) fn generic(&mut self, name: u32) -> Read<u32> {
         let node = self.around(kind::GENERIC_TYPE, name, field::TYPE);
-        let arguments = self.type_arguments()?;
-        self.add(node, arguments, field::TYPE_ARGUMENTS);
-        Ok(self.close(node))
+        self.last(node, field::TYPE_ARGUMENTS, Self::type_arguments)
     }
 
     pub(super) fn type_arguments(&mut self) -> Read<u32> {
-        let node = self.open(kind::TYPE_ARGUMENTS);
-        self.expect(Tok::Open(b'['))?;
-        while !self.at(Tok::Close(b']')) {
-            let elem = self.open(kind::TYPE_ELEM);
-            let ty = self.ty()?;
-            self.add(elem, ty, field::NO);
-            self.close(elem);
-            self.add(node, elem, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b']')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
+        let node = self.begin_with(Tok::Open(b'['), kind::TYPE_ARGUMENTS)?;
+        self.elements(Tok::Close(b']'), |parser| {
+            let elem = parser.open(kind::TYPE_ELEM);
+            parser.part(elem, field::NO, Self::ty)?;
+            parser.attach(node, elem, field::NO);
+            Ok(())
+        })?;
         Ok(self.close(node))
     }
 
     fn list_type(&mut self) -> Read<u32> {
-        let node = self.open(kind::SLICE_TYPE);
-        self.advance()?;
+        let node = self.begin(kind::SLICE_TYPE)?;
         if self.eat(Tok::Ellipsis)? {
             self.tree.set_kind(node, kind::IMPLICIT_LENGTH_ARRAY_TYPE);
         } else if !self.at(Tok::Close(b']')) {
             self.tree.set_kind(node, kind::ARRAY_TYPE);
-            let length = self.inside(Self::expression)?;
-            self.add(node, length, field::LENGTH);
+            self.part(node, field::LENGTH, |parser| parser.inside(Self::expression))?;
         }
         self.expect(Tok::Close(b']'))?;
-        let element = self.ty()?;
-        self.add(node, element, field::ELEMENT);
-        Ok(self.close(node))
+        self.last(node, field::ELEMENT, Self::ty)
     }
 
     fn struct_type(&mut self) -> Read<u32> {
         let node = self.open(kind::STRUCT_TYPE);
         self.mark(node, kind::WORD_STRUCT, field::NO)?;
         let list = self.open(kind::FIELD_DECLARATION_LIST);
-        if !self.at(Tok::Open(b'{')) {
-            return Err(Unsure);
-        }
+        self.require(Tok::Open(b'{'))?;
         self.mark(list, kind::SIGN_BRACE, field::NO)?;
         while !self.at(Tok::Close(b'}')) {
             self.remarks(list, kind::COMMENT);
@@ -148,9 +108,7 @@ impl Parser<'_> {
             self.item_end()?;
         }
         self.advance()?;
-        self.close(list);
-        self.add(node, list, field::NO);
-        Ok(self.close(node))
+        Ok(self.attach_last(node, list, field::NO))
     }
 
     /// The end of a declaration in a group, before the next one or the closing bracket.
@@ -162,18 +120,13 @@ impl Parser<'_> {
         let node = self.open(kind::FIELD_DECLARATION);
         if !self.eat(Tok::Star)? && !self.embeds()? {
             loop {
-                if !self.at(Tok::Name) {
-                    return Err(Unsure);
-                }
-                let name = self.leaf(kind::FIELD_IDENTIFIER)?;
-                self.add(node, name, field::NAME);
+                self.part_name(node, field::NAME, kind::FIELD_IDENTIFIER)?;
                 if !self.eat(Tok::Comma)? {
                     break;
                 }
             }
         }
-        let ty = self.ty()?;
-        self.add(node, ty, field::TYPE);
+        self.part(node, field::TYPE, Self::ty)?;
         let tag = match self.tok.kind {
             Tok::Str => self.leaf(kind::INTERPRETED_STRING_LITERAL)?,
             Tok::RawStr => self.leaf(kind::RAW_STRING_LITERAL)?,
@@ -188,30 +141,27 @@ impl Parser<'_> {
         if !self.at(Tok::Name) {
             return Ok(false);
         }
-        let guess = self.guess();
-        self.advance()?;
-        let embeds = match self.tok.kind {
-            Tok::Dot | Tok::Semicolon | Tok::Close(_) | Tok::Str | Tok::RawStr => true,
-            Tok::Open(b'[') => self.type_arguments().is_ok() && !self.begins_type(),
-            _ => false,
-        };
-        self.go_back(guess)?;
-        Ok(embeds)
+        self.ahead(|parser| {
+            parser.advance()?;
+            let embeds = match parser.tok.kind {
+                Tok::Dot | Tok::Semicolon | Tok::Close(_) | Tok::Str | Tok::RawStr => true,
+                Tok::Open(b'[') => parser.type_arguments().is_ok() && !parser.begins_type(),
+                _ => false,
+            };
+            Ok(embeds)
+        })
     }
 
     fn interface_type(&mut self) -> Read<u32> {
         let node = self.open(kind::INTERFACE_TYPE);
         self.mark(node, kind::WORD_INTERFACE, field::NO)?;
-        if !self.at(Tok::Open(b'{')) {
-            return Err(Unsure);
-        }
+        self.require(Tok::Open(b'{'))?;
         self.mark(node, kind::SIGN_BRACE, field::NO)?;
         while !self.at(Tok::Close(b'}')) {
             self.remarks(node, kind::COMMENT);
             let elem = if self.at(Tok::Name) && self.peek()?.kind == Tok::Open(b'(') {
                 let method = self.open(kind::METHOD_ELEM);
-                let name = self.leaf(kind::FIELD_IDENTIFIER)?;
-                self.add(method, name, field::NAME);
+                self.token(method, field::NAME, kind::FIELD_IDENTIFIER)?;
                 self.signature(method)?;
                 self.close(method)
             } else {
@@ -220,23 +170,15 @@ impl Parser<'_> {
             self.add(node, elem, field::NO);
             self.item_end()?;
         }
-        self.advance()?;
-        Ok(self.close(node))
+        self.close_after(node)
     }
 
     /// `~int | string`
     fn type_union(&mut self, kind: u16) -> Read<u32> {
         let node = self.open(kind);
         loop {
-            let part = if self.at(Tok::Tilde) {
-                let negated = self.open(kind::NEGATED_TYPE);
-                self.advance()?;
-                let ty = self.ty()?;
-                self.add(negated, ty, field::NO);
-                self.close(negated)
-            } else {
-                self.ty()?
-            };
+            let part =
+                if self.at(Tok::Tilde) { self.prefixed(kind::NEGATED_TYPE, field::NO, Self::ty)? } else { self.ty()? };
             self.add(node, part, field::NO);
             if !self.eat(Tok::BitOr)? {
                 return Ok(self.close(node));
@@ -245,39 +187,23 @@ impl Parser<'_> {
     }
 
     pub(super) fn type_parameters(&mut self, node: u32) -> Read<()> {
-        let list = self.open(kind::TYPE_PARAMETER_LIST);
-        self.expect(Tok::Open(b'['))?;
-        while !self.at(Tok::Close(b']')) {
-            let declaration = self.open(kind::TYPE_PARAMETER_DECLARATION);
-            loop {
-                let name = self.identifier()?;
-                self.add(declaration, name, field::NAME);
-                if !self.eat(Tok::Comma)? {
-                    break;
-                }
-            }
+        let list = self.begin_with(Tok::Open(b'['), kind::TYPE_PARAMETER_LIST)?;
+        self.elements(Tok::Close(b']'), |parser| {
+            let declaration = parser.open(kind::TYPE_PARAMETER_DECLARATION);
+            parser.chain(declaration, field::NAME, Tok::Comma, Self::identifier)?;
             // `[a * b]` and `[a (b)]` may also be array lengths.
-            if matches!(self.tok.kind, Tok::Star | Tok::Open(b'(')) {
-                return Err(Unsure);
-            }
-            let constraint = self.type_union(kind::TYPE_CONSTRAINT)?;
-            self.add(declaration, constraint, field::TYPE);
-            self.close(declaration);
-            self.add(list, declaration, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b']')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
-        self.close(list);
-        self.add(node, list, field::TYPE_PARAMETERS);
+            sure(!matches!(parser.tok.kind, Tok::Star | Tok::Open(b'(')))?;
+            parser.part(declaration, field::TYPE, |parser| parser.type_union(kind::TYPE_CONSTRAINT))?;
+            parser.attach(list, declaration, field::NO);
+            Ok(())
+        })?;
+        self.attach(node, list, field::TYPE_PARAMETERS);
         Ok(())
     }
 
     /// Parameters and results.
     pub(super) fn signature(&mut self, node: u32) -> Read<()> {
-        let parameters = self.parameters()?;
-        self.add(node, parameters, field::PARAMETERS);
+        self.part(node, field::PARAMETERS, Self::parameters)?;
         let result = match self.tok.kind {
             Tok::Open(b'(') => self.parameters()?,
             _ if self.begins_type() => self.ty()?,
@@ -289,15 +215,12 @@ impl Parser<'_> {
 
     /// `(a, b int, c ...string)` or `(int, string)`: which form it is, is known at the end.
     pub(super) fn parameters(&mut self) -> Read<u32> {
-        let list = self.open(kind::PARAMETER_LIST);
-        self.expect(Tok::Open(b'('))?;
+        let list = self.begin_with(Tok::Open(b'('), kind::PARAMETER_LIST)?;
         let mut read: SmallVec<[Parameter; 4]> = SmallVec::new();
         self.inside(|parser| {
             while !parser.at(Tok::Close(b')')) {
                 read.push(parser.deeper(Self::parameter)?);
-                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Close(b')')) {
-                    return Err(Unsure);
-                }
+                parser.comma(Tok::Close(b')'))?;
             }
             Ok(())
         })?;
@@ -328,11 +251,8 @@ impl Parser<'_> {
             self.tree.set_end(node, end);
             self.add(list, node, field::NO);
         }
-        if !names.is_empty() {
-            return Err(Unsure);
-        }
-        self.advance()?;
-        Ok(self.close(list))
+        sure(names.is_empty())?;
+        self.close_after(list)
     }
 
     fn parameter(&mut self) -> Read<Parameter> {
@@ -353,12 +273,12 @@ impl Parser<'_> {
             _ => return Ok(true),
         }
         // `a []T` and `a [3]T`, or `A[T]`.
-        let guess = self.guess();
-        self.advance()?;
-        let generic = self.peek()?.kind != Tok::Close(b']') && self.type_arguments().is_ok();
-        let generic = generic && matches!(self.tok.kind, Tok::Comma | Tok::Close(b')'));
-        self.go_back(guess)?;
-        Ok(!generic)
+        self.ahead(|parser| {
+            parser.advance()?;
+            let generic = parser.peek()?.kind != Tok::Close(b']') && parser.type_arguments().is_ok();
+            let generic = generic && matches!(parser.tok.kind, Tok::Comma | Tok::Close(b')'));
+            Ok(!generic)
+        })
     }
 }
 

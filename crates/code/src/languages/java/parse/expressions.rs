@@ -3,7 +3,7 @@
 use super::lex::{Tok, Word};
 use super::types::primitive;
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Operators, Read, Unsure, sure};
 
 mod bind {
     pub const OR: u8 = 1;
@@ -33,14 +33,10 @@ impl Parser<'_> {
             Tok::Augmented => kind::SIGN_AUGMENTED,
             _ => return Ok(left),
         };
-        if !matches!(self.tree.kind(left), kind::IDENTIFIER | kind::FIELD_ACCESS | kind::ARRAY_ACCESS) {
-            return Err(Unsure);
-        }
+        sure(matches!(self.tree.kind(left), kind::IDENTIFIER | kind::FIELD_ACCESS | kind::ARRAY_ACCESS))?;
         let node = self.around(kind::ASSIGNMENT_EXPRESSION, left, field::LEFT);
         self.mark(node, sign, field::OPERATOR)?;
-        let right = self.expression()?;
-        self.add(node, right, field::RIGHT);
-        Ok(self.close(node))
+        self.last(node, field::RIGHT, Self::expression)
     }
 
     pub(super) fn conditional(&mut self) -> Read<u32> {
@@ -48,10 +44,8 @@ impl Parser<'_> {
         if !self.at(Tok::Question) {
             return Ok(condition);
         }
-        let node = self.around(kind::TERNARY_EXPRESSION, condition, field::CONDITION);
-        self.advance()?;
-        let yes = self.expression()?;
-        self.add(node, yes, field::CONSEQUENCE);
+        let node = self.begin_around(kind::TERNARY_EXPRESSION, condition, field::CONDITION)?;
+        self.part(node, field::CONSEQUENCE, Self::expression)?;
         self.expect(Tok::Colon)?;
         let no = match self.deeper(Self::lambda)? {
             Some(lambda) => lambda,
@@ -61,64 +55,20 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn binds(&mut self) -> Option<u8> {
-        if self.at(Tok::Greater) {
-            self.tok = self.lex.greater(self.tok);
-        }
-        Some(match self.tok.kind {
-            Tok::Or => bind::OR,
-            Tok::And => bind::AND,
-            Tok::BitOr => bind::BIT_OR,
-            Tok::BitXor => bind::BIT_XOR,
-            Tok::BitAnd => bind::BIT_AND,
-            Tok::Equal | Tok::Unequal => bind::EQUAL,
-            Tok::Less | Tok::Greater | Tok::Compare | Tok::Word(Word::Instanceof) => bind::COMPARE,
-            Tok::Shift => bind::SHIFT,
-            Tok::Plus | Tok::Minus => bind::SUM,
-            Tok::Star | Tok::Times => bind::PRODUCT,
-            _ => return None,
-        })
-    }
-
     fn binary(&mut self, least: u8) -> Read<u32> {
-        let mut left = self.unary()?;
-        while let Some(binds) = self.binds().filter(|binds| *binds >= least) {
-            if self.at_word(Word::Instanceof) {
-                left = self.instance_of(left)?;
-                continue;
-            }
-            let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
-            match self.tok.kind {
-                Tok::Plus => self.mark(node, kind::SIGN_PLUS, field::OPERATOR)?,
-                Tok::And => self.mark(node, kind::SIGN_AND, field::OPERATOR)?,
-                Tok::Equal => self.mark(node, kind::SIGN_EQUAL, field::OPERATOR)?,
-                _ => {
-                    self.advance()?;
-                }
-            }
-            let right = self.binary(binds + 1)?;
-            self.add(node, right, field::RIGHT);
-            left = self.close(node);
-        }
-        Ok(left)
+        let left = self.unary()?;
+        self.climb(left, least)
     }
 
     fn instance_of(&mut self, left: u32) -> Read<u32> {
-        let node = self.around(kind::INSTANCEOF_EXPRESSION, left, field::LEFT);
-        self.advance()?;
-        if self.at_word(Word::Final) {
-            self.advance()?;
-        }
+        let node = self.begin_around(kind::INSTANCEOF_EXPRESSION, left, field::LEFT)?;
+        self.eat_word(Word::Final)?;
         if self.opens_record_pattern()? {
-            let pattern = self.record_pattern()?;
-            self.add(node, pattern, field::PATTERN);
-            return Ok(self.close(node));
+            return self.last(node, field::PATTERN, Self::record_pattern);
         }
-        let ty = self.ty()?;
-        self.add(node, ty, field::RIGHT);
+        self.part(node, field::RIGHT, Self::ty)?;
         if self.at(Tok::Name) {
-            let name = self.leaf(kind::IDENTIFIER)?;
-            self.add(node, name, field::NAME);
+            self.token(node, field::NAME, kind::IDENTIFIER)?;
         }
         Ok(self.close(node))
     }
@@ -133,18 +83,13 @@ impl Parser<'_> {
             },
             _ => return self.updated(),
         };
-        let node = self.open(kind);
-        self.advance()?;
-        let of = self.deeper(Self::unary)?;
-        self.add(node, of, field::NO);
-        Ok(self.close(node))
+        self.prefixed(kind, field::NO, |parser| parser.deeper(Self::unary))
     }
 
     fn updated(&mut self) -> Read<u32> {
         let mut value = self.primary()?;
         while self.at(Tok::Step) {
-            let node = self.around(kind::UPDATE_EXPRESSION, value, field::NO);
-            self.advance()?;
+            let node = self.begin_around(kind::UPDATE_EXPRESSION, value, field::NO)?;
             value = self.close(node);
         }
         Ok(value)
@@ -158,8 +103,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         let guess = self.guess();
-        let node = self.open(kind::CAST_EXPRESSION);
-        self.advance()?;
+        let node = self.begin(kind::CAST_EXPRESSION)?;
         if self.deeper(|parser| parser.cast_types(node)).is_ok() && self.at(Tok::Close(b')')) {
             let of_numbers =
                 simple && self.tree.node(node).kids().field("type").is_some_and(|ty| ty.kind() != "array_type");
@@ -191,13 +135,7 @@ impl Parser<'_> {
     }
 
     fn cast_types(&mut self, node: u32) -> Read<()> {
-        loop {
-            let ty = self.ty()?;
-            self.add(node, ty, field::TYPE);
-            if !self.eat(Tok::BitAnd)? {
-                return Ok(());
-            }
-        }
+        self.chain(node, field::TYPE, Tok::BitAnd, Self::ty)
     }
 
     // --- lambdas ---
@@ -207,14 +145,12 @@ impl Parser<'_> {
         let node = match first {
             Tok::Name if self.peek()?.kind == Tok::Arrow => {
                 let node = self.open(kind::LAMBDA_EXPRESSION);
-                let parameter = self.leaf(kind::IDENTIFIER)?;
-                self.add(node, parameter, field::PARAMETERS);
+                self.token(node, field::PARAMETERS, kind::IDENTIFIER)?;
                 node
             }
             Tok::Open(b'(') if self.arrow_behind()? => {
                 let node = self.open(kind::LAMBDA_EXPRESSION);
-                let parameters = self.lambda_parameters()?;
-                self.add(node, parameters, field::PARAMETERS);
+                self.part(node, field::PARAMETERS, Self::lambda_parameters)?;
                 node
             }
             _ => return Ok(None),
@@ -236,39 +172,36 @@ impl Parser<'_> {
         if !may {
             return Ok(false);
         }
-        let guess = self.guess();
-        let mut open = 0;
-        let behind = loop {
-            match self.tok.kind {
-                Tok::Open(b'(') => open += 1,
-                Tok::Close(b')') => open -= 1,
-                Tok::End | Tok::Semicolon | Tok::Open(b'{') | Tok::Assign => break false,
-                _ => {}
-            }
-            self.advance()?;
-            if open == 0 {
-                break self.at(Tok::Arrow);
-            }
-        };
-        self.go_back(guess)?;
-        Ok(behind)
+        self.ahead(|parser| {
+            let mut open = 0;
+            let behind = loop {
+                match parser.tok.kind {
+                    Tok::Open(b'(') => open += 1,
+                    Tok::Close(b')') => open -= 1,
+                    Tok::End | Tok::Semicolon | Tok::Open(b'{') | Tok::Assign => break false,
+                    _ => {}
+                }
+                parser.advance()?;
+                if open == 0 {
+                    break parser.at(Tok::Arrow);
+                }
+            };
+            Ok(behind)
+        })
     }
 
     fn lambda_parameters(&mut self) -> Read<u32> {
         let guess = self.guess();
-        let node = self.open(kind::INFERRED_PARAMETERS);
-        self.advance()?;
+        let node = self.begin(kind::INFERRED_PARAMETERS)?;
         while self.at(Tok::Name) {
-            let name = self.leaf(kind::IDENTIFIER)?;
-            self.add(node, name, field::NO);
+            self.token(node, field::NO, kind::IDENTIFIER)?;
             if !self.eat(Tok::Comma)? {
                 break;
             }
         }
         let any = self.tree.node(node).kids().named().next().is_some();
         if any && self.at(Tok::Close(b')')) {
-            self.advance()?;
-            return Ok(self.close(node));
+            return self.close_after(node);
         }
         self.go_back(guess)?;
         self.parameters()
@@ -300,8 +233,7 @@ impl Parser<'_> {
             let next = self.tok.kind;
             match next {
                 Tok::Dot if self.peek()?.kind == Tok::Word(Word::Class) => {
-                    let node = self.around(kind::CLASS_LITERAL, ty, field::NO);
-                    self.advance()?;
+                    let node = self.begin_around(kind::CLASS_LITERAL, ty, field::NO)?;
                     self.advance()?;
                     return Ok(Some(self.close(node)));
                 }
@@ -309,30 +241,28 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        if !named {
-            return Err(Unsure);
-        }
+        sure(named)?;
         self.go_back(guess)?;
         Ok(None)
     }
 
     /// Looks ahead over dotted names: whether `<` or `[]` follows, as in a type.
     fn type_behind(&mut self) -> Read<bool> {
-        let guess = self.guess();
-        loop {
-            self.advance()?;
-            if !self.at(Tok::Dot) || self.peek()?.kind != Tok::Name {
-                break;
+        self.ahead(|parser| {
+            loop {
+                parser.advance()?;
+                if !parser.at(Tok::Dot) || parser.peek()?.kind != Tok::Name {
+                    break;
+                }
+                parser.advance()?;
             }
-            self.advance()?;
-        }
-        let may = match self.tok.kind {
-            Tok::Less => true,
-            Tok::Open(b'[') => self.peek()?.kind == Tok::Close(b']'),
-            _ => false,
-        };
-        self.go_back(guess)?;
-        Ok(may)
+            let may = match parser.tok.kind {
+                Tok::Less => true,
+                Tok::Open(b'[') => parser.peek()?.kind == Tok::Close(b']'),
+                _ => false,
+            };
+            Ok(may)
+        })
     }
 
     fn behind(&mut self, mut node: u32) -> Read<u32> {
@@ -340,10 +270,8 @@ impl Parser<'_> {
             node = match self.tok.kind {
                 Tok::Dot => self.member(node)?,
                 Tok::Open(b'[') => {
-                    let access = self.around(kind::ARRAY_ACCESS, node, field::ARRAY);
-                    self.advance()?;
-                    let index = self.expression()?;
-                    self.add(access, index, field::INDEX);
+                    let access = self.begin_around(kind::ARRAY_ACCESS, node, field::ARRAY)?;
+                    self.part(access, field::INDEX, Self::expression)?;
                     self.expect(Tok::Close(b']'))?;
                     self.close(access)
                 }
@@ -357,8 +285,7 @@ impl Parser<'_> {
         let next = self.peek()?.kind;
         match next {
             Tok::Name => {
-                let node = self.around(kind::FIELD_ACCESS, of, field::OBJECT);
-                self.advance()?;
+                let node = self.begin_around(kind::FIELD_ACCESS, of, field::OBJECT)?;
                 let name = self.leaf(kind::IDENTIFIER)?;
                 if self.at(Tok::Open(b'(')) {
                     self.tree.set_kind(node, kind::METHOD_INVOCATION);
@@ -369,42 +296,30 @@ impl Parser<'_> {
                 Ok(self.close(node))
             }
             Tok::Less => {
-                let node = self.around(kind::METHOD_INVOCATION, of, field::OBJECT);
-                self.advance()?;
-                let types = self.type_arguments()?;
-                self.add(node, types, field::TYPE_ARGUMENTS);
-                let name = self.identifier()?;
-                self.add(node, name, field::NAME);
+                let node = self.begin_around(kind::METHOD_INVOCATION, of, field::OBJECT)?;
+                self.part(node, field::TYPE_ARGUMENTS, Self::type_arguments)?;
+                self.part(node, field::NAME, Self::identifier)?;
                 self.invoked(node)
             }
             Tok::Word(Word::This) => {
-                let node = self.around(kind::FIELD_ACCESS, of, field::OBJECT);
-                self.advance()?;
-                let this = self.leaf(kind::THIS)?;
-                self.add(node, this, field::FIELD);
-                Ok(self.close(node))
+                let node = self.begin_around(kind::FIELD_ACCESS, of, field::OBJECT)?;
+                self.last_token(node, field::FIELD, kind::THIS)
             }
             Tok::Word(Word::Class) => {
                 self.as_type(of)?;
-                let node = self.around(kind::CLASS_LITERAL, of, field::NO);
-                self.advance()?;
-                self.advance()?;
-                Ok(self.close(node))
+                let node = self.begin_around(kind::CLASS_LITERAL, of, field::NO)?;
+                self.close_after(node)
             }
             // `A.super.m()`
             Tok::Word(Word::Super) => {
-                let node = self.around(kind::METHOD_INVOCATION, of, field::OBJECT);
-                self.advance()?;
-                let above = self.leaf(kind::SUPER)?;
-                self.add(node, above, field::NO);
+                let node = self.begin_around(kind::METHOD_INVOCATION, of, field::OBJECT)?;
+                self.token(node, field::NO, kind::SUPER)?;
                 self.expect(Tok::Dot)?;
-                let name = self.identifier()?;
-                self.add(node, name, field::NAME);
+                self.part(node, field::NAME, Self::identifier)?;
                 self.invoked(node)
             }
             Tok::Word(Word::New) => {
-                let node = self.around(kind::OBJECT_CREATION_EXPRESSION, of, field::NO);
-                self.advance()?;
+                let node = self.begin_around(kind::OBJECT_CREATION_EXPRESSION, of, field::NO)?;
                 self.mark(node, kind::WORD_NEW, field::NO)?;
                 self.created(node)
             }
@@ -413,9 +328,7 @@ impl Parser<'_> {
     }
 
     fn invoked(&mut self, node: u32) -> Read<u32> {
-        let arguments = self.arguments()?;
-        self.add(node, arguments, field::ARGUMENTS);
-        Ok(self.close(node))
+        self.last(node, field::ARGUMENTS, Self::arguments)
     }
 
     /// Converts dotted names into the name of a type.
@@ -424,9 +337,7 @@ impl Parser<'_> {
             self.tree.set_kind(node, kind::SCOPED_TYPE_IDENTIFIER);
             node = self.tree.node(node).kids().field("object").ok_or(Unsure)?.id();
         }
-        if self.tree.kind(node) != kind::IDENTIFIER {
-            return Err(Unsure);
-        }
+        sure(self.tree.kind(node) == kind::IDENTIFIER)?;
         self.tree.set_kind(node, kind::TYPE_IDENTIFIER);
         Ok(())
     }
@@ -434,35 +345,26 @@ impl Parser<'_> {
     fn reference(&mut self, of: u32) -> Read<u32> {
         let node = self.around(kind::METHOD_REFERENCE, of, field::NO);
         self.mark(node, kind::SIGN_REFERENCE, field::NO)?;
-        if self.at(Tok::Less) {
-            let types = self.type_arguments()?;
-            self.add(node, types, field::NO);
-        }
+        self.part_at(Tok::Less, node, field::NO, Self::type_arguments)?;
         match self.tok.kind {
             Tok::Word(Word::New) => self.mark(node, kind::WORD_NEW, field::NO)?,
             _ => {
-                let name = self.identifier()?;
-                self.add(node, name, field::NO);
+                self.part(node, field::NO, Self::identifier)?;
             }
         }
         Ok(self.close(node))
     }
 
     pub(super) fn arguments(&mut self) -> Read<u32> {
-        let node = self.open(kind::ARGUMENT_LIST);
-        self.expect(Tok::Open(b'('))?;
+        let node = self.begin_with(Tok::Open(b'('), kind::ARGUMENT_LIST)?;
         while !self.at(Tok::Close(b')')) {
-            let argument = self.expression()?;
-            self.add(node, argument, field::NO);
+            self.part(node, field::NO, Self::expression)?;
             if !self.eat(Tok::Comma)? {
                 break;
             }
-            if self.at(Tok::Close(b')')) {
-                return Err(Unsure);
-            }
+            sure(!self.at(Tok::Close(b')')))?;
         }
-        self.expect(Tok::Close(b')'))?;
-        Ok(self.close(node))
+        self.close_with(Tok::Close(b')'), node)
     }
 
     fn atom(&mut self) -> Read<u32> {
@@ -495,12 +397,9 @@ impl Parser<'_> {
     }
 
     pub(super) fn parenthesized(&mut self) -> Read<u32> {
-        let node = self.open(kind::PARENTHESIZED_EXPRESSION);
-        self.expect(Tok::Open(b'('))?;
-        let inner = self.expression()?;
-        self.add(node, inner, field::NO);
-        self.expect(Tok::Close(b')'))?;
-        Ok(self.close(node))
+        let node = self.begin_with(Tok::Open(b'('), kind::PARENTHESIZED_EXPRESSION)?;
+        self.part(node, field::NO, Self::expression)?;
+        self.close_with(Tok::Close(b')'), node)
     }
 
     fn creation(&mut self) -> Read<u32> {
@@ -511,22 +410,14 @@ impl Parser<'_> {
 
     /// The expression after `new`.
     fn created(&mut self, node: u32) -> Read<u32> {
-        if self.at(Tok::Less) {
-            let types = self.type_arguments()?;
-            self.add(node, types, field::TYPE_ARGUMENTS);
-        }
+        self.part_at(Tok::Less, node, field::TYPE_ARGUMENTS, Self::type_arguments)?;
         self.annotations(node)?;
-        let ty = self.element_type()?;
-        self.add(node, ty, field::TYPE);
+        self.part(node, field::TYPE, Self::element_type)?;
         if matches!(self.tok.kind, Tok::Open(b'[') | Tok::At) {
             return self.new_array(node);
         }
-        let arguments = self.arguments()?;
-        self.add(node, arguments, field::ARGUMENTS);
-        if self.at(Tok::Open(b'{')) {
-            let body = self.deeper(Self::class_body)?;
-            self.add(node, body, field::NO);
-        }
+        self.part(node, field::ARGUMENTS, Self::arguments)?;
+        self.part_at(Tok::Open(b'{'), node, field::NO, |parser| parser.deeper(Self::class_body))?;
         Ok(self.close(node))
     }
 
@@ -540,18 +431,12 @@ impl Parser<'_> {
             if !self.at(Tok::Open(b'[')) {
                 break;
             }
-            let dimension = self.open(kind::DIMENSIONS_EXPR);
-            self.advance()?;
-            let size = self.expression()?;
-            self.add(dimension, size, field::NO);
+            let dimension = self.begin(kind::DIMENSIONS_EXPR)?;
+            self.part(dimension, field::NO, Self::expression)?;
             self.expect(Tok::Close(b']'))?;
-            self.close(dimension);
-            self.add(node, dimension, field::DIMENSIONS);
+            self.attach(node, dimension, field::DIMENSIONS);
         }
-        if self.at(Tok::Open(b'{')) {
-            let values = self.array_initializer()?;
-            self.add(node, values, field::VALUE);
-        }
+        self.part_at(Tok::Open(b'{'), node, field::VALUE, Self::array_initializer)?;
         Ok(self.close(node))
     }
 
@@ -561,16 +446,41 @@ impl Parser<'_> {
     }
 
     fn array_initializer(&mut self) -> Read<u32> {
-        let node = self.open(kind::ARRAY_INITIALIZER);
-        self.advance()?;
-        while !self.at(Tok::Close(b'}')) {
-            let value = self.initializer()?;
-            self.add(node, value, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
-                return Err(Unsure);
-            }
+        self.listed(kind::ARRAY_INITIALIZER, field::NO, Tok::Close(b'}'), Self::initializer)
+    }
+}
+
+impl Operators for Parser<'_> {
+    fn binds(&mut self) -> Option<u8> {
+        if self.at(Tok::Greater) {
+            self.tok = self.lex.greater(self.tok, [Tok::Compare, Tok::Shift, Tok::Augmented]);
         }
-        self.advance()?;
-        Ok(self.close(node))
+        Some(match self.tok.kind {
+            Tok::Or => bind::OR,
+            Tok::And => bind::AND,
+            Tok::BitOr => bind::BIT_OR,
+            Tok::BitXor => bind::BIT_XOR,
+            Tok::BitAnd => bind::BIT_AND,
+            Tok::Equal | Tok::Unequal => bind::EQUAL,
+            Tok::Less | Tok::Greater | Tok::Compare | Tok::Word(Word::Instanceof) => bind::COMPARE,
+            Tok::Shift => bind::SHIFT,
+            Tok::Plus | Tok::Minus => bind::SUM,
+            Tok::Star | Tok::Times => bind::PRODUCT,
+            _ => return None,
+        })
+    }
+
+    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32> {
+        if self.at_word(Word::Instanceof) {
+            return self.instance_of(left);
+        }
+        let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
+        match self.tok.kind {
+            Tok::Plus => self.mark(node, kind::SIGN_PLUS, field::OPERATOR)?,
+            Tok::And => self.mark(node, kind::SIGN_AND, field::OPERATOR)?,
+            Tok::Equal => self.mark(node, kind::SIGN_EQUAL, field::OPERATOR)?,
+            _ => self.skip()?,
+        }
+        self.last(node, field::RIGHT, |parser| parser.binary(precedence + 1))
     }
 }

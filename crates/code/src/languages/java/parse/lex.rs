@@ -1,9 +1,10 @@
 //! The lexer for Java, including the comments between tokens.
 
-use crate::lang::descent::{self, Comments, Lex, Read, Remarks, Unsure};
-use crate::lang::source::{Greater, Source};
+use crate::lang::descent::lexer::{self, Dialect, signs, words};
+use crate::lang::descent::{self, Read, Unsure};
 
-pub type Token = descent::Token<Tok>;
+pub type Lexer<'t> = lexer::Lexer<'t, Java>;
+type Token = descent::Token<Tok>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tok {
@@ -53,214 +54,65 @@ pub enum Tok {
     Or,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    Abstract,
-    Assert,
-    Boolean,
-    Break,
-    Byte,
-    Case,
-    Catch,
-    Char,
-    Class,
-    Continue,
-    Default,
-    Do,
-    Double,
-    Else,
-    Enum,
-    Extends,
-    False,
-    Final,
-    Finally,
-    Float,
-    For,
-    If,
-    Implements,
-    Import,
-    Instanceof,
-    Int,
-    Interface,
-    Long,
-    Native,
-    New,
-    Null,
-    Package,
-    Private,
-    Protected,
-    Public,
-    Return,
-    Short,
-    Static,
-    Strictfp,
-    Super,
-    Switch,
-    Synchronized,
-    This,
-    Throw,
-    Throws,
-    Transient,
-    True,
-    Try,
-    Void,
-    Volatile,
-    While,
+words! {
+    Abstract b"abstract", Assert b"assert", Boolean b"boolean", Break b"break", Byte b"byte", Case b"case",
+    Catch b"catch", Char b"char", Class b"class", Continue b"continue", Default b"default", Do b"do",
+    Double b"double", Else b"else", Enum b"enum", Extends b"extends", False b"false", Final b"final",
+    Finally b"finally", Float b"float", For b"for", If b"if", Implements b"implements", Import b"import",
+    Instanceof b"instanceof", Int b"int", Interface b"interface", Long b"long", Native b"native", New b"new",
+    Null b"null", Package b"package", Private b"private", Protected b"protected", Public b"public", Return b"return",
+    Short b"short", Static b"static", Strictfp b"strictfp", Super b"super", Switch b"switch",
+    Synchronized b"synchronized", This b"this", Throw b"throw", Throws b"throws", Transient b"transient",
+    True b"true", Try b"try", Void b"void", Volatile b"volatile", While b"while",
 }
 
-pub struct Lexer<'t> {
-    source: Source<'t>,
-    at: u32,
-    comments: Comments,
+signs! {
+    Ellipsis [b'.', b'.', b'.'], Reference [b':', b':'], Arrow [b'-', b'>'], Equal [b'=', b'='], Unequal [b'!', b'='],
+    Augmented [b'<', b'<', b'='], Shift [b'<', b'<'], Compare [b'<', b'='], And [b'&', b'&'], Or [b'|', b'|'],
+    Step [b'+', b'+'], Step [b'-', b'-'], Augmented [b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'='],
+    Comma [b','], Semicolon [b';'], Dot [b'.'], At [b'@'], Question [b'?'], Colon [b':'], Assign [b'='], Bang [b'!'],
+    Tilde [b'~'], Plus [b'+'], Minus [b'-'], Star [b'*'], Times [b'/' | b'%'], Less [b'<'], Greater [b'>'],
+    BitAnd [b'&'], BitOr [b'|'], BitXor [b'^'],
 }
 
-#[derive(Clone, Copy)]
-pub struct Place {
-    at: u32,
-    comments: (usize, usize),
-}
+#[derive(Clone, Copy, Default)]
+pub struct Java;
 
-impl<'t> Lex<'t> for Lexer<'t> {
+impl Dialect for Java {
     type Kind = Tok;
-    type Place = Place;
+    type Word = Word;
+    const NAME: Tok = Tok::Name;
+    const COMMA: Tok = Tok::Comma;
 
-    fn next(&mut self) -> Read<Token> {
-        self.skip()?;
-        self.token()
+    fn keyword(word: Word) -> Tok {
+        Tok::Word(word)
     }
 
-    fn place(&self) -> Place {
-        Place { at: self.at, comments: self.comments.place() }
-    }
-
-    fn go_back(&mut self, place: Place) -> Read<()> {
-        self.at = place.at;
-        self.comments.go_back(place.comments);
-        Ok(())
-    }
-
-    fn text(&self) -> &'t str {
-        self.source.text
-    }
-}
-
-impl<'t> Remarks<'t> for Lexer<'t> {
-    fn comments(&mut self) -> &mut Comments {
-        &mut self.comments
-    }
-}
-
-impl<'t> Lexer<'t> {
-    pub fn new(text: &'t str) -> Read<Lexer<'t>> {
-        let (source, at) = Source::new(text)?;
-        Ok(Lexer { source, at, comments: Comments::default() })
-    }
-
-    fn byte(&self, at: u32) -> u8 {
-        self.source.byte(at)
-    }
-
-    fn rest(&self, at: u32) -> &'t [u8] {
-        self.source.rest(at)
-    }
-
-    fn skip(&mut self) -> Read<()> {
+    fn next(lexer: &mut Lexer<'_>) -> Read<Token> {
         loop {
-            let start = self.at;
-            match self.byte(start) {
-                b' ' | b'\t' | b'\n' | b'\r' | 0x0c => self.at += 1,
-                b'/' if self.byte(start + 1) == b'/' => {
-                    self.at = self.source.line_end(start);
-                    self.comments.pass(start, self.at);
-                }
-                b'/' if self.byte(start + 1) == b'*' => {
-                    self.at = self.source.block_comment_end(start)?;
-                    self.comments.pass(start, self.at);
-                }
-                _ => return Ok(()),
+            match lexer.byte(lexer.at) {
+                b' ' | b'\t' | b'\n' | b'\r' | 0x0c => lexer.at += 1,
+                _ if !lexer.comment(false)? => return lexer.any_token(),
+                _ => {}
             }
         }
     }
+}
 
-    fn token(&mut self) -> Read<Token> {
+impl Lexer<'_> {
+    fn any_token(&mut self) -> Read<Token> {
         let start = self.at;
         let kind = match self.byte(start) {
             0 if self.source.ends_at(start) => Tok::End,
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => self.word(start)?,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => self.word(start, true, word)?,
             b'0'..=b'9' => self.number(start)?,
             b'.' if self.byte(start + 1).is_ascii_digit() => self.number(start)?,
             b'"' if self.rest(start).starts_with(b"\"\"\"") => self.text_block(start)?,
             b'"' => self.string(start, b'"', Tok::Str)?,
             b'\'' => self.string(start, b'\'', Tok::Char)?,
-            first => {
-                let (kind, len) = self.operator(first, start)?;
-                self.at = start + len;
-                kind
-            }
+            _ => self.operator(start, sign)?,
         };
-        Ok(Token { kind, start, end: self.at })
-    }
-
-    fn operator(&self, first: u8, start: u32) -> Read<(Tok, u32)> {
-        let (second, third) = (self.byte(start + 1), self.byte(start + 2));
-        Ok(match (first, second, third) {
-            (b'(' | b'[' | b'{', _, _) => (Tok::Open(first), 1),
-            (b')' | b']' | b'}', _, _) => (Tok::Close(first), 1),
-            (b'.', b'.', b'.') => (Tok::Ellipsis, 3),
-            (b':', b':', _) => (Tok::Reference, 2),
-            (b'-', b'>', _) => (Tok::Arrow, 2),
-            (b'=', b'=', _) => (Tok::Equal, 2),
-            (b'!', b'=', _) => (Tok::Unequal, 2),
-            (b'<', b'<', b'=') => (Tok::Augmented, 3),
-            (b'<', b'<', _) => (Tok::Shift, 2),
-            (b'<', b'=', _) => (Tok::Compare, 2),
-            (b'&', b'&', _) => (Tok::And, 2),
-            (b'|', b'|', _) => (Tok::Or, 2),
-            (b'+', b'+', _) | (b'-', b'-', _) => (Tok::Step, 2),
-            (b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'=', _) => (Tok::Augmented, 2),
-            _ => {
-                let kind = match first {
-                    b',' => Tok::Comma,
-                    b';' => Tok::Semicolon,
-                    b'.' => Tok::Dot,
-                    b'@' => Tok::At,
-                    b'?' => Tok::Question,
-                    b':' => Tok::Colon,
-                    b'=' => Tok::Assign,
-                    b'!' => Tok::Bang,
-                    b'~' => Tok::Tilde,
-                    b'+' => Tok::Plus,
-                    b'-' => Tok::Minus,
-                    b'*' => Tok::Star,
-                    b'/' | b'%' => Tok::Times,
-                    b'<' => Tok::Less,
-                    b'>' => Tok::Greater,
-                    b'&' => Tok::BitAnd,
-                    b'|' => Tok::BitOr,
-                    b'^' => Tok::BitXor,
-                    _ => return Err(Unsure),
-                };
-                (kind, 1)
-            }
-        })
-    }
-
-    /// The operator that `>` begins.
-    pub fn greater(&mut self, token: Token) -> Token {
-        let (greater, len) = self.source.greater(token.start);
-        let kind = match greater {
-            Greater::Alone => return token,
-            Greater::Compare => Tok::Compare,
-            Greater::Shift => Tok::Shift,
-            Greater::Augmented => Tok::Augmented,
-        };
-        self.at = token.start + len;
-        Token { kind, start: token.start, end: self.at }
-    }
-
-    fn word(&mut self, start: u32) -> Read<Tok> {
-        self.at = self.source.name_end(start, true)?;
-        Ok(keyword(self.source.between(start, self.at)).map_or(Tok::Name, Tok::Word))
+        Ok(self.token(kind, start))
     }
 
     fn number(&mut self, start: u32) -> Read<Tok> {
@@ -299,11 +151,6 @@ impl<'t> Lexer<'t> {
         Ok(kind)
     }
 
-    fn string(&mut self, start: u32, quote: u8, kind: Tok) -> Read<Tok> {
-        self.at = self.source.string_end(start, quote)?;
-        Ok(kind)
-    }
-
     fn text_block(&mut self, start: u32) -> Read<Tok> {
         let mut at = start + 3;
         loop {
@@ -319,62 +166,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-fn keyword(word: &[u8]) -> Option<Word> {
-    if !(2..=12).contains(&word.len()) || !word[0].is_ascii_lowercase() {
-        return None;
-    }
-    Some(match word {
-        b"abstract" => Word::Abstract,
-        b"assert" => Word::Assert,
-        b"boolean" => Word::Boolean,
-        b"break" => Word::Break,
-        b"byte" => Word::Byte,
-        b"case" => Word::Case,
-        b"catch" => Word::Catch,
-        b"char" => Word::Char,
-        b"class" => Word::Class,
-        b"continue" => Word::Continue,
-        b"default" => Word::Default,
-        b"do" => Word::Do,
-        b"double" => Word::Double,
-        b"else" => Word::Else,
-        b"enum" => Word::Enum,
-        b"extends" => Word::Extends,
-        b"false" => Word::False,
-        b"final" => Word::Final,
-        b"finally" => Word::Finally,
-        b"float" => Word::Float,
-        b"for" => Word::For,
-        b"if" => Word::If,
-        b"implements" => Word::Implements,
-        b"import" => Word::Import,
-        b"instanceof" => Word::Instanceof,
-        b"int" => Word::Int,
-        b"interface" => Word::Interface,
-        b"long" => Word::Long,
-        b"native" => Word::Native,
-        b"new" => Word::New,
-        b"null" => Word::Null,
-        b"package" => Word::Package,
-        b"private" => Word::Private,
-        b"protected" => Word::Protected,
-        b"public" => Word::Public,
-        b"return" => Word::Return,
-        b"short" => Word::Short,
-        b"static" => Word::Static,
-        b"strictfp" => Word::Strictfp,
-        b"super" => Word::Super,
-        b"switch" => Word::Switch,
-        b"synchronized" => Word::Synchronized,
-        b"this" => Word::This,
-        b"throw" => Word::Throw,
-        b"throws" => Word::Throws,
-        b"transient" => Word::Transient,
-        b"true" => Word::True,
-        b"try" => Word::Try,
-        b"void" => Word::Void,
-        b"volatile" => Word::Volatile,
-        b"while" => Word::While,
-        _ => return None,
-    })
+fn word(word: &[u8]) -> Option<Word> {
+    // Most names are not all that short, or begin with a capital letter.
+    if (2..=12).contains(&word.len()) && word[0].is_ascii_lowercase() { keyword(word) } else { None }
 }

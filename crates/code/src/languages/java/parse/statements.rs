@@ -3,7 +3,7 @@
 use super::lex::{Tok, Word};
 use super::types::{modifier, primitive};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Read, Unsure, sure};
 
 impl Parser<'_> {
     pub(super) fn block(&mut self) -> Read<u32> {
@@ -11,16 +11,14 @@ impl Parser<'_> {
     }
 
     pub(super) fn block_of(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.expect(Tok::Open(b'{'))?;
+        let node = self.begin_with(Tok::Open(b'{'), kind)?;
         self.deeper(|parser| {
             while !parser.at(Tok::Close(b'}')) {
                 parser.statement(node, field::NO)?;
             }
             Ok(())
         })?;
-        self.advance()?;
-        Ok(self.close(node))
+        self.close_after(node)
     }
 
     /// A statement that is part of another one. Empty statements have no node.
@@ -28,9 +26,7 @@ impl Parser<'_> {
         if self.eat(Tok::Semicolon)? {
             return Ok(());
         }
-        let node = self.deeper(|parser| parser.any_statement(parent))?;
-        self.add(parent, node, field);
-        Ok(())
+        self.part(parent, field, |parser| parser.deeper(|parser| parser.any_statement(parent)))
     }
 
     fn any_statement(&mut self, parent: u32) -> Read<u32> {
@@ -50,20 +46,17 @@ impl Parser<'_> {
             Word::If => self.if_statement(),
             Word::For => self.for_statement(),
             Word::While => {
-                let node = self.open(kind::WHILE_STATEMENT);
-                self.advance()?;
+                let node = self.begin(kind::WHILE_STATEMENT)?;
                 self.condition(node)?;
                 self.statement(node, field::BODY)?;
                 Ok(self.close(node))
             }
             Word::Do => {
-                let node = self.open(kind::DO_STATEMENT);
-                self.advance()?;
+                let node = self.begin(kind::DO_STATEMENT)?;
                 self.statement(node, field::BODY)?;
                 self.expect(Tok::Word(Word::While))?;
                 self.condition(node)?;
-                self.expect(Tok::Semicolon)?;
-                Ok(self.close(node))
+                self.close_with(Tok::Semicolon, node)
             }
             Word::Switch => {
                 let node = self.switch()?;
@@ -79,25 +72,15 @@ impl Parser<'_> {
             Word::Break => self.jump(kind::BREAK_STATEMENT),
             Word::Continue => self.jump(kind::CONTINUE_STATEMENT),
             Word::Assert => {
-                let node = self.open(kind::ASSERT_STATEMENT);
-                self.advance()?;
-                let condition = self.expression()?;
-                self.add(node, condition, field::NO);
-                if self.eat(Tok::Colon)? {
-                    let told = self.expression()?;
-                    self.add(node, told, field::NO);
-                }
-                self.expect(Tok::Semicolon)?;
-                Ok(self.close(node))
+                let node = self.begin(kind::ASSERT_STATEMENT)?;
+                self.part(node, field::NO, Self::expression)?;
+                self.part_after(Tok::Colon, node, field::NO, Self::expression)?;
+                self.close_with(Tok::Semicolon, node)
             }
             Word::Synchronized => {
-                let node = self.open(kind::SYNCHRONIZED_STATEMENT);
-                self.advance()?;
-                let on = self.parenthesized()?;
-                self.add(node, on, field::NO);
-                let body = self.block()?;
-                self.add(node, body, field::BODY);
-                Ok(self.close(node))
+                let node = self.begin(kind::SYNCHRONIZED_STATEMENT)?;
+                self.part(node, field::NO, Self::parenthesized)?;
+                self.last(node, field::BODY, Self::block)
             }
             Word::This | Word::Super if self.peek()?.kind == Tok::Open(b'(') => self.constructor_call(),
             Word::Class | Word::Interface | Word::Enum => self.declared(parent),
@@ -112,8 +95,7 @@ impl Parser<'_> {
         match next {
             Tok::Colon => {
                 let node = self.open(kind::LABELED_STATEMENT);
-                let label = self.leaf(kind::IDENTIFIER)?;
-                self.add(node, label, field::NO);
+                self.token(node, field::NO, kind::IDENTIFIER)?;
                 self.advance()?;
                 self.statement(node, field::NO)?;
                 return Ok(self.close(node));
@@ -141,15 +123,15 @@ impl Parser<'_> {
             Tok::Dot | Tok::Less | Tok::Open(b'[') | Tok::At => {}
             _ => return Ok(false),
         }
-        let guess = self.guess();
-        let begins = self.ty().is_ok()
-            && self.at(Tok::Name)
-            && matches!(
-                self.peek()?.kind,
-                Tok::Assign | Tok::Semicolon | Tok::Comma | Tok::Colon | Tok::Open(b'[') | Tok::At
-            );
-        self.go_back(guess)?;
-        Ok(begins)
+        self.ahead(|parser| {
+            let begins = parser.ty().is_ok()
+                && parser.at(Tok::Name)
+                && matches!(
+                    parser.peek()?.kind,
+                    Tok::Assign | Tok::Semicolon | Tok::Comma | Tok::Colon | Tok::Open(b'[') | Tok::At
+                );
+            Ok(begins)
+        })
     }
 
     /// A class, or a variable with modifiers.
@@ -165,19 +147,15 @@ impl Parser<'_> {
 
     fn local(&mut self, modifiers: Option<u32>) -> Read<u32> {
         let node = self.declarators(kind::LOCAL_VARIABLE_DECLARATION, modifiers)?;
-        self.expect(Tok::Semicolon)?;
-        Ok(self.close(node))
+        self.close_with(Tok::Semicolon, node)
     }
 
     /// A type with its variables, without the end of the statement.
     fn declarators(&mut self, kind: u16, modifiers: Option<u32>) -> Read<u32> {
         let start = modifiers.map_or(self.tok.start, |modifiers| self.tree.start(modifiers));
         let node = self.open_at(kind, start);
-        if let Some(modifiers) = modifiers {
-            self.add(node, modifiers, field::NO);
-        }
-        let ty = self.ty()?;
-        self.add(node, ty, field::TYPE);
+        self.add_all(node, modifiers, field::NO);
+        self.part(node, field::TYPE, Self::ty)?;
         self.variables(node)?;
         Ok(node)
     }
@@ -187,15 +165,9 @@ impl Parser<'_> {
         loop {
             let name = self.identifier()?;
             let declarator = self.around(kind::VARIABLE_DECLARATOR, name, field::NAME);
-            if let Some(dimensions) = self.dimensions()? {
-                self.add(declarator, dimensions, field::DIMENSIONS);
-            }
-            if self.eat(Tok::Assign)? {
-                let value = self.initializer()?;
-                self.add(declarator, value, field::VALUE);
-            }
-            self.close(declarator);
-            self.add(node, declarator, field::DECLARATOR);
+            self.maybe(declarator, field::DIMENSIONS, Self::dimensions)?;
+            self.part_after(Tok::Assign, declarator, field::VALUE, Self::initializer)?;
+            self.attach(node, declarator, field::DECLARATOR);
             if !self.eat(Tok::Comma)? {
                 return Ok(());
             }
@@ -204,35 +176,26 @@ impl Parser<'_> {
 
     fn expression_statement(&mut self) -> Read<u32> {
         let node = self.open(kind::EXPRESSION_STATEMENT);
-        let value = self.expression()?;
-        self.add(node, value, field::NO);
-        self.expect(Tok::Semicolon)?;
-        Ok(self.close(node))
+        self.part(node, field::NO, Self::expression)?;
+        self.close_with(Tok::Semicolon, node)
     }
 
     /// `this(…);` and `super(…);`
     fn constructor_call(&mut self) -> Read<u32> {
         let node = self.open(kind::EXPLICIT_CONSTRUCTOR_INVOCATION);
-        if self.at(Tok::Less) {
-            let types = self.type_arguments()?;
-            self.add(node, types, field::TYPE_ARGUMENTS);
-        }
+        self.part_at(Tok::Less, node, field::TYPE_ARGUMENTS, Self::type_arguments)?;
         let which = match self.tok.kind {
             Tok::Word(Word::This) => self.leaf(kind::THIS)?,
             Tok::Word(Word::Super) => self.leaf(kind::SUPER)?,
             _ => return Err(Unsure),
         };
         self.add(node, which, field::CONSTRUCTOR);
-        let arguments = self.arguments()?;
-        self.add(node, arguments, field::ARGUMENTS);
-        self.expect(Tok::Semicolon)?;
-        Ok(self.close(node))
+        self.part(node, field::ARGUMENTS, Self::arguments)?;
+        self.close_with(Tok::Semicolon, node)
     }
 
     fn condition(&mut self, node: u32) -> Read<()> {
-        let condition = self.parenthesized()?;
-        self.add(node, condition, field::CONDITION);
-        Ok(())
+        self.part(node, field::CONDITION, Self::parenthesized)
     }
 
     /// Reads a chain of `else if` in a loop, because it may be longer than the allowed nesting.
@@ -264,8 +227,7 @@ impl Parser<'_> {
     }
 
     fn for_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::FOR_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::FOR_STATEMENT)?;
         self.expect(Tok::Open(b'('))?;
         if !self.at(Tok::Semicolon) && self.for_head(node)? {
             self.expect(Tok::Close(b')'))?;
@@ -274,26 +236,19 @@ impl Parser<'_> {
         }
         self.expect(Tok::Semicolon)?;
         if !self.at(Tok::Semicolon) {
-            let condition = self.expression()?;
-            self.add(node, condition, field::CONDITION);
+            self.part(node, field::CONDITION, Self::expression)?;
         }
         self.expect(Tok::Semicolon)?;
         if !self.at(Tok::Close(b')')) {
-            self.listed(node)?;
+            self.values(node)?;
         }
         self.expect(Tok::Close(b')'))?;
         self.statement(node, field::BODY)?;
         Ok(self.close(node))
     }
 
-    fn listed(&mut self, node: u32) -> Read<()> {
-        loop {
-            let value = self.expression()?;
-            self.add(node, value, field::NO);
-            if !self.eat(Tok::Comma)? {
-                return Ok(());
-            }
-        }
+    fn values(&mut self, node: u32) -> Read<()> {
+        self.chain(node, field::NO, Tok::Comma, Self::expression)
     }
 
     /// The initializer; the whole head for a loop over elements.
@@ -309,7 +264,7 @@ impl Parser<'_> {
                 _ => false,
             };
         if !declares {
-            self.listed(node)?;
+            self.values(node)?;
             return Ok(false);
         }
         let guess = self.guess();
@@ -320,76 +275,52 @@ impl Parser<'_> {
             let dimensions = self.dimensions()?;
             if self.eat(Tok::Colon)? {
                 self.tree.set_kind(node, kind::ENHANCED_FOR_STATEMENT);
-                if let Some(modifiers) = modifiers {
-                    self.add(node, modifiers, field::NO);
-                }
+                self.add_all(node, modifiers, field::NO);
                 self.add(node, ty, field::TYPE);
                 self.add(node, name, field::NAME);
-                if let Some(dimensions) = dimensions {
-                    self.add(node, dimensions, field::DIMENSIONS);
-                }
-                let over = self.expression()?;
-                self.add(node, over, field::VALUE);
+                self.add_all(node, dimensions, field::DIMENSIONS);
+                self.part(node, field::VALUE, Self::expression)?;
                 return Ok(true);
             }
         }
         self.go_back(guess)?;
         let variables = self.declarators(kind::LOCAL_VARIABLE_DECLARATION, modifiers)?;
-        self.close(variables);
-        self.add(node, variables, field::NO);
+        self.attach(node, variables, field::NO);
         Ok(false)
     }
 
     fn try_statement(&mut self) -> Read<u32> {
-        let node = self.open(kind::TRY_STATEMENT);
-        self.advance()?;
+        let node = self.begin(kind::TRY_STATEMENT)?;
         if self.at(Tok::Open(b'(')) {
             self.tree.set_kind(node, kind::TRY_WITH_RESOURCES_STATEMENT);
-            let list = self.open(kind::RESOURCE_SPECIFICATION);
-            self.advance()?;
+            let list = self.begin(kind::RESOURCE_SPECIFICATION)?;
             while !self.at(Tok::Close(b')')) {
-                let resource = self.resource()?;
-                self.add(list, resource, field::NO);
+                self.part(list, field::NO, Self::resource)?;
                 if !self.eat(Tok::Semicolon)? && !self.at(Tok::Close(b')')) {
                     return Err(Unsure);
                 }
             }
             self.advance()?;
-            self.close(list);
-            self.add(node, list, field::NO);
+            self.attach(node, list, field::NO);
         }
-        let body = self.block()?;
-        self.add(node, body, field::BODY);
+        self.part(node, field::BODY, Self::block)?;
         while self.at_word(Word::Catch) {
-            let clause = self.open(kind::CATCH_CLAUSE);
-            self.advance()?;
+            let clause = self.begin(kind::CATCH_CLAUSE)?;
             self.expect(Tok::Open(b'('))?;
             let parameter = self.open(kind::CATCH_FORMAL_PARAMETER);
-            if let Some(modifiers) = self.modifiers()? {
-                self.add(parameter, modifiers, field::NO);
-            }
+            self.maybe(parameter, field::NO, Self::modifiers)?;
             let types = self.open(kind::CATCH_TYPE);
             self.types(types, Tok::BitOr)?;
-            self.close(types);
-            self.add(parameter, types, field::NO);
-            let name = self.identifier()?;
-            self.add(parameter, name, field::NAME);
-            self.close(parameter);
-            self.add(clause, parameter, field::NO);
+            self.attach(parameter, types, field::NO);
+            self.part(parameter, field::NAME, Self::identifier)?;
+            self.attach(clause, parameter, field::NO);
             self.expect(Tok::Close(b')'))?;
-            let body = self.block()?;
-            self.add(clause, body, field::BODY);
-            self.close(clause);
-            self.add(node, clause, field::NO);
+            self.part(clause, field::BODY, Self::block)?;
+            self.attach(node, clause, field::NO);
         }
-        if self.at_word(Word::Finally) {
-            let clause = self.open(kind::FINALLY_CLAUSE);
-            self.advance()?;
-            let body = self.block()?;
-            self.add(clause, body, field::NO);
-            self.close(clause);
-            self.add(node, clause, field::NO);
-        }
+        self.part_at(Tok::Word(Word::Finally), node, field::NO, |parser| {
+            parser.prefixed(kind::FINALLY_CLAUSE, field::NO, Self::block)
+        })?;
         Ok(self.close(node))
     }
 
@@ -399,67 +330,46 @@ impl Parser<'_> {
         let modifiers = self.modifiers()?;
         let next = self.peek()?.kind;
         if modifiers.is_none() && !(self.at(Tok::Name) && self.begins_local(next)?) {
-            let value = self.expression()?;
-            self.add(node, value, field::NO);
-            return Ok(self.close(node));
+            return self.last(node, field::NO, Self::expression);
         }
-        if let Some(modifiers) = modifiers {
-            self.add(node, modifiers, field::NO);
-        }
-        let ty = self.ty()?;
-        self.add(node, ty, field::TYPE);
-        let name = self.identifier()?;
-        self.add(node, name, field::NAME);
+        self.add_all(node, modifiers, field::NO);
+        self.part(node, field::TYPE, Self::ty)?;
+        self.part(node, field::NAME, Self::identifier)?;
         self.expect(Tok::Assign)?;
-        let value = self.expression()?;
-        self.add(node, value, field::VALUE);
-        Ok(self.close(node))
+        self.last(node, field::VALUE, Self::expression)
     }
 
     /// A keyword with its value.
     fn valued(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
+        let node = self.begin(kind)?;
         if !self.at(Tok::Semicolon) {
-            let value = self.expression()?;
-            self.add(node, value, field::NO);
+            self.part(node, field::NO, Self::expression)?;
         }
-        self.expect(Tok::Semicolon)?;
-        Ok(self.close(node))
+        self.close_with(Tok::Semicolon, node)
     }
 
     fn jump(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
-        if self.at(Tok::Name) {
-            self.advance()?;
-        }
-        self.expect(Tok::Semicolon)?;
-        Ok(self.close(node))
+        let node = self.begin(kind)?;
+        self.eat(Tok::Name)?;
+        self.close_with(Tok::Semicolon, node)
     }
 
     // --- switch ---
 
     pub(super) fn switch(&mut self) -> Read<u32> {
-        let node = self.open(kind::SWITCH_EXPRESSION);
-        self.advance()?;
+        let node = self.begin(kind::SWITCH_EXPRESSION)?;
         self.condition(node)?;
-        let block = self.open(kind::SWITCH_BLOCK);
-        self.expect(Tok::Open(b'{'))?;
+        let block = self.begin_with(Tok::Open(b'{'), kind::SWITCH_BLOCK)?;
         while !self.at(Tok::Close(b'}')) {
-            let part = self.deeper(Self::switch_part)?;
-            self.add(block, part, field::NO);
+            self.part(block, field::NO, |parser| parser.deeper(Self::switch_part))?;
         }
         self.advance()?;
-        self.close(block);
-        self.add(node, block, field::BODY);
-        Ok(self.close(node))
+        Ok(self.attach_last(node, block, field::BODY))
     }
 
     fn switch_part(&mut self) -> Read<u32> {
         let node = self.open(kind::SWITCH_BLOCK_STATEMENT_GROUP);
-        let label = self.switch_label()?;
-        self.add(node, label, field::NO);
+        self.part(node, field::NO, Self::switch_label)?;
         if self.eat(Tok::Arrow)? {
             self.tree.set_kind(node, kind::SWITCH_RULE);
             let body = match self.tok.kind {
@@ -480,8 +390,7 @@ impl Parser<'_> {
     fn switch_label(&mut self) -> Read<u32> {
         let node = self.open(kind::SWITCH_LABEL);
         if self.at_word(Word::Default) {
-            self.advance()?;
-            return Ok(self.close(node));
+            return self.close_after(node);
         }
         self.expect(Tok::Word(Word::Case))?;
         loop {
@@ -495,13 +404,10 @@ impl Parser<'_> {
             }
         }
         if self.at_name("when") {
-            let guard = self.open(kind::GUARD);
-            self.advance()?;
+            let guard = self.begin(kind::GUARD)?;
             // Not a lambda: the arrow belongs to the rule.
-            let condition = self.deeper(Self::conditional)?;
-            self.add(guard, condition, field::NO);
-            self.close(guard);
-            self.add(node, guard, field::NO);
+            self.part(guard, field::NO, |parser| parser.deeper(Self::conditional))?;
+            self.attach(node, guard, field::NO);
         }
         Ok(self.close(node))
     }
@@ -510,8 +416,7 @@ impl Parser<'_> {
     fn case(&mut self) -> Read<u32> {
         if self.opens_record_pattern()? {
             let record = self.record_pattern()?;
-            let node = self.around(kind::PATTERN, record, field::NO);
-            return Ok(self.close(node));
+            return Ok(self.wrapped(kind::PATTERN, record, field::NO));
         }
         let guess = self.guess();
         let start = self.tok.start;
@@ -519,20 +424,16 @@ impl Parser<'_> {
             && let Ok(ty) = self.ty()
         {
             // A record with type arguments.
-            if self.at(Tok::Open(b'(')) {
-                return Err(Unsure);
-            }
+            sure(!self.at(Tok::Open(b'(')))?;
             if !self.at(Tok::Name) || self.at_name("when") {
                 self.go_back(guess)?;
                 return self.conditional();
             }
             let pattern = self.open_at(kind::TYPE_PATTERN, start);
             self.add(pattern, ty, field::NO);
-            let name = self.leaf(kind::IDENTIFIER)?;
-            self.add(pattern, name, field::NO);
+            self.token(pattern, field::NO, kind::IDENTIFIER)?;
             self.close(pattern);
-            let node = self.around(kind::PATTERN, pattern, field::NO);
-            return Ok(self.close(node));
+            return Ok(self.wrapped(kind::PATTERN, pattern, field::NO));
         }
         self.go_back(guess)?;
         self.conditional()
@@ -545,29 +446,20 @@ impl Parser<'_> {
 
     pub(super) fn record_pattern(&mut self) -> Read<u32> {
         let node = self.open(kind::RECORD_PATTERN);
-        let name = self.leaf(kind::IDENTIFIER)?;
-        self.add(node, name, field::NO);
-        let body = self.open(kind::RECORD_PATTERN_BODY);
-        self.advance()?;
-        while !self.at(Tok::Close(b')')) {
-            let part = if self.opens_record_pattern()? {
-                self.deeper(Self::record_pattern)?
+        self.token(node, field::NO, kind::IDENTIFIER)?;
+        let body = self.begin(kind::RECORD_PATTERN_BODY)?;
+        self.elements(Tok::Close(b')'), |parser| {
+            let part = if parser.opens_record_pattern()? {
+                parser.deeper(Self::record_pattern)?
             } else {
-                let component = self.open(kind::RECORD_PATTERN_COMPONENT);
-                let ty = self.ty()?;
-                self.add(component, ty, field::NO);
-                let name = self.identifier()?;
-                self.add(component, name, field::NO);
-                self.close(component)
+                let component = parser.open(kind::RECORD_PATTERN_COMPONENT);
+                parser.part(component, field::NO, Self::ty)?;
+                parser.part(component, field::NO, Self::identifier)?;
+                parser.close(component)
             };
-            self.add(body, part, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b')')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
-        self.close(body);
-        self.add(node, body, field::NO);
-        Ok(self.close(node))
+            parser.add(body, part, field::NO);
+            Ok(())
+        })?;
+        Ok(self.attach_last(node, body, field::NO))
     }
 }

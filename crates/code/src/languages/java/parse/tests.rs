@@ -1,23 +1,8 @@
 //! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
-use super::parse;
-use crate::lang::damage::{self, Random};
-use crate::lang::{names, tree};
-use crate::languages::{Source, java, language};
-use crate::tree::{Tree, grown};
-
-/// The facts of a text by tree-sitter and by the hand-written parser; `None` if the latter rejects it.
-fn both(text: &str) -> (String, Option<String>) {
-    let source = Source { path: "a/B.java", text, language: language("java") };
-    let facts = |tree: &Tree| serde_json::to_string(&java::read(source, tree)).expect("facts can be written");
-    let patient = grown(text, &tree(text, source.language), names(source.language), |_, _| ());
-    (facts(&patient), parse(text).map(|tree| facts(&tree)))
-}
-
-#[track_caller]
-fn same<'a>(texts: impl IntoIterator<Item = &'a str>) {
-    damage::same(texts, both);
-}
+use crate::lang::descent::agreement::{Damage, both, left, same};
+use crate::lang::descent::compare;
+use crate::languages::language;
 
 const FILES: &[&str] = &[
     "package a.b;\nimport java.util.*;\nimport static a.B.c;\nimport d;\n/** Told. */\nclass A {}",
@@ -116,10 +101,10 @@ fn texts() -> Vec<String> {
 #[test]
 fn facts_are_those_of_tree_sitter() {
     let all = texts();
-    same(all.iter().map(String::as_str));
+    same(all.iter().map(String::as_str), language("java"));
     let windows: Vec<String> = all.iter().map(|text| format!("\u{feff}{}", text.replace('\n', "\r\n"))).collect();
-    same(windows.iter().map(String::as_str).filter(|text| !text.contains("\"\"\"")));
-    same([in_method(&STATEMENTS.join("\n    ")).as_str(), in_class(&MEMBERS.join("\n  ")).as_str()]);
+    same(windows.iter().map(String::as_str).filter(|text| !text.contains("\"\"\"")), language("java"));
+    same([in_method(&STATEMENTS.join("\n    ")).as_str(), in_class(&MEMBERS.join("\n  ")).as_str()], language("java"));
 }
 
 #[test]
@@ -169,48 +154,38 @@ fn what_is_not_plain_is_left_to_others() {
         &lambdas,
         "class A { void f() { switch (o) { case Box<String>(_) -> f(); default -> g(); } } }",
     ];
-    for text in texts {
-        assert!(parse(text).is_none(), "{}", &text[..text.len().min(80)]);
-    }
+    left(texts, language("java"));
     for text in [compared, compared_too] {
-        if parse(&text).is_some() {
-            same([text.as_str()]);
+        if compare::own(&text, language("java")).is_some() {
+            same([text.as_str()], language("java"));
         }
     }
     // A long chain is not deeply nested.
-    assert!(parse(&in_class(&format!("Object o = a{}.class;", ".a".repeat(100_000)))).is_some());
+    let long = in_class(&format!("Object o = a{}.class;", ".a".repeat(100_000)));
+    assert!(compare::own(&long, language("java")).is_some());
 }
 
 /// Code that tree-sitter's grammar misreads.
 #[test]
 fn some_things_are_read_better() {
     for member in ["void f(Object @N ... x) { g(); }", "Object a = new @N Object[3];"] {
-        let (_, ours) = both(&in_class(member));
+        let (_, ours) = both(&in_class(member), language("java"));
         assert!(ours.expect("plain").contains("\"faults\":[]"), "{member}");
     }
 }
 
-/// Whatever is cut out of a text or inserted: no panic, and if both parsers accept it, the facts are the same.
 #[test]
 fn damage_is_noticed() {
-    let mut random = Random::new();
-    let pieces = [
-        "(", ")", "[", "]", "{", "}", ":", ",", "\"", "'", "\\", "\n", ";", "=", "->", "::", "<", ">", "?", ".", "@",
-        "ä", "//",
-    ];
     let all = texts();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let (mut plain, mut broken) = (0, 0);
-    for _ in 0..8_000 {
-        let text = random.damaged(&all, &pieces);
-        let whole = !tree(&text, language("java")).root_node().has_error();
-        let (theirs, ours) = both(&text);
-        match ours {
-            Some(ours) if whole && ours == theirs => plain += 1,
-            Some(_) if whole => panic!("read otherwise: {text:?}"),
-            Some(_) => {}
-            None => broken += 1,
-        }
-    }
-    assert!(plain > 1_000 && broken > 1_000, "{plain} {broken}");
+    let damage = Damage {
+        turns: 8_000,
+        pieces: &[
+            "(", ")", "[", "]", "{", "}", ":", ",", "\"", "'", "\\", "\n", ";", "=", "->", "::", "<", ">", "?", ".",
+            "@", "ä", "//",
+        ],
+        least: 1_000,
+        misread: |_| false,
+    };
+    damage.is_noticed(|_| (language("java"), &all));
 }

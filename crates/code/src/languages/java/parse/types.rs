@@ -13,16 +13,13 @@ impl Parser<'_> {
             }
             let node = parser.open(kind::ANNOTATED_TYPE);
             parser.annotations(node)?;
-            let ty = parser.plain_type()?;
-            parser.add(node, ty, field::NO);
-            Ok(parser.close(node))
+            parser.last(node, field::NO, Self::plain_type)
         })
     }
 
     pub(super) fn annotations(&mut self, node: u32) -> Read<()> {
         while self.at(Tok::At) {
-            let annotation = self.annotation()?;
-            self.add(node, annotation, field::NO);
+            self.part(node, field::NO, Self::annotation)?;
         }
         Ok(())
     }
@@ -78,30 +75,22 @@ impl Parser<'_> {
 
     /// `a.b.C<D>.E`
     pub(super) fn class_type(&mut self) -> Read<u32> {
-        if !self.at(Tok::Name) {
-            return Err(Unsure);
-        }
+        self.require(Tok::Name)?;
         let mut ty = self.leaf(kind::TYPE_IDENTIFIER)?;
         loop {
             match self.tok.kind {
                 Tok::Less => {
                     let node = self.around(kind::GENERIC_TYPE, ty, field::NO);
-                    let arguments = self.type_arguments()?;
-                    self.add(node, arguments, field::NO);
+                    self.part(node, field::NO, Self::type_arguments)?;
                     ty = self.close(node);
                 }
                 Tok::Dot => {
                     if !matches!(self.peek()?.kind, Tok::Name | Tok::At) {
                         return Ok(ty);
                     }
-                    let node = self.around(kind::SCOPED_TYPE_IDENTIFIER, ty, field::NO);
-                    self.advance()?;
+                    let node = self.begin_around(kind::SCOPED_TYPE_IDENTIFIER, ty, field::NO)?;
                     self.annotations(node)?;
-                    if !self.at(Tok::Name) {
-                        return Err(Unsure);
-                    }
-                    let name = self.leaf(kind::TYPE_IDENTIFIER)?;
-                    self.add(node, name, field::NO);
+                    self.part_name(node, field::NO, kind::TYPE_IDENTIFIER)?;
                     ty = self.close(node);
                 }
                 _ => return Ok(ty),
@@ -110,16 +99,8 @@ impl Parser<'_> {
     }
 
     pub(super) fn type_arguments(&mut self) -> Read<u32> {
-        let node = self.open(kind::TYPE_ARGUMENTS);
-        self.expect(Tok::Less)?;
-        while !self.at(Tok::Greater) {
-            let argument = self.type_argument()?;
-            self.add(node, argument, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Greater) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
+        let node = self.begin_with(Tok::Less, kind::TYPE_ARGUMENTS)?;
+        self.list(node, field::NO, Tok::Greater, Self::type_argument)?;
         Ok(self.close(node))
     }
 
@@ -133,8 +114,7 @@ impl Parser<'_> {
         }
         if matches!(self.tok.kind, Tok::Word(Word::Extends | Word::Super)) {
             self.advance()?;
-            let bound = self.ty()?;
-            self.add(node, bound, field::NO);
+            self.part(node, field::NO, Self::ty)?;
         }
         Ok(self.close(node))
     }
@@ -143,44 +123,29 @@ impl Parser<'_> {
         if !self.at(Tok::Less) {
             return Ok(());
         }
-        let list = self.open(kind::TYPE_PARAMETERS);
-        self.advance()?;
+        let list = self.begin(kind::TYPE_PARAMETERS)?;
         loop {
             let parameter = self.open(kind::TYPE_PARAMETER);
             self.annotations(parameter)?;
-            if !self.at(Tok::Name) {
-                return Err(Unsure);
-            }
-            let name = self.leaf(kind::TYPE_IDENTIFIER)?;
-            self.add(parameter, name, field::NO);
+            self.part_name(parameter, field::NO, kind::TYPE_IDENTIFIER)?;
             if self.at_word(Word::Extends) {
-                let bound = self.open(kind::TYPE_BOUND);
-                self.advance()?;
+                let bound = self.begin(kind::TYPE_BOUND)?;
                 self.types(bound, Tok::BitAnd)?;
-                self.close(bound);
-                self.add(parameter, bound, field::NO);
+                self.attach(parameter, bound, field::NO);
             }
-            self.close(parameter);
-            self.add(list, parameter, field::NO);
+            self.attach(list, parameter, field::NO);
             if !self.eat(Tok::Comma)? {
                 break;
             }
         }
         self.expect(Tok::Greater)?;
-        self.close(list);
-        self.add(node, list, field::TYPE_PARAMETERS);
+        self.attach(node, list, field::TYPE_PARAMETERS);
         Ok(())
     }
 
     /// Types separated by a token.
     pub(super) fn types(&mut self, node: u32, between: Tok) -> Read<()> {
-        loop {
-            let ty = self.ty()?;
-            self.add(node, ty, field::NO);
-            if !self.eat(between)? {
-                return Ok(());
-            }
-        }
+        self.chain(node, field::NO, between, Self::ty)
     }
 
     // --- annotations and modifiers ---
@@ -193,8 +158,7 @@ impl Parser<'_> {
             let first = self.tok.kind;
             let kind = match first {
                 Tok::At if self.peek()?.kind != Tok::Word(Word::Interface) => {
-                    let annotation = self.annotation()?;
-                    self.add(node, annotation, field::NO);
+                    self.part(node, field::NO, Self::annotation)?;
                     any = true;
                     continue;
                 }
@@ -224,33 +188,22 @@ impl Parser<'_> {
     }
 
     pub(super) fn annotation(&mut self) -> Read<u32> {
-        let node = self.open(kind::MARKER_ANNOTATION);
-        self.expect(Tok::At)?;
-        let name = self.dotted()?;
-        self.add(node, name, field::NAME);
+        let node = self.begin_with(Tok::At, kind::MARKER_ANNOTATION)?;
+        self.part(node, field::NAME, Self::dotted)?;
         if self.at(Tok::Open(b'(')) {
             self.tree.set_kind(node, kind::ANNOTATION);
-            let list = self.open(kind::ANNOTATION_ARGUMENT_LIST);
-            self.advance()?;
-            while !self.at(Tok::Close(b')')) {
-                let argument = if self.at(Tok::Name) && self.peek()?.kind == Tok::Assign {
-                    let key = self.leaf(kind::IDENTIFIER)?;
-                    let pair = self.around(kind::ELEMENT_VALUE_PAIR, key, field::KEY);
-                    self.advance()?;
-                    let value = self.element_value()?;
-                    self.add(pair, value, field::VALUE);
-                    self.close(pair)
+            let list = self.begin(kind::ANNOTATION_ARGUMENT_LIST)?;
+            self.elements(Tok::Close(b')'), |parser| {
+                let argument = if parser.at(Tok::Name) && parser.peek()?.kind == Tok::Assign {
+                    let key = parser.leaf(kind::IDENTIFIER)?;
+                    parser.infix(kind::ELEMENT_VALUE_PAIR, (key, field::KEY), field::VALUE, Self::element_value)?
                 } else {
-                    self.element_value()?
+                    parser.element_value()?
                 };
-                self.add(list, argument, field::NO);
-                if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b')')) {
-                    return Err(Unsure);
-                }
-            }
-            self.advance()?;
-            self.close(list);
-            self.add(node, list, field::ARGUMENTS);
+                parser.add(list, argument, field::NO);
+                Ok(())
+            })?;
+            self.attach(node, list, field::ARGUMENTS);
         }
         Ok(self.close(node))
     }
@@ -260,17 +213,9 @@ impl Parser<'_> {
         match self.tok.kind {
             Tok::At => self.deeper(Self::annotation),
             Tok::Open(b'{') => {
-                let node = self.open(kind::ELEMENT_VALUE_ARRAY_INITIALIZER);
-                self.advance()?;
-                while !self.at(Tok::Close(b'}')) {
-                    let value = self.deeper(Self::element_value)?;
-                    self.add(node, value, field::NO);
-                    if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
-                        return Err(Unsure);
-                    }
-                }
-                self.advance()?;
-                Ok(self.close(node))
+                self.listed(kind::ELEMENT_VALUE_ARRAY_INITIALIZER, field::NO, Tok::Close(b'}'), |parser| {
+                    parser.deeper(Self::element_value)
+                })
             }
             _ => self.expression(),
         }

@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Lex, Read, Unsure};
+use crate::lang::descent::{Lex, Operators, Read, Unsure, sure};
 use crate::tree::flag;
 
 /// Precedence of operators; a larger number binds tighter.
@@ -21,7 +21,7 @@ mod bind {
 
 impl Parser<'_> {
     /// One expression, or several as a list; `yield` counts as one.
-    pub(super) fn list(&mut self) -> Read<u32> {
+    pub(super) fn values(&mut self) -> Read<u32> {
         if self.at_word(Word::Yield) {
             return self.yielded();
         }
@@ -34,8 +34,7 @@ impl Parser<'_> {
             if !self.begins_expression() {
                 break;
             }
-            let next = self.starred(false)?;
-            self.add(node, next, field::NO);
+            self.part(node, field::NO, |parser| parser.starred(false))?;
         }
         Ok(self.close(node))
     }
@@ -62,19 +61,14 @@ impl Parser<'_> {
             if !self.begins_expression() {
                 break;
             }
-            let next = self.target()?;
-            self.add(node, next, field::NO);
+            self.part(node, field::NO, Self::target)?;
         }
         Ok(self.close(node))
     }
 
     pub(super) fn target(&mut self) -> Read<u32> {
         if self.at(Tok::Star) {
-            let node = self.open(kind::LIST_SPLAT_PATTERN);
-            self.advance()?;
-            let inner = self.binary(bind::BIT_OR)?;
-            self.add(node, inner, field::NO);
-            return Ok(self.close(node));
+            return self.prefixed(kind::LIST_SPLAT_PATTERN, field::NO, |parser| parser.binary(bind::BIT_OR));
         }
         self.binary(bind::BIT_OR)
     }
@@ -82,11 +76,7 @@ impl Parser<'_> {
     /// `*…` or an expression; with `named`, also `name := …`.
     pub(super) fn starred(&mut self, named: bool) -> Read<u32> {
         if self.at(Tok::Star) {
-            let node = self.open(kind::LIST_SPLAT);
-            self.advance()?;
-            let inner = self.expression()?;
-            self.add(node, inner, field::NO);
-            return Ok(self.close(node));
+            return self.prefixed(kind::LIST_SPLAT, field::NO, Self::expression);
         }
         if named { self.named() } else { self.expression() }
     }
@@ -97,14 +87,8 @@ impl Parser<'_> {
         if !self.at(Tok::Walrus) {
             return Ok(first);
         }
-        if self.tree.kind(first) != kind::IDENTIFIER {
-            return Err(Unsure);
-        }
-        let node = self.around(kind::NAMED_EXPRESSION, first, field::NAME);
-        self.advance()?;
-        let value = self.expression()?;
-        self.add(node, value, field::VALUE);
-        Ok(self.close(node))
+        sure(self.tree.kind(first) == kind::IDENTIFIER)?;
+        self.infix(kind::NAMED_EXPRESSION, (first, field::NAME), field::VALUE, Self::expression)
     }
 
     pub(super) fn expression(&mut self) -> Read<u32> {
@@ -116,97 +100,43 @@ impl Parser<'_> {
             if !parser.at_word(Word::If) {
                 return Ok(first);
             }
-            let node = parser.around(kind::CONDITIONAL_EXPRESSION, first, field::NO);
-            parser.advance()?;
-            let condition = parser.binary(bind::OR)?;
-            parser.add(node, condition, field::NO);
+            let node = parser.begin_around(kind::CONDITIONAL_EXPRESSION, first, field::NO)?;
+            parser.part(node, field::NO, |parser| parser.binary(bind::OR))?;
             parser.expect(Tok::Word(Word::Else))?;
-            let other = parser.expression()?;
-            parser.add(node, other, field::NO);
-            Ok(parser.close(node))
+            parser.last(node, field::NO, Self::expression)
         })
     }
 
     fn lambda(&mut self) -> Read<u32> {
-        let node = self.open(kind::LAMBDA);
-        self.advance()?;
+        let node = self.begin(kind::LAMBDA)?;
         if !self.at(Tok::Colon) {
             let parameters = self.open(kind::PARAMETERS);
             self.parameters(parameters, Tok::Colon, false)?;
-            self.close(parameters);
-            self.add(node, parameters, field::PARAMETERS);
+            self.attach(node, parameters, field::PARAMETERS);
         }
         self.expect(Tok::Colon)?;
-        let body = self.expression()?;
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        self.last(node, field::BODY, Self::expression)
     }
 
     fn yielded(&mut self) -> Read<u32> {
-        let node = self.open(kind::YIELD);
-        self.advance()?;
+        let node = self.begin(kind::YIELD)?;
         if self.at_word(Word::From) {
             self.mark(node, kind::FROM, field::NO)?;
-            let of = self.expression()?;
-            self.add(node, of, field::NO);
+            self.part(node, field::NO, Self::expression)?;
         } else if self.begins_expression() {
-            let value = self.list()?;
-            self.add(node, value, field::NO);
+            self.part(node, field::NO, Self::values)?;
         }
         Ok(self.close(node))
-    }
-
-    /// The precedence of the next operator.
-    fn binds(&self) -> Option<u8> {
-        Some(match self.tok.kind {
-            Tok::Word(Word::Or) => bind::OR,
-            Tok::Word(Word::And) => bind::AND,
-            Tok::Compare | Tok::Word(Word::In | Word::Is | Word::Not) => bind::COMPARE,
-            Tok::Or => bind::BIT_OR,
-            Tok::Xor => bind::BIT_XOR,
-            Tok::And => bind::BIT_AND,
-            Tok::Shift => bind::SHIFT,
-            Tok::Plus | Tok::Minus => bind::SUM,
-            Tok::Star | Tok::Slash | Tok::Times | Tok::At => bind::PRODUCT,
-            _ => return None,
-        })
     }
 
     /// An expression of operators with at least the precedence `least`.
     fn binary(&mut self, least: u8) -> Read<u32> {
-        let mut left = if self.at_word(Word::Not) && least <= bind::NOT {
-            let node = self.open(kind::NOT_OPERATOR);
-            self.advance()?;
-            let of = self.deeper(|parser| parser.binary(bind::NOT))?;
-            self.add(node, of, field::NO);
-            self.close(node)
+        let left = if self.at_word(Word::Not) && least <= bind::NOT {
+            self.prefixed(kind::NOT_OPERATOR, field::NO, |parser| parser.deeper(|parser| parser.binary(bind::NOT)))?
         } else {
             self.unary()?
         };
-        while let Some(binds) = self.binds().filter(|binds| *binds >= least) {
-            left = match binds {
-                bind::COMPARE => self.comparison(left)?,
-                bind::OR | bind::AND => {
-                    let node = self.around(kind::BOOLEAN_OPERATOR, left, field::LEFT);
-                    self.advance()?;
-                    let right = self.binary(binds + 1)?;
-                    self.add(node, right, field::RIGHT);
-                    self.close(node)
-                }
-                _ => {
-                    let node = self.around(kind::BINARY_OPERATOR, left, field::LEFT);
-                    let operator = self.advance()?;
-                    if operator.kind == Tok::Plus {
-                        let plus = self.tree.push(kind::PLUS, 0, operator.start, operator.end);
-                        self.add(node, plus, field::OPERATOR);
-                    }
-                    let right = self.binary(binds + 1)?;
-                    self.add(node, right, field::RIGHT);
-                    self.close(node)
-                }
-            };
-        }
-        Ok(left)
+        self.climb(left, least)
     }
 
     fn comparison(&mut self, left: u32) -> Read<u32> {
@@ -221,40 +151,27 @@ impl Parser<'_> {
                 }
                 _ => {}
             }
-            let right = self.binary(bind::BIT_OR)?;
-            self.add(node, right, field::NO);
+            self.part(node, field::NO, |parser| parser.binary(bind::BIT_OR))?;
         }
         Ok(self.close(node))
     }
 
     fn unary(&mut self) -> Read<u32> {
         if matches!(self.tok.kind, Tok::Minus | Tok::Plus | Tok::Tilde) {
-            let node = self.open(kind::UNARY_OPERATOR);
-            self.advance()?;
-            let of = self.deeper(Self::unary)?;
-            self.add(node, of, field::NO);
-            return Ok(self.close(node));
+            return self.prefixed(kind::UNARY_OPERATOR, field::NO, |parser| parser.deeper(Self::unary));
         }
         let base = self.awaited()?;
         if !self.at(Tok::Power) {
             return Ok(base);
         }
-        let node = self.around(kind::BINARY_OPERATOR, base, field::LEFT);
-        self.advance()?;
-        let exponent = self.deeper(Self::unary)?;
-        self.add(node, exponent, field::RIGHT);
-        Ok(self.close(node))
+        self.infix(kind::BINARY_OPERATOR, (base, field::LEFT), field::RIGHT, |parser| parser.deeper(Self::unary))
     }
 
     fn awaited(&mut self) -> Read<u32> {
         if !self.at_word(Word::Await) {
             return self.primary();
         }
-        let node = self.open(kind::AWAIT);
-        self.advance()?;
-        let of = self.deeper(Self::awaited)?;
-        self.add(node, of, field::NO);
-        Ok(self.close(node))
+        self.prefixed(kind::AWAIT, field::NO, |parser| parser.deeper(Self::awaited))
     }
 
     /// An atom followed by members, calls and subscripts.
@@ -262,17 +179,10 @@ impl Parser<'_> {
         let mut node = self.atom()?;
         loop {
             node = match self.tok.kind {
-                Tok::Dot => {
-                    let member = self.around(kind::ATTRIBUTE, node, field::OBJECT);
-                    self.advance()?;
-                    let name = self.identifier()?;
-                    self.add(member, name, field::ATTRIBUTE);
-                    self.close(member)
-                }
+                Tok::Dot => self.infix(kind::ATTRIBUTE, (node, field::OBJECT), field::ATTRIBUTE, Self::identifier)?,
                 Tok::Open(b'(') => {
                     let call = self.around(kind::CALL, node, field::FUNCTION);
-                    let arguments = self.arguments()?;
-                    self.add(call, arguments, field::ARGUMENTS);
+                    self.part(call, field::ARGUMENTS, Self::arguments)?;
                     self.close(call)
                 }
                 Tok::Open(b'[') => self.subscript(node)?,
@@ -283,73 +193,57 @@ impl Parser<'_> {
 
     /// `( … )` after a callee. A single generator expression needs no parentheses of its own.
     pub(super) fn arguments(&mut self) -> Read<u32> {
-        let node = self.open(kind::ARGUMENT_LIST);
-        self.advance()?;
+        let node = self.begin(kind::ARGUMENT_LIST)?;
         let mut count = 0;
         while !self.at(Tok::Close(b')')) {
             let start = self.tok.start;
             let argument = if self.eat(Tok::Power)? {
                 let splat = self.open_at(kind::DICTIONARY_SPLAT, start);
-                let of = self.expression()?;
-                self.add(splat, of, field::NO);
+                self.part(splat, field::NO, Self::expression)?;
                 self.close(splat)
             } else {
                 self.starred(true)?
             };
             match self.tok.kind {
                 Tok::Assign if self.tree.kind(argument) == kind::IDENTIFIER => {
-                    let keyword = self.around(kind::KEYWORD_ARGUMENT, argument, field::NAME);
-                    self.advance()?;
-                    let value = self.expression()?;
-                    self.add(keyword, value, field::VALUE);
-                    self.close(keyword);
-                    self.add(node, keyword, field::NO);
+                    let keyword = self.begin_around(kind::KEYWORD_ARGUMENT, argument, field::NAME)?;
+                    self.part(keyword, field::VALUE, Self::expression)?;
+                    self.attach(node, keyword, field::NO);
                 }
                 Tok::Word(Word::For | Word::Async) if count == 0 => {
                     self.tree.set_kind(node, kind::GENERATOR_EXPRESSION);
                     self.add(node, argument, field::BODY);
                     self.clauses(node)?;
-                    self.expect(Tok::Close(b')'))?;
-                    return Ok(self.close(node));
+                    return self.close_with(Tok::Close(b')'), node);
                 }
                 _ => self.add(node, argument, field::NO),
             }
             count += 1;
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b')')) {
-                return Err(Unsure);
-            }
+            self.comma(Tok::Close(b')'))?;
         }
-        self.advance()?;
-        Ok(self.close(node))
+        self.close_after(node)
     }
 
     fn subscript(&mut self, of: u32) -> Read<u32> {
-        let node = self.around(kind::SUBSCRIPT, of, field::VALUE);
-        self.advance()?;
-        while !self.at(Tok::Close(b']')) {
-            let start = self.tok.start;
-            let mut key = if self.at(Tok::Colon) { None } else { Some(self.starred(true)?) };
-            if self.at(Tok::Colon) {
-                let slice = self.open_at(kind::SLICE, start);
+        let node = self.begin_around(kind::SUBSCRIPT, of, field::VALUE)?;
+        self.elements(Tok::Close(b']'), |parser| {
+            let start = parser.tok.start;
+            let mut key = if parser.at(Tok::Colon) { None } else { Some(parser.starred(true)?) };
+            if parser.at(Tok::Colon) {
+                let slice = parser.open_at(kind::SLICE, start);
                 if let Some(from) = key {
-                    self.add(slice, from, field::NO);
+                    parser.add(slice, from, field::NO);
                 }
-                while self.eat(Tok::Colon)? {
-                    if self.begins_expression() {
-                        let part = self.expression()?;
-                        self.add(slice, part, field::NO);
+                while parser.eat(Tok::Colon)? {
+                    if parser.begins_expression() {
+                        parser.part(slice, field::NO, Self::expression)?;
                     }
                 }
-                key = Some(self.close(slice));
+                key = Some(parser.close(slice));
             }
-            if let Some(key) = key {
-                self.add(node, key, field::SUBSCRIPT);
-            }
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b']')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
+            parser.add_all(node, key, field::SUBSCRIPT);
+            Ok(())
+        })?;
         Ok(self.close(node))
     }
 
@@ -375,30 +269,25 @@ impl Parser<'_> {
     }
 
     fn round(&mut self) -> Read<u32> {
-        let node = self.open(kind::TUPLE);
-        self.advance()?;
+        let node = self.begin(kind::TUPLE)?;
         if self.at_word(Word::Yield) {
             self.tree.set_kind(node, kind::PARENTHESIZED_EXPRESSION);
-            let value = self.yielded()?;
-            self.add(node, value, field::NO);
+            self.part(node, field::NO, Self::yielded)?;
         } else {
-            self.elements(node, b')', kind::GENERATOR_EXPRESSION, kind::PARENTHESIZED_EXPRESSION)?;
+            self.contents(node, b')', kind::GENERATOR_EXPRESSION, kind::PARENTHESIZED_EXPRESSION)?;
         }
-        self.expect(Tok::Close(b')'))?;
-        Ok(self.close(node))
+        self.close_with(Tok::Close(b')'), node)
     }
 
     fn square(&mut self) -> Read<u32> {
-        let node = self.open(kind::LIST);
-        self.advance()?;
-        self.elements(node, b']', kind::LIST_COMPREHENSION, kind::LIST)?;
-        self.expect(Tok::Close(b']'))?;
-        Ok(self.close(node))
+        let node = self.begin(kind::LIST)?;
+        self.contents(node, b']', kind::LIST_COMPREHENSION, kind::LIST)?;
+        self.close_with(Tok::Close(b']'), node)
     }
 
     /// The content of brackets: nothing, several elements, a comprehension, or a single element, whose node kind is
     /// `single`.
-    fn elements(&mut self, node: u32, end: u8, comprehension: u16, single: u16) -> Read<()> {
+    fn contents(&mut self, node: u32, end: u8, comprehension: u16, single: u16) -> Read<()> {
         if self.at(Tok::Close(end)) {
             return Ok(());
         }
@@ -410,8 +299,7 @@ impl Parser<'_> {
     }
 
     fn curly(&mut self) -> Read<u32> {
-        let node = self.open(kind::DICTIONARY);
-        self.advance()?;
+        let node = self.begin(kind::DICTIONARY)?;
         if !self.at(Tok::Close(b'}')) {
             let first = self.pair()?;
             let map = matches!(self.tree.kind(first), kind::PAIR | kind::DICTIONARY_SPLAT);
@@ -421,8 +309,7 @@ impl Parser<'_> {
                 }
                 self.add(node, first, field::NO);
                 while self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
-                    let next = self.pair()?;
-                    self.add(node, next, field::NO);
+                    self.part(node, field::NO, Self::pair)?;
                 }
             } else if map {
                 self.comprehension(node, first, kind::DICTIONARY_COMPREHENSION, kind::DICTIONARY)?;
@@ -430,8 +317,7 @@ impl Parser<'_> {
                 self.comprehension(node, first, kind::SET_COMPREHENSION, kind::SET)?;
             }
         }
-        self.expect(Tok::Close(b'}'))?;
-        Ok(self.close(node))
+        self.close_with(Tok::Close(b'}'), node)
     }
 
     /// `key: value`, `**…`, or an element of a set.
@@ -439,27 +325,20 @@ impl Parser<'_> {
         let start = self.tok.start;
         if self.eat(Tok::Power)? {
             let splat = self.open_at(kind::DICTIONARY_SPLAT, start);
-            let of = self.expression()?;
-            self.add(splat, of, field::NO);
-            return Ok(self.close(splat));
+            return self.last(splat, field::NO, Self::expression);
         }
         let key = self.starred(true)?;
         if !self.at(Tok::Colon) {
             return Ok(key);
         }
-        let pair = self.around(kind::PAIR, key, field::KEY);
-        self.advance()?;
-        let value = self.expression()?;
-        self.add(pair, value, field::VALUE);
-        Ok(self.close(pair))
+        self.infix(kind::PAIR, (key, field::KEY), field::VALUE, Self::expression)
     }
 
     /// The first element and the following ones.
     fn items(&mut self, node: u32, first: u32) -> Read<()> {
         self.add(node, first, field::NO);
         while self.eat(Tok::Comma)? && self.begins_expression() {
-            let next = self.starred(true)?;
-            self.add(node, next, field::NO);
+            self.part(node, field::NO, |parser| parser.starred(true))?;
         }
         Ok(())
     }
@@ -483,24 +362,19 @@ impl Parser<'_> {
                     let clause = self.open(kind::FOR_IN_CLAUSE);
                     self.eat_word(Word::Async)?;
                     self.expect(Tok::Word(Word::For))?;
-                    let left = self.targets()?;
-                    self.add(clause, left, field::LEFT);
+                    self.part(clause, field::LEFT, Self::targets)?;
                     self.expect(Tok::Word(Word::In))?;
-                    let right = self.binary(bind::OR)?;
-                    self.add(clause, right, field::RIGHT);
+                    self.part(clause, field::RIGHT, |parser| parser.binary(bind::OR))?;
                     clause
                 }
                 Tok::Word(Word::If) => {
-                    let clause = self.open(kind::IF_CLAUSE);
-                    self.advance()?;
-                    let condition = self.binary(bind::OR)?;
-                    self.add(clause, condition, field::NO);
+                    let clause = self.begin(kind::IF_CLAUSE)?;
+                    self.part(clause, field::NO, |parser| parser.binary(bind::OR))?;
                     clause
                 }
                 _ => return Ok(()),
             };
-            self.close(clause);
-            self.add(node, clause, field::NO);
+            self.attach(node, clause, field::NO);
         }
     }
 
@@ -513,8 +387,7 @@ impl Parser<'_> {
         }
         let node = self.around(kind::CONCATENATED_STRING, first, field::NO);
         while matches!(self.tok.kind, Tok::Str | Tok::Formatted) {
-            let next = self.string()?;
-            self.add(node, next, field::NO);
+            self.part(node, field::NO, Self::string)?;
         }
         Ok(self.close(node))
     }
@@ -539,9 +412,7 @@ impl Parser<'_> {
                 (b'\n', _) if quotes.1 == 1 => return Err(Unsure),
                 (b'\\', b'N') if !raw && self.lex.byte(at + 2) == b'{' => {
                     while self.lex.byte(at) != b'}' {
-                        if matches!(self.lex.byte(at), 0 | b'\n') {
-                            return Err(Unsure);
-                        }
+                        sure(!matches!(self.lex.byte(at), 0 | b'\n'))?;
                         at += 1;
                     }
                     at += 1;
@@ -566,15 +437,12 @@ impl Parser<'_> {
         self.lex.at = start + 1;
         self.lex.open += 1;
         self.tok = self.lex.next()?;
-        let value = self.deeper(Self::list)?;
-        self.add(node, value, field::NO);
+        self.part(node, field::NO, |parser| parser.deeper(Self::values))?;
         let mut at = self.tok.start;
         if self.at(Tok::Close(b'}')) {
             at += 1;
         } else {
-            if matches!(self.tok.kind, Tok::Open(_) | Tok::Close(_)) {
-                return Err(Unsure);
-            }
+            sure(!matches!(self.tok.kind, Tok::Open(_) | Tok::Close(_)))?;
             self.lex.open -= 1;
             if self.lex.byte(at) == b'=' {
                 at += 1;
@@ -591,9 +459,7 @@ impl Parser<'_> {
             if self.lex.byte(at) == b':' {
                 at = self.format(at, one_line)?;
             }
-            if self.lex.byte(at) != b'}' {
-                return Err(Unsure);
-            }
+            sure(self.lex.byte(at) == b'}')?;
             at += 1;
         }
         self.tree.set_end(node, at);
@@ -615,5 +481,36 @@ impl Parser<'_> {
             }
             at += 1;
         }
+    }
+}
+
+impl Operators for Parser<'_> {
+    fn binds(&mut self) -> Option<u8> {
+        Some(match self.tok.kind {
+            Tok::Word(Word::Or) => bind::OR,
+            Tok::Word(Word::And) => bind::AND,
+            Tok::Compare | Tok::Word(Word::In | Word::Is | Word::Not) => bind::COMPARE,
+            Tok::Or => bind::BIT_OR,
+            Tok::Xor => bind::BIT_XOR,
+            Tok::And => bind::BIT_AND,
+            Tok::Shift => bind::SHIFT,
+            Tok::Plus | Tok::Minus => bind::SUM,
+            Tok::Star | Tok::Slash | Tok::Times | Tok::At => bind::PRODUCT,
+            _ => return None,
+        })
+    }
+
+    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32> {
+        let kind = match precedence {
+            bind::COMPARE => return self.comparison(left),
+            bind::OR | bind::AND => kind::BOOLEAN_OPERATOR,
+            _ => kind::BINARY_OPERATOR,
+        };
+        let node = self.around(kind, left, field::LEFT);
+        match self.tok.kind {
+            Tok::Plus => self.mark(node, kind::PLUS, field::OPERATOR)?,
+            _ => self.skip()?,
+        }
+        self.last(node, field::RIGHT, |parser| parser.binary(precedence + 1))
     }
 }

@@ -1,7 +1,8 @@
 //! The lexer for Python, including lines and indentation.
 
+use crate::lang::descent::lexer::{signs, words};
+use crate::lang::descent::source::Source;
 use crate::lang::descent::{self, Lex, Read, Unsure};
-use crate::lang::source::Source;
 
 pub type Token = descent::Token<Tok>;
 
@@ -48,43 +49,22 @@ pub enum Tok {
     Word(Word),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    And,
-    As,
-    Assert,
-    Async,
-    Await,
-    Break,
-    Class,
-    Continue,
-    Def,
-    Del,
-    Elif,
-    Else,
-    Except,
-    False,
-    Finally,
-    For,
-    From,
-    Global,
-    If,
-    Import,
-    In,
-    Is,
-    Lambda,
-    None,
-    Nonlocal,
-    Not,
-    Or,
-    Pass,
-    Raise,
-    Return,
-    True,
-    Try,
-    While,
-    With,
-    Yield,
+words! {
+    And b"and", As b"as", Assert b"assert", Async b"async", Await b"await", Break b"break", Class b"class",
+    Continue b"continue", Def b"def", Del b"del", Elif b"elif", Else b"else", Except b"except", False b"False",
+    Finally b"finally", For b"for", From b"from", Global b"global", If b"if", Import b"import", In b"in", Is b"is",
+    Lambda b"lambda", None b"None", Nonlocal b"nonlocal", Not b"not", Or b"or", Pass b"pass", Raise b"raise",
+    Return b"return", True b"True", Try b"try", While b"while", With b"with", Yield b"yield",
+}
+
+signs! {
+    Ellipsis [b'.', b'.', b'.'], Augmented [b'*', b'*', b'='], Augmented [b'/', b'/', b'='],
+    Augmented [b'>', b'>', b'='], Augmented [b'<', b'<', b'='], Power [b'*', b'*'], Times [b'/', b'/'],
+    Shift [b'>', b'>'], Shift [b'<', b'<'], Arrow [b'-', b'>'], Walrus [b':', b'='],
+    Compare [b'=' | b'!' | b'<' | b'>', b'='],
+    Augmented [b'+' | b'-' | b'*' | b'/' | b'%' | b'@' | b'&' | b'|' | b'^', b'='], Comma [b','], Colon [b':'],
+    Semicolon [b';'], Dot [b'.'], At [b'@'], Assign [b'='], Bang [b'!'], Plus [b'+'], Minus [b'-'], Tilde [b'~'],
+    Star [b'*'], Slash [b'/'], Times [b'%'], And [b'&'], Or [b'|'], Xor [b'^'], Compare [b'<' | b'>'],
 }
 
 /// A comment on a separate line.
@@ -134,6 +114,9 @@ pub struct Place {
 
 impl<'t> Lex<'t> for Lexer<'t> {
     type Kind = Tok;
+    type Word = Word;
+    const NAME: Tok = Tok::Name;
+    const COMMA: Tok = Tok::Comma;
     /// Valid as long as no block is entered or left.
     type Place = Place;
 
@@ -188,6 +171,10 @@ impl<'t> Lex<'t> for Lexer<'t> {
 
     fn text(&self) -> &'t str {
         self.source.text
+    }
+
+    fn keyword(word: Word) -> Tok {
+        Tok::Word(word)
     }
 }
 
@@ -319,50 +306,14 @@ impl<'t> Lexer<'t> {
                 self.at += 1;
                 return Ok(Token { kind: Tok::Close(first), start, end: self.at });
             }
-            _ => self.operator(first, start)?,
-        };
-        Ok(Token { kind, start, end: self.at })
-    }
-
-    fn operator(&mut self, first: u8, start: u32) -> Read<Tok> {
-        let (second, third) = (self.byte(start + 1), self.byte(start + 2));
-        let (kind, len) = match (first, second, third) {
-            (b'.', b'.', b'.') => (Tok::Ellipsis, 3),
-            (b'*', b'*', b'=') | (b'/', b'/', b'=') | (b'>', b'>', b'=') | (b'<', b'<', b'=') => (Tok::Augmented, 3),
-            (b'*', b'*', _) => (Tok::Power, 2),
-            (b'/', b'/', _) => (Tok::Times, 2),
-            (b'>', b'>', _) | (b'<', b'<', _) => (Tok::Shift, 2),
-            (b'-', b'>', _) => (Tok::Arrow, 2),
-            (b':', b'=', _) => (Tok::Walrus, 2),
-            (b'<', b'>', _) => return Err(Unsure),
-            (b'=' | b'!' | b'<' | b'>', b'=', _) => (Tok::Compare, 2),
-            (b'+' | b'-' | b'*' | b'/' | b'%' | b'@' | b'&' | b'|' | b'^', b'=', _) => (Tok::Augmented, 2),
+            b'<' if self.byte(start + 1) == b'>' => return Err(Unsure),
             _ => {
-                let kind = match first {
-                    b',' => Tok::Comma,
-                    b':' => Tok::Colon,
-                    b';' => Tok::Semicolon,
-                    b'.' => Tok::Dot,
-                    b'@' => Tok::At,
-                    b'=' => Tok::Assign,
-                    b'!' => Tok::Bang,
-                    b'+' => Tok::Plus,
-                    b'-' => Tok::Minus,
-                    b'~' => Tok::Tilde,
-                    b'*' => Tok::Star,
-                    b'/' => Tok::Slash,
-                    b'%' => Tok::Times,
-                    b'&' => Tok::And,
-                    b'|' => Tok::Or,
-                    b'^' => Tok::Xor,
-                    b'<' | b'>' => Tok::Compare,
-                    _ => return Err(Unsure),
-                };
-                (kind, 1)
+                let (kind, len) = sign(self.source.rest(start)).ok_or(Unsure)?;
+                self.at = start + len;
+                kind
             }
         };
-        self.at = start + len;
-        Ok(kind)
+        Ok(Token { kind, start, end: self.at })
     }
 
     fn word(&mut self, start: u32) -> Read<Token> {
@@ -442,45 +393,4 @@ impl<'t> Lexer<'t> {
         self.at = at + quotes.1;
         Ok(Token { kind: Tok::Str, start, end: self.at })
     }
-}
-
-fn keyword(word: &[u8]) -> Option<Word> {
-    Some(match word {
-        b"and" => Word::And,
-        b"as" => Word::As,
-        b"assert" => Word::Assert,
-        b"async" => Word::Async,
-        b"await" => Word::Await,
-        b"break" => Word::Break,
-        b"class" => Word::Class,
-        b"continue" => Word::Continue,
-        b"def" => Word::Def,
-        b"del" => Word::Del,
-        b"elif" => Word::Elif,
-        b"else" => Word::Else,
-        b"except" => Word::Except,
-        b"False" => Word::False,
-        b"finally" => Word::Finally,
-        b"for" => Word::For,
-        b"from" => Word::From,
-        b"global" => Word::Global,
-        b"if" => Word::If,
-        b"import" => Word::Import,
-        b"in" => Word::In,
-        b"is" => Word::Is,
-        b"lambda" => Word::Lambda,
-        b"None" => Word::None,
-        b"nonlocal" => Word::Nonlocal,
-        b"not" => Word::Not,
-        b"or" => Word::Or,
-        b"pass" => Word::Pass,
-        b"raise" => Word::Raise,
-        b"return" => Word::Return,
-        b"True" => Word::True,
-        b"try" => Word::Try,
-        b"while" => Word::While,
-        b"with" => Word::With,
-        b"yield" => Word::Yield,
-        _ => return None,
-    })
 }

@@ -8,9 +8,8 @@ impl Parser<'_> {
     /// `match subject:` and its cases; `None` if `match` is an ordinary name here.
     pub(super) fn match_statement(&mut self) -> Read<Option<u32>> {
         let guess = self.guess();
-        let node = self.open(kind::MATCH_STATEMENT);
-        self.advance()?;
-        let subject = self.list();
+        let node = self.begin(kind::MATCH_STATEMENT)?;
+        let subject = self.values();
         if subject.is_err() || !self.at(Tok::Colon) || !self.lex.ends_line() {
             self.go_back(guess)?;
             return Ok(None);
@@ -24,37 +23,28 @@ impl Parser<'_> {
             if !self.at(Tok::Name) || self.text(self.tok) != "case" {
                 return Err(Unsure);
             }
-            let clause = self.case_clause()?;
-            self.add(block, clause, field::ALTERNATIVE);
+            self.part(block, field::ALTERNATIVE, Self::case_clause)?;
         }
         let end = self.lex.line_end;
         self.advance()?;
         self.last = end;
-        self.close(block);
-        self.add(node, block, field::BODY);
+        self.attach(node, block, field::BODY);
         Ok(Some(self.close(node)))
     }
 
     fn case_clause(&mut self) -> Read<u32> {
-        let clause = self.open(kind::CASE_CLAUSE);
-        self.advance()?;
+        let clause = self.begin(kind::CASE_CLAUSE)?;
         self.patterns(clause, Tok::Colon)?;
-        if self.at_word(Word::If) {
-            let guard = self.open(kind::IF_CLAUSE);
-            self.advance()?;
-            let condition = self.named()?;
-            self.add(guard, condition, field::NO);
-            self.close(guard);
-            self.add(clause, guard, field::GUARD);
-        }
+        self.part_at(Tok::Word(Word::If), clause, field::GUARD, |parser| {
+            parser.prefixed(kind::IF_CLAUSE, field::NO, Self::named)
+        })?;
         self.block(clause, field::CONSEQUENCE)?;
         Ok(self.close(clause))
     }
 
     fn patterns(&mut self, parent: u32, end: Tok) -> Read<()> {
         while !self.at(end) {
-            let pattern = self.pattern()?;
-            self.add(parent, pattern, field::NO);
+            self.part(parent, field::NO, Self::pattern)?;
             if !self.eat(Tok::Comma)? {
                 break;
             }
@@ -72,10 +62,7 @@ impl Parser<'_> {
                     break;
                 }
             }
-            if parser.eat_word(Word::As)? {
-                let name = parser.identifier()?;
-                parser.add(node, name, field::NO);
-            }
+            parser.part_after(Tok::Word(Word::As), node, field::NO, Self::identifier)?;
             Ok(parser.close(node))
         })
     }
@@ -97,9 +84,7 @@ impl Parser<'_> {
             Tok::Str | Tok::Formatted => {
                 self.strings()?;
             }
-            Tok::Word(Word::None | Word::True | Word::False) => {
-                self.advance()?;
-            }
+            Tok::Word(Word::None | Word::True | Word::False) => self.skip()?,
             Tok::Open(b'(') => self.in_brackets(parent, Tok::Close(b')'))?,
             Tok::Open(b'[') => self.in_brackets(parent, Tok::Close(b']'))?,
             Tok::Open(b'{') => self.map_pattern(parent)?,
@@ -110,8 +95,7 @@ impl Parser<'_> {
                     let class = self.open_at(kind::CLASS_PATTERN, start);
                     self.add(class, name, field::NO);
                     self.class_parts(class)?;
-                    self.close(class);
-                    self.add(parent, class, field::NO);
+                    self.attach(parent, class, field::NO);
                 }
             }
             _ => return Err(Unsure),
@@ -128,39 +112,31 @@ impl Parser<'_> {
 
     fn class_parts(&mut self, class: u32) -> Read<()> {
         self.advance()?;
-        while !self.at(Tok::Close(b')')) {
-            let start = self.tok.start;
-            let mut part = self.pattern()?;
-            if self.eat(Tok::Assign)? {
-                part = self.open_at(kind::KEYWORD_PATTERN, start);
-                let value = self.pattern()?;
-                self.add(part, value, field::NO);
-                self.close(part);
+        self.elements(Tok::Close(b')'), |parser| {
+            let start = parser.tok.start;
+            let mut part = parser.pattern()?;
+            if parser.eat(Tok::Assign)? {
+                part = parser.open_at(kind::KEYWORD_PATTERN, start);
+                parser.part(part, field::NO, Self::pattern)?;
+                parser.close(part);
             }
-            self.add(class, part, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b')')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
+            parser.add(class, part, field::NO);
+            Ok(())
+        })?;
         Ok(())
     }
 
     fn map_pattern(&mut self, parent: u32) -> Read<()> {
         self.advance()?;
-        while !self.at(Tok::Close(b'}')) {
-            let key = self.pattern()?;
-            if self.eat(Tok::Colon)? {
-                let value = self.pattern()?;
-                self.add(parent, value, field::NO);
+        self.elements(Tok::Close(b'}'), |parser| {
+            let key = parser.pattern()?;
+            if parser.eat(Tok::Colon)? {
+                parser.part(parent, field::NO, Self::pattern)?;
             } else {
-                self.add(parent, key, field::NO);
+                parser.add(parent, key, field::NO);
             }
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
+            Ok(())
+        })?;
         Ok(())
     }
 }

@@ -1,23 +1,7 @@
 //! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
-use super::parse;
-use crate::lang::damage::{self, Random};
-use crate::lang::{names, tree};
-use crate::languages::{Source, language, python};
-use crate::tree::{Tree, grown};
-
-/// The facts of a text by tree-sitter and by the hand-written parser; `None` if the latter rejects it.
-fn both(text: &str) -> (String, Option<String>) {
-    let source = Source { path: "pkg/module.py", text, language: language("python") };
-    let facts = |tree: &Tree| serde_json::to_string(&python::read(source, tree)).expect("facts can be written");
-    let patient = grown(text, &tree(text, source.language), names(source.language), |_, _| ());
-    (facts(&patient), parse(text).map(|tree| facts(&tree)))
-}
-
-#[track_caller]
-fn same(text: &str) {
-    damage::same([text], both);
-}
+use crate::lang::descent::agreement::{Damage, left, same};
+use crate::languages::language;
 
 /// The syntax of the language, tested statement by statement and all together.
 const STATEMENTS: &[&str] = &[
@@ -95,13 +79,13 @@ const STATEMENTS: &[&str] = &[
 #[test]
 fn facts_are_those_of_tree_sitter() {
     for statement in STATEMENTS {
-        same(statement);
-        same(&format!("{statement}\n"));
-        same(&format!("\u{feff}# first\n\n{}\r\n", statement.replace('\n', "\r\n")));
+        same([*statement], language("python"));
+        same([&*format!("{statement}\n")], language("python"));
+        same([&*format!("\u{feff}# first\n\n{}\r\n", statement.replace('\n', "\r\n"))], language("python"));
     }
-    same("");
-    same("\n\n# nothing\n");
-    same(&STATEMENTS.join("\n"));
+    same([""], language("python"));
+    same(["\n\n# nothing\n"], language("python"));
+    same([&*STATEMENTS.join("\n")], language("python"));
 }
 
 #[test]
@@ -110,8 +94,11 @@ fn blocks_hold_what_is_written_in_them() {
     // Indentation changes the content of strings over several lines, for both parsers.
     let all: Vec<String> = STATEMENTS.iter().map(|statement| inside(statement)).collect();
     for statement in &all {
-        same(&format!("class A:\n    def f(self):\n    {}\nend()", statement.replace('\n', "\n    ")));
-        same(&format!("if a:\n{statement}\n# out\nelse:\n{statement}\n    # in"));
+        same(
+            [&*format!("class A:\n    def f(self):\n    {}\nend()", statement.replace('\n', "\n    "))],
+            language("python"),
+        );
+        same([&*format!("if a:\n{statement}\n# out\nelse:\n{statement}\n    # in")], language("python"));
     }
 }
 
@@ -167,29 +154,17 @@ fn what_is_not_plain_is_left_to_others() {
         "x\0y",
         "\0",
     ];
-    for text in texts {
-        assert!(parse(text).is_none(), "{}", &text[..text.len().min(80)]);
-    }
+    left(texts, language("python"));
 }
 
-/// Whatever is cut out of a text or inserted: no panic, and if both parsers accept it, the facts are the same.
 #[test]
 fn damage_is_noticed() {
-    let mut random = Random::new();
-    let pieces = ["(", ")", "[", "]", "{", "}", ":", ",", "'", "\"\"\"", "\\", "\n", "\n    ", "#", "=", "f'", "ä"];
-    let (mut plain, mut broken) = (0, 0);
-    for _ in 0..8_000 {
-        let text = random.damaged(STATEMENTS, &pieces);
-        let whole = !tree(&text, language("python")).root_node().has_error();
-        let (theirs, ours) = both(&text);
-        match ours {
-            Some(ours) if whole && ours == theirs => plain += 1,
-            // Known mistakes of tree-sitter: `with` and a tuple of one, tabs after spaces, subscripts of `type`.
-            Some(_) if text.contains("with (a,") || text.contains(" \t") || text.contains("type [") => {}
-            Some(_) if whole => panic!("read otherwise: {text:?}"),
-            Some(_) => {}
-            None => broken += 1,
-        }
-    }
-    assert!(plain > 400 && broken > 400, "{plain} {broken}");
+    let damage = Damage {
+        turns: 8_000,
+        pieces: &["(", ")", "[", "]", "{", "}", ":", ",", "'", "\"\"\"", "\\", "\n", "\n    ", "#", "=", "f'", "ä"],
+        least: 400,
+        // Known mistakes of tree-sitter: `with` and a tuple of one, tabs after spaces, subscripts of `type`.
+        misread: |text| text.contains("with (a,") || text.contains(" \t") || text.contains("type ["),
+    };
+    damage.is_noticed(|_| (language("python"), STATEMENTS));
 }

@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Lex, Read, Unsure};
+use crate::lang::descent::{Lex, Operators, Read, Unsure, sure};
 
 /// Precedence of operators.
 const OR: u8 = 2;
@@ -20,7 +20,7 @@ impl Parser<'_> {
 
     /// Continues an expression whose first operand was already read.
     pub(super) fn expression_from(&mut self, value: u32) -> Read<u32> {
-        let left = self.binary_from(value, OR)?;
+        let left = self.climb(value, OR)?;
         let left = self.range_from_value(left)?;
         self.assigned(left)
     }
@@ -28,14 +28,14 @@ impl Parser<'_> {
     /// A value that binds tighter than `&&`.
     pub(super) fn comparison(&mut self) -> Read<u32> {
         let left = self.unary()?;
-        self.binary_from(left, COMPARE)
+        self.climb(left, COMPARE)
     }
 
     fn assigned(&mut self, left: u32) -> Read<u32> {
         let (kind, sign) = match self.tok.kind {
             Tok::Assign => (kind::ASSIGNMENT_EXPRESSION, None),
             Tok::Augmented(sign) => (kind::COMPOUND_ASSIGNMENT_EXPR, Some((sign, 2))),
-            Tok::Less | Tok::Greater | Tok::And | Tok::Bar => match self.lex.operator(self.tok.start) {
+            Tok::Less | Tok::Greater | Tok::And | Tok::Bar => match self.lex.split_operator(self.tok.start) {
                 (sign, len, true) => (kind::COMPOUND_ASSIGNMENT_EXPR, Some((sign, len))),
                 _ => return Ok(left),
             },
@@ -43,20 +43,11 @@ impl Parser<'_> {
         };
         let node = self.around(kind, left, field::LEFT);
         match sign {
-            Some((sign, len)) => {
-                let start = self.tok.start;
-                let sign = self.tree.push(sign, 0, start, start + len);
-                self.add(node, sign, field::OPERATOR);
-                self.operator(len)?;
-            }
-            None => {
-                self.advance()?;
-            }
+            Some((sign, len)) => self.add_operator(node, sign, len)?,
+            None => self.skip()?,
         }
         let right = self.range()?;
-        if matches!(self.tok.kind, Tok::Assign | Tok::Augmented(_)) {
-            return Err(Unsure);
-        }
+        sure(!matches!(self.tok.kind, Tok::Assign | Tok::Augmented(_)))?;
         self.add(node, right, field::RIGHT);
         Ok(self.close(node))
     }
@@ -64,18 +55,21 @@ impl Parser<'_> {
     /// Consumes an operator of the given length, of which only the first byte may have been read.
     pub(super) fn operator(&mut self, len: u32) -> Read<()> {
         self.tok.end = self.tok.start + len;
-        self.lex.go_on(self.tok.end);
-        self.advance()?;
-        Ok(())
+        self.lex.jump(self.tok.end);
+        self.skip()
+    }
+
+    fn add_operator(&mut self, node: u32, sign: u16, len: u32) -> Read<()> {
+        let sign = self.tree.push(sign, 0, self.tok.start, self.tok.start + len);
+        self.add(node, sign, field::OPERATOR);
+        self.operator(len)
     }
 
     fn range(&mut self) -> Read<u32> {
         if matches!(self.tok.kind, Tok::Range | Tok::RangeClosed) {
-            let node = self.open(kind::RANGE_EXPRESSION);
-            self.advance()?;
+            let node = self.begin(kind::RANGE_EXPRESSION)?;
             if self.begins_expression() {
-                let end = self.binary(OR)?;
-                self.add(node, end, field::NO);
+                self.part(node, field::NO, |parser| parser.binary(OR))?;
             }
             return Ok(self.close(node));
         }
@@ -87,15 +81,11 @@ impl Parser<'_> {
         if !matches!(self.tok.kind, Tok::Range | Tok::RangeClosed) {
             return Ok(left);
         }
-        let node = self.around(kind::RANGE_EXPRESSION, left, field::NO);
-        self.advance()?;
+        let node = self.begin_around(kind::RANGE_EXPRESSION, left, field::NO)?;
         if self.begins_expression() {
-            let end = self.binary(OR)?;
-            self.add(node, end, field::NO);
+            self.part(node, field::NO, |parser| parser.binary(OR))?;
         }
-        if matches!(self.tok.kind, Tok::Range | Tok::RangeClosed) {
-            return Err(Unsure);
-        }
+        sure(!matches!(self.tok.kind, Tok::Range | Tok::RangeClosed))?;
         Ok(self.close(node))
     }
 
@@ -110,68 +100,24 @@ impl Parser<'_> {
         }
     }
 
-    /// The next operator: its kind, its length and its precedence.
-    fn binds(&self) -> Option<(u16, u32, u8)> {
-        let (sign, len) = match self.tok.kind {
+    /// The kind and the length of the next operator.
+    fn next_operator(&self) -> Option<(u16, u32)> {
+        Some(match self.tok.kind {
             Tok::Plus => (kind::SIGN_PLUS, 1),
             Tok::Minus => (kind::SIGN_MINUS, 1),
             Tok::Star => (kind::SIGN_TIMES, 1),
             Tok::Operator(sign) => (sign, self.tok.end - self.tok.start),
-            Tok::Less | Tok::Greater | Tok::And | Tok::Bar => match self.lex.operator(self.tok.start) {
+            Tok::Less | Tok::Greater | Tok::And | Tok::Bar => match self.lex.split_operator(self.tok.start) {
                 (_, _, true) => return None,
                 (sign, len, false) => (sign, len),
             },
             _ => return None,
-        };
-        let binds = match sign {
-            kind::SIGN_OR => OR,
-            kind::SIGN_AND => AND,
-            kind::SIGN_BIT_OR => 5,
-            kind::SIGN_BIT_XOR => 6,
-            kind::SIGN_BIT_AND => 7,
-            kind::SIGN_SHIFT_LEFT | kind::SIGN_SHIFT_RIGHT => 8,
-            kind::SIGN_PLUS | kind::SIGN_MINUS => 9,
-            kind::SIGN_TIMES | kind::SIGN_DIVIDE | kind::SIGN_REMAINDER => 10,
-            _ => COMPARE,
-        };
-        Some((sign, len, binds))
+        })
     }
 
     fn binary(&mut self, least: u8) -> Read<u32> {
         let left = self.unary()?;
-        self.binary_from(left, least)
-    }
-
-    fn binary_from(&mut self, mut left: u32, least: u8) -> Read<u32> {
-        loop {
-            if self.at_word(Word::As) && least <= CAST {
-                let node = self.around(kind::TYPE_CAST_EXPRESSION, left, field::VALUE);
-                self.advance()?;
-                let ty = self.type_alone()?;
-                self.add(node, ty, field::TYPE);
-                left = self.close(node);
-                continue;
-            }
-            let Some((sign, len, binds)) = self.binds() else { return Ok(left) };
-            if binds < least {
-                return Ok(left);
-            }
-            // `a && let …` is read by the caller, as part of a condition.
-            if sign == kind::SIGN_AND && self.lets_follow() {
-                return Ok(left);
-            }
-            let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
-            let start = self.tok.start;
-            let operator = self.tree.push(sign, 0, start, start + len);
-            self.add(node, operator, field::OPERATOR);
-            self.operator(len)?;
-            let right = self.deeper(|parser| parser.binary(binds + 1))?;
-            if binds == COMPARE && self.binds().is_some_and(|(.., next)| next == COMPARE) {
-                return Err(Unsure);
-            }
-            self.add(node, right, field::RIGHT);
-            left = self.close(node);
-        }
+        self.climb(left, least)
     }
 
     /// Whether `let` follows the next `&&`.
@@ -186,17 +132,14 @@ impl Parser<'_> {
             Tok::Star => kind::SIGN_TIMES,
             Tok::Bang => kind::SIGN_NOT,
             Tok::And => {
-                let node = self.open(kind::REFERENCE_EXPRESSION);
-                self.advance()?;
+                let node = self.begin(kind::REFERENCE_EXPRESSION)?;
                 if self.at_name("raw") && matches!(self.peek()?.kind, Tok::Word(Word::Const | Word::Mut)) {
                     self.advance()?;
                     self.advance()?;
                 } else {
                     self.eat_word(Word::Mut)?;
                 }
-                let value = self.deeper(Self::unary)?;
-                self.add(node, value, field::VALUE);
-                return Ok(self.close(node));
+                return self.last(node, field::VALUE, |parser| parser.deeper(Self::unary));
             }
             _ => {
                 let value = self.atom()?;
@@ -205,9 +148,7 @@ impl Parser<'_> {
         };
         let node = self.open(kind::UNARY_EXPRESSION);
         self.mark(node, sign, field::NO)?;
-        let operand = self.deeper(Self::unary)?;
-        self.add(node, operand, field::NO);
-        Ok(self.close(node))
+        self.last(node, field::NO, |parser| parser.deeper(Self::unary))
     }
 
     /// Members, calls, indexes and `?` after a value.
@@ -227,23 +168,19 @@ impl Parser<'_> {
             node = match self.tok.kind {
                 Tok::Dot => self.member(node)?,
                 Tok::Question => {
-                    let node = self.around(kind::TRY_EXPRESSION, node, field::NO);
-                    self.advance()?;
+                    let node = self.begin_around(kind::TRY_EXPRESSION, node, field::NO)?;
                     self.close(node)
                 }
                 Tok::Open(b'(') => {
                     let node = self.around(kind::CALL_EXPRESSION, node, field::FUNCTION);
-                    let arguments = self.open(kind::ARGUMENTS);
-                    self.advance()?;
+                    let arguments = self.begin(kind::ARGUMENTS)?;
                     self.values(arguments, b')')?;
                     self.add(node, arguments, field::ARGUMENTS);
                     self.close(node)
                 }
                 Tok::Open(b'[') => {
-                    let node = self.around(kind::INDEX_EXPRESSION, node, field::NO);
-                    self.advance()?;
-                    let index = self.inside(Self::expression)?;
-                    self.add(node, index, field::NO);
+                    let node = self.begin_around(kind::INDEX_EXPRESSION, node, field::NO)?;
+                    self.part(node, field::NO, |parser| parser.inside(Self::expression))?;
                     self.expect(Tok::Close(b']'))?;
                     self.close(node)
                 }
@@ -254,12 +191,10 @@ impl Parser<'_> {
 
     /// `.await`, `.name`, `.0`, `.name::<T>`.
     fn member(&mut self, of: u32) -> Read<u32> {
-        let node = self.around(kind::FIELD_EXPRESSION, of, field::VALUE);
-        self.advance()?;
+        let node = self.begin_around(kind::FIELD_EXPRESSION, of, field::VALUE)?;
         let name = match self.tok.kind {
             Tok::Word(Word::Await) => {
-                self.tree.set_kind(node, kind::AWAIT_EXPRESSION);
-                self.advance()?;
+                self.decide(node, kind::AWAIT_EXPRESSION)?;
                 return Ok(self.close(node));
             }
             Tok::Name => self.leaf(kind::FIELD_IDENTIFIER)?,
@@ -271,9 +206,7 @@ impl Parser<'_> {
         if self.at(Tok::Path) {
             self.advance()?;
             let generic = self.around(kind::GENERIC_FUNCTION, node, field::FUNCTION);
-            let arguments = self.type_arguments()?;
-            self.add(generic, arguments, field::TYPE_ARGUMENTS);
-            return Ok(self.close(generic));
+            return self.last(generic, field::TYPE_ARGUMENTS, Self::type_arguments);
         }
         Ok(node)
     }
@@ -284,8 +217,7 @@ impl Parser<'_> {
         self.inside(|parser| {
             while !parser.at(close) {
                 parser.attributes(list)?;
-                let value = parser.expression()?;
-                parser.add(list, value, field::NO);
+                parser.part(list, field::NO, Self::expression)?;
                 parser.comma(close)?;
             }
             Ok(())
@@ -321,63 +253,47 @@ impl Parser<'_> {
 
     /// `return`, `break`, `continue` and `yield`.
     fn leaving(&mut self, kind: u16) -> Read<u32> {
-        let node = self.open(kind);
-        self.advance()?;
+        let node = self.begin(kind)?;
         let labelled = matches!(kind, kind::BREAK_EXPRESSION | kind::CONTINUE_EXPRESSION);
         if labelled && self.at(Tok::Lifetime) {
-            if self.peek()?.kind == Tok::Colon {
-                return Err(Unsure);
-            }
-            let label = self.leaf(kind::LABEL)?;
-            self.add(node, label, field::NO);
+            sure(self.peek()?.kind != Tok::Colon)?;
+            self.token(node, field::NO, kind::LABEL)?;
         }
         if kind != kind::CONTINUE_EXPRESSION && self.begins_expression() {
-            let value = self.expression()?;
-            self.add(node, value, field::NO);
+            self.part(node, field::NO, Self::expression)?;
         }
         Ok(self.close(node))
     }
 
     fn parenthesized(&mut self) -> Read<u32> {
-        let node = self.open(kind::PARENTHESIZED_EXPRESSION);
-        self.advance()?;
+        let node = self.begin(kind::PARENTHESIZED_EXPRESSION)?;
         if self.at(Tok::Close(b')')) {
-            self.tree.set_kind(node, kind::UNIT_EXPRESSION);
-            self.advance()?;
+            self.decide(node, kind::UNIT_EXPRESSION)?;
             return Ok(self.close(node));
         }
         let attributes = self.at(Tok::Hash);
         self.attributes(node)?;
-        let first = self.inside(Self::expression)?;
-        self.add(node, first, field::NO);
+        self.part(node, field::NO, |parser| parser.inside(Self::expression))?;
         if self.at(Tok::Comma) {
             self.advance()?;
             self.tree.set_kind(node, kind::TUPLE_EXPRESSION);
             self.values(node, b')')?;
             return Ok(node);
         }
-        if attributes {
-            return Err(Unsure);
-        }
-        self.expect(Tok::Close(b')'))?;
-        Ok(self.close(node))
+        sure(!attributes)?;
+        self.close_with(Tok::Close(b')'), node)
     }
 
     fn array(&mut self) -> Read<u32> {
-        let node = self.open(kind::ARRAY_EXPRESSION);
-        self.advance()?;
+        let node = self.begin(kind::ARRAY_EXPRESSION)?;
         self.attributes(node)?;
         if self.at(Tok::Close(b']')) {
-            self.advance()?;
-            return Ok(self.close(node));
+            return self.close_after(node);
         }
-        let first = self.inside(Self::expression)?;
-        self.add(node, first, field::NO);
+        self.part(node, field::NO, |parser| parser.inside(Self::expression))?;
         if self.eat(Tok::Semicolon)? {
-            let length = self.inside(Self::expression)?;
-            self.add(node, length, field::LENGTH);
-            self.expect(Tok::Close(b']'))?;
-            return Ok(self.close(node));
+            self.part(node, field::LENGTH, |parser| parser.inside(Self::expression))?;
+            return self.close_with(Tok::Close(b']'), node);
         }
         self.comma(Tok::Close(b']'))?;
         self.values(node, b']')?;
@@ -391,25 +307,15 @@ impl Parser<'_> {
             self.mark(node, kind::WORD_ASYNC, field::NO)?;
         }
         self.eat_word(Word::Move)?;
-        let list = self.open(kind::CLOSURE_PARAMETERS);
-        self.expect(Tok::Bar)?;
-        while !self.at(Tok::Bar) {
-            if self.at(Tok::Hash) {
-                return Err(Unsure);
-            }
-            let parameter = self.closure_parameter()?;
-            self.add(list, parameter, field::NO);
-            if !self.eat(Tok::Comma)? && !self.at(Tok::Bar) {
-                return Err(Unsure);
-            }
-        }
-        self.advance()?;
-        self.close(list);
-        self.add(node, list, field::PARAMETERS);
+        let list = self.begin_with(Tok::Bar, kind::CLOSURE_PARAMETERS)?;
+        self.elements(Tok::Bar, |parser| {
+            sure(!parser.at(Tok::Hash))?;
+            parser.part(list, field::NO, Self::closure_parameter)
+        })?;
+        self.attach(node, list, field::PARAMETERS);
         let body = match self.eat(Tok::Arrow)? {
             true => {
-                let ty = self.ty()?;
-                self.add(node, ty, field::RETURN_TYPE);
+                self.part(node, field::RETURN_TYPE, Self::ty)?;
                 self.block()?
             }
             false => self.expression()?,
@@ -451,12 +357,9 @@ impl Parser<'_> {
             }
             self.advance()?;
             if self.at(Tok::Less) {
-                if !matches!(self.tree.kind(path), kind::IDENTIFIER | kind::SCOPED_IDENTIFIER) {
-                    return Err(Unsure);
-                }
+                sure(matches!(self.tree.kind(path), kind::IDENTIFIER | kind::SCOPED_IDENTIFIER))?;
                 let node = self.around(kind::GENERIC_FUNCTION, path, field::FUNCTION);
-                let arguments = self.type_arguments()?;
-                self.add(node, arguments, field::TYPE_ARGUMENTS);
+                self.part(node, field::TYPE_ARGUMENTS, Self::type_arguments)?;
                 path = self.close(node);
                 continue;
             }
@@ -501,20 +404,16 @@ impl Parser<'_> {
 
     fn structure(&mut self, ty: u32) -> Read<u32> {
         let node = self.around(kind::STRUCT_EXPRESSION, ty, field::NAME);
-        let list = self.open(kind::FIELD_INITIALIZER_LIST);
-        self.advance()?;
+        let list = self.begin(kind::FIELD_INITIALIZER_LIST)?;
         self.inside(|parser| {
             while !parser.at(Tok::Close(b'}')) {
-                let part = parser.field_initializer()?;
-                parser.add(list, part, field::NO);
+                parser.part(list, field::NO, Self::field_initializer)?;
                 parser.comma(Tok::Close(b'}'))?;
             }
             Ok(())
         })?;
         self.advance()?;
-        self.close(list);
-        self.add(node, list, field::BODY);
-        Ok(self.close(node))
+        Ok(self.attach_last(node, list, field::BODY))
     }
 
     fn field_initializer(&mut self) -> Read<u32> {
@@ -523,25 +422,54 @@ impl Parser<'_> {
         let first = self.tok.kind;
         match first {
             Tok::Range => {
-                self.tree.set_kind(node, kind::BASE_FIELD_INITIALIZER);
-                self.advance()?;
-                let base = self.expression()?;
-                self.add(node, base, field::NO);
+                self.decide(node, kind::BASE_FIELD_INITIALIZER)?;
+                self.part(node, field::NO, Self::expression)?;
             }
             Tok::Name if self.peek()?.kind != Tok::Colon => {
                 self.tree.set_kind(node, kind::SHORTHAND_FIELD_INITIALIZER);
-                let name = self.leaf(kind::IDENTIFIER)?;
-                self.add(node, name, field::NO);
+                self.token(node, field::NO, kind::IDENTIFIER)?;
             }
             Tok::Name | Tok::Int => {
-                let name = self.leaf(kind::FIELD_IDENTIFIER)?;
-                self.add(node, name, field::FIELD);
+                self.token(node, field::FIELD, kind::FIELD_IDENTIFIER)?;
                 self.expect(Tok::Colon)?;
-                let value = self.expression()?;
-                self.add(node, value, field::VALUE);
+                self.part(node, field::VALUE, Self::expression)?;
             }
             _ => return Err(Unsure),
         }
+        Ok(self.close(node))
+    }
+}
+
+impl Operators for Parser<'_> {
+    fn binds(&mut self) -> Option<u8> {
+        if self.at_word(Word::As) {
+            return Some(CAST);
+        }
+        Some(match self.next_operator()?.0 {
+            kind::SIGN_OR => OR,
+            // `a && let …` is read by the caller, as part of a condition.
+            kind::SIGN_AND if self.lets_follow() => return None,
+            kind::SIGN_AND => AND,
+            kind::SIGN_BIT_OR => 5,
+            kind::SIGN_BIT_XOR => 6,
+            kind::SIGN_BIT_AND => 7,
+            kind::SIGN_SHIFT_LEFT | kind::SIGN_SHIFT_RIGHT => 8,
+            kind::SIGN_PLUS | kind::SIGN_MINUS => 9,
+            kind::SIGN_TIMES | kind::SIGN_DIVIDE | kind::SIGN_REMAINDER => 10,
+            _ => COMPARE,
+        })
+    }
+
+    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32> {
+        if precedence == CAST {
+            return self.infix(kind::TYPE_CAST_EXPRESSION, (left, field::VALUE), field::TYPE, Self::type_alone);
+        }
+        let (sign, len) = self.next_operator().ok_or(Unsure)?;
+        let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
+        self.add_operator(node, sign, len)?;
+        let right = self.deeper(|parser| parser.binary(precedence + 1))?;
+        sure(precedence != COMPARE || self.binds() != Some(COMPARE))?;
+        self.add(node, right, field::RIGHT);
         Ok(self.close(node))
     }
 }

@@ -1,10 +1,11 @@
 //! The lexer for Rust, including the comments between tokens, and the finer tokens of macro calls.
 
 use super::kind;
-use crate::lang::descent::{self, Comments, Lex, Read, Remarks, Unsure};
-use crate::lang::source::Source;
+use crate::lang::descent::lexer::{self, Dialect, signs, words};
+use crate::lang::descent::{self, Read, Unsure};
 
-pub type Token = descent::Token<Tok>;
+pub type Lexer<'t> = lexer::Lexer<'t, Rust>;
+type Token = descent::Token<Tok>;
 
 /// `<`, `>`, `&` and `|` are single tokens: only the parser knows the operator that they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,47 +52,13 @@ pub enum Tok {
     Augmented(u16),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    As,
-    Async,
-    Await,
-    Break,
-    Const,
-    Continue,
-    Crate,
-    Dyn,
-    Else,
-    Enum,
-    Extern,
-    False,
-    Fn,
-    For,
-    If,
-    Impl,
-    In,
-    Let,
-    Loop,
-    Match,
-    Mod,
-    Move,
-    Mut,
-    Pub,
-    Ref,
-    Return,
-    SelfValue,
-    Static,
-    Struct,
-    Super,
-    Trait,
-    True,
-    Try,
-    Type,
-    Unsafe,
-    Use,
-    Where,
-    While,
-    Yield,
+words! {
+    As b"as", Async b"async", Await b"await", Break b"break", Const b"const", Continue b"continue", Crate b"crate",
+    Dyn b"dyn", Else b"else", Enum b"enum", Extern b"extern", False b"false", Fn b"fn", For b"for", If b"if",
+    Impl b"impl", In b"in", Let b"let", Loop b"loop", Match b"match", Mod b"mod", Move b"move", Mut b"mut",
+    Pub b"pub", Ref b"ref", Return b"return", SelfValue b"self", Static b"static", Struct b"struct", Super b"super",
+    Trait b"trait", True b"true", Try b"try", Type b"type", Unsafe b"unsafe", Use b"use", Where b"where",
+    While b"while", Yield b"yield",
 }
 
 /// A token in a macro call.
@@ -104,124 +71,68 @@ pub enum Piece {
     Node(u16, bool),
 }
 
-pub struct Lexer<'t> {
-    source: Source<'t>,
-    at: u32,
+signs! {
+    Less [b'<'], Greater [b'>'], And [b'&'], Bar [b'|'], RangeClosed [b'.', b'.', b'='], Ellipsis [b'.', b'.', b'.'],
+    Range [b'.', b'.'], Dot [b'.'], Path [b':', b':'], Colon [b':'], FatArrow [b'=', b'>'],
+    Operator(kind::SIGN_EQUAL) [b'=', b'='], Assign [b'='], Operator(kind::SIGN_UNEQUAL) [b'!', b'='], Bang [b'!'],
+    Arrow [b'-', b'>'], Augmented(kind::SIGN_ADD) [b'+', b'='], Augmented(kind::SIGN_SUBTRACT) [b'-', b'='],
+    Augmented(kind::SIGN_MULTIPLY) [b'*', b'='], Augmented(kind::SIGN_DIVIDE_BY) [b'/', b'='],
+    Augmented(kind::SIGN_REDUCE) [b'%', b'='], Augmented(kind::SIGN_XOR_WITH) [b'^', b'='], Plus [b'+'], Minus [b'-'],
+    Star [b'*'], Operator(kind::SIGN_DIVIDE) [b'/'], Operator(kind::SIGN_REMAINDER) [b'%'],
+    Operator(kind::SIGN_BIT_XOR) [b'^'], Comma [b','], Semicolon [b';'], Hash [b'#'], At [b'@'], Question [b'?'],
+}
+
+#[derive(Clone, Copy, Default)]
+pub struct Rust {
     /// After a dot, numbers are positions in a tuple: `x.0.1`.
     after_dot: bool,
-    comments: Comments,
 }
 
-#[derive(Clone, Copy)]
-pub struct Place {
-    at: u32,
-    after_dot: bool,
-    comments: (usize, usize),
-}
-
-impl<'t> Lex<'t> for Lexer<'t> {
+impl Dialect for Rust {
     type Kind = Tok;
-    type Place = Place;
+    type Word = Word;
+    const NAME: Tok = Tok::Name;
+    const COMMA: Tok = Tok::Comma;
 
-    fn next(&mut self) -> Read<Token> {
-        let start = self.skip()?;
-        let kind = match self.byte(start) {
-            0 if self.source.ends_at(start) => Tok::End,
-            b'0'..=b'9' => match self.number(start)? {
+    fn keyword(word: Word) -> Tok {
+        Tok::Word(word)
+    }
+
+    fn next(lexer: &mut Lexer<'_>) -> Read<Token> {
+        let start = lexer.skip()?;
+        let kind = match lexer.byte(start) {
+            0 if lexer.source.ends_at(start) => Tok::End,
+            b'0'..=b'9' => match lexer.number(start)? {
                 kind::FLOAT_LITERAL => Tok::Float,
                 _ => Tok::Int,
             },
-            _ => match self.literal(start)? {
+            _ => match lexer.literal(start)? {
                 Some(kind) => kind,
-                None => self.sign(start)?,
+                None => lexer.operator(start, sign)?,
             },
         };
-        self.after_dot = kind == Tok::Dot;
-        Ok(Token { kind, start, end: self.at })
-    }
-
-    fn place(&self) -> Place {
-        Place { at: self.at, after_dot: self.after_dot, comments: self.comments.place() }
-    }
-
-    fn go_back(&mut self, place: Place) -> Read<()> {
-        (self.at, self.after_dot) = (place.at, place.after_dot);
-        self.comments.go_back(place.comments);
-        Ok(())
-    }
-
-    fn text(&self) -> &'t str {
-        self.source.text
+        lexer.state.after_dot = kind == Tok::Dot;
+        Ok(lexer.token(kind, start))
     }
 }
 
-impl<'t> Remarks<'t> for Lexer<'t> {
-    fn comments(&mut self) -> &mut Comments {
-        &mut self.comments
-    }
-}
-
-impl<'t> Lexer<'t> {
-    pub fn new(text: &'t str) -> Read<Lexer<'t>> {
-        let (source, at) = Source::new(text)?;
-        Ok(Lexer { source, at, after_dot: false, comments: Comments::default() })
-    }
-
-    pub fn byte(&self, at: u32) -> u8 {
-        self.source.byte(at)
-    }
-
-    /// The current offset of the lexer.
-    pub fn place_at(&self) -> u32 {
-        self.at
-    }
-
-    /// Continues after a token that turned out to be longer.
-    pub fn go_on(&mut self, at: u32) {
-        self.at = at;
-    }
-
+impl Lexer<'_> {
     /// Skips white space and comments; returns the start of the next token.
     fn skip(&mut self) -> Read<u32> {
         loop {
             let start = self.at;
             match self.byte(start) {
                 b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
-                b'/' if self.byte(start + 1) == b'/' => {
-                    self.at = self.source.line_end(start);
-                    self.comments.pass(start, self.at);
-                }
-                b'/' if self.byte(start + 1) == b'*' => {
-                    self.at = self.block_comment_end(start)?;
-                    self.comments.pass(start, self.at);
-                }
-                _ => return Ok(start),
+                _ if !self.comment(true)? => return Ok(start),
+                _ => {}
             }
         }
-    }
-
-    /// The end of a block comment; these nest.
-    fn block_comment_end(&self, start: u32) -> Read<u32> {
-        let (mut at, mut depth) = (start + 2, 1);
-        while depth > 0 {
-            at += memchr::memchr2(b'*', b'/', self.source.rest(at)).ok_or(Unsure)? as u32;
-            match (self.byte(at), self.byte(at + 1)) {
-                (b'*', b'/') => depth -= 1,
-                (b'/', b'*') => depth += 1,
-                _ => {
-                    at += 1;
-                    continue;
-                }
-            }
-            at += 2;
-        }
-        Ok(at)
     }
 
     /// Words and literals; moves `at` behind them.
     fn literal(&mut self, start: u32) -> Read<Option<Tok>> {
         Ok(Some(match self.byte(start) {
-            b'"' => self.string(start)?,
+            b'"' => self.text_end(start)?,
             b'\'' => self.quoted(start)?,
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => {
                 if let Some(text) = self.prefixed(start)? {
@@ -241,7 +152,7 @@ impl<'t> Lexer<'t> {
     fn prefixed(&mut self, start: u32) -> Read<Option<Tok>> {
         let (first, second, third) = (self.byte(start), self.byte(start + 1), self.byte(start + 2));
         Ok(Some(match (first, second, third) {
-            (b'b' | b'c', b'"', _) => self.string(start + 1)?,
+            (b'b' | b'c', b'"', _) => self.text_end(start + 1)?,
             (b'b', b'\'', _) => match self.quoted(start + 1)? {
                 Tok::Char => Tok::Char,
                 _ => return Err(Unsure),
@@ -259,7 +170,7 @@ impl<'t> Lexer<'t> {
         }))
     }
 
-    fn string(&mut self, start: u32) -> Read<Tok> {
+    fn text_end(&mut self, start: u32) -> Read<Tok> {
         let mut at = start + 1;
         loop {
             at += memchr::memchr2(b'"', b'\\', self.source.rest(at)).ok_or(Unsure)? as u32;
@@ -352,7 +263,7 @@ impl<'t> Lexer<'t> {
         }
         let mut end = digits(start, decimal);
         let mut float = false;
-        if self.after_dot {
+        if self.state.after_dot {
             return self.suffixed(end, kind::INTEGER_LITERAL);
         }
         if self.byte(end) == b'.' {
@@ -388,53 +299,9 @@ impl<'t> Lexer<'t> {
         Ok(kind)
     }
 
-    fn sign(&mut self, start: u32) -> Read<Tok> {
-        let (first, second, third) = (self.byte(start), self.byte(start + 1), self.byte(start + 2));
-        let (kind, len) = match (first, second, third) {
-            (b'(' | b'[' | b'{', _, _) => (Tok::Open(first), 1),
-            (b')' | b']' | b'}', _, _) => (Tok::Close(first), 1),
-            (b'<', _, _) => (Tok::Less, 1),
-            (b'>', _, _) => (Tok::Greater, 1),
-            (b'&', _, _) => (Tok::And, 1),
-            (b'|', _, _) => (Tok::Bar, 1),
-            (b'.', b'.', b'=') => (Tok::RangeClosed, 3),
-            (b'.', b'.', b'.') => (Tok::Ellipsis, 3),
-            (b'.', b'.', _) => (Tok::Range, 2),
-            (b'.', _, _) => (Tok::Dot, 1),
-            (b':', b':', _) => (Tok::Path, 2),
-            (b':', _, _) => (Tok::Colon, 1),
-            (b'=', b'>', _) => (Tok::FatArrow, 2),
-            (b'=', b'=', _) => (Tok::Operator(kind::SIGN_EQUAL), 2),
-            (b'=', _, _) => (Tok::Assign, 1),
-            (b'!', b'=', _) => (Tok::Operator(kind::SIGN_UNEQUAL), 2),
-            (b'!', _, _) => (Tok::Bang, 1),
-            (b'-', b'>', _) => (Tok::Arrow, 2),
-            (b'+', b'=', _) => (Tok::Augmented(kind::SIGN_ADD), 2),
-            (b'-', b'=', _) => (Tok::Augmented(kind::SIGN_SUBTRACT), 2),
-            (b'*', b'=', _) => (Tok::Augmented(kind::SIGN_MULTIPLY), 2),
-            (b'/', b'=', _) => (Tok::Augmented(kind::SIGN_DIVIDE_BY), 2),
-            (b'%', b'=', _) => (Tok::Augmented(kind::SIGN_REDUCE), 2),
-            (b'^', b'=', _) => (Tok::Augmented(kind::SIGN_XOR_WITH), 2),
-            (b'+', _, _) => (Tok::Plus, 1),
-            (b'-', _, _) => (Tok::Minus, 1),
-            (b'*', _, _) => (Tok::Star, 1),
-            (b'/', _, _) => (Tok::Operator(kind::SIGN_DIVIDE), 1),
-            (b'%', _, _) => (Tok::Operator(kind::SIGN_REMAINDER), 1),
-            (b'^', _, _) => (Tok::Operator(kind::SIGN_BIT_XOR), 1),
-            (b',', _, _) => (Tok::Comma, 1),
-            (b';', _, _) => (Tok::Semicolon, 1),
-            (b'#', _, _) => (Tok::Hash, 1),
-            (b'@', _, _) => (Tok::At, 1),
-            (b'?', _, _) => (Tok::Question, 1),
-            _ => return Err(Unsure),
-        };
-        self.at = start + len;
-        Ok(kind)
-    }
-
     /// The binary operator that the `<`, `>`, `&` or `|` at an offset begins: its kind, its length, and whether it
     /// assigns.
-    pub fn operator(&self, at: u32) -> (u16, u32, bool) {
+    pub fn split_operator(&self, at: u32) -> (u16, u32, bool) {
         match (self.byte(at), self.byte(at + 1), self.byte(at + 2)) {
             (b'<', b'<', b'=') => (kind::SIGN_SHIFT_LEFT_BY, 3, true),
             (b'<', b'<', _) => (kind::SIGN_SHIFT_LEFT, 2, false),
@@ -457,7 +324,7 @@ impl<'t> Lexer<'t> {
 
     /// The next token in a macro call, with its start and end.
     pub fn piece(&mut self) -> Read<(Piece, u32, u32)> {
-        self.after_dot = false;
+        self.state.after_dot = false;
         let start = self.skip()?;
         let node = |kind| Piece::Node(kind, true);
         let piece = match self.byte(start) {
@@ -522,7 +389,7 @@ impl<'t> Lexer<'t> {
         let (second, third) = (self.byte(start + 1), self.byte(start + 2));
         Ok(match (self.byte(start), second, third) {
             (b'<' | b'>' | b'&' | b'|', _, _) => {
-                let (kind, len, _) = self.operator(start);
+                let (kind, len, _) = self.split_operator(start);
                 (kind, len)
             }
             (b'+', b'=', _) => (kind::SIGN_ADD, 2),
@@ -618,49 +485,4 @@ pub fn is_primitive(word: &[u8]) -> bool {
             | b"str"
             | b"char"
     )
-}
-
-fn keyword(word: &[u8]) -> Option<Word> {
-    Some(match word {
-        b"as" => Word::As,
-        b"async" => Word::Async,
-        b"await" => Word::Await,
-        b"break" => Word::Break,
-        b"const" => Word::Const,
-        b"continue" => Word::Continue,
-        b"crate" => Word::Crate,
-        b"dyn" => Word::Dyn,
-        b"else" => Word::Else,
-        b"enum" => Word::Enum,
-        b"extern" => Word::Extern,
-        b"false" => Word::False,
-        b"fn" => Word::Fn,
-        b"for" => Word::For,
-        b"if" => Word::If,
-        b"impl" => Word::Impl,
-        b"in" => Word::In,
-        b"let" => Word::Let,
-        b"loop" => Word::Loop,
-        b"match" => Word::Match,
-        b"mod" => Word::Mod,
-        b"move" => Word::Move,
-        b"mut" => Word::Mut,
-        b"pub" => Word::Pub,
-        b"ref" => Word::Ref,
-        b"return" => Word::Return,
-        b"self" => Word::SelfValue,
-        b"static" => Word::Static,
-        b"struct" => Word::Struct,
-        b"super" => Word::Super,
-        b"trait" => Word::Trait,
-        b"true" => Word::True,
-        b"try" => Word::Try,
-        b"type" => Word::Type,
-        b"unsafe" => Word::Unsafe,
-        b"use" => Word::Use,
-        b"where" => Word::Where,
-        b"while" => Word::While,
-        b"yield" => Word::Yield,
-        _ => return None,
-    })
 }

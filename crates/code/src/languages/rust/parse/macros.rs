@@ -10,9 +10,7 @@ impl Parser<'_> {
     pub(super) fn macro_invocation(&mut self, path: u32) -> Read<u32> {
         let node = self.around(kind::MACRO_INVOCATION, path, field::MACRO);
         self.expect(Tok::Bang)?;
-        let tree = self.token_tree()?;
-        self.add(node, tree, field::NO);
-        Ok(self.close(node))
+        self.last(node, field::NO, Self::token_tree)
     }
 
     /// A token tree: the uninterpreted content of brackets.
@@ -39,7 +37,7 @@ impl Parser<'_> {
                 Piece::Dollar if !rules => (kind::SIGN_DOLLAR, 0),
                 Piece::Dollar => {
                     if self.lex.variable()? {
-                        let end = self.lex.place_at();
+                        let end = self.lex.at;
                         let variable = self.tree.push(kind::METAVARIABLE, flag::NAMED, start, end);
                         self.add(node, variable, field::NO);
                         continue;
@@ -94,7 +92,7 @@ impl Parser<'_> {
                 Piece::Dollar | Piece::Node(..) => {}
             }
         }
-        self.last = self.lex.place_at();
+        self.last = self.lex.at;
         self.go_on()
     }
 
@@ -110,10 +108,9 @@ impl Parser<'_> {
     }
 
     pub(super) fn macro_definition(&mut self) -> Read<u32> {
-        let node = self.open(kind::MACRO_DEFINITION);
-        self.advance()?;
+        let node = self.begin(kind::MACRO_DEFINITION)?;
         self.expect(Tok::Bang)?;
-        self.add_name(node, kind::IDENTIFIER)?;
+        self.part_name(node, field::NAME, kind::IDENTIFIER)?;
         let Tok::Open(open) = self.tok.kind else { return Err(Unsure) };
         let close = Tok::Close(closing(open));
         self.advance()?;
@@ -121,10 +118,8 @@ impl Parser<'_> {
             let rule = self.open(kind::MACRO_RULE);
             self.skip_tree()?;
             self.expect(Tok::FatArrow)?;
-            let right = self.tokens(true)?;
-            self.add(rule, right, field::RIGHT);
-            self.close(rule);
-            self.add(node, rule, field::NO);
+            self.part(rule, field::RIGHT, |parser| parser.tokens(true))?;
+            self.attach(node, rule, field::NO);
             if !self.eat(Tok::Semicolon)? && !self.at(close) {
                 return Err(Unsure);
             }

@@ -2,22 +2,20 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Read, Unsure, sure};
 
 impl Parser<'_> {
     /// A pattern with its alternatives: `A | B`.
     pub(super) fn pattern(&mut self) -> Read<u32> {
         let mut node = match self.at(Tok::Bar) {
             true => {
-                let or = self.open(kind::OR_PATTERN);
-                self.advance()?;
+                let or = self.begin(kind::OR_PATTERN)?;
                 self.nested_pattern(or)?
             }
             false => self.pattern_alone()?,
         };
         while self.at(Tok::Bar) && !matches!(self.lex.byte(self.tok.end), b'|' | b'=') {
-            let or = self.around(kind::OR_PATTERN, node, field::NO);
-            self.advance()?;
+            let or = self.begin_around(kind::OR_PATTERN, node, field::NO)?;
             node = self.nested_pattern(or)?;
         }
         Ok(node)
@@ -32,29 +30,24 @@ impl Parser<'_> {
             Tok::Blank => self.blank(),
             Tok::Range | Tok::RangeClosed => self.range_to(),
             Tok::And => {
-                let node = self.open(kind::REFERENCE_PATTERN);
-                self.advance()?;
+                let node = self.begin(kind::REFERENCE_PATTERN)?;
                 self.eat_word(Word::Mut)?;
                 self.nested_pattern(node)
             }
             Tok::Word(Word::Ref) => {
-                let node = self.open(kind::REF_PATTERN);
-                self.advance()?;
+                let node = self.begin(kind::REF_PATTERN)?;
                 self.nested_pattern(node)
             }
             Tok::Word(Word::Mut) => {
-                let node = self.open(kind::MUT_PATTERN);
-                self.advance()?;
+                let node = self.begin(kind::MUT_PATTERN)?;
                 self.nested_pattern(node)
             }
             Tok::Open(b'(') => {
-                let node = self.open(kind::TUPLE_PATTERN);
-                self.advance()?;
+                let node = self.begin(kind::TUPLE_PATTERN)?;
                 self.patterns(node, Tok::Close(b')'))
             }
             Tok::Open(b'[') => {
-                let node = self.open(kind::SLICE_PATTERN);
-                self.advance()?;
+                let node = self.begin(kind::SLICE_PATTERN)?;
                 self.patterns(node, Tok::Close(b']'))
             }
             Tok::Name | Tok::Path | Tok::Less | Tok::Word(Word::SelfValue | Word::Super | Word::Crate) => {
@@ -68,19 +61,12 @@ impl Parser<'_> {
     }
 
     fn nested_pattern(&mut self, node: u32) -> Read<u32> {
-        let inner = self.pattern_alone()?;
-        self.add(node, inner, field::NO);
-        Ok(self.close(node))
+        self.last(node, field::NO, Self::pattern_alone)
     }
 
     /// Patterns separated by commas up to a closing bracket.
     fn patterns(&mut self, node: u32, close: Tok) -> Read<u32> {
-        while !self.at(close) {
-            let pattern = self.pattern()?;
-            self.add(node, pattern, field::NO);
-            self.comma(close)?;
-        }
-        self.advance()?;
+        self.list(node, field::NO, close, Self::pattern)?;
         Ok(self.close(node))
     }
 
@@ -89,8 +75,7 @@ impl Parser<'_> {
             let kind = self.literal_kind().ok_or(Unsure)?;
             return self.leaf(kind);
         }
-        let node = self.open(kind::NEGATIVE_LITERAL);
-        self.advance()?;
+        let node = self.begin(kind::NEGATIVE_LITERAL)?;
         let number = match self.tok.kind {
             Tok::Int => self.leaf(kind::INTEGER_LITERAL)?,
             Tok::Float => self.leaf(kind::FLOAT_LITERAL)?,
@@ -123,8 +108,7 @@ impl Parser<'_> {
             Tok::RangeClosed | Tok::Ellipsis => false,
             _ => return Ok(left),
         };
-        let node = self.around(kind::RANGE_PATTERN, left, field::LEFT);
-        self.advance()?;
+        let node = self.begin_around(kind::RANGE_PATTERN, left, field::LEFT)?;
         match self.range_end()? {
             Some(end) => self.add(node, end, field::RIGHT),
             None if !half => return Err(Unsure),
@@ -151,8 +135,7 @@ impl Parser<'_> {
         let plain = matches!(self.tree.kind(path), kind::IDENTIFIER | kind::SCOPED_IDENTIFIER);
         match self.tok.kind {
             Tok::At if self.tree.kind(path) == kind::IDENTIFIER => {
-                let node = self.around(kind::CAPTURED_PATTERN, path, field::NO);
-                self.advance()?;
+                let node = self.begin_around(kind::CAPTURED_PATTERN, path, field::NO)?;
                 self.nested_pattern(node)
             }
             Tok::Open(b'(') => {
@@ -161,14 +144,12 @@ impl Parser<'_> {
                     _ if plain => path,
                     _ => return Err(Unsure),
                 };
-                let node = self.around(kind::TUPLE_STRUCT_PATTERN, ty, field::TYPE);
-                self.advance()?;
+                let node = self.begin_around(kind::TUPLE_STRUCT_PATTERN, ty, field::TYPE)?;
                 self.patterns(node, Tok::Close(b')'))
             }
             Tok::Open(b'{') if plain => {
                 let ty = self.as_type(path);
-                let node = self.around(kind::STRUCT_PATTERN, ty, field::TYPE);
-                self.advance()?;
+                let node = self.begin_around(kind::STRUCT_PATTERN, ty, field::TYPE)?;
                 self.field_patterns(node)
             }
             Tok::Bang if plain => self.macro_invocation(path),
@@ -179,36 +160,27 @@ impl Parser<'_> {
     }
 
     fn field_patterns(&mut self, node: u32) -> Read<u32> {
-        while !self.at(Tok::Close(b'}')) {
-            if self.at(Tok::Hash) {
-                return Err(Unsure);
-            }
-            if self.at(Tok::Range) {
-                let rest = self.leaf(kind::REMAINING_FIELD_PATTERN)?;
-                self.add(node, rest, field::NO);
+        self.elements(Tok::Close(b'}'), |parser| {
+            sure(!parser.at(Tok::Hash))?;
+            if parser.at(Tok::Range) {
+                parser.token(node, field::NO, kind::REMAINING_FIELD_PATTERN)?;
             } else {
-                let part = self.open(kind::FIELD_PATTERN);
-                let marked = self.eat_word(Word::Ref)? | self.eat_word(Word::Mut)?;
-                let name = match self.tok.kind {
-                    Tok::Name => self.leaf(kind::SHORTHAND_FIELD_IDENTIFIER)?,
+                let part = parser.open(kind::FIELD_PATTERN);
+                let marked = parser.eat_word(Word::Ref)? | parser.eat_word(Word::Mut)?;
+                let name = match parser.tok.kind {
+                    Tok::Name => parser.leaf(kind::SHORTHAND_FIELD_IDENTIFIER)?,
                     _ => return Err(Unsure),
                 };
-                self.add(part, name, field::NAME);
-                if self.at(Tok::Colon) {
-                    if marked {
-                        return Err(Unsure);
-                    }
-                    self.tree.set_kind(name, kind::FIELD_IDENTIFIER);
-                    self.advance()?;
-                    let pattern = self.pattern()?;
-                    self.add(part, pattern, field::PATTERN);
+                parser.add(part, name, field::NAME);
+                if parser.at(Tok::Colon) {
+                    sure(!marked)?;
+                    parser.decide(name, kind::FIELD_IDENTIFIER)?;
+                    parser.part(part, field::PATTERN, Self::pattern)?;
                 }
-                self.close(part);
-                self.add(node, part, field::NO);
+                parser.attach(node, part, field::NO);
             }
-            self.comma(Tok::Close(b'}'))?;
-        }
-        self.advance()?;
+            Ok(())
+        })?;
         Ok(self.close(node))
     }
 }

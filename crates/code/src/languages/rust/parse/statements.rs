@@ -13,14 +13,11 @@ impl Parser<'_> {
     fn block_in(&mut self, node: u32) -> Read<u32> {
         self.expect(Tok::Open(b'{'))?;
         self.deeper(|parser| parser.inside(|parser| parser.statements(node)))?;
-        self.expect(Tok::Close(b'}'))?;
-        Ok(self.close(node))
+        self.close_with(Tok::Close(b'}'), node)
     }
 
     fn add_block(&mut self, node: u32, field: u8) -> Read<()> {
-        let block = self.block()?;
-        self.add(node, block, field);
-        Ok(())
+        self.part(node, field, Self::block)
     }
 
     fn statements(&mut self, list: u32) -> Read<()> {
@@ -63,9 +60,7 @@ impl Parser<'_> {
         }
         let node = self.around(kind::EXPRESSION_STATEMENT, value, field::NO);
         if !ends_with_block {
-            if !self.at(Tok::Semicolon) {
-                return Err(Unsure);
-            }
+            self.require(Tok::Semicolon)?;
             self.mark(node, kind::SIGN_SEMICOLON, field::NO)?;
         }
         Ok(self.close(node))
@@ -102,23 +97,17 @@ impl Parser<'_> {
     }
 
     fn let_declaration(&mut self) -> Read<u32> {
-        let node = self.open(kind::LET_DECLARATION);
-        self.advance()?;
+        let node = self.begin(kind::LET_DECLARATION)?;
         self.eat_word(Word::Mut)?;
-        let pattern = self.pattern()?;
-        self.add(node, pattern, field::PATTERN);
+        self.part(node, field::PATTERN, Self::pattern)?;
         if self.eat(Tok::Colon)? {
             self.add_type(node)?;
         }
-        if self.eat(Tok::Assign)? {
-            let value = self.expression()?;
-            self.add(node, value, field::VALUE);
-        }
+        self.part_after(Tok::Assign, node, field::VALUE, Self::expression)?;
         if self.eat_word(Word::Else)? {
             self.add_block(node, field::ALTERNATIVE)?;
         }
-        self.expect(Tok::Semicolon)?;
-        Ok(self.close(node))
+        self.close_with(Tok::Semicolon, node)
     }
 
     /// Whether an expression begins that ends with a block, so that it needs no terminator.
@@ -136,12 +125,11 @@ impl Parser<'_> {
         if self.peek()?.kind != Tok::Word(Word::Move) {
             return Ok(self.peek()?.kind == Tok::Open(b'{'));
         }
-        let guess = self.guess();
-        self.advance()?;
-        self.advance()?;
-        let block = self.at(Tok::Open(b'{'));
-        self.go_back(guess)?;
-        Ok(block)
+        self.ahead(|parser| {
+            parser.advance()?;
+            parser.advance()?;
+            Ok(parser.at(Tok::Open(b'{')))
+        })
     }
 
     /// An expression that ends with a block, if one begins here.
@@ -170,8 +158,7 @@ impl Parser<'_> {
             _ => None,
         };
         if let Some(wrapper) = wrapper {
-            self.tree.set_kind(node, wrapper);
-            self.advance()?;
+            self.decide(node, wrapper)?;
             if wrapper == kind::ASYNC_BLOCK {
                 self.eat_word(Word::Move)?;
             }
@@ -179,28 +166,22 @@ impl Parser<'_> {
             return Ok(self.close(node));
         }
         if self.at(Tok::Lifetime) {
-            let label = self.leaf(kind::LABEL)?;
-            self.add(node, label, field::NO);
+            self.token(node, field::NO, kind::LABEL)?;
             self.expect(Tok::Colon)?;
         }
         match self.tok.kind {
             Tok::Word(Word::Loop) => {
-                self.tree.set_kind(node, kind::LOOP_EXPRESSION);
-                self.advance()?;
+                self.decide(node, kind::LOOP_EXPRESSION)?;
             }
             Tok::Word(Word::While) => {
-                self.tree.set_kind(node, kind::WHILE_EXPRESSION);
-                self.advance()?;
+                self.decide(node, kind::WHILE_EXPRESSION)?;
                 self.condition(node, true)?;
             }
             Tok::Word(Word::For) => {
-                self.tree.set_kind(node, kind::FOR_EXPRESSION);
-                self.advance()?;
-                let pattern = self.pattern()?;
-                self.add(node, pattern, field::PATTERN);
+                self.decide(node, kind::FOR_EXPRESSION)?;
+                self.part(node, field::PATTERN, Self::pattern)?;
                 self.expect_word(Word::In)?;
-                let value = self.in_header(true, Self::expression)?;
-                self.add(node, value, field::VALUE);
+                self.part(node, field::VALUE, |parser| parser.in_header(true, Self::expression))?;
             }
             _ => return self.block_in(node),
         }
@@ -209,20 +190,17 @@ impl Parser<'_> {
     }
 
     fn if_expression(&mut self) -> Read<u32> {
-        let node = self.open(kind::IF_EXPRESSION);
-        self.advance()?;
+        let node = self.begin(kind::IF_EXPRESSION)?;
         self.condition(node, true)?;
         self.add_block(node, field::CONSEQUENCE)?;
         if self.at_word(Word::Else) {
-            let otherwise = self.open(kind::ELSE_CLAUSE);
-            self.advance()?;
+            let otherwise = self.begin(kind::ELSE_CLAUSE)?;
             let inner = match self.at_word(Word::If) {
                 true => self.deeper(Self::if_expression)?,
                 false => self.block()?,
             };
             self.add(otherwise, inner, field::NO);
-            self.close(otherwise);
-            self.add(node, otherwise, field::ALTERNATIVE);
+            self.attach(node, otherwise, field::ALTERNATIVE);
         }
         Ok(self.close(node))
     }
@@ -254,52 +232,40 @@ impl Parser<'_> {
 
     /// Whether `&&` comes next.
     fn at_and(&self) -> bool {
-        self.at(Tok::And) && self.lex.operator(self.tok.start).0 == kind::SIGN_AND
+        self.at(Tok::And) && self.lex.split_operator(self.tok.start).0 == kind::SIGN_AND
     }
 
     /// `let pattern = value`.
     fn let_condition(&mut self) -> Read<u32> {
-        let node = self.open(kind::LET_CONDITION);
-        self.advance()?;
-        let pattern = self.pattern()?;
-        self.add(node, pattern, field::PATTERN);
+        let node = self.begin(kind::LET_CONDITION)?;
+        self.part(node, field::PATTERN, Self::pattern)?;
         self.expect(Tok::Assign)?;
-        let value = self.comparison()?;
-        self.add(node, value, field::VALUE);
-        Ok(self.close(node))
+        self.last(node, field::VALUE, Self::comparison)
     }
 
     fn match_expression(&mut self) -> Read<u32> {
-        let node = self.open(kind::MATCH_EXPRESSION);
-        self.advance()?;
-        let value = self.in_header(true, Self::expression)?;
-        self.add(node, value, field::VALUE);
-        let body = self.open(kind::MATCH_BLOCK);
-        self.expect(Tok::Open(b'{'))?;
+        let node = self.begin(kind::MATCH_EXPRESSION)?;
+        self.part(node, field::VALUE, |parser| parser.in_header(true, Self::expression))?;
+        let body = self.begin_with(Tok::Open(b'{'), kind::MATCH_BLOCK)?;
         self.inside(|parser| {
             while !parser.at(Tok::Close(b'}')) {
-                let arm = parser.arm()?;
-                parser.add(body, arm, field::NO);
+                parser.part(body, field::NO, Self::arm)?;
             }
             Ok(())
         })?;
         self.advance()?;
-        self.close(body);
-        self.add(node, body, field::BODY);
-        Ok(self.close(node))
+        Ok(self.attach_last(node, body, field::BODY))
     }
 
     fn arm(&mut self) -> Read<u32> {
         let node = self.open(kind::MATCH_ARM);
         self.attributes(node)?;
         let pattern = self.open(kind::MATCH_PATTERN);
-        let inner = self.pattern()?;
-        self.add(pattern, inner, field::NO);
+        self.part(pattern, field::NO, Self::pattern)?;
         if self.eat_word(Word::If)? {
             self.condition(pattern, false)?;
         }
-        self.close(pattern);
-        self.add(node, pattern, field::PATTERN);
+        self.attach(node, pattern, field::PATTERN);
         self.expect(Tok::FatArrow)?;
         let (value, ends_with_block) = match self.block_expression()? {
             Some(block) if self.goes_on() => (self.whole(block)?, false),

@@ -1,23 +1,7 @@
 //! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
-use super::parse;
-use crate::lang::damage::{self, Random};
-use crate::lang::{names, tree};
-use crate::languages::{Source, language, rust};
-use crate::tree::{Tree, grown};
-
-/// The facts of a text by tree-sitter and by the hand-written parser; `None` if the latter rejects it.
-fn both(text: &str) -> (String, Option<String>) {
-    let source = Source { path: "src/file.rs", text, language: language("rust") };
-    let facts = |tree: &Tree| serde_json::to_string(&rust::read(source, tree)).expect("facts can be written");
-    let patient = grown(text, &tree(text, source.language), names(source.language), |_, _| ());
-    (facts(&patient), parse(text).map(|tree| facts(&tree)))
-}
-
-#[track_caller]
-fn same<'a>(texts: impl IntoIterator<Item = &'a str>) {
-    damage::same(texts, both);
-}
+use crate::lang::descent::agreement::{Damage, both, left, same};
+use crate::languages::language;
 
 /// Syntax at the level of a file or a module.
 const ITEMS: &[&str] = &[
@@ -120,12 +104,12 @@ fn texts() -> Vec<String> {
 #[test]
 fn facts_are_those_of_tree_sitter() {
     let all = texts();
-    same(all.iter().map(String::as_str));
+    same(all.iter().map(String::as_str), language("rust"));
     let windows: Vec<String> = all.iter().map(|text| text.replace('\n', "\r\n")).collect();
-    same(windows.iter().map(String::as_str));
+    same(windows.iter().map(String::as_str), language("rust"));
     let marked: Vec<String> = all.iter().take(3).map(|text| format!("\u{feff}{text}")).collect();
-    same(marked.iter().map(String::as_str));
-    same(["", "// Only told.\n", "//! Told.", "/* a /* b */ c */ fn f() {}", "fn ä() { ö.ü() }"]);
+    same(marked.iter().map(String::as_str), language("rust"));
+    same(["", "// Only told.\n", "//! Told.", "/* a /* b */ c */ fn f() {}", "fn ä() { ö.ü() }"], language("rust"));
 }
 
 #[test]
@@ -179,9 +163,7 @@ fn what_is_not_plain_is_left_to_others() {
         &ranked,
         &closures,
     ];
-    for text in texts {
-        assert!(parse(text).is_none(), "{}", &text[..text.len().min(80)]);
-    }
+    left(texts, language("rust"));
 }
 
 /// Code that tree-sitter's grammar misreads.
@@ -197,10 +179,10 @@ fn some_things_are_read_better() {
         ("if a { return b |= c; }", "an assignment that is given back"),
         ("m! { a } *x = y.z();", "a macro that is a statement, and an assignment"),
     ] {
-        let (theirs, ours) = both(&in_function(statement));
+        let (theirs, ours) = both(&in_function(statement), language("rust"));
         assert_ne!(ours.expect("plain"), theirs, "{what}: mended, this test can go");
     }
-    let (_, ours) = both("extern \"C\" { pub type A; }\n#[unsafe(no_mangle)]\nfn f() { 1; }");
+    let (_, ours) = both("extern \"C\" { pub type A; }\n#[unsafe(no_mangle)]\nfn f() { 1; }", language("rust"));
     assert!(ours.is_some_and(|facts| facts.contains("\"faults\":[]")));
 }
 
@@ -215,28 +197,18 @@ fn misread(text: &str) -> bool {
     behind("..") || behind("break 'b") || behind("m! { a }")
 }
 
-/// Whatever is cut out of a text or inserted: no panic, and if both parsers accept it, the facts are the same.
 #[test]
 fn damage_is_noticed() {
-    let mut random = Random::new();
-    let pieces = [
-        "(", ")", "[", "]", "{", "}", ":", "::", ",", "\"", "'", "\\", "\n", ";", "=", "=>", "->", "..", ".", "*", "&",
-        "|", "<", ">", "!", "?", "#", "$", "ä", "//", "/*", "as ", "mut ", "let ", "fn ", "r#", "0", "_",
-    ];
     let all = texts();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let (mut plain, mut broken) = (0, 0);
-    for _ in 0..12_000 {
-        let text = random.damaged(&all, &pieces);
-        let whole = !tree(&text, language("rust")).root_node().has_error();
-        let (theirs, ours) = both(&text);
-        match ours {
-            Some(ours) if whole && ours == theirs => plain += 1,
-            Some(_) if misread(&text) => {}
-            Some(_) if whole => panic!("read otherwise: {text:?}"),
-            Some(_) => {}
-            None => broken += 1,
-        }
-    }
-    assert!(plain > 1_000 && broken > 1_000, "{plain} {broken}");
+    let damage = Damage {
+        turns: 12_000,
+        pieces: &[
+            "(", ")", "[", "]", "{", "}", ":", "::", ",", "\"", "'", "\\", "\n", ";", "=", "=>", "->", "..", ".", "*",
+            "&", "|", "<", ">", "!", "?", "#", "$", "ä", "//", "/*", "as ", "mut ", "let ", "fn ", "r#", "0", "_",
+        ],
+        least: 1_000,
+        misread,
+    };
+    damage.is_noticed(|_| (language("rust"), &all));
 }

@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word, is_primitive};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Read, Unsure, sure};
 
 impl Parser<'_> {
     /// A type with optional additional bounds.
@@ -12,8 +12,7 @@ impl Parser<'_> {
             _ => self.type_alone()?,
         };
         while self.at(Tok::Plus) {
-            let node = self.around(kind::BOUNDED_TYPE, ty, field::NO);
-            self.advance()?;
+            let node = self.begin_around(kind::BOUNDED_TYPE, ty, field::NO)?;
             let more = match self.tok.kind {
                 Tok::Lifetime => self.leaf(kind::LIFETIME)?,
                 Tok::Word(Word::Use) => self.use_bounds()?,
@@ -26,24 +25,17 @@ impl Parser<'_> {
     }
 
     pub(super) fn add_type(&mut self, node: u32) -> Read<()> {
-        let ty = self.ty()?;
-        self.add(node, ty, field::TYPE);
-        Ok(())
+        self.part(node, field::TYPE, Self::ty)
     }
 
     /// `use<'a, T>`.
     fn use_bounds(&mut self) -> Read<u32> {
-        let node = self.open(kind::USE_BOUNDS);
-        self.advance()?;
+        let node = self.begin(kind::USE_BOUNDS)?;
         self.expect(Tok::Less)?;
-        while !self.at(Tok::Greater) {
-            if !matches!(self.tok.kind, Tok::Lifetime | Tok::Name) {
-                return Err(Unsure);
-            }
-            self.advance()?;
-            self.comma(Tok::Greater)?;
-        }
-        self.advance()?;
+        self.elements(Tok::Greater, |parser| {
+            sure(matches!(parser.tok.kind, Tok::Lifetime | Tok::Name))?;
+            parser.skip()
+        })?;
         Ok(self.close(node))
     }
 
@@ -59,64 +51,45 @@ impl Parser<'_> {
                 self.advance()?;
                 self.eat(Tok::Lifetime)?;
                 self.eat_word(Word::Mut)?;
-                let ty = self.type_alone()?;
-                self.add(node, ty, field::TYPE);
+                self.part(node, field::TYPE, Self::type_alone)?;
             }
             Tok::Star => {
-                self.tree.set_kind(node, kind::POINTER_TYPE);
-                self.advance()?;
+                self.decide(node, kind::POINTER_TYPE)?;
                 if !self.eat_word(Word::Const)? && !self.eat_word(Word::Mut)? {
                     return Err(Unsure);
                 }
-                let ty = self.type_alone()?;
-                self.add(node, ty, field::TYPE);
+                self.part(node, field::TYPE, Self::type_alone)?;
             }
             Tok::Bang => {
-                self.tree.set_kind(node, kind::NEVER_TYPE);
-                self.advance()?;
+                self.decide(node, kind::NEVER_TYPE)?;
             }
             Tok::Open(b'(') => {
                 self.advance()?;
                 let unit = self.at(Tok::Close(b')'));
                 self.tree.set_kind(node, if unit { kind::UNIT_TYPE } else { kind::TUPLE_TYPE });
-                while !self.at(Tok::Close(b')')) {
-                    let ty = self.ty()?;
-                    self.add(node, ty, field::NO);
-                    self.comma(Tok::Close(b')'))?;
-                }
-                self.advance()?;
+                self.list(node, field::NO, Tok::Close(b')'), Self::ty)?;
             }
             Tok::Open(b'[') => {
-                self.tree.set_kind(node, kind::ARRAY_TYPE);
-                self.advance()?;
-                let element = self.ty()?;
-                self.add(node, element, field::ELEMENT);
-                if self.eat(Tok::Semicolon)? {
-                    let length = self.inside(Self::expression)?;
-                    self.add(node, length, field::LENGTH);
-                }
+                self.decide(node, kind::ARRAY_TYPE)?;
+                self.part(node, field::ELEMENT, Self::ty)?;
+                self.part_after(Tok::Semicolon, node, field::LENGTH, |parser| parser.inside(Self::expression))?;
                 self.expect(Tok::Close(b']'))?;
             }
             Tok::Question => {
-                self.tree.set_kind(node, kind::REMOVED_TRAIT_BOUND);
-                self.advance()?;
-                let ty = self.type_alone()?;
-                self.add(node, ty, field::NO);
+                self.decide(node, kind::REMOVED_TRAIT_BOUND)?;
+                self.part(node, field::NO, Self::type_alone)?;
             }
             Tok::Word(Word::Impl) => {
-                self.tree.set_kind(node, kind::ABSTRACT_TYPE);
-                self.advance()?;
+                self.decide(node, kind::ABSTRACT_TYPE)?;
                 if self.eat_word(Word::For)? {
                     self.type_parameters_of(node, field::NO)?;
                 }
                 self.bound_of(node)?;
             }
             Tok::Word(Word::Dyn) => {
-                self.tree.set_kind(node, kind::DYNAMIC_TYPE);
-                self.advance()?;
+                self.decide(node, kind::DYNAMIC_TYPE)?;
                 if self.at_word(Word::For) {
-                    let ty = self.higher_ranked()?;
-                    self.add(node, ty, field::TRAIT);
+                    self.part(node, field::TRAIT, Self::higher_ranked)?;
                 } else {
                     self.bound_of(node)?;
                 }
@@ -127,15 +100,12 @@ impl Parser<'_> {
             }
             Tok::Word(Word::For) => {
                 // `for<'a> fn(&'a T)`; before a trait it is a bound.
-                self.tree.set_kind(node, kind::FUNCTION_TYPE);
-                self.advance()?;
+                self.decide(node, kind::FUNCTION_TYPE)?;
                 let nodes = self.tree.len();
                 let given_up = self.open(kind::TYPE_PARAMETERS);
                 self.type_parameters_of(given_up, field::NO)?;
                 self.tree.truncate(nodes);
-                if !matches!(self.tok.kind, Tok::Word(Word::Fn | Word::Unsafe | Word::Extern)) {
-                    return Err(Unsure);
-                }
+                sure(matches!(self.tok.kind, Tok::Word(Word::Fn | Word::Unsafe | Word::Extern)))?;
                 self.function_type(node)?;
             }
             _ => {
@@ -153,9 +123,7 @@ impl Parser<'_> {
             Tok::Open(b'(') | Tok::Question => self.type_alone()?,
             _ => return Err(Unsure),
         };
-        if self.tree.kind(ty) == kind::MACRO_INVOCATION {
-            return Err(Unsure);
-        }
+        sure(self.tree.kind(ty) != kind::MACRO_INVOCATION)?;
         self.add(node, ty, field::TRAIT);
         Ok(())
     }
@@ -167,32 +135,25 @@ impl Parser<'_> {
             self.eat(Tok::Str)?;
         }
         self.expect_word(Word::Fn)?;
-        let list = self.open(kind::PARAMETERS);
-        self.expect(Tok::Open(b'('))?;
-        while !self.at(Tok::Close(b')')) {
-            self.attributes(list)?;
-            let named = matches!(self.tok.kind, Tok::Name | Tok::Blank) && self.peek()?.kind == Tok::Colon;
-            let part = match self.tok.kind {
-                Tok::Ellipsis => self.leaf(kind::VARIADIC_PARAMETER)?,
-                _ if named => self.parameter()?,
-                _ => self.ty()?,
+        let list = self.begin_with(Tok::Open(b'('), kind::PARAMETERS)?;
+        self.elements(Tok::Close(b')'), |parser| {
+            parser.attributes(list)?;
+            let named = matches!(parser.tok.kind, Tok::Name | Tok::Blank) && parser.peek()?.kind == Tok::Colon;
+            let part = match parser.tok.kind {
+                Tok::Ellipsis => parser.leaf(kind::VARIADIC_PARAMETER)?,
+                _ if named => parser.parameter()?,
+                _ => parser.ty()?,
             };
-            self.add(list, part, field::NO);
-            self.comma(Tok::Close(b')'))?;
-        }
-        self.advance()?;
-        self.close(list);
-        self.add(node, list, field::PARAMETERS);
+            parser.add(list, part, field::NO);
+            Ok(())
+        })?;
+        self.attach(node, list, field::PARAMETERS);
         self.return_type_alone(node)
     }
 
     /// A result type without additional bounds, which belong to the whole type.
     fn return_type_alone(&mut self, node: u32) -> Read<()> {
-        if self.eat(Tok::Arrow)? {
-            let ty = self.type_alone()?;
-            self.add(node, ty, field::RETURN_TYPE);
-        }
-        Ok(())
+        self.part_after(Tok::Arrow, node, field::RETURN_TYPE, Self::type_alone)
     }
 
     /// `a::B<C>::D`, `Fn(A) -> B`, `<T as A>::B`, or a macro.
@@ -217,9 +178,7 @@ impl Parser<'_> {
         loop {
             match self.tok.kind {
                 Tok::Path => {
-                    if matches!(self.peek()?.kind, Tok::Less | Tok::Open(_)) {
-                        return Err(Unsure);
-                    }
+                    sure(!matches!(self.peek()?.kind, Tok::Less | Tok::Open(_)))?;
                     self.advance()?;
                     let name = self.segment()?;
                     path = Some(self.scoped(kind::SCOPED_IDENTIFIER, start, path, name));
@@ -227,8 +186,7 @@ impl Parser<'_> {
                 Tok::Less if path.is_some_and(|path| self.is_named_type(path)) => {
                     let of = self.as_type(path.ok_or(Unsure)?);
                     let node = self.around(kind::GENERIC_TYPE, of, field::TYPE);
-                    let arguments = self.type_arguments()?;
-                    self.add(node, arguments, field::TYPE_ARGUMENTS);
+                    self.part(node, field::TYPE_ARGUMENTS, Self::type_arguments)?;
                     path = Some(self.close(node));
                 }
                 _ => break,
@@ -239,16 +197,9 @@ impl Parser<'_> {
             Tok::Open(b'(') if self.is_named_type(path) => {
                 let of = self.as_type(path);
                 let node = self.around(kind::FUNCTION_TYPE, of, field::TRAIT);
-                let list = self.open(kind::PARAMETERS);
-                self.advance()?;
-                while !self.at(Tok::Close(b')')) {
-                    let ty = self.ty()?;
-                    self.add(list, ty, field::NO);
-                    self.comma(Tok::Close(b')'))?;
-                }
-                self.advance()?;
-                self.close(list);
-                self.add(node, list, field::PARAMETERS);
+                self.part(node, field::PARAMETERS, |parser| {
+                    parser.listed(kind::PARAMETERS, field::NO, Tok::Close(b')'), Self::ty)
+                })?;
                 self.return_type_alone(node)?;
                 Ok(self.close(node))
             }
@@ -277,39 +228,26 @@ impl Parser<'_> {
 
     /// `<T>` or `<T as Trait>`.
     pub(super) fn bracketed(&mut self) -> Read<u32> {
-        let node = self.open(kind::BRACKETED_TYPE);
-        self.expect(Tok::Less)?;
+        let node = self.begin_with(Tok::Less, kind::BRACKETED_TYPE)?;
         let mut inner = self.ty()?;
         if self.eat_word(Word::As)? {
             let qualified = self.around(kind::QUALIFIED_TYPE, inner, field::TYPE);
-            let alias = self.ty()?;
-            self.add(qualified, alias, field::ALIAS);
+            self.part(qualified, field::ALIAS, Self::ty)?;
             inner = self.close(qualified);
         }
         self.add(node, inner, field::NO);
         self.expect(Tok::Greater)?;
-        if !self.at(Tok::Path) {
-            return Err(Unsure);
-        }
+        self.require(Tok::Path)?;
         Ok(self.close(node))
     }
 
     pub(super) fn type_arguments(&mut self) -> Read<u32> {
-        let list = self.open(kind::TYPE_ARGUMENTS);
-        self.expect(Tok::Less)?;
-        if self.at(Tok::Greater) {
-            return Err(Unsure);
-        }
-        while !self.at(Tok::Greater) {
-            let argument = self.type_argument()?;
-            self.add(list, argument, field::NO);
-            if self.at(Tok::Colon) {
-                let bounds = self.bound_list()?;
-                self.add(list, bounds, field::NO);
-            }
-            self.comma(Tok::Greater)?;
-        }
-        self.advance()?;
+        let list = self.begin_with(Tok::Less, kind::TYPE_ARGUMENTS)?;
+        sure(!self.at(Tok::Greater))?;
+        self.elements(Tok::Greater, |parser| {
+            parser.part(list, field::NO, Self::type_argument)?;
+            parser.part_at(Tok::Colon, list, field::NO, Self::bound_list)
+        })?;
         Ok(self.close(list))
     }
 
@@ -340,14 +278,10 @@ impl Parser<'_> {
             }
             _ => (of, None),
         };
-        if self.tree.kind(name) != kind::TYPE_IDENTIFIER {
-            return Err(Unsure);
-        }
+        sure(self.tree.kind(name) == kind::TYPE_IDENTIFIER)?;
         let node = self.open_at(kind::TYPE_BINDING, start);
         self.add(node, name, field::NAME);
-        if let Some(arguments) = arguments {
-            self.add(node, arguments, field::TYPE_ARGUMENTS);
-        }
+        self.add_all(node, arguments, field::TYPE_ARGUMENTS);
         self.advance()?;
         self.add_type(node)?;
         Ok(self.close(node))
@@ -360,48 +294,39 @@ impl Parser<'_> {
     }
 
     fn type_parameters_of(&mut self, node: u32, field: u8) -> Read<()> {
-        let list = self.open(kind::TYPE_PARAMETERS);
-        self.expect(Tok::Less)?;
-        while !self.at(Tok::Greater) {
-            self.attributes(list)?;
-            let parameter = self.open(kind::TYPE_PARAMETER);
-            match self.tok.kind {
+        let list = self.begin_with(Tok::Less, kind::TYPE_PARAMETERS)?;
+        self.elements(Tok::Greater, |parser| {
+            parser.attributes(list)?;
+            let parameter = parser.open(kind::TYPE_PARAMETER);
+            match parser.tok.kind {
                 Tok::Lifetime => {
-                    self.tree.set_kind(parameter, kind::LIFETIME_PARAMETER);
-                    let name = self.leaf(kind::LIFETIME)?;
-                    self.add(parameter, name, field::NAME);
-                    if self.at(Tok::Colon) {
-                        self.bounds(parameter)?;
+                    parser.tree.set_kind(parameter, kind::LIFETIME_PARAMETER);
+                    parser.token(parameter, field::NAME, kind::LIFETIME)?;
+                    if parser.at(Tok::Colon) {
+                        parser.bounds(parameter)?;
                     }
                 }
                 Tok::Word(Word::Const) => {
-                    self.tree.set_kind(parameter, kind::CONST_PARAMETER);
-                    self.advance()?;
-                    self.add_name(parameter, kind::IDENTIFIER)?;
-                    self.expect(Tok::Colon)?;
-                    self.add_type(parameter)?;
-                    if self.eat(Tok::Assign)? {
-                        self.parameter_value(parameter)?;
+                    parser.decide(parameter, kind::CONST_PARAMETER)?;
+                    parser.part_name(parameter, field::NAME, kind::IDENTIFIER)?;
+                    parser.expect(Tok::Colon)?;
+                    parser.add_type(parameter)?;
+                    if parser.eat(Tok::Assign)? {
+                        parser.parameter_value(parameter)?;
                     }
                 }
                 _ => {
-                    self.add_name(parameter, kind::TYPE_IDENTIFIER)?;
-                    if self.at(Tok::Colon) {
-                        self.bounds(parameter)?;
+                    parser.part_name(parameter, field::NAME, kind::TYPE_IDENTIFIER)?;
+                    if parser.at(Tok::Colon) {
+                        parser.bounds(parameter)?;
                     }
-                    if self.eat(Tok::Assign)? {
-                        let ty = self.ty()?;
-                        self.add(parameter, ty, field::DEFAULT_TYPE);
-                    }
+                    parser.part_after(Tok::Assign, parameter, field::DEFAULT_TYPE, Self::ty)?;
                 }
             }
-            self.close(parameter);
-            self.add(list, parameter, field::NO);
-            self.comma(Tok::Greater)?;
-        }
-        self.advance()?;
-        self.close(list);
-        self.add(node, list, field);
+            parser.attach(list, parameter, field::NO);
+            Ok(())
+        })?;
+        self.attach(node, list, field);
         Ok(())
     }
 
@@ -420,15 +345,12 @@ impl Parser<'_> {
     }
 
     pub(super) fn bounds(&mut self, node: u32) -> Read<()> {
-        let bounds = self.bound_list()?;
-        self.add(node, bounds, field::BOUNDS);
-        Ok(())
+        self.part(node, field::BOUNDS, Self::bound_list)
     }
 
     /// `: A + 'b + for<'c> D<'c>`.
     fn bound_list(&mut self) -> Read<u32> {
-        let list = self.open(kind::TRAIT_BOUNDS);
-        self.expect(Tok::Colon)?;
+        let list = self.begin_with(Tok::Colon, kind::TRAIT_BOUNDS)?;
         loop {
             let bound = match self.tok.kind {
                 Tok::Lifetime => self.leaf(kind::LIFETIME)?,
@@ -447,17 +369,14 @@ impl Parser<'_> {
         let node = self.open(kind::HIGHER_RANKED_TRAIT_BOUND);
         self.expect_word(Word::For)?;
         self.deeper(|parser| parser.type_parameters_of(node, field::TYPE_PARAMETERS))?;
-        let ty = self.type_alone()?;
-        self.add(node, ty, field::TYPE);
-        Ok(self.close(node))
+        self.last(node, field::TYPE, Self::type_alone)
     }
 
     pub(super) fn where_clause(&mut self, node: u32) -> Read<()> {
         if !self.at_word(Word::Where) {
             return Ok(());
         }
-        let clause = self.open(kind::WHERE_CLAUSE);
-        self.advance()?;
+        let clause = self.begin(kind::WHERE_CLAUSE)?;
         while !matches!(self.tok.kind, Tok::Open(b'{') | Tok::Semicolon | Tok::Assign) {
             let predicate = self.open(kind::WHERE_PREDICATE);
             let left = match self.tok.kind {
@@ -467,14 +386,12 @@ impl Parser<'_> {
             };
             self.add(predicate, left, field::LEFT);
             self.bounds(predicate)?;
-            self.close(predicate);
-            self.add(clause, predicate, field::NO);
+            self.attach(clause, predicate, field::NO);
             if !self.eat(Tok::Comma)? {
                 break;
             }
         }
-        self.close(clause);
-        self.add(node, clause, field::NO);
+        self.attach(node, clause, field::NO);
         Ok(())
     }
 

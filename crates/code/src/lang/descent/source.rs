@@ -1,6 +1,6 @@
 //! A source text as bytes, with helpers for names, strings, comments and lines that most lexers share.
 
-use super::descent::{Read, Unsure};
+use super::{Read, Unsure};
 
 #[derive(Clone, Copy)]
 pub struct Source<'t> {
@@ -94,6 +94,24 @@ impl<'t> Source<'t> {
     pub fn block_comment_end(self, start: u32) -> Read<u32> {
         let len = memchr::memmem::find(self.rest(start + 2), b"*/").ok_or(Unsure)?;
         Ok(start + 2 + len as u32 + 2)
+    }
+
+    /// The end of a comment `/* … */` that may contain others.
+    pub fn nested_comment_end(self, start: u32) -> Read<u32> {
+        let (mut at, mut depth) = (start + 2, 1);
+        while depth > 0 {
+            at += memchr::memchr2(b'*', b'/', self.rest(at)).ok_or(Unsure)? as u32;
+            match (self.byte(at), self.byte(at + 1)) {
+                (b'*', b'/') => depth -= 1,
+                (b'/', b'*') => depth += 1,
+                _ => {
+                    at += 1;
+                    continue;
+                }
+            }
+            at += 2;
+        }
+        Ok(at)
     }
 
     /// The operator that the `>` at an offset begins, and its length.

@@ -1,0 +1,198 @@
+//! What lexers have in common: a place in a source, the comments so far, and what a language keeps besides.
+
+use super::source::{Greater, Source};
+use super::{Descent, Lex, Read, Token, Unsure};
+use crate::tree::flag;
+
+/// The lexical rules of a language; the value is what the lexer of the language keeps besides its place.
+pub trait Dialect: Copy + Default {
+    type Kind: Copy + PartialEq;
+    type Word;
+    const NAME: Self::Kind;
+    const COMMA: Self::Kind;
+
+    fn keyword(word: Self::Word) -> Self::Kind;
+    fn next(lexer: &mut Lexer<'_, Self>) -> Read<Token<Self::Kind>>;
+}
+
+pub struct Lexer<'t, D> {
+    pub source: Source<'t>,
+    pub at: u32,
+    pub state: D,
+    comments: Comments,
+}
+
+impl<'t, D: Dialect> Lex<'t> for Lexer<'t, D> {
+    type Kind = D::Kind;
+    type Word = D::Word;
+    type Place = (u32, D, (usize, usize));
+    const NAME: Self::Kind = D::NAME;
+    const COMMA: Self::Kind = D::COMMA;
+
+    fn next(&mut self) -> Read<Token<D::Kind>> {
+        D::next(self)
+    }
+
+    fn place(&self) -> Self::Place {
+        (self.at, self.state, self.comments.place())
+    }
+
+    fn go_back(&mut self, (at, state, comments): Self::Place) -> Read<()> {
+        (self.at, self.state) = (at, state);
+        self.comments.go_back(comments);
+        Ok(())
+    }
+
+    fn text(&self) -> &'t str {
+        self.source.text
+    }
+
+    fn keyword(word: D::Word) -> D::Kind {
+        D::keyword(word)
+    }
+}
+
+impl<'t, D: Dialect> Lexer<'t, D> {
+    pub fn new(text: &'t str) -> Read<Self> {
+        let (source, at) = Source::new(text)?;
+        Ok(Lexer { source, at, state: D::default(), comments: Comments::default() })
+    }
+
+    pub fn byte(&self, at: u32) -> u8 {
+        self.source.byte(at)
+    }
+
+    pub fn rest(&self, at: u32) -> &'t [u8] {
+        self.source.rest(at)
+    }
+
+    /// Continues at another offset.
+    pub fn jump(&mut self, at: u32) {
+        self.at = at;
+    }
+
+    /// The token from an offset up to the place of the lexer.
+    pub fn token(&self, kind: D::Kind, start: u32) -> Token<D::Kind> {
+        Token { kind, start, end: self.at }
+    }
+
+    /// Skips `// …` or `/* … */`, which may be `nested`; `false` if neither begins here.
+    pub fn comment(&mut self, nested: bool) -> Read<bool> {
+        let start = self.at;
+        self.at = match (self.byte(start), self.byte(start + 1)) {
+            (b'/', b'/') => self.source.line_end(start),
+            (b'/', b'*') if nested => self.source.nested_comment_end(start)?,
+            (b'/', b'*') => self.source.block_comment_end(start)?,
+            _ => return Ok(false),
+        };
+        self.comments.pass(start, self.at);
+        Ok(true)
+    }
+
+    /// Reads a string on one line with `\` as the escape character.
+    pub fn string(&mut self, start: u32, quote: u8, kind: D::Kind) -> Read<D::Kind> {
+        self.at = self.source.string_end(start, quote)?;
+        Ok(kind)
+    }
+
+    /// Reads a name (see `Source::name_end`) or a keyword.
+    pub fn word(&mut self, start: u32, dollar: bool, keyword: fn(&[u8]) -> Option<D::Word>) -> Read<D::Kind> {
+        self.at = self.source.name_end(start, dollar)?;
+        Ok(keyword(self.source.between(start, self.at)).map_or(D::NAME, D::keyword))
+    }
+
+    /// Reads an operator or a bracket.
+    pub fn operator(&mut self, start: u32, sign: Sign<D::Kind>) -> Read<D::Kind> {
+        let (kind, len) = sign(self.rest(start)).ok_or(Unsure)?;
+        self.at = start + len;
+        Ok(kind)
+    }
+
+    /// The operator that a token `>` begins: comparison, shift or augmented assignment. A lexer returns each `>` alone,
+    /// because only the parser can distinguish the end of type arguments.
+    pub fn greater(&mut self, token: Token<D::Kind>, [compare, shift, augmented]: [D::Kind; 3]) -> Token<D::Kind> {
+        let (greater, len) = self.source.greater(token.start);
+        let kind = match greater {
+            Greater::Alone => return token,
+            Greater::Compare => compare,
+            Greater::Shift => shift,
+            Greater::Augmented => augmented,
+        };
+        self.at = token.start + len;
+        self.token(kind, token.start)
+    }
+}
+
+/// Finds the operator or bracket at the beginning of a text, and its length.
+type Sign<K> = fn(&[u8]) -> Option<(K, u32)>;
+
+/// The comments that a lexer skipped, for languages that interpret them by their position.
+#[derive(Default)]
+struct Comments {
+    /// Start and end of each.
+    passed: Vec<(u32, u32)>,
+    /// How many of them are in the tree or were dropped.
+    taken: usize,
+}
+
+impl Comments {
+    fn pass(&mut self, start: u32, end: u32) {
+        self.passed.push((start, end));
+    }
+
+    /// A position to return to.
+    fn place(&self) -> (usize, usize) {
+        (self.passed.len(), self.taken)
+    }
+
+    fn go_back(&mut self, (passed, taken): (usize, usize)) {
+        self.passed.truncate(passed);
+        self.taken = taken;
+    }
+}
+
+impl<'t, D: Dialect, S: Copy> Descent<'t, Lexer<'t, D>, S> {
+    /// Adds the comments between the last and the next token to a list node.
+    pub fn remarks(&mut self, list: u32, kind: u16) {
+        let comments = &mut self.lex.comments;
+        let from = std::mem::replace(&mut comments.taken, comments.passed.len());
+        for (start, end) in &comments.passed[from..] {
+            if *start >= self.last && *end <= self.tok.start {
+                let comment = self.tree.push(kind, flag::NAMED | flag::EXTRA, *start, *end);
+                self.tree.append(list, comment, 0);
+            }
+        }
+    }
+}
+
+/// The keywords of a language, and the function that recognises them.
+macro_rules! words {
+    ($($word:ident $text:literal),+ $(,)?) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Word { $($word,)+ }
+
+        fn keyword(word: &[u8]) -> Option<Word> {
+            Some(match word {
+                $($text => Word::$word,)+
+                _ => return None,
+            })
+        }
+    };
+}
+pub(crate) use words;
+
+/// The function that recognises the operators and brackets of a language: the first of the list that matches. Each is
+/// the token with the bytes of its text, as patterns.
+macro_rules! signs {
+    ($($token:ident $(($kind:expr))? [$($byte:pat),+]),+ $(,)?) => {
+        fn sign(text: &[u8]) -> Option<(Tok, u32)> {
+            Some(match text {
+                [open @ (b'(' | b'[' | b'{'), ..] => (Tok::Open(*open), 1),
+                [close @ (b')' | b']' | b'}'), ..] => (Tok::Close(*close), 1),
+                $([$($byte,)+ ..] => (Tok::$token $(($kind))?, [$(stringify!($byte)),+].len() as u32),)+
+                _ => return None,
+            })
+        }
+    };
+}
+pub(crate) use signs;
