@@ -14,6 +14,7 @@ mod index;
 mod locate;
 mod multihop;
 mod pack;
+mod parse;
 mod recall;
 mod search;
 mod serve;
@@ -126,6 +127,13 @@ fn main() -> ExitCode {
                 .about("Slices of every symbol of a repository beside the lines of its own file")
                 .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("A working tree; it is only read"))
                 .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("List what is wrong"))
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("parse")
+                .about("Our own parsers beside tree-sitter, on all files of a folder: files left to it, the same and different facts, times")
+                .arg(data())
+                .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("List every file that is read differently"))
                 .arg(json.clone()),
         )
         .subcommand(
@@ -244,6 +252,7 @@ fn main() -> ExitCode {
             let repo = m.get_one::<String>("repo").map(PathBuf::from).unwrap_or_default();
             slices::run(&repo, m.get_flag("verbose"), m.get_flag("json"))
         }
+        Some(("parse", m)) => parse::run(&folder(m), m.get_flag("verbose"), m.get_flag("json")),
         Some(("cypher", m)) if m.get_one::<u64>("generated").is_some() => {
             cypher::compare(m.get_one::<u64>("generated").copied().unwrap_or_default(), m.get_flag("json"))
         }
