@@ -37,7 +37,7 @@ pub struct Hooks {
     pub arrived: Option<fn(&Engine, &Context<'_>)>,
     /// Gives a request without a view the branch that the caller works on, and brings that branch up to date.
     pub follow: Option<Follow>,
-    /// Called after everything on a branch was written anew; an empty name stands for the default branch.
+    /// Called after everything on a branch was written again; an empty name stands for the default branch.
     pub rebuilt: Option<fn(&Engine, &Scope, &str)>,
     pub claims: Option<&'static dyn Claims>,
     pub search: Option<MakeSearch>,
@@ -74,7 +74,7 @@ impl Engine {
         hook(|hooks| hooks.group_summaries).and_then(|summaries| summaries(self))
     }
 
-    /// To be called after everything on a branch was written anew.
+    /// To be called after everything on a branch was written again.
     pub fn rebuilt(&self, scope: &Scope, branch: &str) {
         if let Some(rebuilt) = hook(|hooks| hooks.rebuilt) {
             rebuilt(self, scope, branch);

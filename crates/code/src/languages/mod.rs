@@ -8,6 +8,8 @@ mod java;
 mod kotlin;
 mod language;
 mod php;
+#[cfg(test)]
+mod printed;
 mod python;
 mod ruby;
 pub(crate) mod rules;

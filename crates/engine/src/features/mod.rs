@@ -1,4 +1,4 @@
-//! The features, lowest first: each may use those before it, and none behind it.
+//! The features, lowest first: each may use those before it, and none after it.
 
 pub mod admin;
 pub mod code;

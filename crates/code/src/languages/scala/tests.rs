@@ -2,6 +2,7 @@
 
 use crate::facts::{Facts, Imported, Visibility, flag};
 use crate::languages::language;
+use crate::languages::printed::printed;
 use crate::resolve::call::tests::check;
 
 const SHOP: &str = "package com.shop
@@ -31,24 +32,7 @@ fn facts(path: &str, text: &str) -> Facts {
 }
 
 fn defs(facts: &Facts) -> Vec<String> {
-    let words = [
-        (flag::ABSTRACT, "abstract"),
-        (flag::STATIC, "static"),
-        (flag::GETTER, "getter"),
-        (flag::CONSTANT, "constant"),
-        (flag::TEST, "test"),
-    ];
-    let shown = |(at, def): (usize, &crate::facts::Def)| {
-        let mut text = format!("{:?} {} {}", def.kind, facts.path_of(at as u32).join("."), def.span.line);
-        if def.visibility != Visibility::Public {
-            text += &format!(" {:?}", def.visibility).to_lowercase();
-        }
-        for (_, word) in words.iter().filter(|(flag, _)| def.is(*flag)) {
-            text += &format!(" {word}");
-        }
-        text
-    };
-    facts.defs.iter().enumerate().skip(1).map(shown).collect()
+    printed(facts, Visibility::Public)
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::facts::{Facts, Visibility, flag};
 use crate::languages::language;
+use crate::languages::printed::printed;
 use crate::resolve::call::tests::check;
 use crate::resolve::{Program, To, resolve};
 use std::sync::Arc;
@@ -33,28 +34,8 @@ fn facts(path: &str, text: &str) -> Facts {
     crate::parse(path, text, language("swift"))
 }
 
-/// Kind and path of every definition, with what is known about it.
 fn defs(facts: &Facts) -> Vec<String> {
-    let words = [
-        (flag::ASYNC, "async"),
-        (flag::ABSTRACT, "abstract"),
-        (flag::STATIC, "static"),
-        (flag::GETTER, "getter"),
-        (flag::CONSTRUCTOR, "constructor"),
-        (flag::CONSTANT, "constant"),
-        (flag::TEST, "test"),
-    ];
-    let shown = |(at, def): (usize, &crate::facts::Def)| {
-        let mut text = format!("{:?} {} {}", def.kind, facts.path_of(at as u32).join("."), def.span.line);
-        if def.visibility != Visibility::Package {
-            text += &format!(" {:?}", def.visibility).to_lowercase();
-        }
-        for (_, word) in words.iter().filter(|(flag, _)| def.is(*flag)) {
-            text += &format!(" {word}");
-        }
-        text
-    };
-    facts.defs.iter().enumerate().skip(1).map(shown).collect()
+    printed(facts, Visibility::Package)
 }
 
 #[test]

@@ -111,9 +111,9 @@ pub fn symbols(out: &mut Rendering, response: &Value) {
         let parts = [at(r, "signature"), at(r, "about")];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
     };
-    let told = found.len();
+    let listed = found.len();
     print(out, found, &Beside { facts: &[&kind_unless_signed, &callers, &test], about: Some(&about), below: None });
-    out.more(told, &response["total"])
+    out.more(listed, &response["total"])
 }
 
 pub fn explain(out: &mut Rendering, response: &Value) {
@@ -159,13 +159,13 @@ pub fn explain(out: &mut Rendering, response: &Value) {
     let members = list(response, "members");
     if !members.is_empty() {
         out.heading("members");
-        let told = members.len();
+        let listed = members.len();
         print(
             out,
             members,
             &Beside { facts: &[&kind_unless_signed], about: Some(&|r| at(r, "signature")), below: None },
         );
-        out.more(told, &response["total_members"]);
+        out.more(listed, &response["total_members"]);
     }
     // Tests are separate groups and come last.
     let groups = ["dependencies", "dependents"].into_iter().flat_map(|field| list(response, field));
@@ -176,9 +176,9 @@ pub fn explain(out: &mut Rendering, response: &Value) {
             continue;
         }
         out.heading(at(group, "relation").replace('_', " "));
-        let told = symbols.len();
+        let listed = symbols.len();
         places(out, symbols, &Beside { facts: &[&kind, &confidence], ..Beside::default() });
-        out.more(told, &group["total"]);
+        out.more(listed, &group["total"]);
     }
 }
 

@@ -231,7 +231,7 @@ impl Engine {
         Ok(nodes)
     }
 
-    /// Finds communities anew, in the background.
+    /// Finds communities again, in the background.
     pub(super) fn find_again(&self, scope: &Scope, branch: &str) {
         let (engine, asked, scope) = (self.clone(), scope.clone(), scope.clone());
         let spec = ViewSpec { branch: (!branch.is_empty()).then(|| branch.to_string()), ..ViewSpec::default() };

@@ -179,15 +179,13 @@ fn reached(out: &mut Rendering, response: &Value) {
     let is_test = |name: &String| direct.contains(name) || transitive.contains(name);
     for (field, title) in [("dependents", "depends on it"), ("dependencies", "it depends on")] {
         let all = list(response, field);
-        let (told, total) = (all.len() as u64, response[format!("total_{field}")].as_u64().unwrap_or(0));
+        let listed = all.len();
         let rows: Vec<&Value> = all.into_iter().filter(|r| !is_test(&at(r, "name"))).collect();
         if !rows.is_empty() {
             out.heading(title);
             places(out, rows, &beside);
         }
-        if total > told {
-            out.line(format!("… {told} of {total}: raise --limit"));
-        }
+        out.more(listed, &response[format!("total_{field}")]);
     }
     // The list of dependents may have been truncated before the tests.
     let dependents: HashMap<String, &Value> =
@@ -217,10 +215,7 @@ pub fn communities(out: &mut Rendering, response: &Value) {
         list(response, "communities"),
         &[("community", &|r| at(r, "key")), ("objects", &|r| at(r, "size")), ("summary", &|r| at(r, "summary"))],
     );
-    let (told, total) = (list(response, "communities").len() as u64, response["total"].as_u64().unwrap_or(0));
-    if total > told {
-        out.line(format!("… {told} of {total}: raise --limit"));
-    }
+    out.more(list(response, "communities").len(), &response["total"]);
 }
 
 pub fn stats(out: &mut Rendering, response: &Value) {

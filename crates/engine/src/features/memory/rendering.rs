@@ -86,17 +86,17 @@ fn lines<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v str> + use<
 
 /// Whether a linked entity has ended or was renamed.
 fn became(entity: &Value) -> String {
-    let mut told = String::new();
+    let mut text = String::new();
     if entity["ended"] == true {
-        told.push_str(" (ended)");
+        text.push_str(" (ended)");
     }
     let now = at(entity, "renamed_to");
     if !now.is_empty() {
-        told = format!(" (now {now})");
+        text = format!(" (now {now})");
     }
     let was = at(entity, "renamed_from");
     if !was.is_empty() {
-        told.push_str(&format!(" (was {was})"));
+        text.push_str(&format!(" (was {was})"));
     }
-    told
+    text
 }

@@ -132,7 +132,7 @@ fn check(url: &str) -> Result<bool> {
         Some("https") if !host.is_empty() => Ok(local),
         Some("http") if local => Ok(true),
         _ => Err(invalid(format!("`{url}` is neither an https URL nor an http one of this machine"))
-            .hint("whoever can exchange the keys on their way can sign tokens")),
+            .hint("use https: over http, a third party can replace the keys and then sign tokens")),
     }
 }
 

@@ -87,14 +87,14 @@ fn look(out: &mut Rendering, look: &Value) {
 }
 
 fn diagnostics(out: &mut Rendering, response: &Value, what: &str) {
-    let told = list(response, "diagnostics");
-    if told.is_empty() {
+    let listed = list(response, "diagnostics");
+    if listed.is_empty() {
         return;
     }
     let left_out = response["diagnostics_left_out"].as_u64().unwrap_or(0);
-    out.heading(format!("{} {what}", told.len() as u64 + left_out));
-    let shown = told.len().min(10);
-    let rows: Vec<Row> = told.into_iter().take(shown).map(fault).collect();
+    out.heading(format!("{} {what}", listed.len() as u64 + left_out));
+    let shown = listed.len().min(10);
+    let rows: Vec<Row> = listed.into_iter().take(shown).map(fault).collect();
     out.rows(rows);
     let more = response["diagnostics"].as_array().map_or(0, Vec::len) - shown;
     if more as u64 + left_out > 0 {
@@ -103,10 +103,10 @@ fn diagnostics(out: &mut Rendering, response: &Value, what: &str) {
 }
 
 /// The location of a fault, and its description.
-fn fault(told: &Value) -> Row {
-    let line = told["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
-    let facts = vec![at(told, "what")];
-    Row { place: format!("{}{line}", at(told, "path")), facts, ..Row::default() }
+fn fault(diagnostic: &Value) -> Row {
+    let line = diagnostic["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
+    let facts = vec![at(diagnostic, "what")];
+    Row { place: format!("{}{line}", at(diagnostic, "path")), facts, ..Row::default() }
 }
 
 pub fn file(out: &mut Rendering, response: &Value) {

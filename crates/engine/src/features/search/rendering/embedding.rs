@@ -6,9 +6,9 @@ use serde_json::Value;
 
 pub fn embed(out: &mut Rendering, response: &Value) {
     let number = |name: &str| response[name].as_u64().unwrap_or(0);
-    let mut told = Vec::new();
+    let mut listed = Vec::new();
     if number("embedded") > 0 {
-        told.push(("speed", format!("{} texts a second", at(response, "texts_per_s"))));
+        listed.push(("speed", format!("{} texts a second", at(response, "texts_per_s"))));
     }
     for (field, says) in [
         ("known", "had a vector already"),
@@ -16,12 +16,12 @@ pub fn embed(out: &mut Rendering, response: &Value) {
         ("redacted", "taken out of texts as secret"),
     ] {
         if number(field) > 0 {
-            told.push((field, format!("{} {says}", number(field))));
+            listed.push((field, format!("{} {says}", number(field))));
         }
     }
-    told.push(("model", at(response, "model")));
-    told.push(("error", at(response, "error")));
-    pairs(out, &told)
+    listed.push(("model", at(response, "model")));
+    listed.push(("error", at(response, "error")));
+    pairs(out, &listed)
 }
 
 pub fn readiness(out: &mut Rendering, response: &Value) {
@@ -141,6 +141,6 @@ fn size(bytes: &Value) -> String {
 }
 
 /// Prints labelled values; empty ones are left out.
-fn pairs(out: &mut Rendering, told: &[(&str, String)]) {
-    told.iter().for_each(|(name, value)| out.field(name, 10, value))
+fn pairs(out: &mut Rendering, listed: &[(&str, String)]) {
+    listed.iter().for_each(|(name, value)| out.field(name, 10, value))
 }

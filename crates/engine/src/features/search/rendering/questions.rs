@@ -22,13 +22,13 @@ pub fn slice(out: &mut Rendering, response: &Value) {
         [("incoming_callers", "total_callers", "called by"), ("outgoing_calls", "total_calls", "calls")]
     {
         let calls = list(response, field);
-        let told = calls.len();
-        if told > 0 {
+        let listed = calls.len();
+        if listed > 0 {
             out.heading(title);
             places(out, calls, &Beside { facts: &[&calls_at, &confidence], ..Beside::default() });
         }
-        if response[total].as_u64() > Some(told as u64) {
-            out.line(format!("… {told} of {}", at(response, total)));
+        if response[total].as_u64() > Some(listed as u64) {
+            out.line(format!("… {listed} of {}", at(response, total)));
         }
     }
     for (field, title) in [("relevant_decisions", "decision"), ("relevant_learnings", "learning")] {
@@ -49,7 +49,7 @@ pub fn slice(out: &mut Rendering, response: &Value) {
 
 pub fn patterns(out: &mut Rendering, response: &Value) {
     for group in list(response, "groups") {
-        let told = list(group, "items");
+        let listed = list(group, "items");
         out.heading(format!(
             "{} ({}, {}): {}",
             at(group, "title"),
@@ -57,8 +57,8 @@ pub fn patterns(out: &mut Rendering, response: &Value) {
             at(group, "severity"),
             at(group, "suggestion")
         ));
-        let shown = told.len();
-        places(out, told, &Beside { facts: &[&|r| at(r, "detail")], ..Beside::default() });
+        let shown = listed.len();
+        places(out, listed, &Beside { facts: &[&|r| at(r, "detail")], ..Beside::default() });
         if group["truncated"] == true {
             out.line(format!("… {shown} of {}: raise --limit", at(group, "count")));
         }
@@ -77,10 +77,10 @@ pub fn query(out: &mut Rendering, response: &Value) {
     let because = |r: &Value| format!("{}  {}", small(&r["score"]), why(r, "channel"));
     let about = |r: &Value| at(r, "summary");
     let found = list(local, "rows");
-    let told = found.len();
+    let listed = found.len();
     let beside = Beside { facts: &[&kind], about: Some(&about), below: Some(&because) };
     places(out, found, &beside);
-    out.more(told, &local["total"]);
+    out.more(listed, &local["total"]);
     out.table(
         list(global, "rows"),
         &[

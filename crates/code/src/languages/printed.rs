@@ -1,0 +1,28 @@
+//! Definitions as lines of text, for tests of front ends.
+
+use crate::facts::{Def, Facts, Visibility, flag};
+
+const WORDS: [(u32, &str); 7] = [
+    (flag::ASYNC, "async"),
+    (flag::ABSTRACT, "abstract"),
+    (flag::STATIC, "static"),
+    (flag::GETTER, "getter"),
+    (flag::CONSTRUCTOR, "constructor"),
+    (flag::CONSTANT, "constant"),
+    (flag::TEST, "test"),
+];
+
+/// Kind, path and line of every definition, its visibility unless it is the usual one, and its flags.
+pub(super) fn printed(facts: &Facts, usual: Visibility) -> Vec<String> {
+    let line = |(at, def): (usize, &Def)| {
+        let mut text = format!("{:?} {} {}", def.kind, facts.path_of(at as u32).join("."), def.span.line);
+        if def.visibility != usual {
+            text += &format!(" {:?}", def.visibility).to_lowercase();
+        }
+        for (_, word) in WORDS.iter().filter(|(flag, _)| def.is(*flag)) {
+            text += &format!(" {word}");
+        }
+        text
+    };
+    facts.defs.iter().enumerate().skip(1).map(line).collect()
+}
