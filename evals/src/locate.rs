@@ -1,7 +1,11 @@
 //! The `locate` suite: which files a task concerns, told by its text before anything was changed.
 
+mod by_function;
+mod functions;
 mod tasks;
 mod tree;
+
+pub use by_function::run as run_by_function;
 
 use crate::finding::out::Out;
 use crate::finding::plain::Plain;

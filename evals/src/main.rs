@@ -318,6 +318,7 @@ fn main() -> ExitCode {
 fn ranking(json: &Arg) -> Vec<Command> {
     let repos = Arg::new("repos").long("repos").required(true).value_name("DIR");
     let limit = Arg::new("limit").long("limit").value_name("N").value_parser(clap::value_parser!(usize));
+    let level = Arg::new("level").long("level").default_value("file").value_parser(["file", "function"]);
     let mode = Arg::new("mode").long("mode").default_value("index").value_parser(["index", "episodes"]);
     vec![
         Command::new("multihop")
@@ -332,10 +333,11 @@ fn ranking(json: &Arg) -> Vec<Command> {
             .arg(cache())
             .arg(json.clone()),
         Command::new("locate")
-            .about("Which files a task concerns: issues, or messages of commits")
+            .about("Which files or functions a task concerns: issues, or messages of commits")
             .arg(data().value_name("FILE").help("Tasks, one per line; or a folder of such files"))
             .arg(repos.help("Git repositories as owner+name, owner+name/repo or owner+name.git; they are only read"))
             .arg(limit.help("Only the first so many tasks of each file"))
+            .arg(level.help("What is looked for; of functions also what packs show"))
             .arg(json.clone()),
     ]
 }
@@ -349,7 +351,11 @@ fn rank(suite: &str, m: &ArgMatches, out: Option<Out>) -> Result<(), Fault> {
         }
         _ => {
             let repos = m.get_one::<String>("repos").map(PathBuf::from).unwrap_or_default();
-            locate::run(&data, &repos, m.get_one::<usize>("limit").copied(), out, json)
+            let limit = m.get_one::<usize>("limit").copied();
+            match m.get_one::<String>("level").map(String::as_str) {
+                Some("function") => locate::run_by_function(&data, &repos, limit, out, json),
+                _ => locate::run(&data, &repos, limit, out, json),
+            }
         }
     }
 }

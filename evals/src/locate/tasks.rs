@@ -1,5 +1,6 @@
 //! Tasks with the files that were changed for them: issues of many repositories, or commits of one.
 
+use super::functions::annotated;
 use crate::Fault;
 use crate::finding::score::{Gold, Pool, gives_away};
 use crate::finding::{rows, text, texts};
@@ -12,6 +13,8 @@ pub struct Task {
     pub commit: String,
     pub text: String,
     pub gold: Gold,
+    /// The functions that were edited, where people noted them; else the change itself says.
+    pub annotated: Option<Gold>,
     pub pool: Pool,
     /// Whether the text names a file that should be found; none where that is not asked.
     pub is_given_away: Option<bool>,
@@ -33,6 +36,7 @@ pub fn read(data: &Path, limit: Option<usize>) -> Result<BTreeMap<String, Vec<Ta
                     commit: text(row, "base_commit")?.to_owned(),
                     text: text(row, "problem_statement")?.to_owned(),
                     gold: changed.into_iter().collect(),
+                    annotated: Some(annotated(row)),
                     pool: Pool::Issues,
                     is_given_away: None,
                 };
@@ -46,6 +50,7 @@ pub fn read(data: &Path, limit: Option<usize>) -> Result<BTreeMap<String, Vec<Ta
                     pool: Pool::of_commit(&changed),
                     is_given_away: Some(gives_away(message, &changed)),
                     gold: changed.into_iter().collect(),
+                    annotated: None,
                 };
                 (stem.clone(), task)
             };

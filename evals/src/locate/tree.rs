@@ -2,6 +2,7 @@
 
 use crate::Fault;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -93,6 +94,13 @@ impl Tree {
             shown.trim().parse().ok()
         };
         commits.iter().filter_map(|commit| Some(((*commit).to_owned(), time(commit)?))).collect()
+    }
+
+    /// What a change did to some files, without context.
+    pub fn diff(&self, before: &str, after: &str, paths: &BTreeSet<String>) -> Result<String, Fault> {
+        let how = ["diff", "--no-color", "--no-ext-diff", "--no-renames", "-U0", before, after, "--"];
+        let args: Vec<&str> = how.into_iter().chain(paths.iter().map(String::as_str)).collect();
+        self.git(&args)
     }
 
     fn git(&self, args: &[&str]) -> Result<String, Fault> {

@@ -1,0 +1,333 @@
+//! Functions that a task concerns: which were edited, how they are ranked, and what a pack shows of them.
+
+use super::tree::Tree;
+use crate::Fault;
+use crate::finding::Seen;
+use crate::finding::plain::Plain;
+use crate::finding::score::{Gold, Pool};
+use lukasa_engine::view::symbols::{Contents, Kind, Symbols, keys, number};
+use lukasa_graph::Node;
+use lukasa_search::count::count;
+use lukasa_search::text::Doc;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+/// Files whose functions the reference ranks that goes by files first.
+const FILES: usize = 10;
+/// Tokens that a function costs in a pack beside its code: file, name, lines.
+const AROUND: usize = 30;
+
+/// First and last line of each definition, by key.
+pub type Spans = FxHashMap<String, (u64, u64)>;
+
+/// A definition of the parent tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    /// Its key without the suffix of overloads, which are one function to whoever edits them.
+    pub key: String,
+    pub kind: Kind,
+    /// First and last line, from 1.
+    pub lines: (u64, u64),
+}
+
+impl Definition {
+    fn is_rankable(&self) -> bool {
+        is_rankable(self.kind)
+    }
+
+    fn has(&self, line: u64) -> bool {
+        self.lines.0 <= line && line <= self.lines.1
+    }
+}
+
+/// Functions, and types for what is edited outside of their functions.
+fn is_rankable(kind: Kind) -> bool {
+    kind.runs() || matches!(kind, Kind::Class | Kind::Interface | Kind::Type)
+}
+
+/// The definitions of a file, in the order of their lines.
+pub fn definitions(seen: &Seen, file: Node) -> Result<Vec<Definition>, Fault> {
+    let symbols = Symbols::new(&seen.look);
+    let nodes: Vec<Node> = symbols.whole(file, usize::MAX).0;
+    let contents: Contents = symbols.contents(&nodes)?;
+    let mut all: Vec<Definition> = nodes
+        .iter()
+        .filter_map(|node| {
+            let content = contents.get(node)?;
+            let lines = number(content, "line").zip(number(content, "end_line"))?;
+            Some(Definition { key: keys::plain(&symbols.key(*node)).to_owned(), kind: symbols.kind(*node)?, lines })
+        })
+        .filter(Definition::is_rankable)
+        .collect();
+    all.sort_by_key(|definition| definition.lines);
+    Ok(all)
+}
+
+/// Lines of a file that a diff touches: ranges of lines that go, and places between two lines where others come.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Touched {
+    Lines(u64, u64),
+    Behind(u64),
+}
+
+/// What a diff without context touches of the files before it, by path.
+pub fn touched(diff: &str) -> FxHashMap<String, Vec<Touched>> {
+    let mut all: FxHashMap<String, Vec<Touched>> = FxHashMap::default();
+    let mut path = None;
+    // Lines of the hunk that are still to come: they can look like headers.
+    let (mut old, mut new) = (0, 0);
+    for line in diff.lines() {
+        if old > 0 && line.starts_with('-') {
+            old -= 1;
+        } else if new > 0 && line.starts_with('+') {
+            new -= 1;
+        } else if let Some(before) = line.strip_prefix("--- ") {
+            path = before.strip_prefix("a/").map(str::to_owned);
+        } else if let Some(hunk) = line.strip_prefix("@@ -") {
+            let mut spans = hunk.split(' ').map(|span| {
+                let (first, lines) = span.trim_start_matches('+').split_once(',').unwrap_or((span, "1"));
+                (first.parse::<u64>().unwrap_or(0), lines.parse::<u64>().unwrap_or(1))
+            });
+            let (first, lines) = spans.next().unwrap_or_default();
+            (old, new) = (lines, spans.next().map_or(0, |(_, lines)| lines));
+            let touched = if lines == 0 { Touched::Behind(first) } else { Touched::Lines(first, first + lines - 1) };
+            if let Some(path) = &path {
+                all.entry(path.clone()).or_default().push(touched);
+            }
+        }
+    }
+    all
+}
+
+/// The innermost definitions that a change touches. What comes between two lines belongs to what both are in.
+pub fn edited(definitions: &[Definition], touched: &[Touched]) -> Gold {
+    // Outer ones come first, so the last is the innermost.
+    let innermost = |is_in: &dyn Fn(&Definition) -> bool| definitions.iter().rfind(|definition| is_in(definition));
+    let mut gold = Gold::new();
+    for change in touched {
+        match change {
+            Touched::Behind(line) => {
+                let found = innermost(&|definition| definition.has(*line) && definition.has(line + 1));
+                gold.extend(found.map(|definition| definition.key.clone()));
+            }
+            Touched::Lines(first, last) => {
+                let found = (*first..=*last).filter_map(|line| innermost(&|definition| definition.has(line)));
+                gold.extend(found.map(|definition| definition.key.clone()));
+            }
+        }
+    }
+    gold
+}
+
+/// Definitions named `path:Class.method`, as SWE-bench Lite's annotations do, by key.
+pub fn annotated(row: &Value) -> Gold {
+    let files = row["gt_file_changes"].as_array().into_iter().flatten();
+    let entities = files.flat_map(|file| file["changes"]["edited_entities"].as_array().into_iter().flatten());
+    let key = |entity: &Value| {
+        let (path, name) = entity.as_str()?.split_once(':')?;
+        Some(format!("{path}::{}", name.replace('.', "::")))
+    };
+    entities.filter_map(key).collect()
+}
+
+/// Keys of functions and types as a list of symbols ranks them, each once.
+pub fn ranked(seen: &Seen, nodes: impl Iterator<Item = Node>) -> Vec<String> {
+    let symbols = Symbols::new(&seen.look);
+    let mut there = FxHashSet::default();
+    nodes
+        .filter(|node| symbols.kind(*node).is_some_and(is_rankable))
+        .map(|node| keys::plain(&symbols.key(node)).to_owned())
+        .filter(|key| there.insert(key.clone()))
+        .collect()
+}
+
+/// Functions of the files of the pool at one commit, for plain BM25.
+#[derive(Default)]
+pub struct Functions {
+    plain: Plain,
+    pool: Option<Pool>,
+    /// By path, the id of its content and its functions.
+    there: FxHashMap<String, (String, Vec<Doc>)>,
+    keys: Vec<String>,
+    /// What each costs in a pack.
+    tokens: Vec<usize>,
+}
+
+impl Functions {
+    /// Follows the tree to another commit, whose files are given with the ids of their contents.
+    pub fn move_to(
+        &mut self,
+        seen: &Seen,
+        tree: &Tree,
+        listed: &FxHashMap<String, String>,
+        pool: &Pool,
+    ) -> Result<(), Fault> {
+        if self.pool.as_ref() != Some(pool) {
+            *self = Functions { pool: Some(pool.clone()), ..Functions::default() };
+        }
+        let files = seen.keyed("File");
+        let mut wanted: Vec<(&String, &String)> = listed.iter().filter(|(path, _)| pool.has(path)).collect();
+        wanted.sort();
+        let is_same = |path: &String, id: &String| listed.get(path) == Some(id);
+        let changed: Vec<String> =
+            self.there.iter().filter(|(path, (id, _))| !is_same(path, id)).map(|(path, _)| path.clone()).collect();
+        let gone: Vec<Doc> = changed.iter().filter_map(|path| self.there.remove(path)).flat_map(|(_, d)| d).collect();
+        let mut texts: Vec<(Doc, String)> = Vec::new();
+        for (path, id) in wanted {
+            if self.there.contains_key(path) {
+                continue;
+            }
+            let text = super::text(tree, path);
+            let lines: Vec<&str> = text.split_inclusive('\n').collect();
+            let mut docs = Vec::new();
+            let found = files.get(path).map_or(Ok(vec![]), |file| definitions(seen, *file))?;
+            for definition in found.into_iter().filter(|definition| definition.kind.runs()) {
+                let (first, last) = definition.lines;
+                let last = (last as usize).min(lines.len());
+                let code = lines.get(first.saturating_sub(1) as usize..last).unwrap_or_default().concat();
+                let doc = Doc::at(self.keys.len());
+                self.keys.push(definition.key);
+                self.tokens.push(count(&code) + AROUND);
+                texts.push((doc, code));
+                docs.push(doc);
+            }
+            self.there.insert(path.clone(), (id.clone(), docs));
+        }
+        self.plain = self.plain.with(&gone, texts.iter().map(|(doc, text)| (*doc, text.as_str())));
+        Ok(())
+    }
+
+    pub fn rank(&self, task: &str) -> Vec<Doc> {
+        self.plain.rank(task).into_iter().map(|(doc, _)| doc).collect()
+    }
+
+    /// The same, of the first files of a list only.
+    pub fn rank_within(&self, ranked: &[Doc], files: &[String]) -> Vec<Doc> {
+        let first: FxHashSet<&str> = files.iter().take(FILES).map(String::as_str).collect();
+        let is_in = |doc: &&Doc| first.contains(keys::path(&self.keys[doc.index()]));
+        ranked.iter().filter(is_in).copied().collect()
+    }
+
+    /// Keys of ranked functions, each once.
+    pub fn keys(&self, ranked: &[Doc]) -> Vec<String> {
+        let mut there = FxHashSet::default();
+        let keys = ranked.iter().map(|doc| self.keys[doc.index()].clone());
+        keys.filter(|key| there.insert(key.clone())).collect()
+    }
+
+    /// What a reader sees who is handed whole functions in this order, as many as a budget holds.
+    pub fn packed(&self, ranked: &[Doc], budget: usize) -> Packed {
+        let mut left = budget;
+        let mut packed = Packed::default();
+        for doc in ranked {
+            let Some(rest) = left.checked_sub(self.tokens[doc.index()]) else { break };
+            left = rest;
+            packed.named.insert(self.keys[doc.index()].clone());
+            packed.shown.insert(self.keys[doc.index()].clone());
+        }
+        packed.tokens = budget - left;
+        packed
+    }
+}
+
+/// What a pack has of functions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Packed {
+    /// Named among its symbols.
+    pub named: Gold,
+    /// With their code, or a part of it that is marked as one.
+    pub shown: Gold,
+    pub entry: Option<String>,
+    pub tokens: usize,
+    pub confidence: Option<String>,
+}
+
+/// What an answer of `context_pack` has of the gold functions.
+pub fn pack(answer: &Value, gold: &Gold, spans: &Spans) -> Packed {
+    let entry = answer["entry_point"].as_str().map(|key| keys::plain(key).to_owned());
+    let confidence = answer["confidence"].as_str().map(str::to_owned);
+    let tokens = count(&answer.to_string());
+    let mut packed = Packed { entry, tokens, confidence, ..Packed::default() };
+    for symbol in answer["core_symbols"].as_array().into_iter().flatten() {
+        let text = |name: &str| symbol[name].as_str().unwrap_or_default();
+        let file = text("file");
+        let key = format!("{file}::{}", text("symbol_name"));
+        let key = keys::plain(&key).to_owned();
+        let has_code = symbol["code"].is_string();
+        let line = |name: &str| symbol[name].as_u64().unwrap_or_default();
+        let (first, last) = (line("start_line"), line("end_line"));
+        // Something shown whole contains what is written in it.
+        let inside = gold.iter().filter(|wanted| {
+            let within = spans.get(*wanted).is_some_and(|(from, to)| first <= *from && *to <= last);
+            has_code && keys::path(wanted) == file && within
+        });
+        let met: Vec<String> = inside.cloned().chain([key]).collect();
+        if has_code {
+            packed.shown.extend(met.iter().cloned());
+        }
+        packed.named.extend(met);
+    }
+    packed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn definition(key: &str, kind: Kind, first: u64, last: u64) -> Definition {
+        Definition { key: key.into(), kind, lines: (first, last) }
+    }
+
+    #[test]
+    fn a_diff_touches_lines_and_places_between_them() {
+        let diff = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -3 +3 @@ class A:\n-x\n+y\n@@ -7,0 +8,2 @@\n+z\n+z\n\
+                    @@ -10,3 +13,0 @@\n--- a\n-b\n-c\n@@ -20 +20,0 @@\n-d\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+new\n";
+        let all = touched(diff);
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert_eq!(
+            all["a.py"],
+            [Touched::Lines(3, 3), Touched::Behind(7), Touched::Lines(10, 12), Touched::Lines(20, 20)]
+        );
+    }
+
+    #[test]
+    fn the_innermost_definition_is_edited() {
+        let all = [
+            definition("a.py::A", Kind::Class, 1, 20),
+            definition("a.py::A::f", Kind::Method, 3, 8),
+            definition("a.py::A::g", Kind::Method, 10, 20),
+            definition("a.py::h", Kind::Function, 22, 30),
+        ];
+        let of = |touched: &[Touched]| edited(&all, touched).into_iter().collect::<Vec<_>>();
+        assert_eq!(of(&[Touched::Lines(4, 5)]), ["a.py::A::f"]);
+        assert_eq!(of(&[Touched::Lines(7, 11)]), ["a.py::A", "a.py::A::f", "a.py::A::g"]);
+        assert_eq!(of(&[Touched::Behind(8)]), ["a.py::A"], "a new method");
+        assert_eq!(of(&[Touched::Behind(7)]), ["a.py::A::f"]);
+        assert!(of(&[Touched::Behind(20), Touched::Lines(31, 40)]).is_empty(), "outside of all");
+    }
+
+    #[test]
+    fn annotations_become_keys() {
+        let row = json!({"gt_file_changes": [{"changes": {"edited_entities": ["a/b.py:C.m", "a/b.py:f"]}}]});
+        assert_eq!(annotated(&row).into_iter().collect::<Vec<_>>(), ["a/b.py::C::m", "a/b.py::f"]);
+        assert!(annotated(&json!({})).is_empty());
+    }
+
+    #[test]
+    fn a_class_shown_whole_contains_its_methods() {
+        let gold: Gold = ["a.py::A::f", "a.py::h"].map(String::from).into();
+        let spans = FxHashMap::from_iter([("a.py::A::f".to_owned(), (3, 8)), ("a.py::h".to_owned(), (22, 30))]);
+        let symbol = |name: &str, lines: (u64, u64), code: Value| json!({"file": "a.py", "symbol_name": name, "start_line": lines.0, "end_line": lines.1, "code": code});
+        let answer = |symbols: Vec<Value>| json!({"entry_point": "a.py::A", "core_symbols": symbols});
+        let whole = pack(&answer(vec![symbol("A", (1, 20), json!("class A"))]), &gold, &spans);
+        assert!(whole.shown.contains("a.py::A::f") && whole.named.contains("a.py::A::f"));
+        assert_eq!(whole.entry.as_deref(), Some("a.py::A"));
+        let brief = pack(
+            &answer(vec![symbol("A", (1, 20), Value::Null), symbol("h~(int)", (22, 30), Value::Null)]),
+            &gold,
+            &spans,
+        );
+        assert!(!brief.named.contains("a.py::A::f") && brief.named.contains("a.py::h") && brief.shown.is_empty());
+    }
+}
