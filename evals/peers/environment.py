@@ -21,8 +21,8 @@ def say(*words: Any) -> None:
 
 
 def prepared_python() -> Path:
-    """The interpreter of the virtual environment, with what requirements.txt names. What cannot be installed shows in
-    the line of the engine that misses it."""
+    """The interpreter of the virtual environment, with the packages of requirements.txt. A package that cannot be
+    installed appears as the error of its engine."""
     python = venv_folder() / "bin/python"
     install: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     wanted = Path(__file__).with_name("requirements.txt").read_text().split()
@@ -38,6 +38,6 @@ def prepared_python() -> Path:
     if missing := sorted(set(wanted) - set(present.lower().split())):
         say("installing", *missing)
         if subprocess.run([*install, *missing], stdout=sys.stderr).returncode:
-            for requirement in missing:  # one that fails must not keep the others out
+            for requirement in missing:  # one failure must not prevent the others
                 subprocess.run([*install, requirement], stdout=sys.stderr)
     return python

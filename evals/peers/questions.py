@@ -1,4 +1,4 @@
-"""The questions of `lukasa-evals cypher --peers`, asked of Kuzu and FalkorDB."""
+"""Runs the queries of `lukasa-evals cypher --peers` in Kuzu and FalkorDB."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def falkordb(folder: Path, meta: Record, add: Callable[..., None], socket: str) 
 
 
 def compare(folder: Path, add: Callable[..., None]) -> None:
-    """Generated queries with the rows that Lukasa gave: the same bags, or what differs."""
+    """Compares the rows of generated queries with those of Lukasa, as bags; prints what differs."""
     import kuzu as kz
 
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures other graph engines on a graph exported by `lukasa-evals graph --peers` or `cypher --peers`.
 
-Prints one JSON object per engine on stdout; progress goes to stderr. Each engine runs in a process of its own, under
-a virtual environment that this script makes; an engine that fails gives a line with `error`, and the rest go on.
+Prints one JSON object per engine on stdout; progress goes to stderr. Each engine runs in a separate process, in a
+virtual environment that this script makes; an engine that fails gives a line with `error`, and the others continue.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BATCH = 10_000  # edges per UNWIND
 
 
 class Graph:
-    """The exported graph, in the shapes that the engines want it in."""
+    """The exported graph, in the forms that the engines read."""
 
     def __init__(self, folder: Path) -> None:
         import numpy
@@ -83,8 +83,8 @@ class Graph:
 
 
 class Report:
-    """One line of the result. A worker prints it anew with each figure, and `run_engine` keeps the last; from `_done`
-    on, running out of time is no error."""
+    """One line of the result. A worker prints it again after each figure, and `run_engine` keeps the last. After
+    `_done`, running out of time is no error."""
 
     def __init__(self, **fields: Any) -> None:
         self.fields: Record = fields
@@ -116,7 +116,7 @@ def latencies(ask: Callable[[int], int], starts: Iterable[int]) -> tuple[list[fl
 
 
 def hops(graph: Graph, report: Report, *asks: Callable[..., int]) -> None:
-    """Measures `ask(start, k=k)`, the number of nodes within k hops; of several ways the quickest on a sample."""
+    """Measures `ask(start, k=k)`, the number of nodes within k hops; of several `asks` the one that is fastest on a sample."""
     for name, starts, k in (("hop2", "starts", 2), ("hop3", "starts", 3), ("hub_hop3", "hubs", 3)):
         nodes: list[int] = graph.meta[starts]
         ways = [partial(ask, k=k) for ask in asks]
@@ -177,7 +177,7 @@ def networkx(graph: Graph, report: Report) -> None:
     hops(graph, report, partial(layers, loaded.successors))  # its shortest paths with a cutoff are slower
     weighted = build(nx.DiGraph, "add_weighted_edges_from", graph.both_ways())
     run = partial(nx.pagerank, weighted, personalization=graph.seeds, **graph.iteration)
-    pagerank(report, "each call makes the sparse matrix anew", run, nx.PowerIterationFailedConvergence)
+    pagerank(report, "each call makes the sparse matrix again", run, nx.PowerIterationFailedConvergence)
 
 
 def rustworkx(graph: Graph, report: Report) -> None:
@@ -194,7 +194,7 @@ def rustworkx(graph: Graph, report: Report) -> None:
     hops(graph, report, partial(layers, loaded.successors))  # its bfs_search with a pruning visitor is slower
     weighted = build(graph.both_ways())
     run = partial(rx.pagerank, weighted, weight_fn=float, personalization=graph.seeds, **graph.iteration)
-    pagerank(report, "each call reads the weights anew", run, rx.FailedToConverge)
+    pagerank(report, "each call reads the weights again", run, rx.FailedToConverge)
 
 
 def igraph(graph: Graph, report: Report) -> None:
@@ -288,18 +288,18 @@ def read_community(file: Path) -> Any:
 
 
 def work(engine: str, data: Path | None, communities: Path | None, cypher: Path | None, compare: Path | None) -> None:
-    """The inside of one engine's process."""
+    """Measures one engine, in its process."""
     gc.disable()  # so that no collection falls into a measured time
     if data:
         report = Report(suite="graph", engine=engine)
-        with told(report):
+        with error_reported(report):
             graph = Graph(data)
             report.add(nodes=graph.nodes, edges=len(graph.edges))
             globals()[engine](graph, report)
     elif communities:
         for file in sorted(itertools.chain(communities.glob("*.gml"), communities.glob("*.edges"))):
             report = Report(suite="community", engine=engine, graph=file.stem)
-            with told(report):
+            with error_reported(report):
                 report.add(version=version(engine))
                 graph = read_community(file)
                 report.add(nodes=graph.vcount(), edges=graph.ecount(), **leiden(engine, graph), _done=True)
@@ -322,7 +322,7 @@ def work(engine: str, data: Path | None, communities: Path | None, cypher: Path 
 
 
 @contextlib.contextmanager
-def told(report: Report) -> Any:
+def error_reported(report: Report) -> Any:
     """Turns an exception into the line's error."""
     try:
         yield
@@ -331,14 +331,14 @@ def told(report: Report) -> Any:
 
 
 def run_engine(python: Path, engine: str, suite: str, folder: Path, timeout: float) -> list[Record]:
-    """Runs one engine in a process group of its own, and ends that group whatever happens."""
+    """Runs one engine in a new process group, which is ended in any case."""
     say(f"{suite}: {engine}")
     try:
         if engine not in ENGINES:
             raise ValueError(f"unknown engine, not one of {', '.join(ENGINES)}")
         if engine == "falkordb":
             falkordb_server.prepare(venv_folder(), python)
-    except Exception as failure:  # whatever it was, the other engines go on
+    except Exception as failure:  # after any error the other engines continue
         return [{"suite": suite, "engine": engine, "error": f"{type(failure).__name__}: {failure}"}]
     error = None
     with tempfile.TemporaryDirectory(prefix="peers-") as scratch, tempfile.TemporaryFile("w+") as output:

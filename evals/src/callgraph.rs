@@ -1,4 +1,4 @@
-//! The `callgraph` suite: call edges against public micro-benchmarks, each case a small program of its own.
+//! The `callgraph` suite: call edges compared with public micro-benchmarks. Each case is a small program.
 
 mod gocg;
 mod jcg;
@@ -20,7 +20,7 @@ type Fault = Box<dyn Error>;
 /// Caller and callee, named as the suite names them.
 type Edge = (String, String);
 
-/// One case: what should be found, and what was.
+/// One case: the true edges, and the edges that were found.
 struct Case {
     name: String,
     truth: BTreeSet<Edge>,
@@ -71,7 +71,7 @@ pub fn run(suite: &str, data: &Path, least: f64, verbose: bool, json_only: bool)
     Ok(())
 }
 
-/// A program made of these files, resolved.
+/// The resolved program of a case.
 struct Analysis {
     program: Program,
     links: Vec<Links>,
@@ -86,7 +86,7 @@ impl Analysis {
             }
             if let Some(language) = LanguageId::of(path, text) {
                 let mut facts = parse(path, text, language);
-                // A case is one program, whatever its files are called: calls back into a test count.
+                // A case is one program, including files with names of tests: calls into a test count.
                 facts.defs.iter_mut().for_each(|def| def.flags &= !flag::TEST);
                 program.set(path, Arc::new(facts));
             }
@@ -117,7 +117,8 @@ impl Analysis {
         out
     }
 
-    /// All calls of something of the program, whether it has a body or not: where the call stands, what is called.
+    /// All calls of definitions of the program, with or without a body: the definition that contains the call, the
+    /// called definition, the call.
     fn calls(&self, least: f64) -> Vec<(Gid, Gid, &Call)> {
         let mut out = Vec::new();
         for file in self.program.ids() {
@@ -154,12 +155,12 @@ impl Analysis {
     }
 }
 
-/// The line a position stands on, from 1.
+/// The line of a position, from 1.
 fn line_at(text: &str, at: usize) -> u32 {
     text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() as u32 + 1
 }
 
-/// All files below a folder, as (path with `/`, text); what is not text is left out.
+/// All files below a folder, as (path with `/`, text); files that are not text are left out.
 fn read_all(folder: &Path) -> Result<Vec<(String, String)>, Fault> {
     let mut out = Vec::new();
     let mut queue = vec![folder.to_path_buf()];
@@ -178,7 +179,7 @@ fn read_all(folder: &Path) -> Result<Vec<(String, String)>, Fault> {
     Ok(out)
 }
 
-/// Folders that hold a file of this name.
+/// Folders that contain a file of this name.
 fn folders_with(root: &Path, name: &str) -> Result<Vec<std::path::PathBuf>, Fault> {
     let mut out = Vec::new();
     let mut queue = vec![root.to_path_buf()];

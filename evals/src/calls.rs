@@ -1,4 +1,4 @@
-//! The `calls` suite: relationships of a repository that no correct call graph has, and what it leaves out.
+//! The `calls` suite: relationships of a repository that no correct call graph has.
 
 use crate::print;
 use lukasa_code::resolve::{FileId, Gid, Links, Program, To, resolve};
@@ -57,7 +57,7 @@ struct Figures<'p> {
     program: &'p Program,
     links: &'p [Links],
     verbose: bool,
-    /// Names that files of the usual build define, by folder.
+    /// Names that files of the default build define, by folder.
     usual: HashSet<(&'p str, &'p str)>,
     calls: u32,
     unresolved: u32,
@@ -134,14 +134,15 @@ impl<'p> Figures<'p> {
         }
     }
 
-    /// 1 for a relationship from what is no test to a test.
+    /// 1 for a relationship from production code to a test.
     fn leads_to_test(&self, what: &str, from: Gid, to: Gid, line: u32) -> usize {
         let is_test =
             |gid: Gid| self.links[gid.file as usize].is_test || self.program.file(gid.file).is_in_test(gid.def);
         self.count(!is_test(from) && is_test(to), what, from, to, line)
     }
 
-    /// 1 for a call in the usual build of what only other builds have, where the usual one has something of that name.
+    /// 1 for a call in the default build of a definition that only other builds have, if the default build defines that
+    /// name.
     fn leads_to_other_build(&self, from: Gid, to: Gid, line: u32) -> usize {
         let file = self.program.file(to.file);
         let name = file.facts.name(file.facts.def(to.def).name);

@@ -1,5 +1,5 @@
-//! The `claims` suite: agents in processes of their own race for the same targets by MCP, some are killed, and the log
-//! tells whether anything was ever held twice or left behind.
+//! The `claims` suite: agents in several processes compete for the same targets over MCP, some processes are killed,
+//! and the log shows whether a target was ever held twice or left claimed.
 
 use crate::finding::Times;
 use crate::{Fault, print};
@@ -22,29 +22,29 @@ pub struct Ask {
     pub agents: u64,
     pub processes: u64,
     pub targets: u64,
-    /// sqlite, postgres, or the URL of a server's administrator.
+    /// `sqlite`, `postgres`, or the URL of a PostgreSQL superuser.
     pub backend: String,
-    /// Seconds that claims of a killed process may stay.
+    /// Seconds that claims of a killed process may last.
     pub grace: u64,
     pub json: bool,
 }
 
 /// Longest wait for one answer.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// A process that took over may not have been sure: asked again.
-const AGAIN: usize = 5;
-/// One in so many that were won is given back at once, so that others get it.
-const RETURNED: u64 = 3;
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+/// Tries of one request: while another process takes over, a request may fail with an unknown outcome.
+const TRIES: usize = 5;
+/// One in three won claims is released at once, so that others get the target.
+const RELEASED: u64 = 3;
 
-/// How it went for one agent, or for all.
+/// Counts of one agent, or of all.
 #[derive(Default)]
-struct Went {
+struct Counts {
     attempts: u64,
     won: u64,
     lost: u64,
     released: u64,
-    /// Refused without who, what for and since when.
-    untold: u64,
+    /// Conflicts without holder, intent or time; `untold` in the output.
+    unexplained: u64,
     errors: BTreeMap<String, u64>,
     times: Times,
 }
@@ -71,14 +71,14 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
     for _ in 0..count {
         processes.push(Process::start(&program, folder.path(), &place, ask.grace)?);
         if processes.len() == 1 {
-            // The project begins with the first of them.
+            // The first write creates the project.
             processes[0].call("put", json!({"type": "Note", "key": "begin"}))?;
         }
     }
-    // A quarter is killed midway, the first of them among those, which owns the engine where one does.
+    // A quarter is killed midway, including the first process, which owns the engine of an SQLite store.
     let doomed: BTreeSet<u64> = (0..(count / 4).max(u64::from(count > 1))).map(|n| n * 4 % count).collect();
     eprintln!(
-        "{} agents in {count} processes race for {} targets; {} are killed …",
+        "{} agents in {count} processes compete for {} targets; {} are killed …",
         ask.agents,
         ask.targets,
         doomed.len()
@@ -86,15 +86,15 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
     let progress = AtomicU64::new(0);
     let half = ask.agents * ask.targets / 2;
     let began = Instant::now();
-    let went: Mutex<Went> = Mutex::default();
+    let counts: Mutex<Counts> = Mutex::default();
     std::thread::scope(|scope| {
         for agent in 0..ask.agents {
-            let (processes, doomed, targets, progress, went) = (&processes, &doomed, &targets, &progress, &went);
+            let (processes, doomed, targets, progress, counts) = (&processes, &doomed, &targets, &progress, &counts);
             scope.spawn(move || {
                 let number = agent % count;
                 let own =
                     race(&processes[number as usize], agent, number, targets, doomed.contains(&number), progress, half);
-                if let Ok(mut all) = went.lock() {
+                if let Ok(mut all) = counts.lock() {
                     all.join(own);
                 }
             });
@@ -108,12 +108,12 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
         });
     });
     let took = began.elapsed().as_secs_f64();
-    let went = went.into_inner().map_err(|_| "an agent broke off")?;
+    let counts = counts.into_inner().map_err(|_| "an agent panicked")?;
     let dead = |agent: &str| doomed.iter().any(|number| agent.ends_with(&format!("@{number}")));
     let left_before = active(&processes, &doomed)?.iter().filter(|agent| dead(agent)).count();
     eprintln!("waiting for {} s of grace …", ask.grace);
     let grace = Duration::from_secs(ask.grace);
-    // A beat to be missed, the grace time, and a beat to be noticed.
+    // One missed confirmation of the connection, the grace time, and the next check.
     std::thread::sleep(grace + grace / 2 + Duration::from_secs(3));
     let orphaned = active(&processes, &doomed)?.iter().filter(|agent| dead(agent)).count();
     processes.iter().for_each(Process::end);
@@ -128,10 +128,10 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
         &json!({
             "suite": "claims", "backend": if database.is_some() { "postgres" } else { "sqlite" },
             "agents": ask.agents, "processes": count, "targets": ask.targets, "killed": doomed.len(),
-            "attempts": went.attempts, "won": went.won, "lost": went.lost, "released": went.released,
-            "untold": went.untold, "double_held": double_held, "orphaned": orphaned, "orphans_before_grace": left_before,
-            "board_states": states, "ended_by_reason": reasons, "errors": went.errors,
-            "p50_ms": went.times.percentile(50), "p95_ms": went.times.percentile(95), "took_s": (took * 10.0).round() / 10.0,
+            "attempts": counts.attempts, "won": counts.won, "lost": counts.lost, "released": counts.released,
+            "untold": counts.unexplained, "double_held": double_held, "orphaned": orphaned, "orphans_before_grace": left_before,
+            "board_states": states, "ended_by_reason": reasons, "errors": counts.errors,
+            "p50_ms": counts.times.percentile(50), "p95_ms": counts.times.percentile(95), "took_s": (took * 10.0).round() / 10.0,
             "grace_s": ask.grace,
         }),
         ask.json,
@@ -139,7 +139,7 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The product beside this program.
+/// The `lukasa` program next to this one.
 fn program() -> Result<PathBuf, Fault> {
     let own = std::env::current_exe()?;
     let program = own.with_file_name(if cfg!(windows) { "lukasa.exe" } else { "lukasa" });
@@ -165,7 +165,7 @@ fn target(number: u64) -> String {
     }
 }
 
-/// One agent goes through all targets in an order of its own.
+/// One agent claims all targets, in a random order.
 fn race(
     process: &Process,
     agent: u64,
@@ -174,9 +174,9 @@ fn race(
     doomed: bool,
     progress: &AtomicU64,
     half: u64,
-) -> Went {
+) -> Counts {
     let name = format!("agent-{agent}@{number}");
-    let mut went = Went::default();
+    let mut counts = Counts::default();
     let mut dice = (agent + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut order: Vec<&String> = targets.iter().collect();
     for place in (1..order.len()).rev() {
@@ -188,47 +188,47 @@ fn race(
     for target in order {
         let request = json!({"target_id": target, "intent": format!("work of {name}"), "agent_id": name, "new": true});
         let began = Instant::now();
-        let answer = (0..AGAIN).find_map(|_| match process.call("agent_claim", request.clone()) {
+        let answer = (0..TRIES).find_map(|_| match process.call("agent_claim", request.clone()) {
             Ok(answer) => Some(answer),
             Err(error) => {
-                *went.errors.entry(error.to_string()).or_default() += 1;
+                *counts.errors.entry(error.to_string()).or_default() += 1;
                 None
             }
         });
         if process.is_dead() && doomed {
-            return went;
+            return counts;
         }
         let Some(answer) = answer else { continue };
-        went.attempts += 1;
-        went.times.add(began.elapsed().as_secs_f64() * 1e3);
+        counts.attempts += 1;
+        counts.times.add(began.elapsed().as_secs_f64() * 1e3);
         progress.fetch_add(1, Ordering::Relaxed);
         if answer["status"] == "ok" {
-            went.won += 1;
-            // Doomed agents hold on to what they have.
-            if went.won.is_multiple_of(RETURNED) && !(doomed && progress.load(Ordering::Relaxed) > half / 2) {
+            counts.won += 1;
+            // Agents that will be killed keep their claims.
+            if counts.won.is_multiple_of(RELEASED) && !(doomed && progress.load(Ordering::Relaxed) > half / 2) {
                 let request = json!({"claim_id": answer["claim_id"], "agent_id": name});
                 match process.call("agent_release", request) {
-                    Ok(_) => went.released += 1,
-                    Err(error) => *went.errors.entry(error.to_string()).or_default() += 1,
+                    Ok(_) => counts.released += 1,
+                    Err(error) => *counts.errors.entry(error.to_string()).or_default() += 1,
                 }
             }
         } else {
-            went.lost += 1;
+            counts.lost += 1;
             let conflict = &answer["conflict"];
-            let told = ["agent_id", "intent", "since"].iter().all(|field| conflict[*field].is_string());
-            went.untold += u64::from(!told || conflict["agent_id"] == name.as_str());
+            let is_explained = ["agent_id", "intent", "since"].iter().all(|field| conflict[*field].is_string());
+            counts.unexplained += u64::from(!is_explained || conflict["agent_id"] == name.as_str());
         }
     }
-    went
+    counts
 }
 
-impl Went {
-    fn join(&mut self, other: Went) {
+impl Counts {
+    fn join(&mut self, other: Counts) {
         self.attempts += other.attempts;
         self.won += other.won;
         self.lost += other.lost;
         self.released += other.released;
-        self.untold += other.untold;
+        self.unexplained += other.unexplained;
         self.times.join(&other.times);
         for (error, count) in other.errors {
             *self.errors.entry(error).or_default() += count;
@@ -236,7 +236,7 @@ impl Went {
     }
 }
 
-/// Agents of all claims that are held, as a living process tells.
+/// The agent of each held claim, from a process that was not killed.
 fn active(processes: &[Process], doomed: &BTreeSet<u64>) -> Result<Vec<String>, Fault> {
     let living = (0..processes.len()).find(|number| !doomed.contains(&(*number as u64)));
     let process = living.and_then(|number| processes.get(number)).ok_or("every process was killed")?;
@@ -249,7 +249,7 @@ fn active(processes: &[Process], doomed: &BTreeSet<u64>) -> Result<Vec<String>, 
     Ok(claims.collect())
 }
 
-/// Every state that every board ever had: how many, and in how many of them two agents hold what is one.
+/// The number of versions of all boards, and in how many of them two agents hold the same target.
 fn by_the_log(ledger: &Ledger) -> Result<(u64, u64), Fault> {
     let view = ledger.view(&ViewSpec::default())?;
     let (mut states, mut double) = (0, 0);
@@ -269,7 +269,7 @@ fn by_the_log(ledger: &Ledger) -> Result<(u64, u64), Fault> {
     Ok((states, double))
 }
 
-/// Why claims ended, by reason.
+/// Claims by the reason why they ended; `held` for the others.
 fn reasons(ledger: &Ledger) -> Result<BTreeMap<String, u64>, Fault> {
     let view = ledger.view(&ViewSpec::default())?;
     let mut reasons = BTreeMap::new();
@@ -282,7 +282,7 @@ fn reasons(ledger: &Ledger) -> Result<BTreeMap<String, u64>, Fault> {
     Ok(reasons)
 }
 
-/// A `lukasa mcp` that several agents speak to.
+/// A process of `lukasa mcp` that several agents share.
 struct Process {
     child: Mutex<Child>,
     input: Mutex<ChildStdin>,
@@ -309,8 +309,8 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let input = child.stdin.take().ok_or("no way to speak to the process")?;
-        let output = child.stdout.take().ok_or("no way to hear the process")?;
+        let input = child.stdin.take().ok_or("the process has no input")?;
+        let output = child.stdout.take().ok_or("the process has no output")?;
         let waiting: Arc<Mutex<Waiting>> = Arc::default();
         let answers = Arc::clone(&waiting);
         std::thread::spawn(move || {
@@ -319,7 +319,7 @@ impl Process {
                 let Some(id) = message["id"].as_u64() else { continue };
                 let waiter = answers.lock().ok().and_then(|mut waiting| waiting.by_id.remove(&id));
                 if let Some(waiter) = waiter {
-                    // Who no longer waits need not know.
+                    // The receiver is gone if the caller no longer waits.
                     let _ = waiter.send(message);
                 }
             }
@@ -330,29 +330,29 @@ impl Process {
         });
         let process = Process { child: Mutex::new(child), input: Mutex::new(input), waiting, next: AtomicU64::new(1) };
         let about = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "evals", "version": "1"}});
-        process.ask("initialize", about)?;
-        process.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        process.request("initialize", about)?;
+        process.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         Ok(process)
     }
 
-    fn say(&self, message: &Value) -> Result<(), Fault> {
-        let mut input = self.input.lock().map_err(|_| "an agent broke off")?;
+    fn send(&self, message: &Value) -> Result<(), Fault> {
+        let mut input = self.input.lock().map_err(|_| "an agent panicked")?;
         writeln!(input, "{message}")?;
         Ok(input.flush()?)
     }
 
-    fn ask(&self, method: &str, params: Value) -> Result<Value, Fault> {
+    fn request(&self, method: &str, params: Value) -> Result<Value, Fault> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (send, receive) = mpsc::channel();
         {
-            let mut waiting = self.waiting.lock().map_err(|_| "an agent broke off")?;
+            let mut waiting = self.waiting.lock().map_err(|_| "an agent panicked")?;
             if waiting.ended {
                 return Err("the process has ended".into());
             }
             waiting.by_id.insert(id, send);
         }
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
-        let answer = receive.recv_timeout(PATIENCE).map_err(|_| "the process has ended")?;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        let answer = receive.recv_timeout(ANSWER_TIMEOUT).map_err(|_| "the process has ended")?;
         match answer.get("error") {
             Some(error) => Err(format!("{method}: {error}").into()),
             None => Ok(answer["result"].clone()),
@@ -360,7 +360,7 @@ impl Process {
     }
 
     fn call(&self, tool: &str, arguments: Value) -> Result<Value, Fault> {
-        let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments}))?;
+        let result = self.request("tools/call", json!({"name": tool, "arguments": arguments}))?;
         if result["isError"] == true {
             let code = result["structuredContent"]["errorCode"].as_str().unwrap_or("error");
             return Err(format!("{tool}: {code}").into());

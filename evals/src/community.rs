@@ -1,4 +1,5 @@
-//! The `community` suite: communities of given graphs, against planted truth where there is some.
+//! The `community` suite: communities of the graphs in a folder, compared with the true groups if there is a `.truth`
+//! file.
 
 use crate::graph::peers::script;
 use crate::print;

@@ -1,4 +1,4 @@
-//! The `cypher` suite: the same questions in openCypher to Lukasa, Kuzu and FalkorDB, on the same graph.
+//! The `cypher` suite: the same queries on the same graph in Lukasa, Kuzu and FalkorDB.
 
 use crate::graph::made::{Dice, Made};
 use crate::graph::peers::script;
@@ -24,17 +24,17 @@ pub struct Ask {
     pub seed: u64,
     pub peers: bool,
     pub json: bool,
-    /// Only questions whose name contains this.
+    /// Only queries whose name contains this.
     pub only: Option<String>,
 }
 
 const BATCH: usize = 10_000;
-/// Questions of one kind, each asked of another node.
+/// Runs of one query, each with another node.
 const SAMPLES: usize = 200;
-/// A kind that takes long is asked until this has passed, at least ten times.
+/// A slow query is repeated until this time has passed, at least ten times.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A question in each engine's own words. Where they are the same, one text serves all.
+/// A query in the dialect of each engine; one text if the dialects agree.
 struct Question {
     name: &'static str,
     text: &'static str,
@@ -59,7 +59,7 @@ const QUESTIONS: [Question; 10] = [
     Question {
         name: "var_length_1_3",
         text: "MATCH (a:N {id: $a})-[:E*1..3]->(b:N) RETURN count(*)",
-        // Its plain pattern walks relationships twice; a trail does not.
+        // A plain pattern of Kuzu matches a relationship twice; a trail does not.
         kuzu: Some("MATCH (a:N {id: $a})-[:E* TRAIL 1..3]->(b:N) RETURN count(*)"),
         falkordb: None,
     },
@@ -118,14 +118,14 @@ fn writes(made: &Made) -> impl Iterator<Item = Write> {
     let edges = made.edges.iter().map(move |(src, dst, type_no)| {
         let end = |v: &u32| Reference::exact("N", &key(u64::from(*v)));
         let mut put = PutRelationship::new("E", end(src), end(dst));
-        // Two nodes may be tied more than once.
+        // Two nodes may be connected more than once.
         put.discriminator = type_no.to_string();
         Write::from(put)
     });
     objects.chain(edges)
 }
 
-/// Generated queries on generated graphs, to Lukasa, to Kuzu and to a naive evaluator: the same bags of rows.
+/// Runs generated queries on generated graphs in Lukasa, Kuzu and a naive evaluator, and compares the bags of rows.
 pub fn compare(cases: u64, as_json: bool) -> Result<(), Fault> {
     use lukasa_testkit::questions::{Dice, Question, World, answer};
     let folder = tempfile::tempdir()?;
@@ -168,10 +168,10 @@ pub fn compare(cases: u64, as_json: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-type Desk = Box<dyn FnMut(&str) -> Result<Vec<Vec<String>>, Fault>>;
+type RunQuery = Box<dyn FnMut(&str) -> Result<Vec<Vec<String>>, Fault>>;
 
-/// A small graph in a store of its own, and a way to ask it.
-fn made_world(world: &lukasa_testkit::questions::World) -> Result<Desk, Fault> {
+/// Writes a small graph into a new store; returns a function that runs a query on it.
+fn made_world(world: &lukasa_testkit::questions::World) -> Result<RunQuery, Fault> {
     use lukasa_testkit::questions::{LABELS, TYPES};
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store: Arc<dyn Store> = Arc::new(lukasa_store::MemoryStore::new(Arc::clone(&clock)));
@@ -279,7 +279,7 @@ const ENDLESS: [&str; 8] = [
 ];
 const STOP_MS: u64 = 200;
 
-/// How long after its deadline a query goes on, the worst of five, and what it leaves behind.
+/// How long a query runs after its deadline, the worst of five runs, and the memory that is left in use.
 fn stopped(engine: &Engine, scope: &Scope, query: &str) -> Result<Value, Fault> {
     let before = crate::status_mb("VmRSS:");
     let mut over = 0.0f64;
@@ -308,7 +308,7 @@ fn measure(
         answer_of(engine, scope, request)
     };
     let (mut rows, mut answers) = (0, json!(0));
-    // The first round warms up and is looked at.
+    // The first round warms up, and its answers are kept.
     for (i, pair) in parameters.iter().enumerate().take(if question.text.contains("$a") { SAMPLES } else { 1 }) {
         let found = call(*pair)?.value()?;
         if i == 0 {
@@ -333,7 +333,7 @@ fn measure(
         "text": question.text}))
 }
 
-/// One number for all answers: the sum of every number in them.
+/// Adds every number of an answer to a sum, so that answers of engines can be compared.
 fn added(so_far: &Value, rows: &Value) -> Value {
     fn sum(value: &Value) -> f64 {
         match value {

@@ -1,4 +1,5 @@
-//! What suites about finding share: a project in a store of its own, how it is asked, and the ways it is compared with.
+//! What the suites about retrieval share: a project in a new store, requests to it, and the methods that it is compared
+//! with.
 
 pub mod out;
 pub mod plain;
@@ -23,9 +24,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use tempfile::TempDir;
 
-/// A percentile needs at least so many samples.
+/// The least number of samples for a percentile.
 const SAMPLES: usize = 200;
-/// Places of a list count as if it began so much later: the constant in general use.
+/// The constant `k` of reciprocal rank fusion that is in general use.
 const RRF: f64 = 60.0;
 
 /// An engine over an SQLite store in a temporary folder.
@@ -50,7 +51,7 @@ impl Project {
         Ok(Project { engine, scope: Scope::new("local", "evals")?, folder })
     }
 
-    /// Room for whatever belongs to the project; it goes with it.
+    /// A folder for files of the project; it is deleted with the project.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -63,7 +64,7 @@ impl Project {
         self.read(name, request, None)
     }
 
-    /// States facts as `import` reads them.
+    /// Writes facts with `import`.
     pub fn import(&self, writes: &[Write]) -> Result<(), Fault> {
         let mut lines = Vec::new();
         for write in writes {
@@ -83,7 +84,7 @@ impl Project {
         Ok(self.engine.call(&mut context, name, request)?)
     }
 
-    /// The state after the last commit, with its indexes.
+    /// The view after the last commit, with its indexes.
     pub fn see(&self) -> Result<Seen, Fault> {
         let mut progress = |_: u64, _: Option<u64>| {};
         let mut context = Context::of(self.scope.clone(), &mut progress);
@@ -94,7 +95,7 @@ impl Project {
 }
 
 impl Seen {
-    /// What is asked with a recipe, and nothing shed.
+    /// A question with a recipe, without load shedding.
     pub fn ask<'a>(&self, text: &'a str, recipe: Recipe, nearest: Nearest) -> Ask<'a> {
         Ask {
             text,
@@ -116,27 +117,27 @@ impl Seen {
         all.filter_map(|node| Some((snapshot.key(node)?.to_owned(), node))).collect()
     }
 
-    /// Decides between equals: what was stated first.
+    /// The order of equal scores: by first recording.
     pub fn order(&self, node: Node) -> u64 {
         self.look.snapshot.thing(node)
     }
 }
 
-/// Two lists by their places.
+/// Reciprocal rank fusion of two lists.
 pub fn by_places(first: Vec<(Node, f64)>, second: Vec<(Node, f64)>, order: impl Fn(Node) -> u64) -> Vec<Node> {
     let channel = |name, found| Channel { name, weight: 1.0, found };
     let fused = fuse(&[channel("lexical", first), channel("vector", second)], Fusion::Rrf { k: RRF }, order);
     fused.into_iter().map(|candidate| candidate.node).collect()
 }
 
-/// How long answers took.
+/// Durations, in milliseconds.
 #[derive(Default)]
 pub struct Times {
     ms: Vec<f64>,
 }
 
 impl Times {
-    /// Runs something so often that `runs` of such give a percentile, after once to warm up.
+    /// Runs something once to warm up, then often enough that `runs` calls give a percentile.
     pub fn take<T>(&mut self, runs: usize, mut run: impl FnMut() -> Result<T, Fault>) -> Result<T, Fault> {
         let answer = run()?;
         for _ in 0..SAMPLES.div_ceil(runs.max(1)) {
@@ -155,7 +156,7 @@ impl Times {
         self.ms.extend(&other.ms);
     }
 
-    /// In milliseconds; none where nothing was timed.
+    /// In milliseconds; `None` if nothing was measured.
     pub fn percentile(&self, percent: usize) -> Option<f64> {
         let mut ms = self.ms.clone();
         ms.sort_by(f64::total_cmp);
@@ -170,7 +171,7 @@ pub fn rows(path: &Path) -> Result<Vec<Value>, Fault> {
     lines.map(|line| serde_json::from_str(line).map_err(|e| format!("{}: {e}", path.display()).into())).collect()
 }
 
-/// A text of a row; rows without it are a fault of the data.
+/// A text of a row; a row without it is an error.
 pub fn text<'r>(row: &'r Value, name: &str) -> Result<&'r str, Fault> {
     row[name].as_str().ok_or_else(|| format!("a row has no `{name}`: {row}").into())
 }

@@ -1,5 +1,5 @@
-//! The `fresh` suite: what a question costs in a process of its own, beside the same question over MCP and `git grep`.
-//! No vectors are made: that work in the background would be counted as the question's.
+//! The `fresh` suite: what a request costs in a new process, compared with the same request over MCP and with `git
+//! grep`. No vectors are made, because that background work would be counted as part of the request.
 
 use crate::{Fault, print};
 use lukasa_testkit::Agent;
@@ -8,12 +8,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Questions of each kind.
+/// Requests of each operation.
 const QUESTIONS: usize = 20;
-/// Clock ticks of a second in `/proc`, on every Linux there is.
+/// Clock ticks per second in `/proc`, the same on every Linux.
 const TICKS: f64 = 100.0;
 
-/// Asks a repository that `program` has indexed into a store of the suite's own.
+/// Measures requests about a repository that `program` has indexed into a temporary store.
 pub fn run(repo: &Path, program: &Path, as_json: bool) -> Result<(), Fault> {
     let (repo, program) = (repo.canonicalize()?, program.canonicalize()?);
     let folder = tempfile::tempdir()?;
@@ -22,7 +22,7 @@ pub fn run(repo: &Path, program: &Path, as_json: bool) -> Result<(), Fault> {
     asked.command(&["index"]).output()?;
     let names = asked.functions()?;
     let mut rows: Vec<Row> = ASKED.iter().map(|asked| Row::new(asked, &names)).collect();
-    // As long as nobody serves the store, each has to open it by itself.
+    // Without an owner of the store, each process has to open it.
     for row in &mut rows {
         asked.command(&[row.verb, &row.questions[0]]).output()?;
         for (question, key) in row.questions.iter().zip(&names) {
@@ -40,7 +40,7 @@ pub fn run(repo: &Path, program: &Path, as_json: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Operations with their verbs and the argument that holds the question.
+/// Operations with their commands and the argument for the question.
 const ASKED: [(&str, &str, &str); 3] =
     [("context_pack", "pack", "task"), ("search", "search", "query"), ("get_callers", "callers", "symbol")];
 
@@ -61,7 +61,8 @@ impl Row {
         Row { operation, verb, argument, questions, alone, grep, over_mcp }
     }
 
-    /// Asks an agent's server, once before it counts: the first question makes what the others find made.
+    /// Measures requests to a running `lukasa mcp`. The first request is not counted, because it loads what the others
+    /// use.
     fn ask(&mut self, agent: &mut Agent) -> Result<(), Fault> {
         let stat = format!("/proc/{}/stat", agent.id());
         for (at, question) in self.questions.iter().take(1).chain(&self.questions).enumerate() {
@@ -92,7 +93,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The program, without this machine's own settings.
+    /// The program, without the settings of this machine.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.program);
         command.current_dir(self.repo).args(arguments).env("LUKASA_STORE", self.store.join("lukasa.db"));
@@ -124,7 +125,7 @@ fn question(operation: &str, key: &str) -> String {
     }
 }
 
-/// Processor and wall time of questions.
+/// Processor and wall time of requests.
 #[derive(Default)]
 struct Spent {
     cpu_s: f64,
@@ -146,7 +147,7 @@ impl Spent {
         Ok(())
     }
 
-    /// Mean per question, in milliseconds.
+    /// Mean per request, in milliseconds.
     fn cpu(&self) -> f64 {
         (self.cpu_s * 1_000.0 / self.wall_ms.len().max(1) as f64).round()
     }
@@ -158,10 +159,11 @@ impl Spent {
     }
 }
 
-/// Seconds of user and system time in two fields of a `stat` file, counted from 0: 13 of the process, 15 of its children.
+/// Seconds of user and system time in two fields of a `stat` file, counted from 0: 13 of the process, 15 of its
+/// children.
 fn used(stat: &str, field: usize) -> Result<f64, Fault> {
     let text = std::fs::read_to_string(stat)?;
-    // The name of the program stands in brackets, and may contain spaces.
+    // The name of the program is in brackets and may contain spaces.
     let rest = text.rsplit_once(')').ok_or("not a stat file")?.1;
     let fields: Vec<f64> = rest.split_whitespace().map(|field| field.parse().unwrap_or_default()).collect();
     let both = fields.get(field - 2..field).ok_or("not a stat file")?;

@@ -1,4 +1,4 @@
-//! The `gate`: refuses a run whose figures have fallen below those of an earlier one.
+//! The `gate`: fails if figures of a run are lower than those of an earlier run.
 
 use crate::finding::rows;
 use crate::{Fault, print};
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What tells lines apart.
+/// Fields that identify a line.
 const NAMES: [&str; 6] = ["suite", "set", "repo", "mode", "method", "profile"];
 /// Figures in percent that must not fall.
 const FIGURES: [&str; 8] = ["r2", "r5", "r10", "acc5", "acc10", "mrr", "ndcg10", "noleak_r5"];
 
-/// Compares what two runs printed; an error where a figure fell by more than `allowed` points, or is no longer there.
+/// Compares the output of two runs; an error if a figure fell by more than `allowed` points or is missing.
 pub fn run(baseline: &Path, now: &Path, allowed: f64, as_json: bool) -> Result<(), Fault> {
     let fallen = fallen(&rows(baseline)?, &rows(now)?, allowed);
     for (line, figure, before, after) in &fallen {
-        let told = json!({"suite": "gate", "line": line, "figure": figure, "before": before, "after": after});
-        print(&told, as_json);
+        let report = json!({"suite": "gate", "line": line, "figure": figure, "before": before, "after": after});
+        print(&report, as_json);
     }
     match fallen.len() {
         0 => Ok(()),
@@ -56,8 +56,8 @@ mod tests {
         let line = |method: &str, r5: f64| json!({"suite": "multihop", "set": "a", "method": method, "r5": r5});
         let before = [line("ours", 80.0), line("bm25", 60.0)];
         assert!(fallen(&before, &[line("ours", 79.0), line("bm25", 70.0)], 2.0).is_empty());
-        let told = fallen(&before, &[line("ours", 77.9)], 2.0);
-        let told: Vec<_> = told.iter().map(|(line, figure, _, after)| (line.as_str(), *figure, *after)).collect();
-        assert_eq!(told, [("multihop a ours", "r5", Some(77.9)), ("multihop a bm25", "r5", None)]);
+        let found = fallen(&before, &[line("ours", 77.9)], 2.0);
+        let found: Vec<_> = found.iter().map(|(line, figure, _, after)| (line.as_str(), *figure, *after)).collect();
+        assert_eq!(found, [("multihop a ours", "r5", Some(77.9)), ("multihop a bm25", "r5", None)]);
     }
 }

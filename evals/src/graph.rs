@@ -1,4 +1,4 @@
-//! The `graph` suite: what the projection costs on top of bare arrays.
+//! The `graph` suite: what the projection costs compared with plain arrays.
 
 pub mod made;
 pub mod peers;
@@ -113,7 +113,7 @@ fn set(line: &mut Value, field: &str, value: f64) {
     line[field] = json!(round(value));
 }
 
-/// Where each made-up node stands in the snapshot.
+/// The node of the snapshot for each synthetic node.
 fn places(ledger: &Ledger, snapshot: &Snapshot, nodes: u64) -> Result<Vec<Node>, Box<dyn Error>> {
     let mut places = vec![Node(0); nodes as usize];
     for node in snapshot.nodes() {
@@ -126,7 +126,7 @@ fn places(ledger: &Ledger, snapshot: &Snapshot, nodes: u64) -> Result<Vec<Node>,
     Ok(places)
 }
 
-/// Times of one call for each of `starts`, in microseconds, sorted; and the sum of what the calls gave.
+/// Times of one call for each of `starts`, in microseconds, sorted; and the sum of the results.
 fn times(starts: &[u32], mut call: impl FnMut(u32) -> usize) -> (Vec<f64>, usize) {
     let mut sum = 0;
     // The first pass warms up.
@@ -144,7 +144,7 @@ fn times(starts: &[u32], mut call: impl FnMut(u32) -> usize) -> (Vec<f64>, usize
     (all, sum)
 }
 
-/// Two calls in turn for each of `starts`, so that whatever else the machine does hits both.
+/// Two calls in turn for each of `starts`, so that other load of the machine affects both.
 fn side_by_side(
     starts: &[u32],
     mut one: impl FnMut(u32) -> usize,
@@ -216,7 +216,7 @@ fn operations(
         ("op_hop3", starts, 3, "out"),
         ("op_hub_hop2", hubs, 2, "out"),
     ] {
-        // The whole answer as text; objects in it are counted apart.
+        // The whole answer as text; the objects in it are counted separately.
         let sum: usize = starts.iter().map(|s| call(*s, depth, direction).matches("\"depth\":").count()).sum();
         let (times, bytes) = times(starts, |s| call(s, depth, direction).len());
         line[format!("{name}_mean_bytes")] = json!(bytes / starts.len());
@@ -273,7 +273,7 @@ fn rank(line: &mut Value, snapshot: &Snapshot, made: &Made, places: &[Node], see
     set(line, "pagerank_ms", start.elapsed().as_secs_f64() * 1e3);
 }
 
-/// One file's worth of changes: 50 objects said anew, 150 edges said anew, 25 ended, 25 new or back.
+/// Commits the changes of one file at a time: 50 objects and 150 edges with new versions, 25 ended, 25 new or restored.
 fn follow(
     line: &mut Value,
     ledger: &Ledger,
@@ -324,7 +324,7 @@ fn follow(
     Ok(())
 }
 
-/// A batch may say one thing once.
+/// Removes repeated relationships, because a batch may contain a fact only once.
 fn dedupe(mut batch: Batch) -> Batch {
     let mut seen = std::collections::HashSet::new();
     batch.writes.retain(|write| match write {

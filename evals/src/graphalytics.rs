@@ -17,10 +17,11 @@ use std::sync::Arc;
 type Fault = Box<dyn Error>;
 /// LDBC's tolerance for ranks and costs.
 const EPSILON: f64 = 1e-4;
-/// Iterations of PageRank in LDBC's own validation tests, by graph; a `.properties` file beside it says otherwise.
+/// Iterations of PageRank in LDBC's own validation tests, by graph; a `.properties` file next to the graph takes
+/// precedence.
 const PR_ITERATIONS: [(&str, usize); 3] = [("pr/dir", 14), ("pr/undir", 26), ("example/", 2)];
-/// What LDBC's benchmark uses where nothing else is said.
-const PR_USUAL: usize = 10;
+/// Iterations of LDBC's benchmark if neither names a number.
+const PR_DEFAULT: usize = 10;
 
 pub fn run(data: &Path, as_json: bool) -> Result<(), Fault> {
     let mut files = Vec::new();
@@ -52,7 +53,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// One expected answer with the graph it is about.
+/// One expected answer with its graph.
 struct Case {
     algorithm: &'static str,
     graph: String,
@@ -84,11 +85,11 @@ impl Case {
         let lists = || there(format!("{stem}-input")).map(Input::Lists);
         let input = if algorithm == "sssp" { weighted() } else { lists().or_else(weighted) }?;
         let graph = output.strip_prefix(data).ok()?.with_file_name(stem).display().to_string();
-        let told = std::fs::read_to_string(folder.join(format!("{stem}.properties"))).unwrap_or_default();
-        let told =
-            told.lines().find_map(|l| l.split_once("pr.num-iterations")?.1.trim_matches([' ', '=']).parse().ok());
+        let properties = std::fs::read_to_string(folder.join(format!("{stem}.properties"))).unwrap_or_default();
+        let configured =
+            properties.lines().find_map(|l| l.split_once("pr.num-iterations")?.1.trim_matches([' ', '=']).parse().ok());
         let known = PR_ITERATIONS.iter().find(|(name, _)| graph.contains(name)).map(|(_, n)| *n);
-        let iterations = told.or(known).unwrap_or(PR_USUAL);
+        let iterations = configured.or(known).unwrap_or(PR_DEFAULT);
         Some(Case { algorithm, directed: !stem.contains("undir"), graph, output: output.into(), input, iterations })
     }
 
@@ -119,7 +120,7 @@ impl Case {
             let want: f64 = if want == "Infinity" { f64::INFINITY } else { want.parse()? };
             let fine = match self.algorithm {
                 "bfs" => have == want,
-                // Which name a component has is free; who shares it is not.
+                // Components may have any names, so only the groups are compared.
                 "wcc" => *paired.entry(want as u64).or_insert(have) == have,
                 _ => have == want || (have - want).abs() <= EPSILON * want.abs(),
             };

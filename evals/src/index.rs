@@ -1,4 +1,5 @@
-//! The `index` suite: a whole repository into an empty store, beside raw parallel parsing of the same files.
+//! The `index` suite: indexing a whole repository into an empty store, compared with raw parallel parsing of the same
+//! files.
 
 use crate::{peak_rss_mb, print, round};
 use lukasa_code::{LanguageId, lang};
@@ -19,15 +20,15 @@ use tempfile::TempDir;
 
 type Fault = Box<dyn Error>;
 
-/// Files touched one by one for a percentile.
+/// Files that are changed one by one, for a percentile.
 const TOUCHES: usize = 200;
 /// Files that differ between the two branches.
 const SWITCHED: usize = 40;
-/// Worktrees beside the first, each with a change of its own.
+/// Linked worktrees, each with different changes.
 const BESIDE: usize = 10;
-/// After so long, a file that was left alone counts as written once.
+/// Files that were not written for this long are recognised by their stamps.
 const SETTLED: Duration = Duration::from_secs(4);
-/// Between two looks whether the watcher is done.
+/// Time between two checks whether the watcher is done.
 const LOOK: Duration = Duration::from_millis(5);
 
 pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
@@ -39,9 +40,9 @@ pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
     if !is_git {
         copy(&repo, &work)?;
     }
-    // What was written a moment ago is read again each time, which a working tree seldom is.
+    // Files that were just written are read again each time. In a working tree such files are rare.
     std::thread::sleep(SETTLED);
-    // Once to warm up and to see the memory it takes by itself.
+    // Once to warm up and to measure the memory of indexing alone.
     let (first, _) = timed_index(&temp.path().join("warm.db"), &work)?;
     let peak = peak_rss_mb();
     eprintln!("{}", first["summary"].as_str().unwrap_or_default());
@@ -72,7 +73,7 @@ pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
     }
     parses.push(parse());
     let (parse_s, index_s, cpu_s) = (median(&mut parses), median(&mut indexes), median(&mut cpus));
-    // Again, as a new process would: nothing is remembered but what the store and its folder keep.
+    // Again with a new engine, as in a new process: only the store and its cache folder are left.
     let mut again: Vec<f64> = Vec::new();
     for _ in 0..5 {
         again.push(timed_index(&db, &work)?.1);
@@ -100,7 +101,7 @@ pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
 fn engine(db: &Path) -> Result<Engine, Fault> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = SqliteStore::open(db, Arc::clone(&clock), Durability::Full)?;
-    // Beside the store, as the command line has it.
+    // Next to the store, as the command line does it.
     let cache = db.with_extension("cache");
     Ok(Engine::new(Arc::new(store), clock, std::env::temp_dir()).with_cache(cache))
 }
@@ -118,15 +119,16 @@ fn timed_index(db: &Path, work: &Path) -> Result<(Value, f64), Fault> {
     Ok((answer, began.elapsed().as_secs_f64()))
 }
 
-/// Who finds a file that was saved.
+/// How a saved file is indexed.
 #[derive(Clone, Copy, PartialEq)]
 enum Seen {
+    /// By a call of `index_directory`.
     ByPass,
-    /// By itself, waiting for more saves to come included.
+    /// By the watcher, including its wait for further saves.
     ByWatcher,
 }
 
-/// One file saved at a time, until what it says can be asked for.
+/// Saves one file at a time and measures until its new symbol is found; returns p50 and p95 in milliseconds.
 fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: Seen) -> Result<(f64, f64), Fault> {
     let engine = engine(db)?;
     ask(&engine, "index_directory", json!({"path": work}))?;
@@ -140,7 +142,7 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: Seen) 
     if usable.is_empty() {
         return Ok((0.0, 0.0));
     }
-    // The first change reads everything that is not remembered; that is the cost of starting, told apart.
+    // The first change also resolves everything once. It is printed separately.
     for turn in 0..=TOUCHES {
         pick = pick.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (path, language) = usable[(pick >> 33) as usize % usable.len()];
@@ -172,7 +174,8 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: Seen) 
                 }
             }
             Seen::ByWatcher => {
-                // Asking for what is not there looks for what it may be called: only when something was written.
+                // A request for a missing symbol searches for similar names, so it is made only after a new
+                // transaction.
                 while last(&engine)? == before || get().is_err() {
                     if began.elapsed() > Duration::from_secs(60) {
                         return Err(format!("the watcher has not seen `{key}` for a minute").into());
@@ -191,10 +194,10 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: Seen) 
     Ok((times[times.len() / 2], times[times.len() * 95 / 100]))
 }
 
-/// Whether a text can be understood to its end, so that something can be put behind it: some are broken on purpose.
+/// Whether a text parses without errors, so that a definition can be appended. Some files are broken on purpose.
 fn is_whole(path: &Path, language: LanguageId) -> bool {
     let read = matches!(language.name(), "python" | "javascript" | "typescript" | "tsx" | "go" | "rust" | "java");
-    // With a zero in it, a text counts as no text.
+    // A file with a NUL byte counts as binary.
     let whole = |text: String| !text.contains('\0') && lang::parse("", &text, language).faults.is_empty();
     read && fs::read_to_string(path).is_ok_and(whole)
 }
@@ -204,7 +207,7 @@ fn last(engine: &Engine) -> Result<Value, Fault> {
     Ok(ask(engine, "log", json!({"limit": 1}))?["head"].clone())
 }
 
-/// A branch with changed files is checked out, and checked out beside it as a worktree.
+/// Measures checking out a branch with changed files, and the space of linked worktrees.
 fn switch(db: &Path, work: &Path, temp: &Path) -> Result<Option<serde_json::Map<String, Value>>, Fault> {
     let files =
         |dir: &Path| sources(dir).into_iter().map(|(path, _)| path).step_by(7).take(SWITCHED).collect::<Vec<_>>();

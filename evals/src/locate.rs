@@ -1,4 +1,4 @@
-//! The `locate` suite: which files a task concerns, told by its text before anything was changed.
+//! The `locate` suite: finds the files that a task concerns by its text, in the tree before the change.
 
 mod by_function;
 mod functions;
@@ -26,10 +26,10 @@ use tree::{Listed, Tree};
 /// The recipe, plain BM25, then each channel of the recipe alone.
 const METHODS: [&str; 6] = ["ours", "bm25", "body", "path", "symbols", "defined"];
 const CHANNELS: usize = 2;
-/// A reader who has not met what should be found in so many files gives up.
+/// Files that a reader opens at most to find a gold file.
 const READ: usize = 20;
-/// Tasks between two words of progress.
-const TOLD: usize = 10;
+/// Tasks between two lines of progress.
+const PROGRESS: usize = 10;
 
 pub fn run(data: &Path, repos: &Path, limit: Option<usize>, mut out: Option<Out>, as_json: bool) -> Result<(), Fault> {
     let tasks = tasks::read(data, limit)?;
@@ -95,7 +95,7 @@ fn repository(
             };
             figures.tokens.push(tokens);
         }
-        if (at + 1) % TOLD == 0 || at + 1 == tasks.len() {
+        if (at + 1) % PROGRESS == 0 || at + 1 == tasks.len() {
             let [ours, bm25, ..] = figures.each_ref().map(|figures| percent(&figures.column(|shares| shares.r[1])));
             let seconds = began.elapsed().as_secs_f64();
             eprintln!("{name}: {} of {}, r5 {ours} bm25 {bm25}, {seconds:.0} s", at + 1, tasks.len());
@@ -122,8 +122,8 @@ fn alone(project: &Project, task: &str, channel: &str) -> Result<Vec<String>, Fa
     Ok(found.filter_map(|(node, _)| seen.look.snapshot.key(*node).map(str::to_owned)).collect())
 }
 
-/// Tokens until a file that should be found is named: of a compact context pack, where that does not name it of a balanced
-/// one as well, else of the first files too.
+/// Tokens until a gold file is named: of a compact context pack; if that does not name one, also of a balanced pack; if
+/// that does not either, also of the first files.
 fn packed(project: &Project, files: &mut Files, tree: &Tree, task: &Task, ranked: &[String]) -> Result<usize, Fault> {
     let mut tokens = 0;
     for profile in ["compact", "balanced"] {
@@ -136,7 +136,7 @@ fn packed(project: &Project, files: &mut Files, tree: &Tree, task: &Task, ranked
     Ok(tokens + files.tokens_of(tree, &ranked[..ranked.len().min(READ)]))
 }
 
-/// Files of the pool at the commit in hand, for plain BM25, and what they cost to read.
+/// Files of the pool at the present commit, for plain BM25, with the tokens of reading them.
 #[derive(Default)]
 struct Files {
     plain: Plain,
@@ -178,7 +178,7 @@ impl Files {
         self.plain.rank(task).into_iter().map(|(doc, _)| self.paths[doc.index()].clone()).collect()
     }
 
-    /// Tokens of the files, read whole one after the other until one is met that should be found, or patience ends.
+    /// Tokens of the files, read whole one after the other up to the first gold file, at most `READ` files.
     fn read_until(&mut self, tree: &Tree, task: &Task, ranked: &[String]) -> usize {
         let first = &ranked[..ranked.len().min(READ)];
         let met = first.iter().position(|path| task.gold.contains(path)).map_or(first.len(), |at| at + 1);
@@ -195,12 +195,12 @@ impl Files {
     }
 }
 
-/// A file's text; one that is no file, such as a link that leads nowhere, has none.
+/// The text of a file; `None` if it cannot be read, such as a dangling link.
 fn text(tree: &Tree, path: &str) -> String {
     std::fs::read(tree.work.join(path)).map_or_else(|_| String::new(), |b| String::from_utf8_lossy(&b).into_owned())
 }
 
-/// What a method found, task by task.
+/// Scores of one method, by task.
 #[derive(Default)]
 struct Figures {
     shares: Vec<Shares>,
@@ -215,7 +215,7 @@ struct Shares {
     r: [f64; 3],
     /// Whether all is in the first 1, 3, 5 and 10.
     acc: [f64; 4],
-    /// One over the place of the first, and NDCG of the first 10.
+    /// The reciprocal rank of the first, and NDCG of the first 10.
     places: [f64; 2],
     is_given_away: Option<bool>,
 }

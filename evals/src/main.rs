@@ -1,4 +1,4 @@
-//! `lukasa-evals`: measures Lukasa beside a reference in the same run; one JSON object per line.
+//! `lukasa-evals`: measures Lukasa next to a reference in the same run, and prints one JSON object per line.
 
 mod callgraph;
 mod calls;
@@ -28,7 +28,7 @@ use finding::vectors::Vectors;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-// As the product has it.
+// The allocator of the product.
 #[cfg(unix)]
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -39,12 +39,12 @@ pub type Fault = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON lines only");
     let matches = Command::new("lukasa-evals")
-        .about("Measures Lukasa beside a reference in the same run")
+        .about("Measures Lukasa next to a reference in the same run")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
             Command::new("store")
-                .about("Bulk commit, get, release, merge and streaming, beside raw inserts")
+                .about("Bulk commit, get, release, merge and streaming, compared with raw inserts")
                 .arg(
                     Arg::new("backend")
                         .long("backend")
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         )
         .subcommand(
             Command::new("graph")
-                .about("Building, walking, ranking and following a graph, beside bare arrays")
+                .about("Building, walking, ranking and following a graph, compared with plain arrays")
                 .arg(number("nodes", "50000"))
                 .arg(number("edges", "250000"))
                 .arg(number("seed", "1"))
@@ -76,26 +76,26 @@ fn main() -> ExitCode {
         )
         .subcommand(
             Command::new("community")
-                .about("Communities of given graphs: GML or edge lists, with planted truth where there is a .truth file")
+                .about("Communities of the graphs in a folder (GML or edge lists), compared with the true groups if there is a .truth file")
                 .arg(data())
                 .arg(Arg::new("peers").long("peers").action(ArgAction::SetTrue).help("Also run leidenalg and igraph"))
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("tck")
-                .about("openCypher's scenarios that only read: any folder of feature files")
+                .about("openCypher's TCK: the scenarios that only read, from any folder of feature files")
                 .arg(data())
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("index")
-                .about("A whole repository into an empty store, beside raw parallel parsing of the same files")
+                .about("Indexing a whole repository into an empty store, compared with raw parallel parsing of the same files")
                 .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("The repository; a copy is indexed"))
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("callgraph")
-                .about("Call edges against public suites: PyCG, JCG, Jelly, go/callgraph")
+                .about("Call edges compared with public suites: PyCG, JCG, Jelly, go/callgraph")
                 .arg(Arg::new("suite").long("suite").required(true).help("pycg, jcg, jcg-python, jcg-js, jelly or gocg"))
                 .arg(data())
                 .arg(
@@ -103,9 +103,9 @@ fn main() -> ExitCode {
                         .long("min-confidence")
                         .default_value("0.5")
                         .value_parser(clap::value_parser!(f64))
-                        .help("Edges less sure than this do not count"),
+                        .help("Edges with less confidence do not count"),
                 )
-                .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("Tell what is wrong and missing"))
+                .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("List what is wrong and what is missing"))
                 .arg(json.clone()),
         )
         .subcommand(
@@ -117,71 +117,71 @@ fn main() -> ExitCode {
         )
         .subcommand(
             Command::new("fresh")
-                .about("Processor and wall time of pack, search and callers in a process of their own, and over MCP")
+                .about("Processor and wall time of pack, search and callers in a new process, and over MCP")
                 .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("A working tree; it is only read"))
-                .arg(Arg::new("program").long("program").required(true).value_name("FILE").help("The lukasa to ask"))
+                .arg(Arg::new("program").long("program").required(true).value_name("FILE").help("The lukasa program to measure"))
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("slices")
-                .about("Slices of every symbol of a repository beside the lines of its own file")
+                .about("Slices of every symbol of a repository, compared with the lines of its file")
                 .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("A working tree; it is only read"))
                 .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("List what is wrong"))
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("parse")
-                .about("Our own parsers beside tree-sitter, on all files of a folder: files left to it, the same and different facts, times")
+                .about("Our own parsers compared with tree-sitter on all files of a folder: files left to it, the same and different facts, times")
                 .arg(data())
                 .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("List every file that is read differently"))
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("cypher")
-                .about("Questions in openCypher, from a lookup to triangles and shortest paths")
+                .about("openCypher queries, from a lookup to triangles and shortest paths")
                 .arg(number("nodes", "50000"))
                 .arg(number("edges", "250000"))
                 .arg(number("seed", "1"))
-                .arg(Arg::new("peers").long("peers").action(ArgAction::SetTrue).help("Also ask kuzu and falkordb"))
+                .arg(Arg::new("peers").long("peers").action(ArgAction::SetTrue).help("Also measure kuzu and falkordb"))
                 .arg(
                     Arg::new("generated")
                         .long("generated")
                         .value_name("N")
                         .value_parser(clap::value_parser!(u64))
-                        .help("Instead: so many generated queries, compared with kuzu and a naive evaluator"),
+                        .help("Instead: run N generated queries and compare the rows with those of kuzu and a naive evaluator"),
                 )
-                .arg(Arg::new("only").long("only").value_name("NAME").help("Only questions whose name contains this"))
+                .arg(Arg::new("only").long("only").value_name("NAME").help("Only queries whose name contains this"))
                 .arg(json.clone()),
         )
         .subcommands(ranking(&json))
         .subcommand(
             Command::new("search")
-                .about("Finding among many objects, and how soon after they were written, beside a plain BM25 loop")
+                .about("Searching among many objects, and the time from a write until it is found, compared with a plain BM25 loop")
                 .arg(number("objects", "100000"))
                 .arg(cache())
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("pack")
-                .about("Briefings for tasks: how long they take, and whether they stay within their tokens")
+                .about("Context packs for tasks: how long they take, and whether they stay within their token budget")
                 .arg(Arg::new("repo").long("repo").value_name("DIR").conflicts_with("nodes").help("A working tree; it is only read"))
-                .arg(number("nodes", "50000").help("Instead: a made graph of so many nodes"))
+                .arg(number("nodes", "50000").help("Instead: a synthetic graph with this number of nodes"))
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("serve")
-                .about("Many clients at once against a server of its own")
+                .about("Many concurrent clients of one server")
                 .arg(number("clients", "100"))
                 .arg(number("seconds", "60"))
                 .arg(number("nodes", "50000"))
-                .arg(number("edges", "250000").help("Follows from the nodes: five for each"))
+                .arg(number("edges", "250000").help("Determined by the nodes: five for each"))
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("gate")
-                .about("Refuses a run whose figures have fallen below those of an earlier one")
-                .arg(Arg::new("baseline").long("baseline").required(true).help("What an earlier run printed with --json"))
-                .arg(Arg::new("run").long("run").required(true).help("What this one printed"))
+                .about("Fails if figures of a run are lower than those of an earlier run")
+                .arg(Arg::new("baseline").long("baseline").required(true).help("The output of the earlier run, made with --json"))
+                .arg(Arg::new("run").long("run").required(true).help("The output of the present run"))
                 .arg(
                     Arg::new("drop")
                         .long("drop")
@@ -193,20 +193,20 @@ fn main() -> ExitCode {
         )
         .subcommand(
             Command::new("claims")
-                .about("Agents in processes of their own race for the same targets; some are killed")
+                .about("Agents in several processes compete for the same targets; some processes are killed")
                 .arg(number("agents", "32"))
                 .arg(number("processes", "8"))
                 .arg(number("targets", "1000"))
-                .arg(number("grace", "5").help("Seconds that claims of a killed process may stay"))
+                .arg(number("grace", "5").help("Seconds that claims of a killed process may last"))
                 .arg(Arg::new("backend").long("backend").default_value("sqlite").help("sqlite, postgres, or the URL of a PostgreSQL superuser"))
                 .arg(json.clone()),
         )
         .subcommand(
             Command::new("run")
-                .about("Ranked answers of a suite, written down for another scorer")
+                .about("Writes the ranked answers of a suite to a file, for another scorer")
                 .subcommand_required(true)
                 .subcommands(ranking(&json).into_iter().map(|suite| {
-                    let method = Arg::new("method").long("method").default_value("ours").help("Whose answers are written");
+                    let method = Arg::new("method").long("method").default_value("ours").help("The method whose answers are written");
                     let out = Arg::new("out").long("out").value_name("FILE").required(true);
                     suite.arg(out.help("One line per question: {\"id\", \"ranked\"}")).arg(method)
                 })),
@@ -314,7 +314,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Suites that rank answers: the same by themselves and under `run`.
+/// Suites that rank answers; each is also a subcommand of `run`.
 fn ranking(json: &Arg) -> Vec<Command> {
     let repos = Arg::new("repos").long("repos").required(true).value_name("DIR");
     let limit = Arg::new("limit").long("limit").value_name("N").value_parser(clap::value_parser!(usize));
@@ -322,22 +322,22 @@ fn ranking(json: &Arg) -> Vec<Command> {
     let mode = Arg::new("mode").long("mode").default_value("index").value_parser(["index", "episodes"]);
     vec![
         Command::new("multihop")
-            .about("Questions whose answer is spread over passages that mention one another")
+            .about("Questions whose answer is in several passages that mention one another")
             .arg(data().help("A set (passages.jsonl, questions.jsonl), or a folder of sets"))
             .arg(cache())
             .arg(json.clone()),
         Command::new("recall")
-            .about("Questions about conversations, each a memory of its own")
+            .about("Questions about conversations, each in a separate project")
             .arg(data().help("A folder of numbered folders (turns.jsonl, questions.jsonl)"))
-            .arg(mode.help("How turns are taken in"))
+            .arg(mode.help("How turns are stored: as objects with an index, or as episodes"))
             .arg(cache())
             .arg(json.clone()),
         Command::new("locate")
             .about("Which files or functions a task concerns: issues, or messages of commits")
             .arg(data().value_name("FILE").help("Tasks, one per line; or a folder of such files"))
             .arg(repos.help("Git repositories as owner+name, owner+name/repo or owner+name.git; they are only read"))
-            .arg(limit.help("Only the first so many tasks of each file"))
-            .arg(level.help("What is looked for; of functions also what packs show"))
+            .arg(limit.help("Only the first N tasks of each file"))
+            .arg(level.help("What is searched for; with functions, also what packs show of them"))
             .arg(json.clone()),
     ]
 }
@@ -385,7 +385,7 @@ fn folder(matches: &ArgMatches) -> PathBuf {
     matches.get_one::<String>("data").map(PathBuf::from).unwrap_or_default()
 }
 
-/// Prints one line of figures: as JSON, or readable.
+/// Prints one line of figures, as one line of JSON or indented.
 fn print(line: &serde_json::Value, as_json: bool) {
     if as_json {
         println!("{line}");
@@ -394,12 +394,12 @@ fn print(line: &serde_json::Value, as_json: bool) {
     }
 }
 
-/// Two digits are enough.
+/// Rounds to two decimal digits.
 fn round(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// The most memory this process has held so far, as the kernel counts it.
+/// The peak of the resident memory of this process, from the kernel.
 fn peak_rss_mb() -> Option<u64> {
     status_mb("VmHWM:")
 }

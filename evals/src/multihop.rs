@@ -1,4 +1,4 @@
-//! The `multihop` suite: questions whose answer is spread over several passages that mention one another.
+//! The `multihop` suite: questions whose answer is in several passages that mention one another.
 
 use crate::finding::out::Out;
 use crate::finding::plain::Plain;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 pub const TYPE: &str = "Passage";
 
-/// Ways of finding that are compared.
+/// The compared methods.
 const METHODS: [&str; 5] = ["ours", "bm25", "vector", "graph", "rrf"];
 
 struct Passage {
@@ -72,22 +72,23 @@ fn sets(data: &Path) -> Result<Vec<PathBuf>, Fault> {
 
 type Many = Vec<Vec<f32>>;
 
-/// Passages in a project, and what is asked about them.
+/// Passages in a project, and the questions about them.
 struct Set {
     seen: Seen,
-    // Its folder is the store's.
+    // Kept because its folder contains the store.
     _project: Project,
     nodes: Vec<Node>,
     ids: FxHashMap<Node, String>,
     questions: Vec<Question>,
     plain: Plain,
-    /// Of passages and of questions.
+    /// Vectors of passages and of questions.
     vectors: Option<(Many, Many)>,
 }
 
-/// What a method found.
-struct Found {
-    /// By question, the shares of gold in the first 2, 5 and 10, one over the place of the first, and NDCG of the first 10.
+/// Scores of a method.
+struct MethodScores {
+    /// By question, the shares of gold in the first 2, 5 and 10, the reciprocal rank of the first, and NDCG of the
+    /// first 10.
     shares: Vec<[f64; 5]>,
     times: Times,
 }
@@ -128,9 +129,9 @@ impl Set {
         })
     }
 
-    /// None where the method needs vectors that are not there.
-    fn ask_all(&self, method: &str, mut out: Option<&mut Out>) -> Result<Option<Found>, Fault> {
-        let mut found = Found { shares: vec![], times: Times::default() };
+    /// `None` if the method needs vectors and there are none.
+    fn ask_all(&self, method: &str, mut out: Option<&mut Out>) -> Result<Option<MethodScores>, Fault> {
+        let mut found = MethodScores { shares: vec![], times: Times::default() };
         for (at, question) in self.questions.iter().enumerate() {
             let near = || self.vectors.as_ref().map(|(kept, asked)| nearest(&self.nodes, kept, &asked[at]));
             if self.vectors.is_none() && ["vector", "rrf"].contains(&method) {
@@ -161,7 +162,7 @@ impl Set {
         answered.candidates.into_iter().map(|candidate| candidate.node).collect()
     }
 
-    /// The walk alone, from what words find.
+    /// The walk alone, from the hits of the text index.
     fn walked(&self, question: &str) -> Vec<Node> {
         let texts = &self.seen.texts;
         let indexes = RecallIndexes { texts: &texts.objects, titles: &texts.titles, names: &texts.names };

@@ -1,4 +1,4 @@
-//! The `pack` suite: how long a briefing for a task takes, and whether it stays within its tokens.
+//! The `pack` suite: how long a context pack takes, and whether it stays within its token budget.
 
 pub mod made;
 
@@ -8,14 +8,14 @@ use lukasa_search::count::count;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Profiles with the tokens that a pack may cost.
+/// Profiles with the token budgets of their packs.
 const PROFILES: [(&str, usize); 2] = [("compact", 300), ("balanced", 1_200)];
 /// Tasks for each profile.
 const TASKS: usize = 200;
 /// Writes in one import.
 const PART: usize = 50_000;
 
-/// What is packed from.
+/// The source of the graph.
 pub enum From<'a> {
     Repository(&'a Path),
     Nodes(u64),
@@ -54,7 +54,7 @@ pub fn run(from: &From<'_>, as_json: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Tasks as someone would write them who knows what a symbol is called or what is written about it.
+/// Tasks made from the name or the documentation of a symbol.
 pub fn tasks(project: &Project) -> Result<(Vec<String>, usize), Fault> {
     let seen = project.see()?;
     let snapshot = &seen.look.snapshot;
@@ -67,22 +67,22 @@ pub fn tasks(project: &Project) -> Result<(Vec<String>, usize), Fault> {
         let full = snapshot.name(**node);
         let name = full.rsplit([':', '.', '/']).next().unwrap_or(&full);
         let got = project.call("get", json!({"ref": full}))?;
-        let told = ["doc", "summary"].iter().find_map(|field| text(&got, field)).unwrap_or_default();
-        let said = told.lines().next().unwrap_or_default().trim();
+        let documented = ["doc", "summary"].iter().find_map(|field| text(&got, field)).unwrap_or_default();
+        let sentence = documented.lines().next().unwrap_or_default().trim();
         tasks.push(match at % 3 {
             0 => format!("fix a bug in {name}"),
-            1 if !said.is_empty() => said.to_owned(),
+            1 if !sentence.is_empty() => sentence.to_owned(),
             1 => format!("where is {name} used"),
-            _ => format!("change {name} so that it takes another parameter. {said}"),
+            _ => format!("change {name} so that it takes another parameter. {sentence}"),
         });
     }
     if tasks.is_empty() {
-        return Err("nothing was indexed that a task could be about".into());
+        return Err("no function or class was indexed".into());
     }
     Ok((tasks, nodes.len()))
 }
 
-/// A property of what `get` answered, wherever it stands in the answer.
+/// A property of an answer of `get`, at any depth.
 fn text(value: &Value, name: &str) -> Option<String> {
     match value {
         Value::Object(map) => match map.get(name) {

@@ -1,4 +1,4 @@
-//! The `parse` suite: our own parsers beside tree-sitter, on all files of a folder.
+//! The `parse` suite: our own parsers compared with tree-sitter, on all files of a folder.
 
 mod known;
 #[cfg(feature = "oracles")]
@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Times are the least of so many rounds over all files.
+/// Rounds over all files; the shortest time counts.
 const ROUNDS: usize = 3;
 
 pub fn run(data: &Path, verbose: bool, as_json: bool) -> Result<(), Fault> {

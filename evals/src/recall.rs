@@ -1,4 +1,4 @@
-//! The `recall` suite: questions about long conversations, answered by the turns that hold the evidence.
+//! The `recall` suite: questions about long conversations, answered by the turns with the evidence.
 
 mod episodes;
 
@@ -23,7 +23,7 @@ use std::time::Instant;
 
 const TYPE: &str = "Turn";
 const NEXT: &str = "NEXT";
-/// Ways of finding that are compared; `window` is plain BM25 over a turn together with its neighbours.
+/// The compared methods; `window` is plain BM25 over a turn together with its neighbours.
 const METHODS: [&str; 5] = ["ours", "bm25", "window", "vector", "rrf"];
 
 struct Turn {
@@ -81,7 +81,7 @@ pub fn run(data: &Path, mode: &str, vectors: &Vectors, mut out: Option<Out>, as_
     out.map_or(Ok(()), Out::finish)
 }
 
-/// Of one question: shares of gold in the first 5 and 10, one over the place of the first, NDCG of the first 10.
+/// Scores of one question: recall in the first 5 and 10, reciprocal rank, NDCG of the first 10.
 type Shares = [f64; 4];
 
 fn shares_of<S: AsRef<str>>(gold: &Gold, ranked: &[S]) -> Shares {
@@ -93,7 +93,7 @@ fn figures(shares: &[Shares]) -> Value {
     json!({"questions": shares.len(), "r5": at(0), "r10": at(1), "mrr": at(2), "ndcg10": at(3)})
 }
 
-/// As the data's authors call them.
+/// The name that the authors of the data use.
 fn name(category: u64) -> String {
     let name = match category {
         1 => "multi-hop",
@@ -125,19 +125,19 @@ fn conversations(data: &Path) -> Result<Vec<PathBuf>, Fault> {
 
 type Many = Vec<Vec<f32>>;
 
-/// A memory of its own: the turns of one conversation in a project.
+/// The turns of one conversation, in a separate project.
 struct Conversation {
     seen: Seen,
-    // Its folder is the store's.
+    // Kept because its folder contains the store.
     _project: Project,
     nodes: Vec<Node>,
     ids: FxHashMap<Node, String>,
     questions: Vec<Question>,
     plain: Plain,
     window: Plain,
-    /// Of turns and of questions.
+    /// Vectors of turns and of questions.
     vectors: Option<(Many, Many)>,
-    /// Until everything could be found.
+    /// Seconds until everything could be found.
     ingest_s: f64,
 }
 
@@ -152,13 +152,13 @@ impl Conversation {
         let keyed = seen.keyed(TYPE);
         let node = |turn: &Turn| keyed.get(&turn.id).copied().ok_or_else(|| format!("turn {} is not there", turn.id));
         let nodes: Vec<Node> = turns.iter().map(node).collect::<Result<_, _>>()?;
-        let said: Vec<String> = turns.iter().map(|turn| format!("{}: {}", turn.speaker, turn.text)).collect();
-        let windows: Vec<String> = (0..turns.len()).map(|at| window(&turns, &said, at)).collect();
+        let lines: Vec<String> = turns.iter().map(|turn| format!("{}: {}", turn.speaker, turn.text)).collect();
+        let windows: Vec<String> = (0..turns.len()).map(|at| window(&turns, &lines, at)).collect();
         let asked: Vec<&str> = questions.iter().map(|question| question.text.as_str()).collect();
-        let both = (vectors.of(&said, Purpose::Keep)?, vectors.of(&asked, Purpose::Question)?);
+        let both = (vectors.of(&lines, Purpose::Keep)?, vectors.of(&asked, Purpose::Question)?);
         let plain = |texts: &[String]| Plain::new(nodes.iter().copied().zip(texts.iter().map(String::as_str)));
         Ok(Conversation {
-            plain: plain(&said),
+            plain: plain(&lines),
             window: plain(&windows),
             ids: keyed.into_iter().map(|(id, node)| (node, id)).collect(),
             vectors: both.0.zip(both.1),
@@ -170,7 +170,7 @@ impl Conversation {
         })
     }
 
-    /// By question its category and the shares of gold in the first 5 and 10; nothing without the vectors a method needs.
+    /// The category and the scores of each question; empty if the method needs vectors and there are none.
     fn ask_all(
         &self,
         method: &str,
@@ -221,7 +221,7 @@ fn turns(folder: &Path) -> Result<Vec<Turn>, Fault> {
     Ok(turns)
 }
 
-/// Those that have an answer.
+/// The questions that have an answer.
 fn questions(folder: &Path) -> Result<Vec<Question>, Fault> {
     let mut questions = Vec::new();
     for row in rows(&folder.join("questions.jsonl"))? {
@@ -241,7 +241,7 @@ fn writes(turns: &[Turn]) -> Vec<Write> {
     let object = |turn: &Turn| {
         let object = PutObject::new(TYPE, &turn.id).property("text", turn.text.clone());
         let object = object.property("speaker", turn.speaker.clone()).property("session_id", turn.session.clone());
-        // The day is part of what is known of a turn; the hour is not.
+        // The day is a searchable property of a turn; the hour is not.
         let day = turn.time.split_once(" on ").map_or(turn.time.as_str(), |(_, day)| day);
         Write::from(object.property("said_at", turn.time.clone()).property("day", day))
     };
@@ -252,7 +252,7 @@ fn writes(turns: &[Turn]) -> Vec<Write> {
 }
 
 /// A turn with the one before and the one after, of the same session.
-fn window(turns: &[Turn], said: &[String], at: usize) -> String {
+fn window(turns: &[Turn], lines: &[String], at: usize) -> String {
     let first = at - usize::from(at > 0 && follows(turns, at - 1));
-    said[first..=at + usize::from(follows(turns, at))].join("\n")
+    lines[first..=at + usize::from(follows(turns, at))].join("\n")
 }

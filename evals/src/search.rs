@@ -1,4 +1,4 @@
-//! The `search` suite: how fast things are found among many, and how soon after they were written.
+//! The `search` suite: the time of a search among many objects, and from a write until it is found.
 
 pub mod made;
 mod reference;
@@ -17,19 +17,20 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Questions, and writes that are looked for.
+/// Number of questions, and of writes that are searched for.
 const QUESTIONS: u64 = 200;
 const WRITES: u64 = 200;
 /// Objects in one import.
 const PART: u64 = 50_000;
-/// Texts that the model's speed is told by.
+/// Texts that measure the speed of the model.
 const EMBEDDED: u64 = 512;
 const LIMIT: usize = 10;
 
 pub fn run(objects: u64, vectors: &Vectors, as_json: bool) -> Result<(), Fault> {
     let made = Made::new(objects, 1);
     let mut project = Project::new()?;
-    project.engine = project.engine.with_embedding(Embedding::new(Arc::new(ByLot), InputRules::default(), None));
+    project.engine =
+        project.engine.with_embedding(Embedding::new(Arc::new(RandomVectors), InputRules::default(), None));
     eprintln!("writing {objects} objects …");
     let began = Instant::now();
     for first in (0..objects).step_by(PART as usize) {
@@ -41,7 +42,7 @@ pub fn run(objects: u64, vectors: &Vectors, as_json: bool) -> Result<(), Fault> 
     project.see()?;
     let index_s = began.elapsed().as_secs_f64();
     eprintln!("{}", project.call("embed", json!({}))?["summary"]);
-    eprintln!("written in {import_s:.1} s, indexed in {index_s:.1} s; asking …");
+    eprintln!("written in {import_s:.1} s, indexed in {index_s:.1} s; searching …");
     let questions: Vec<String> = (0..QUESTIONS).map(|at| made.question(at)).collect();
     let (mut all, mut words, mut plain) = (Times::default(), Times::default(), Times::default());
     let reference = Reference::new((0..objects).map(|at| made.object(at)));
@@ -50,7 +51,7 @@ pub fn run(objects: u64, vectors: &Vectors, as_json: bool) -> Result<(), Fault> 
         words.take(questions.len(), || search(&project, question, true))?;
         plain.take(questions.len(), || Ok(std::hint::black_box(reference.rank(question, LIMIT))))?;
     }
-    eprintln!("writing and looking for it …");
+    eprintln!("writing and searching for it …");
     let mut writes = Times::default();
     for at in 0..WRITES {
         let word = format!("zq{at}written");
@@ -73,10 +74,10 @@ pub fn run(objects: u64, vectors: &Vectors, as_json: bool) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Vectors by lot for what is kept, so that a hundred thousand are there at once; questions are embedded in earnest.
-struct ByLot;
+/// Gives stored texts random vectors, so that a hundred thousand are quickly made. Questions are embedded by the model.
+struct RandomVectors;
 
-impl Embedder for ByLot {
+impl Embedder for RandomVectors {
     fn model(&self) -> &Model {
         BuiltIn.model()
     }
@@ -90,12 +91,12 @@ impl Embedder for ByLot {
             return BuiltIn.embed(texts, purpose);
         }
         let dimensions = self.model().dimensions;
-        Ok(texts.iter().map(|text| lot(text, dimensions)).collect())
+        Ok(texts.iter().map(|text| random_vector(text, dimensions)).collect())
     }
 }
 
-/// A direction that a text alone decides.
-fn lot(text: &str, dimensions: usize) -> Vec<f32> {
+/// A random vector of length one, the same for the same text.
+fn random_vector(text: &str, dimensions: usize) -> Vec<f32> {
     let mut state =
         text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
     let mut next = || {
@@ -115,10 +116,10 @@ fn search(project: &Project, question: &str, words_only: bool) -> Result<Value, 
     project.call("search", request)
 }
 
-/// Which part of all objects has vectors.
+/// The share of objects that have a vector.
 fn embedded(project: &Project) -> Result<Option<f64>, Fault> {
-    let told = project.call("search_readiness", json!({}))?;
-    Ok(told["embedding"]["optional"]["percent"].as_f64().map(|percent| round(percent / 100.0)))
+    let readiness = project.call("search_readiness", json!({}))?;
+    Ok(readiness["embedding"]["optional"]["percent"].as_f64().map(|percent| round(percent / 100.0)))
 }
 
 /// Texts that the model turns into vectors in a second.

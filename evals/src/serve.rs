@@ -1,4 +1,4 @@
-//! The `serve` suite: many clients at once against a server of its own, with searches, packs, walks and writes.
+//! The `serve` suite: many concurrent clients of one server, with searches, packs, walks and writes.
 
 use crate::finding::{Project, Times};
 use crate::pack::{made, tasks};
@@ -21,26 +21,26 @@ use std::time::{Duration, Instant};
 
 /// Writes in one import.
 const PART: usize = 50_000;
-/// What clients ask, one after the other.
+/// Operations that a client calls, one after the other.
 const MIX: [&str; 10] =
     ["search", "traverse", "context_pack", "traverse", "put", "search", "traverse", "get_callers", "search", "put"];
 
-/// Those of them that only read.
+/// The operations that only read.
 const READS: [&str; 4] = ["search", "traverse", "context_pack", "get_callers"];
-/// Seconds between two looks at the memory.
-const LOOK: u64 = 10;
+/// Seconds between two measurements of the memory.
+const MEMORY_EVERY_S: u64 = 10;
 
-/// How requests of one kind went.
+/// Counts and times of requests of one kind.
 #[derive(Default)]
-struct Went {
+struct Counts {
     requests: u64,
     errors: u64,
     rate_limited: u64,
     times: Times,
 }
 
-impl Went {
-    fn join(&mut self, other: &Went) {
+impl Counts {
+    fn join(&mut self, other: &Counts) {
         self.requests += other.requests;
         self.errors += other.errors;
         self.rate_limited += other.rate_limited;
@@ -50,7 +50,7 @@ impl Went {
 
 pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<(), Fault> {
     let mut project = Project::new()?;
-    // As a server does: every request is recorded, and what writes is acknowledged when its entry is durable, too.
+    // As in a server, every request is recorded in the audit, and a write is acknowledged when its entry is durable.
     let key = Arc::new(AuditKey::new(&[7; 32])?);
     let engine = project.engine.clone();
     let audit = Audit::new(Arc::clone(engine.store()), Arc::new(SystemClock), "evals", key, Keeps::default());
@@ -62,7 +62,7 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
     let (tasks, _) = tasks(&project)?;
     let keys = keys(&project)?;
     let (runtime, address) = started(&project)?;
-    // The graph and the indexes are read once, before anybody waits for them.
+    // Loads the graph and the indexes before the measurement.
     let mut first = Client::open(address)?;
     for name in MIX {
         first.ask(name, &request(name, 0, &tasks, &keys))?;
@@ -70,7 +70,7 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
     let rss_start = status_mb("VmRSS:");
     eprintln!("{clients} clients for {seconds} s at {address} …");
     let ended = AtomicBool::new(false);
-    let all: Mutex<BTreeMap<&str, Went>> = Mutex::default();
+    let all: Mutex<BTreeMap<&str, Counts>> = Mutex::default();
     let mut memory = Vec::new();
     let (began, cpu) = (Instant::now(), cpu_seconds());
     std::thread::scope(|scope| {
@@ -79,7 +79,7 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
             scope.spawn(move || work(client, address, ended, all, tasks, keys));
         }
         while began.elapsed().as_secs() < seconds {
-            std::thread::sleep(Duration::from_secs(LOOK.min(seconds - began.elapsed().as_secs())));
+            std::thread::sleep(Duration::from_secs(MEMORY_EVERY_S.min(seconds - began.elapsed().as_secs())));
             memory.push(status_mb("VmRSS:"));
         }
         ended.store(true, Ordering::Relaxed);
@@ -89,7 +89,7 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
     let rss_end = status_mb("VmRSS:");
     runtime.shutdown_background();
     let all = all.into_inner().map_err(|_| "a client broke off")?;
-    let (mut whole, mut reads) = (Went::default(), Went::default());
+    let (mut whole, mut reads) = (Counts::default(), Counts::default());
     for (name, went) in &all {
         whole.join(went);
         if READS.contains(name) {
@@ -99,7 +99,7 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
     }
     print(&line("reads", &reads, clients, nodes, took), as_json);
     let mut last = line("all", &whole, clients, nodes, took);
-    // Of server and clients together: what a busy machine cannot blur.
+    // Processor time of server and clients together, which does not depend on other load of the machine.
     last["cpu_ms_each"] = json!(round(cpu * 1e3 / whole.requests.max(1) as f64));
     last["rss_start_mb"] = json!(rss_start);
     last["rss_every_10s_mb"] = json!(memory);
@@ -108,7 +108,7 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
     Ok(())
 }
 
-fn line(operation: &str, went: &Went, clients: usize, nodes: u64, took: f64) -> Value {
+fn line(operation: &str, went: &Counts, clients: usize, nodes: u64, took: f64) -> Value {
     json!({"suite": "serve", "operation": operation, "clients": clients, "nodes": nodes, "requests": went.requests,
         "errors": went.errors, "rate_limited": went.rate_limited, "per_s": (went.requests as f64 / took).round(),
         "p50_ms": went.times.percentile(50), "p95_ms": went.times.percentile(95), "p99_ms": went.times.percentile(99)})
@@ -159,11 +159,11 @@ fn work(
     client: usize,
     address: SocketAddr,
     ended: &AtomicBool,
-    all: &Mutex<BTreeMap<&'static str, Went>>,
+    all: &Mutex<BTreeMap<&'static str, Counts>>,
     tasks: &[String],
     keys: &[String],
 ) {
-    let mut own: BTreeMap<&'static str, Went> = BTreeMap::new();
+    let mut own: BTreeMap<&'static str, Counts> = BTreeMap::new();
     let mut connection = Client::open(address);
     for turn in 0.. {
         if ended.load(Ordering::Relaxed) {
@@ -200,7 +200,7 @@ fn work(
     }
 }
 
-/// A connection that is kept.
+/// A kept-alive connection.
 struct Client {
     stream: BufReader<TcpStream>,
 }

@@ -1,4 +1,4 @@
-//! The `slices` suite: whether what `semantic_slice` shows of every symbol is written in that symbol's own file.
+//! The `slices` suite: whether `semantic_slice` shows the right lines of the right file for every symbol.
 
 use crate::finding::Project;
 use crate::{Fault, print};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Symbols that are listed with `--verbose`, at most.
+/// Most symbols that `--verbose` lists.
 const LISTED: usize = 50;
 
 pub fn run(repo: &Path, verbose: bool, as_json: bool) -> Result<(), Fault> {
@@ -41,7 +41,7 @@ pub fn run(repo: &Path, verbose: bool, as_json: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Names and keys of everything that is written in a file.
+/// Names and keys of all symbols in files.
 fn symbols(project: &Project) -> Result<Vec<(String, String)>, Fault> {
     let seen = project.see()?;
     let snapshot = &seen.look.snapshot;
@@ -51,7 +51,8 @@ fn symbols(project: &Project) -> Result<Vec<(String, String)>, Fault> {
     Ok(named.filter(|(_, key)| key.contains("::")).collect())
 }
 
-/// Whether a slice is of that file, has its lines to the letter and names the symbol; `false` where it had to be shortened.
+/// Checks that a slice has exactly the lines of that file and contains the name of the symbol; `false` if it was
+/// shortened.
 fn check(slice: &Value, path: &str, key: &str, lines: &[String]) -> Result<bool, String> {
     let file = slice["file"].as_str().unwrap_or_default();
     if file != path {
@@ -63,18 +64,18 @@ fn check(slice: &Value, path: &str, key: &str, lines: &[String]) -> Result<bool,
     }
     let own = lines[first - 1..last].concat();
     let name = key.rsplit("::").next().unwrap_or(key).split('~').next().unwrap_or_default();
-    let said = name.rsplit(['.', ' ']).next().unwrap_or(name);
-    // Fields of a tuple have a number, which nobody writes.
-    let unwritten = said.bytes().all(|byte| byte.is_ascii_digit());
-    if !unwritten && !own.contains(said) {
-        return Err(format!("lines {first} to {last} do not name it"));
+    let last_name = name.rsplit(['.', ' ']).next().unwrap_or(name);
+    // Fields of a tuple have a number as their name, which the source does not contain.
+    let unwritten = last_name.bytes().all(|byte| byte.is_ascii_digit());
+    if !unwritten && !own.contains(last_name) {
+        return Err(format!("lines {first} to {last} do not contain the name"));
     }
     let code = slice["code"].as_str().unwrap_or_default();
     let begins = code.lines().next().unwrap_or_default();
     match slice["truncated"] == true {
         false if code.trim_end() == own.trim_end() => Ok(true),
-        // One line may be too long to be shown at all.
+        // A single line may be too long to be shown.
         true if code.is_empty() || own.contains(begins) => Ok(false),
-        _ => Err(format!("lines {first} to {last} are others in the file")),
+        _ => Err(format!("lines {first} to {last} differ from the file")),
     }
 }

@@ -1,4 +1,4 @@
-//! The `store` suite: what the ledger costs on top of the database it stands on.
+//! The `store` suite: what the ledger costs in addition to the database below it.
 
 mod facts;
 mod reference;
@@ -49,7 +49,7 @@ pub fn run(backend: &str, objects: u64, as_json: bool) -> Result<(), Box<dyn Err
         ledger.commit(&batch)?;
         committing += start.elapsed();
     }
-    // Right after the commits: batches are made one at a time, so what grows with the import would show here.
+    // Read right after the commits: batches are made one at a time, so memory that grows with the import is seen here.
     let peak_rss_mb = peak_rss_mb();
 
     eprintln!("writing the same rows into plain tables …");

@@ -1,4 +1,4 @@
-//! The `tck` suite: openCypher's scenarios, set up by a small writer and asked through the graph.
+//! The `tck` suite: openCypher's scenarios, set up by a small writer and queried through the graph.
 
 mod feature;
 mod value;
@@ -18,12 +18,12 @@ use writer::World;
 
 type Fault = Box<dyn Error>;
 
-/// What became of a scenario.
+/// The outcome of a scenario.
 #[derive(Debug, PartialEq)]
 enum Ending {
     Passed,
     Failed(String),
-    /// It writes, or calls procedures that only the TCK has.
+    /// The scenario writes, or calls procedures that only the TCK has.
     Skipped,
     Crashed(String),
     TimedOut,
@@ -68,7 +68,7 @@ pub fn run(data: &Path, as_json: bool) -> Result<(), Fault> {
     if files.is_empty() {
         return Err(format!("no feature files in {}", data.display()).into());
     }
-    // A scenario that crashes is told as such; its backtrace would drown the figures.
+    // A crash is reported as the outcome of its scenario, without a backtrace between the figures.
     std::panic::set_hook(Box::new(|_| {}));
     let mut all = Tally::default();
     let mut by_folder: BTreeMap<String, Tally> = BTreeMap::new();
@@ -117,7 +117,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a scenario asks for what only a writer, or the TCK's own procedures, could give.
+/// Whether a scenario needs writes or procedures of the TCK.
 fn is_beyond(scenario: &Scenario) -> bool {
     scenario.steps.iter().any(|step| {
         step.text.starts_with("there exists a procedure")
@@ -224,15 +224,15 @@ fn raised(text: &str, answer: Option<&Answer>) -> Result<(), String> {
         Some(Answer::Wrong { fault, compile_time }) => (fault, *compile_time),
         Some(Answer::Rows { rows, .. }) => return Err(format!("expected {class} {detail}, got {} rows", rows.len())),
         Some(Answer::Other(e)) => return Err(format!("expected {class} {detail}, got {e}")),
-        _ => return Err("nothing was asked".into()),
+        _ => return Err("no query was run".into()),
     };
     let when = if text.contains("any time") { compile_time } else { text.contains("compile time") };
-    let told =
+    let raised =
         format!("{} {} at {}", fault.class.name(), fault.detail, if compile_time { "compile time" } else { "runtime" });
     if fault.class.name() == class && (detail == "*" || fault.detail == detail) && when == compile_time {
         Ok(())
     } else {
-        Err(format!("expected {text}, got {told}: {}", fault.message))
+        Err(format!("expected {text}, got {raised}: {}", fault.message))
     }
 }
 
@@ -243,7 +243,7 @@ fn result(step: &Step, answer: Option<&Answer>) -> Result<(), String> {
             return Err(format!("{} {}: {}", fault.class.name(), fault.detail, fault.message));
         }
         Some(Answer::Other(e)) => return Err(e.clone()),
-        _ => return Err("nothing was asked".into()),
+        _ => return Err("no query was run".into()),
     };
     let heading = step.table.first().cloned().unwrap_or_default();
     let mut wanted_columns = heading.clone();

@@ -1,20 +1,21 @@
-//! The tests of `golang.org/x/tools/go/callgraph`: what its analyses are expected to find in small programs.
+//! The tests of `golang.org/x/tools/go/callgraph`: the calls that its analyses are expected to find in small programs.
 //!
-//! - `vta`: the files that list calls (`f: site -> g, h`), all calls of each function named. Found are all our calls
-//!   out of those functions. For the body of `for range f`, which that list names as a function of its own, only
-//!   calls of methods named as the listed ones count, for the function it stands in.
+//! - `vta`: the files that list calls (`f: site -> g, h`), with all calls of each named function. Found are all our
+//!   calls out of those functions. The list names the body of `for range f` as a separate function; its calls count
+//!   for the function around it, and only calls of methods with the name of a listed one.
 //! - `rta`: the archives with `edge f --kind--> g`. The lists are partial, so found are our calls out of functions
-//!   that are callers there, of functions that are callees there or are said not to be reachable. A call through a
-//!   function value reaches every function of that type whose address is taken: more than what happens.
+//!   that are callers there, to functions that are callees there or are listed as not reachable. A call through a
+//!   function value reaches every function of that type whose address is taken, which is more than what can happen.
 //! - `static`: the lists in `static_test.go`, which have no calls of values and interfaces. Found are our calls
 //!   between callers and callees of the list.
-//! - `cha`: only `iface.go`, `recv.go` and `issue23925.go`, where the types alone say what may be called. Left out are
-//!   `func.go` and `generics.go`: every function of a fitting type is a target there, used as a value or not.
+//! - `cha`: only `iface.go`, `recv.go` and `issue23925.go`, where the possible targets follow from the types alone.
+//!   Left out are `func.go` and `generics.go`: every function of a fitting type is a target there, used as a value or
+//!   not.
 //!
-//! Instances of a generic function are the function. What only the compiler knows is taken out: `$bound` and `$thunk`
-//! by calling what they call, wrappers (`(*T).m` of `(T).m`) by being the method itself. Functions without a name are
-//! counted within what they stand in, `init` for those of package variables. Functions declared without a body are
-//! functions.
+//! Instances of a generic function are the function. Functions that only the compiler adds are removed: `$bound` and
+//! `$thunk` by calling what they call, wrappers (`(*T).m` of `(T).m`) by being the method itself. Functions without a
+//! name are counted for the function around them, `init` for those of package variables. Functions declared without a
+//! body are functions.
 
 use super::{Analysis, Case, Fault};
 use lukasa_code::facts::{Expr, ExprId, Facts, Kind, ROOT, flag};
@@ -107,11 +108,11 @@ fn static_tests(text: &str) -> Vec<(String, String, Vec<Pair>)> {
     out
 }
 
-/// What a list says, in its own names.
+/// The content of a list, with its names.
 #[derive(Debug, Default, PartialEq)]
 struct Want {
     edges: Vec<Pair>,
-    /// Where the list is partial: the callees it speaks about.
+    /// The callees that a partial list covers.
     about: Option<BTreeSet<String>>,
 }
 
@@ -122,7 +123,7 @@ impl Want {
             let Some((caller, sites)) = line.split_once(": ") else { continue };
             for callees in sites.split("; ").filter_map(|site| site.rsplit_once(" -> ")).map(|(_, callees)| callees) {
                 for callee in without_arguments(callees).split(", ") {
-                    // A method that only calls itself is a wrapper by the same name.
+                    // A method that only calls itself is a wrapper with the same name.
                     if !(callee.contains('.') && callee == caller) {
                         edges.push((caller.to_owned(), callee.to_owned()));
                     }
@@ -179,7 +180,7 @@ fn real(edges: &[Pair]) -> Vec<Pair> {
             out.push((caller.clone(), behind.clone()));
         }
     }
-    // What is left of wrappers calls itself by another name.
+    // A wrapper that is left calls itself by another name.
     out.retain(|(caller, callee)| caller == callee || plain(caller) != plain(callee));
     out
 }
@@ -203,7 +204,7 @@ fn plain(name: &str) -> String {
     let name = without_arguments(name.trim());
     let name: String = name.chars().filter(|c| !matches!(c, '(' | ')' | '*')).collect();
     let name = name.rsplit('/').next().unwrap_or_default();
-    // Functions without a name are known by what they stand in, without its receiver.
+    // Functions without a name are named after the function around them, without its receiver.
     if name.contains('$') { name.rsplit('.').next().unwrap_or_default().to_owned() } else { name.to_owned() }
 }
 
@@ -261,7 +262,7 @@ fn package(text: &str) -> String {
     text.lines().find_map(|line| line.strip_prefix("package ")).unwrap_or("").trim().to_owned()
 }
 
-/// Functions and methods by the text alone, so that one our reader misses is still asked for.
+/// Functions and methods by the text alone, so that one that our reader misses is still expected.
 fn declared(text: &str, home: &str) -> Vec<String> {
     let package = package(text);
     let prefix = if package == home { String::new() } else { format!("{package}.") };

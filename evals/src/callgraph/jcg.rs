@@ -1,15 +1,15 @@
-//! JCG's test cases: sections of Markdown files that hold a program and say what some of its calls reach.
+//! JCG's test cases: sections of Markdown files that contain a program and the targets of some of its calls.
 //!
-//! Java (`jcg`): truth are the targets of `@DirectCall` and `@IndirectCall` that the case defines itself, for each
-//! annotated method, line and name; lines are those of a block without its first, which names the file. Found for a
-//! direct call are all our edges out of that method on that line under that name. For an indirect one, as in JCG's
+//! Java (`jcg`): the true edges are the targets of `@DirectCall` and `@IndirectCall` that the case defines itself, for
+//! each annotated method, line and name; lines are those of a block without its first, which names the file. Found for
+//! a direct call are all our edges out of that method on that line under that name. For an indirect one, as in JCG's
 //! matcher, the annotated targets (prohibited ones too) that our edges lead to over any number of calls, and every
 //! method of that name called directly on that line.
 //!
-//! Python and JavaScript (`jcg-python`, `jcg-js`): truth are `directLinks` within the case, and `indirectLinks`,
-//! which anyone may call (`*`). What a builtin is said to call counts for who calls the builtin. The lists are
-//! partial, so found are only our edges to listed callees, and those of listed callers to others of the same name. A
-//! line that is one off, as some are, means the function of that name beside it.
+//! Python and JavaScript (`jcg-python`, `jcg-js`): the true edges are `directLinks` within the case, and
+//! `indirectLinks`, which any function may call (`*`). Listed calls of a builtin count for the caller of the builtin.
+//! The lists are partial, so found are only our edges to listed callees, and those of listed callers to others of the
+//! same name. A line that is one too high or too low, as some are, means the function of that name next to it.
 
 use super::{Analysis, Case, Edge, Fault, line_at, read_all};
 use lukasa_code::facts::{Call, CallKind, Expr, Facts, Kind, ROOT, flag};
@@ -116,7 +116,7 @@ struct Annotation {
     prohibited: Vec<String>,
 }
 
-/// The annotations of a text, each on its own; those that only group others are looked into.
+/// The annotations of a text, each on its own; annotations that only group others are read for their members.
 fn annotations(text: &str) -> Vec<Annotation> {
     let mut out = Vec::new();
     for (word, direct) in [("@DirectCall", true), ("@IndirectCall", false)] {
@@ -242,7 +242,7 @@ fn reachable(calls: &[(Gid, Gid, &Call)], from: Gid) -> BTreeSet<Gid> {
     seen
 }
 
-/// The name under which a call is written.
+/// The name by which a call is written.
 fn called<'f>(facts: &'f Facts, call: &Call) -> &'f str {
     match facts.expr(call.callee) {
         _ if call.how == CallKind::New => "<init>",
@@ -323,7 +323,7 @@ impl Links {
     }
 }
 
-/// Some of the lists have them.
+/// Removes trailing commas, which some of the lists have.
 fn without_trailing_commas(text: &str) -> String {
     let mut out = String::new();
     for (at, c) in text.char_indices() {
@@ -360,7 +360,7 @@ fn places(analysis: &Analysis) -> BTreeSet<String> {
     out
 }
 
-/// A name whose line is one too far or too near, put right.
+/// A name with its line corrected, if the line is one too high or too low.
 fn placed(name: &str, places: &BTreeSet<String>) -> String {
     if !places.contains(name)
         && let Some((before, line)) = name.trim_end_matches('>').rsplit_once(':')

@@ -1,15 +1,15 @@
-//! Jelly's dynamic call graphs: what Node.js was seen to call, against what we say is called.
+//! Jelly's dynamic call graphs: the calls that Node.js was observed to make, compared with ours.
 //!
-//! Compared is function with function, as in Jelly's `compare.ts`. Functions are known by where they stand: the same
-//! place, else the same end, else the same beginning, else within a statement of ours that is on the same lines
-//! (`x = function () {};`); what spans a whole file is the module. A constructor stands
-//! where its class stands, written or not; that of a class without one is the nearest above it that is written.
-//! Field initialisers and static blocks, which Node.js runs as functions, count for what stands around the class.
+//! Functions are compared with functions, as in Jelly's `compare.ts`. Functions are identified by their position: the
+//! same range, else the same end, else the same beginning, else within a statement of ours that is on the same lines
+//! (`x = function () {};`); what spans a whole file is the module. A constructor has the position of its class, written
+//! or not; a class without one has the constructor of its nearest base that has one. Field initialisers and static
+//! blocks, which Node.js runs as functions, count for the function or module around the class.
 //!
-//! Truth is `fun2fun` without the functions of `ignore`. Found are our calls out of functions that ran, without those
-//! the recorder (`dyn.ts`) does not see even when they happen: `super(…)`, getters, setters and conversions, and
-//! callbacks run by the engine (`xs.map(f)`, `promise.then(f)`, timers). A call in a branch that was not taken counts
-//! as wrong though it may be right, so precision is a lower bound.
+//! The true edges are `fun2fun` without the functions of `ignore`. Found are our calls out of functions that ran,
+//! without those the recorder (`dyn.ts`) does not record: `super(…)`, getters, setters and conversions, and callbacks
+//! run by the engine (`xs.map(f)`, `promise.then(f)`, timers). A call in a branch that was not taken counts as wrong
+//! though it may be right, so precision is a lower bound.
 
 use super::{Analysis, Case, Fault};
 use lukasa_code::facts::{Call, CallKind, Expr, ROOT, Span, flag};
@@ -31,7 +31,7 @@ pub fn cases(data: &Path, least: f64) -> Result<Vec<Case>, Fault> {
     Ok(cases)
 }
 
-/// All `.json` files that are not of a package.
+/// All `.json` files except those of packages.
 fn graphs(data: &Path) -> Result<Vec<PathBuf>, Fault> {
     let mut out = Vec::new();
     let mut queue = vec![data.to_path_buf()];
@@ -155,7 +155,7 @@ fn compare(name: String, graph: &Graph, files: &[(String, String)], least: f64) 
     Case { name, truth, found }
 }
 
-/// Functions of the engine that call what they are given.
+/// Functions of the JavaScript engine that call their arguments.
 const CALL_BACK: &[&str] = &[
     "forEach",
     "map",
@@ -188,7 +188,7 @@ const CALL_BACK: &[&str] = &[
     "Proxy",
 ];
 
-/// Whether the recorder would have seen the call.
+/// Whether the recorder records such calls.
 fn is_seen(analysis: &Analysis, owner: Gid, to: Gid, call: &Call) -> bool {
     let facts = &analysis.program.file(owner.file).facts;
     let name = match facts.expr(call.callee) {
@@ -200,7 +200,7 @@ fn is_seen(analysis: &Analysis, owner: Gid, to: Gid, call: &Call) -> bool {
     call.how != CallKind::Implicit && (!CALL_BACK.contains(&name) || target == name)
 }
 
-/// A class as the constructor that runs when it is made; a constructor as it is.
+/// For a class, the constructor that runs when it is instantiated; other definitions unchanged.
 fn construct(analysis: &Analysis, gid: Gid) -> Gid {
     let mut at = gid;
     for _ in 0..16 {
@@ -222,7 +222,7 @@ fn construct(analysis: &Analysis, gid: Gid) -> Gid {
     gid
 }
 
-/// Which of our definitions each function of the graph is.
+/// Our definition of each function of the graph.
 fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BTreeMap<u64, Gid> {
     let texts: BTreeMap<&str, &str> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let mut out = BTreeMap::new();
@@ -248,7 +248,7 @@ fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BT
             |ours, want| ours == want,
             |ours, want| ours.end == want.end,
             |ours, want| ours.start == want.start,
-            // `x = function () {};` is ours from the first letter to the last.
+            // For `x = function () {};` our definition is the whole statement.
             |ours, want| {
                 (ours.start.0, ours.end.0) == (want.start.0, want.end.0)
                     && ours.start <= want.start
@@ -256,7 +256,7 @@ fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BT
             },
         ];
         for (pass, fits) in same.iter().enumerate() {
-            // Inner ones first: of several that end together the nearest beginning is meant.
+            // Inner ones first: of several that end at the same place, the one with the nearest beginning is meant.
             let mut ids: Vec<u64> = open.keys().copied().collect();
             ids.sort_by_key(|id| std::cmp::Reverse(open[id].start));
             for id in ids {
@@ -269,7 +269,7 @@ fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BT
                 let best = defs
                     .iter()
                     .filter(|(def, p)| free.contains(def) && fits(p, &want))
-                    // A field's initialiser may be said to end with its class.
+                    // The recorded end of a field's initialiser may be the end of its class.
                     .filter(|(def, p)| !analysis.kind(Gid { file, def: *def }).type_like() || p.start.0 == want.start.0)
                     .min_by_key(|(_, p)| (p.start.0.abs_diff(want.start.0), p.start.1.abs_diff(want.start.1)));
                 if let Some((def, _)) = best {

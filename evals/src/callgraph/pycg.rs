@@ -46,7 +46,7 @@ fn name(analysis: &Analysis, gid: Gid) -> String {
     while at != ROOT {
         let def = file.facts.def(at);
         if def.kind == Kind::Lambda {
-            // Numbered within what they stand in.
+            // Numbered within the definition around them.
             let place = file
                 .facts
                 .defs

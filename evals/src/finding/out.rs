@@ -1,4 +1,4 @@
-//! Ranked answers written down, so that another scorer can be used.
+//! Writes ranked answers to a file for another scorer.
 
 use crate::Fault;
 use serde_json::json;
@@ -6,13 +6,13 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Answers of one method go here, one line for each question; the first of a question count.
+/// A file with the answers of one method, one line per question. Only the first answer of a question is written.
 pub struct Out {
     file: BufWriter<File>,
     method: String,
 }
 
-/// Longest list that is written: other scorers take files out of it, and want fifty left.
+/// Longest list that is written: other scorers remove files from it and need fifty of the rest.
 const MOST: usize = 500;
 
 impl Out {

@@ -1,4 +1,4 @@
-//! Plain BM25 over whole texts: what every way of finding is compared with.
+//! Plain BM25 over whole texts, the reference of every method.
 
 use lukasa_search::pipeline::fuse::best;
 use lukasa_search::question;

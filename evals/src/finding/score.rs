@@ -1,8 +1,8 @@
-//! How ranked answers are scored: shares of what should be found, pools of files, and words that give a file away.
+//! How ranked answers are scored: recall, pools of files, and messages that name a gold file.
 
 use std::collections::BTreeSet;
 
-/// What should be found; a thing named twice counts once.
+/// What should be found, each once.
 pub type Gold = BTreeSet<String>;
 
 /// The share of gold in the first `k`.
@@ -16,13 +16,13 @@ pub fn all_found<S: AsRef<str>>(gold: &Gold, ranked: &[S], k: usize) -> f64 {
     f64::from(u8::from(recall(gold, ranked, k) >= 1.0))
 }
 
-/// One over the place of the first gold; 0 where there is none.
+/// The reciprocal rank of the first gold; 0 if there is none.
 pub fn reciprocal<S: AsRef<str>>(gold: &Gold, ranked: &[S]) -> f64 {
     let place = ranked.iter().position(|found| gold.contains(found.as_ref()));
     place.map_or(0.0, |place| 1.0 / (place + 1) as f64)
 }
 
-/// What the first `k` are worth, each found by its place, as a share of the best they could be (NDCG, gold being equal).
+/// NDCG of the first `k`, with all gold of equal relevance.
 pub fn ndcg<S: AsRef<str>>(gold: &Gold, ranked: &[S], k: usize) -> f64 {
     let worth = |place: usize| 1.0 / ((place + 2) as f64).log2();
     let mut seen = BTreeSet::new();
@@ -38,11 +38,11 @@ pub fn percent(values: &[f64]) -> f64 {
     (mean * 1_000.0).round() / 10.0
 }
 
-/// Which files of a repository can be asked for at all: sources of one language that are no tests, docs or examples.
+/// The files of a repository that are ranked: sources of one language without tests, docs and examples.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pool {
     Issues,
-    /// With the ending of the first file that was changed.
+    /// Files with the ending of the first changed file.
     Commits {
         ending: String,
     },
@@ -74,7 +74,7 @@ impl Pool {
     }
 }
 
-/// Whether the name of a file that should be found stands in the message, without its last ending, in any case.
+/// Whether the message contains the name of a gold file without its last ending, in any case.
 pub fn gives_away(message: &str, gold: &[String]) -> bool {
     let message = message.to_lowercase();
     gold.iter().any(|file| {

@@ -1,4 +1,4 @@
-//! Vectors of the data's texts: made in this one place, and kept on disk for the next run.
+//! Vectors of the texts of the data, kept on disk for the next run.
 
 use crate::Fault;
 use lukasa_engine::features::search::BuiltIn;
@@ -31,7 +31,7 @@ impl Vectors {
         self.embedder.as_deref()
     }
 
-    /// One vector for each text, in their order; none without a model.
+    /// One vector for each text, in their order; `None` without a model.
     pub fn of<S: AsRef<str>>(&self, texts: &[S], purpose: Purpose) -> Result<Option<Vec<Vec<f32>>>, Fault> {
         let Some(embedder) = &self.embedder else { return Ok(None) };
         let key = |text: &str| Hash::of(format!("{purpose:?}\n{text}").as_bytes());
@@ -70,10 +70,10 @@ impl Vectors {
     }
 }
 
-/// Those so near that they count at all; the rest is what they are measured by.
+/// Number of nearest vectors that count; their scores are relative to the rest.
 const NEAR: usize = 200;
 
-/// How near each is to a question, and what counts as not near, as the engine has it.
+/// The similarity of each node to a question, and the similarity that counts as zero, as in the engine.
 pub fn nearest(nodes: &[Node], vectors: &[Vec<f32>], question: &[f32]) -> Nearest {
     let cosine = |v: &[f32]| v.iter().zip(question).map(|(a, b)| f64::from(a * b)).sum::<f64>();
     let found: Vec<(Node, f64)> = nodes.iter().zip(vectors).map(|(node, v)| (*node, cosine(v))).collect();
@@ -90,13 +90,13 @@ fn file_name(model: &str) -> String {
     format!("vectors-{digits}.bin")
 }
 
-/// Reads what was kept; a record that was not written to its end is left out.
+/// Reads the kept vectors; an incomplete last record is left out.
 fn read(file: &Path, dimensions: usize, kept: &mut FxHashMap<Hash, Vec<f32>>) -> Result<(), Fault> {
     let mut bytes = Vec::new();
     File::open(file)?.read_to_end(&mut bytes)?;
     let whole = bytes.chunks_exact(32 + dimensions * 4);
     if !whole.remainder().is_empty() {
-        // What is appended next must begin where a record can.
+        // New records must be appended at a multiple of the record size.
         OpenOptions::new().write(true).open(file)?.set_len((bytes.len() - whole.remainder().len()) as u64)?;
     }
     for record in whole {
@@ -114,7 +114,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Knows a text's length; counts what it is asked.
+    /// Embeds a text as its length, and counts the texts.
     struct Lengths(Model, Arc<AtomicUsize>);
 
     impl Embedder for Lengths {

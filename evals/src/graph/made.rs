@@ -1,9 +1,9 @@
-//! A made-up code graph with modules, hubs and several types of edges; the same for the same seed.
+//! A synthetic code graph with modules, hubs and several types of edges; the same for the same seed.
 
 use lukasa_model::Write;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 
-/// Types of edges with the weight that Lukasa gives them by default, and how many in a hundred there are.
+/// Types of edges with their default weight in Lukasa, and their share in percent.
 pub const TYPES: [(&str, f64, u64); 4] =
     [("CALLS", 0.9, 60), ("IMPORTS", 0.7, 20), ("CONTAINS", 0.5, 12), ("TESTS", 0.4, 8)];
 /// Nodes of one module.
@@ -40,7 +40,7 @@ impl Made {
                 let popular = (nodes as f64 * share(&mut dice).powi(4)) as u64;
                 (popular.min(nodes - 1) * stride) % nodes
             };
-            // Some of the popular are so because they use many.
+            // Some popular nodes have many outgoing edges.
             if src / MODULE != dst / MODULE && dice.below(3) == 0 {
                 std::mem::swap(&mut src, &mut dst);
             }
@@ -63,7 +63,7 @@ impl Made {
         objects.chain(self.edges.iter().enumerate().map(|(i, edge)| relationship(*edge, (i % 50) as f64 / 100.0 + 0.5)))
     }
 
-    /// Nodes with most edges, the largest first.
+    /// The nodes with the most edges, the largest first.
     pub fn hubs(&self, count: usize) -> Vec<u32> {
         let mut degree = vec![0u32; self.nodes as usize];
         for (src, dst, _) in &self.edges {

@@ -1,4 +1,4 @@
-//! Other engines on the same graph, measured by a script of their own language.
+//! Other engines on the same graph, measured by a Python script.
 
 use super::made::{Made, TYPES};
 use lukasa_graph::rank::{DAMPING, ITERATIONS, REVERSE};
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Exports the graph and gives back the lines that the script prints.
+/// Exports the graph and returns the lines that the script prints.
 pub fn run(
     made: &Made,
     starts: &[u32],
@@ -31,7 +31,7 @@ pub fn run(
     script(&["--data".into(), folder.path().display().to_string()])
 }
 
-/// Runs the script; what it says on standard error goes to ours.
+/// Runs the script; its standard error is passed on.
 pub fn script(arguments: &[String]) -> Result<Vec<Value>, Box<dyn Error>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/run.py");
     let mut child = Command::new("python3").arg(script).args(arguments).stdout(Stdio::piped()).spawn()?;

@@ -1,4 +1,4 @@
-//! The hand-written twin of what is measured: flat arrays and plain loops, nothing else.
+//! The hand-written reference: flat arrays and plain loops.
 
 use std::time::{Duration, Instant};
 

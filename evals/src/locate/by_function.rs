@@ -3,7 +3,7 @@
 use super::functions::{self, Functions, Packed, Spans};
 use super::tasks::{self, Task};
 use super::tree::Tree;
-use super::{Files, TOLD};
+use super::{Files, PROGRESS};
 use crate::finding::out::Out;
 use crate::finding::score::{Gold, all_found, percent};
 use crate::finding::{Project, Seen, Times};
@@ -83,7 +83,7 @@ fn repository(repos: &Path, name: &str, mut tasks: Vec<Task>, mut out: Option<&m
             let packs = PROFILES.map(|(_, budget)| functions.packed(&ranked, budget));
             methods.add(method, &gold, &functions.keys(&ranked), Some(packs));
         }
-        if (at + 1) % TOLD == 0 || at + 1 == tasks.len() {
+        if (at + 1) % PROGRESS == 0 || at + 1 == tasks.len() {
             let of =
                 |method| methods.by_name.get(method).map_or(0.0, |figures| percent(&column(figures, |row| row.any[2])));
             let seconds = began.elapsed().as_secs_f64();
@@ -116,7 +116,7 @@ fn gold(seen: &Seen, tree: &Tree, task: &Task) -> Result<(Gold, Spans), Fault> {
     Ok((gold, spans))
 }
 
-/// Symbols as Lukasa ranks them, and as each channel over symbols does alone.
+/// Symbols as ranked by Lukasa, and by each channel over symbols alone.
 struct Ours {
     symbols: Vec<lukasa_graph::Node>,
     channels: Vec<(&'static str, Vec<lukasa_graph::Node>)>,
@@ -131,7 +131,7 @@ fn ours(seen: &Seen, task: &str) -> Ours {
     }
 }
 
-/// One task by one method.
+/// Scores of one method for one task.
 struct Row {
     /// Whether all, and whether any, of the gold functions are in the first places.
     all: [f64; 4],

@@ -1,4 +1,4 @@
-//! Functions that a task concerns: which were edited, how they are ranked, and what a pack shows of them.
+//! The functions that a task concerns: which were edited, how they are ranked, and which of them a pack shows.
 
 use super::tree::Tree;
 use crate::Fault;
@@ -12,9 +12,9 @@ use lukasa_search::text::Doc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-/// Files whose functions the reference ranks that goes by files first.
+/// Number of files whose functions are ranked by the reference that ranks files first.
 const FILES: usize = 10;
-/// Tokens that a function costs in a pack beside its code: file, name, lines.
+/// Tokens of a function in a pack in addition to its code: file, name, lines.
 const AROUND: usize = 30;
 
 /// First and last line of each definition, by key.
@@ -23,7 +23,7 @@ pub type Spans = FxHashMap<String, (u64, u64)>;
 /// A definition of the parent tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
-    /// Its key without the suffix of overloads, which are one function to whoever edits them.
+    /// Its key without the suffix of overloads: overloads count as one function.
     pub key: String,
     pub kind: Kind,
     /// First and last line, from 1.
@@ -40,7 +40,7 @@ impl Definition {
     }
 }
 
-/// Functions, and types for what is edited outside of their functions.
+/// Functions, and types for edits outside of functions.
 fn is_rankable(kind: Kind) -> bool {
     kind.runs() || matches!(kind, Kind::Class | Kind::Interface | Kind::Type)
 }
@@ -63,18 +63,18 @@ pub fn definitions(seen: &Seen, file: Node) -> Result<Vec<Definition>, Fault> {
     Ok(all)
 }
 
-/// Lines of a file that a diff touches: ranges of lines that go, and places between two lines where others come.
+/// The part of a file that a hunk changes: a range of removed lines, or a position after a line where lines are added.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Touched {
     Lines(u64, u64),
     Behind(u64),
 }
 
-/// What a diff without context touches of the files before it, by path.
+/// The changed parts of the old files of a diff without context, by path.
 pub fn touched(diff: &str) -> FxHashMap<String, Vec<Touched>> {
     let mut all: FxHashMap<String, Vec<Touched>> = FxHashMap::default();
     let mut path = None;
-    // Lines of the hunk that are still to come: they can look like headers.
+    // Remaining lines of the hunk, because they can look like headers.
     let (mut old, mut new) = (0, 0);
     for line in diff.lines() {
         if old > 0 && line.starts_with('-') {
@@ -99,9 +99,9 @@ pub fn touched(diff: &str) -> FxHashMap<String, Vec<Touched>> {
     all
 }
 
-/// The innermost definitions that a change touches. What comes between two lines belongs to what both are in.
+/// The innermost changed definitions. Lines added between two lines belong to the definition that contains both.
 pub fn edited(definitions: &[Definition], touched: &[Touched]) -> Gold {
-    // Outer ones come first, so the last is the innermost.
+    // Outer definitions come first, so the last is the innermost.
     let innermost = |is_in: &dyn Fn(&Definition) -> bool| definitions.iter().rfind(|definition| is_in(definition));
     let mut gold = Gold::new();
     for change in touched {
@@ -149,12 +149,12 @@ pub struct Functions {
     /// By path, the id of its content and its functions.
     there: FxHashMap<String, (String, Vec<Doc>)>,
     keys: Vec<String>,
-    /// What each costs in a pack.
+    /// Tokens of each in a pack.
     tokens: Vec<usize>,
 }
 
 impl Functions {
-    /// Follows the tree to another commit, whose files are given with the ids of their contents.
+    /// Updates to another commit. `files` has its files with the ids of their contents.
     pub fn move_to(
         &mut self,
         seen: &Seen,
@@ -201,7 +201,7 @@ impl Functions {
         self.plain.rank(task).into_iter().map(|(doc, _)| doc).collect()
     }
 
-    /// The same, of the first files of a list only.
+    /// The same for the first files of a list only.
     pub fn rank_within(&self, ranked: &[Doc], files: &[String]) -> Vec<Doc> {
         let first: FxHashSet<&str> = files.iter().take(FILES).map(String::as_str).collect();
         let is_in = |doc: &&Doc| first.contains(keys::path(&self.keys[doc.index()]));
@@ -215,7 +215,7 @@ impl Functions {
         keys.filter(|key| there.insert(key.clone())).collect()
     }
 
-    /// What a reader sees who is handed whole functions in this order, as many as a budget holds.
+    /// The functions that fit into a budget, whole and in this order.
     pub fn packed(&self, ranked: &[Doc], budget: usize) -> Packed {
         let mut left = budget;
         let mut packed = Packed::default();
@@ -230,19 +230,19 @@ impl Functions {
     }
 }
 
-/// What a pack has of functions.
+/// The gold functions in a pack.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packed {
-    /// Named among its symbols.
+    /// Listed among its symbols.
     pub named: Gold,
-    /// With their code, or a part of it that is marked as one.
+    /// Shown with code, or with a marked part of it.
     pub shown: Gold,
     pub entry: Option<String>,
     pub tokens: usize,
     pub confidence: Option<String>,
 }
 
-/// What an answer of `context_pack` has of the gold functions.
+/// The gold functions in an answer of `context_pack`.
 pub fn pack(answer: &Value, gold: &Gold, spans: &Spans) -> Packed {
     let entry = answer["entry_point"].as_str().map(|key| keys::plain(key).to_owned());
     let confidence = answer["confidence"].as_str().map(str::to_owned);
@@ -256,7 +256,7 @@ pub fn pack(answer: &Value, gold: &Gold, spans: &Spans) -> Packed {
         let has_code = symbol["code"].is_string();
         let line = |name: &str| symbol[name].as_u64().unwrap_or_default();
         let (first, last) = (line("start_line"), line("end_line"));
-        // Something shown whole contains what is written in it.
+        // A definition that is shown whole contains the definitions within it.
         let inside = gold.iter().filter(|wanted| {
             let within = spans.get(*wanted).is_some_and(|(from, to)| first <= *from && *to <= last);
             has_code && keys::path(wanted) == file && within

@@ -1,4 +1,4 @@
-//! Tasks with the files that were changed for them: issues of many repositories, or commits of one.
+//! Reads tasks with the files that were changed for them: issues of many repositories, or commits of one.
 
 use super::functions::annotated;
 use crate::Fault;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 pub struct Task {
     pub id: String,
-    /// The state of the files that is asked about.
+    /// The commit before the change.
     pub commit: String,
     pub text: String,
     pub gold: Gold,
-    /// The functions that were edited, where people noted them; else the change itself says.
+    /// The edited functions, if the data lists them; else they are read from the diff.
     pub annotated: Option<Gold>,
     pub pool: Pool,
-    /// Whether the text names a file that should be found; none where that is not asked.
+    /// Whether the text names a gold file; `None` for issues.
     pub is_given_away: Option<bool>,
 }
 
@@ -60,7 +60,7 @@ pub fn read(data: &Path, limit: Option<usize>) -> Result<BTreeMap<String, Vec<Ta
     Ok(all)
 }
 
-/// The file itself, or those of a folder.
+/// The file itself, or the files of a folder.
 fn files(data: &Path) -> Result<Vec<PathBuf>, Fault> {
     if !data.is_dir() {
         return Ok(vec![data.to_owned()]);

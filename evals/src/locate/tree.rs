@@ -1,4 +1,4 @@
-//! One working tree of a repository that is not ours, moved from commit to commit; nothing is written into it.
+//! A working tree of another repository, moved from commit to commit. The repository itself is only read.
 
 use crate::Fault;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,7 +13,7 @@ pub type Listed = FxHashMap<String, String>;
 pub struct Tree {
     git_dir: PathBuf,
     pub work: PathBuf,
-    /// What is in the working tree.
+    /// The files in the working tree.
     there: Listed,
     contents: Contents,
     /// Contents that the repository lacks.
@@ -39,13 +39,13 @@ impl Tree {
         })
     }
 
-    /// Makes the tree that of a commit, and tells its files; only what differs is written. A content that the repository
-    /// lacks, as those cut short do, is left out, and so are links.
+    /// Checks out a commit and returns its files; writes only what differs. Links are left out, and so are contents
+    /// that the repository lacks because it is a partial clone.
     pub fn check_out(&mut self, commit: &str) -> Result<&Listed, Fault> {
         let mut wanted = self.files(commit)?;
         for path in self.there.keys().filter(|path| !wanted.contains_key(*path)) {
             std::fs::remove_file(self.work.join(path))?;
-            // Folders that are empty now go too; the others refuse.
+            // Removes folders that are empty now; others cannot be removed.
             let folders = Path::new(path).ancestors().skip(1).filter(|folder| *folder != Path::new(""));
             folders
                 .map(|folder| self.work.join(folder))
@@ -87,7 +87,7 @@ impl Tree {
         Ok(listed.split('\0').filter_map(of_line).collect())
     }
 
-    /// When each commit was made; those that the repository lacks are left out.
+    /// The time of each commit; commits that the repository lacks are left out.
     pub fn times(&self, commits: &[&str]) -> FxHashMap<String, i64> {
         let time = |commit: &str| -> Option<i64> {
             let shown = self.git(&["show", "-s", "--format=%ct", commit]).ok()?;
@@ -96,7 +96,7 @@ impl Tree {
         commits.iter().filter_map(|commit| Some(((*commit).to_owned(), time(commit)?))).collect()
     }
 
-    /// What a change did to some files, without context.
+    /// The diff of some files between two commits, without context.
     pub fn diff(&self, before: &str, after: &str, paths: &BTreeSet<String>) -> Result<String, Fault> {
         let how = ["diff", "--no-color", "--no-ext-diff", "--no-renames", "-U0", before, after, "--"];
         let args: Vec<&str> = how.into_iter().chain(paths.iter().map(String::as_str)).collect();
@@ -112,7 +112,7 @@ impl Tree {
     }
 }
 
-/// `git cat-file --batch`, asked one content at a time.
+/// `git cat-file --batch`, for one content at a time.
 struct Contents {
     child: Child,
     ask: Option<ChildStdin>,
@@ -128,7 +128,7 @@ impl Contents {
         Ok(Contents { ask: child.stdin.take(), answer, child })
     }
 
-    /// None where the repository lacks it.
+    /// `None` if the repository lacks it.
     fn read(&mut self, id: &str) -> Result<Option<Vec<u8>>, Fault> {
         writeln!(self.ask.as_mut().ok_or("git has no input")?, "{id}")?;
         let mut header = String::new();
@@ -145,7 +145,7 @@ impl Contents {
 
 impl Drop for Contents {
     fn drop(&mut self) {
-        // It ends by itself when it can be asked no more.
+        // The process ends when its input is closed.
         self.ask = None;
         let _ = self.child.wait();
     }
@@ -192,7 +192,7 @@ mod tests {
             assert_eq!([read("a"), read("c"), read("deep/er/b")], [Some("other".into()), Some(String::new()), None]);
             assert!(!folder.path().join("work/deep").exists());
         }
-        // A repository cut short lacks a content.
+        // A partial clone lacks a content.
         let id = git(&["rev-parse", &format!("{first}:a")]);
         std::fs::remove_file(repo.join("objects").join(&id[..2]).join(&id[2..])).unwrap();
         let mut tree = Tree::new(folder.path(), "a+b", &folder.path().join("again")).unwrap();

@@ -1,4 +1,5 @@
-//! A made-up program: files of functions that call one another, named and described with unevenly used words.
+//! A synthetic program: files of functions that call one another, with names and summaries of words in a Zipf
+//! distribution.
 
 use crate::graph::made::Made;
 use crate::search::made::{sentence, word};
@@ -11,8 +12,9 @@ use std::collections::BTreeSet;
 const FUNCTIONS: u64 = 19;
 /// Calls of a function.
 const CALLS: u64 = 4;
-/// Words of what is said about a function, and lines that it has.
-const SAID: u64 = 8;
+/// Words of the summary of a function.
+const SUMMARY: u64 = 8;
+/// Lines of a function.
 const LINES: u64 = 12;
 
 /// Objects first, so that relationships find their ends.
@@ -22,7 +24,7 @@ pub fn writes(nodes: u64) -> impl Iterator<Item = Write> {
     let paths: Vec<String> = (0..files).map(path).collect();
     let keys: Vec<String> =
         (0..functions).map(|at| format!("{}::{}", paths[(at / FUNCTIONS) as usize], name(at))).collect();
-    // Of a pair, one call.
+    // At most one call for each pair.
     let calls = Made::new(functions, functions * CALLS, 1).edges.into_iter().map(|(src, dst, _)| (src, dst));
     let calls: BTreeSet<(u32, u32)> = calls.collect();
     let of_files = paths.clone().into_iter().map(|path| {
@@ -32,8 +34,8 @@ pub fn writes(nodes: u64) -> impl Iterator<Item = Write> {
     let of_functions = keys.clone().into_iter().enumerate().map(|(at, key)| {
         let (name, line) = (name(at as u64), at as u64 % FUNCTIONS * LINES + 1);
         let object = PutObject::new("Function", &key).title(&name).property("signature", format!("def {name}(value)"));
-        let said = sentence(&mut dice(at as u64, 3), SAID);
-        Write::from(object.property("summary", said).property("line", line).property("end_line", line + LINES - 2))
+        let summary = sentence(&mut dice(at as u64, 3), SUMMARY);
+        Write::from(object.property("summary", summary).property("line", line).property("end_line", line + LINES - 2))
     });
     let containing = keys.clone().into_iter().enumerate().map(move |(at, key)| {
         let file = Reference::exact("File", &paths[at / FUNCTIONS as usize]);

@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// Of the files that both parsers read the same way, one in so many is compared.
+/// Of the files that both parsers read the same way, one in ten is compared.
 const SAMPLE: usize = 10;
 
 /// What a parser finds in a file.

@@ -1,4 +1,4 @@
-//! Conversations remembered as episodes: taken in by `episode_add`, asked by `episode_recall`.
+//! Conversations as episodes: recorded with `episode_add`, recalled with `episode_recall`.
 
 use super::{Question, Shares, Turn, conversations, figures, name, questions, shares_of, turns, window};
 use crate::finding::out::Out;
@@ -13,14 +13,14 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-/// Ways of recalling that are compared: the default, the same without times in questions, likeness, age and entities
-/// simply added; and plain BM25 over turns, and over turns with their neighbours.
+/// The compared methods: the default; the same without times in questions; the sum of likeness, age and entities; plain
+/// BM25 over turns, and over turns with their neighbours.
 const METHODS: [&str; 5] = ["ours", "untimed", "seed", "bm25", "window"];
-/// Episodes that are taken in to see how fast that goes.
+/// Episodes that are recorded to measure the speed.
 const MANY: usize = 10_000;
-/// Writes to see how fast the disk is.
+/// Writes that measure the speed of the disk.
 const SYNCS: usize = 500;
-/// Of one call, where several are given.
+/// Episodes in one call.
 const LIST: usize = 100;
 
 struct Conversation {
@@ -47,11 +47,11 @@ pub fn run(data: &Path, mut out: Option<Out>, as_json: bool) -> Result<(), Fault
         project.call("embed", json!({}))?;
         embed_s += began.elapsed().as_secs_f64();
         count += turns.len();
-        let said: Vec<String> = turns.iter().map(|turn| format!("{}: {}", turn.speaker, turn.text)).collect();
-        let windows: Vec<String> = (0..turns.len()).map(|at| window(&turns, &said, at)).collect();
+        let lines: Vec<String> = turns.iter().map(|turn| format!("{}: {}", turn.speaker, turn.text)).collect();
+        let windows: Vec<String> = (0..turns.len()).map(|at| window(&turns, &lines, at)).collect();
         let plain = |texts: &[String]| Plain::new((0..turns.len()).map(Node::at).zip(texts.iter().map(String::as_str)));
         all.push(Conversation {
-            plain: plain(&said),
+            plain: plain(&lines),
             window: plain(&windows),
             ids: turns.iter().map(|turn| turn.id.clone()).collect(),
             questions: questions(&folder)?,

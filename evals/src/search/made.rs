@@ -1,11 +1,11 @@
-//! Made-up functions and documents whose words are as unevenly used as real ones; the same for the same seed.
+//! Synthetic functions and documents with words in a Zipf distribution; the same for the same seed.
 
 use lukasa_model::batch::PutObject;
 use lukasa_testkit::questions::Dice;
 
 /// Different words.
 const WORDS: u64 = 20_000;
-/// Words of a document, and of what is said about a function.
+/// Words of a document, and of the summary of a function.
 const LONG: u64 = 60;
 const SHORT: u64 = 12;
 /// Words of a question.
@@ -21,7 +21,7 @@ impl Made {
         Made { objects, seed }
     }
 
-    /// Functions and documents by turns.
+    /// Functions and documents in turn.
     pub fn object(&self, at: u64) -> PutObject {
         let mut dice = self.dice(at);
         let name = [word(&mut dice), word(&mut dice), word(&mut dice)];
@@ -35,12 +35,12 @@ impl Made {
         }
     }
 
-    /// All that an object says.
+    /// The text of an object.
     pub fn text(&self, at: u64) -> String {
-        told(&self.object(at % self.objects.max(1)))
+        text_of(&self.object(at % self.objects.max(1)))
     }
 
-    /// Some words of some object, as someone who half remembers it would ask.
+    /// A question: some words of one object.
     pub fn question(&self, at: u64) -> String {
         let mut dice = self.dice(u64::MAX - at);
         let text = self.text(dice.below(self.objects.max(1)));
@@ -55,12 +55,12 @@ impl Made {
 }
 
 /// Title and properties of an object.
-pub fn told(object: &PutObject) -> String {
+pub fn text_of(object: &PutObject) -> String {
     let properties = object.properties.values().filter_map(|value| value.as_str());
     object.title.as_deref().into_iter().chain(properties).collect::<Vec<_>>().join(" ")
 }
 
-/// A word of which the first are used most, as Zipf found.
+/// A random word; the first words are the most frequent (Zipf).
 pub fn word(dice: &mut Dice) -> String {
     let share = dice.below(1 << 53) as f64 / (1u64 << 53) as f64;
     let mut at = (WORDS as f64).powf(share) as u64;

@@ -1,6 +1,6 @@
-//! BM25 as textbooks have it, over postings in a hash map: what finding among many costs at least.
+//! Textbook BM25 over postings in a hash map, the reference for search times.
 
-use super::made::told;
+use super::made::text_of;
 use lukasa_model::batch::PutObject;
 use lukasa_search::{question, tokens};
 use rustc_hash::FxHashMap;
@@ -20,7 +20,7 @@ impl Reference {
         let mut lengths = Vec::new();
         for (at, object) in objects.enumerate() {
             let mut counts: FxHashMap<String, u32> = FxHashMap::default();
-            tokens::tokens(&told(&object), |word| *counts.entry(word.to_owned()).or_default() += 1);
+            tokens::tokens(&text_of(&object), |word| *counts.entry(word.to_owned()).or_default() += 1);
             lengths.push(counts.values().sum());
             counts.into_iter().for_each(|(word, n)| postings.entry(word).or_default().push((at as u32, n)));
         }

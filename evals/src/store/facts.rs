@@ -1,4 +1,4 @@
-//! A made-up code graph: functions and calls, the same for every run.
+//! A synthetic code graph: functions and calls, the same in every run.
 
 use lukasa_model::Write;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
@@ -17,7 +17,7 @@ fn object(i: u64, port: u64) -> PutObject {
         .title(&format!("function_{i:07}"))
         .property("language", "rust")
         .property("line", i % 977)
-        .property("summary", format!("Computes part {i} of the answer and hands it on to whoever asked."))
+        .property("summary", format!("Computes part {i} of the answer and returns it to the caller."))
         .property("port", port)
 }
 

@@ -1,4 +1,4 @@
-//! The same serialised rows by raw prepared inserts into one plain indexed table per kind.
+//! The reference: the same serialised rows, written by raw prepared inserts into one plain indexed table per kind.
 
 use super::facts::Facts;
 use futures_util::future::try_join_all;
@@ -16,7 +16,7 @@ enum Row {
     Relationship { id: Uuid, type_name: String, src: Uuid, dst: Uuid, content: String },
 }
 
-/// Serialised beforehand: the reference pays for nothing but the database.
+/// Serialised beforehand, so that only the work of the database is measured.
 fn rows(writes: Vec<Write>, namespace: Uuid) -> Vec<Row> {
     let end = |reference: &Reference| match reference.typed() {
         Some((type_name, key)) => object_id(namespace, type_name, key),
@@ -43,7 +43,7 @@ fn namespace() -> Uuid {
     Scope { tenant: "evals".into(), project: "store".into() }.namespace()
 }
 
-/// As durable as ours: WAL, synchronous FULL, the same transactions.
+/// With the durability of the ledger: WAL, synchronous FULL, the same transactions.
 pub fn sqlite(path: &Path, facts: &Facts, size: usize) -> Result<Duration, Box<dyn Error>> {
     let db = Connection::open(path)?;
     db.execute_batch(

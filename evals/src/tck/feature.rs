@@ -18,7 +18,7 @@ pub struct Step {
     pub table: Vec<Vec<String>>,
 }
 
-/// Takes a file apart. What is no scenario (tags, comments, descriptions) is left out.
+/// Parses a file. Tags, comments and descriptions are left out.
 pub fn scenarios(text: &str) -> Vec<Scenario> {
     let mut reader = Reader { lines: text.lines().collect(), at: 0 };
     let mut background = Vec::new();
@@ -55,7 +55,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The next line that says something.
+    /// The next line that is neither empty nor a comment.
     fn line(&mut self) -> Option<&'a str> {
         while let Some(line) = self.lines.get(self.at) {
             self.at += 1;
@@ -143,7 +143,7 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 impl Step {
-    /// With each `<name>` replaced by what the row has under it.
+    /// With each `<name>` replaced by the value in its column of the row.
     fn filled(&self, heading: &[String], row: &[String]) -> Step {
         let fill = |text: &str| {
             heading

@@ -1,4 +1,4 @@
-//! Values as the TCK writes them, and ours in the same shape.
+//! Values in the notation of the TCK, and values of Lukasa in the same form.
 
 use lukasa_graph::cypher::Reader;
 use lukasa_graph::cypher::functions::{Surroundings, find, float_text};
@@ -25,7 +25,7 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// One writing for what is the same: labels in order, and elements too where their order is not asked for.
+    /// Sorts labels, and, if `loose`, elements of lists, so that equal values have equal texts.
     pub fn settle(&mut self, loose: bool) {
         match self {
             Expected::List(items) => {

@@ -1,4 +1,4 @@
-//! Enough of CREATE to set scenarios up: patterns are stated as objects and relationships in a memory store.
+//! A subset of CREATE that sets up scenarios: patterns become objects and relationships in a memory store.
 
 use lukasa_graph::cypher::ast::{Arrow, Clause, Expr, Item, Kind, Mode, Name, NodePattern, Pattern, Projection, Query};
 use lukasa_graph::cypher::value::Value;
@@ -25,11 +25,11 @@ pub struct World {
     edges: u64,
 }
 
-/// One row of a query that writes: what its variables stand for.
+/// One row of a query that writes: the values of its variables.
 type Bound = Vec<(String, Value)>;
 
 impl World {
-    /// A project in which nothing is.
+    /// An empty project.
     pub fn new() -> Result<World, Fault> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let scope = Scope::new("tck", "scenario")?;
@@ -122,7 +122,7 @@ impl World {
         Ok(outcome.rows.into_iter().map(|values| columns.iter().cloned().zip(values).collect()).collect())
     }
 
-    /// States a pattern for a row, which then knows the nodes.
+    /// Creates a pattern for a row and adds the nodes to the row.
     fn state(&mut self, pattern: &Pattern, row: &mut Bound) -> Result<(), Fault> {
         let mut batch = Batch::on("main");
         let mut fresh = Vec::new();
@@ -140,7 +140,7 @@ impl World {
         Ok(())
     }
 
-    /// States a pattern; `fresh` are the nodes stated before under their names.
+    /// Creates a pattern; `fresh` are the nodes created before, by name.
     fn pattern(
         &mut self,
         pattern: &Pattern,
@@ -156,7 +156,7 @@ impl World {
             self.edges += 1;
             let put = PutRelationship::new(&name.text, reference(src), reference(dst));
             let properties = self.properties(edge.properties.as_ref(), row)?;
-            // Two relationships of one type between the same nodes are two.
+            // Parallel relationships of one type stay separate.
             let discriminator = self.edges.to_string();
             batch.writes.push(Write::from(PutRelationship { discriminator, properties, ..put }));
             here = there;
@@ -182,7 +182,7 @@ impl World {
         }
         let id = Uuid::now_v7();
         let labels: Vec<&str> = node.labels.iter().map(|l| l.text.as_str()).collect();
-        // The first label is the type, where it can be one.
+        // The first label is the type, if it is a valid name of a type.
         let own = labels.first().filter(|l| lukasa_model::id::check_type_name(l).is_ok());
         let put = PutObject {
             type_name: own.copied().unwrap_or(UNLABELLED).to_owned(),
@@ -228,7 +228,7 @@ fn reference(id: Uuid) -> Reference {
     Reference::from(id.to_string().as_str())
 }
 
-/// The same query with MATCH for CREATE, and which of its MATCH are such.
+/// The same query with MATCH in place of CREATE, and which of its MATCH clauses were CREATE.
 fn as_matches(query: &str) -> (String, Vec<bool>) {
     let mut text = String::new();
     let mut creates = Vec::new();
@@ -268,7 +268,7 @@ fn as_matches(query: &str) -> (String, Vec<bool>) {
     (text, creates)
 }
 
-/// The variables of a row, given as parameters.
+/// A clause that passes the variables of a row as parameters.
 fn given(row: &Bound) -> Clause {
     with(row.iter().map(|(name, _)| (name.clone(), Expr { kind: Kind::Parameter(name.clone()), at: 0 })))
 }
