@@ -1,4 +1,4 @@
-//! Projections in use: loaded when first asked for, followed when asked again, dropped when memory runs short.
+//! Projections in use: loaded on first use, advanced on later use, dropped when memory runs short.
 
 use crate::projection::Projection;
 use crate::snapshot::Snapshot;
@@ -11,14 +11,13 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Snapshots kept for whoever reads on with a cursor.
+/// The most snapshots kept for requests that continue with a cursor.
 const PINS: usize = 64;
 
-/// Told how far long work has come: done, of how many if that is known.
+/// Called with the progress of long work: how much is done, and of how much if that is known.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
 
-/// Where graphs are kept between processes. What it gives may be of any time, or of another log: it is looked into before
-/// it is used.
+/// Where graphs are kept between processes. The bytes may be outdated or of another log; they are checked before use.
 pub trait Shelf: Send + Sync {
     /// The bytes of the graph of a branch, if there are any.
     fn graph(&self, scope: &Scope, branch: BranchNo) -> Option<Vec<u8>>;
@@ -30,7 +29,7 @@ pub struct Projections {
     shelf: OnceLock<Arc<dyn Shelf>>,
     entries: Mutex<FxHashMap<Key, Arc<Entry>>>,
     uses: AtomicU64,
-    /// What graphs of a project were read without.
+    /// The registry with which graphs of a project were read: its sensitive properties are left out of them.
     sensitive: Mutex<FxHashMap<Scope, Arc<Registry>>>,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -41,7 +40,7 @@ pub struct Projections {
 struct Key {
     scope: Scope,
     branch: BranchNo,
-    /// What was known, and the moment asked about; none for the head of the branch, now.
+    /// Transaction and valid time of a view of the past; `None` for the head of the branch, now.
     past: Option<(Position, Time)>,
 }
 
@@ -50,14 +49,14 @@ struct Entry {
     held: Mutex<Held>,
     used: AtomicU64,
     bytes: AtomicUsize,
-    /// What was computed beside it, when it was last looked at.
+    /// Bytes of the derived data, when last measured.
     beside: AtomicUsize,
-    /// Nodes and edges when the bytes were last counted.
+    /// Nodes and edges when `bytes` was last measured.
     counted: AtomicUsize,
     pinned: Option<Pin>,
 }
 
-/// What a pinned snapshot shares with the head it was taken from.
+/// What is needed to measure how much memory a pinned snapshot shares with the head that it was taken from.
 struct Pin {
     build: u64,
     copied: u64,
@@ -74,24 +73,24 @@ impl Entry {
 enum Held {
     #[default]
     Nothing,
-    /// Can be moved on.
+    /// A graph that can be advanced.
     Projection(Box<Projection>),
-    /// Only to be read.
+    /// A graph that can only be read.
     Snapshot(Arc<Snapshot>),
 }
 
-/// One graph that is held.
+/// One graph in memory, for reports of memory use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
     pub scope: Scope,
     pub branch: BranchNo,
-    /// Of a view of the past: what was known, and the moment asked about.
+    /// Transaction and valid time of a view of the past.
     pub past: Option<(Tx, Time)>,
     pub bytes: usize,
 }
 
 impl Projections {
-    /// Keeps to about `limit` bytes: a graph that is being used is kept even when it is larger.
+    /// A cache that keeps to about `limit` bytes. A graph in use is kept even if it is larger.
     pub fn new(limit: usize) -> Projections {
         let zero = AtomicU64::default;
         let (uses, hits, misses, dropped) = (zero(), zero(), zero(), zero());
@@ -99,13 +98,13 @@ impl Projections {
         Projections { limit, shelf, entries, uses, hits, misses, dropped, sensitive }
     }
 
-    /// Reads graphs of branch heads from here before the store is asked; the first shelf stays.
+    /// Sets where the graphs of branch heads are looked up before the store is read. Only the first call has an effect.
     pub fn read_from(&self, shelf: Arc<dyn Shelf>) {
         let _ = self.shelf.set(shelf);
     }
 
-    /// The bytes of a branch's graph for a shelf, under a number that names them, if it is still in this state; none where
-    /// it cannot be kept.
+    /// Encodes the graph of a branch under a number that identifies the bytes, if `snapshot` is still its current one.
+    /// `None` if it cannot be encoded.
     pub fn bytes(&self, ledger: &Ledger, snapshot: &Arc<Snapshot>, origin: u64) -> Result<Option<Vec<u8>>> {
         let key = Key { scope: ledger.scope().clone(), branch: snapshot.view.branch, past: None };
         let Some(entry) = self.entries.lock().get(&key).cloned() else { return Ok(None) };
@@ -116,11 +115,12 @@ impl Projections {
         }
     }
 
+    /// The memory limit, in bytes.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// The view that a request means, and the graph as it is there.
+    /// The view of a request, and its graph.
     pub fn look(&self, ledger: &Ledger, spec: &ViewSpec, progress: Progress<'_>) -> Result<(View, Arc<Snapshot>)> {
         let view = ledger.view(spec)?;
         self.forget_what_is_sensitive(ledger)?;
@@ -167,7 +167,7 @@ impl Projections {
             Held::Projection(projection) => {
                 let at = &projection.snapshot().view;
                 if view.known < at.known {
-                    // Another request has seen a later commit: so does this one.
+                    // Another request has read a later commit; this one reads it too.
                     view = ledger.view(spec)?;
                 }
                 view.valid = view.valid.max(at.valid);
@@ -185,21 +185,21 @@ impl Projections {
         Ok((view, snapshot))
     }
 
-    /// The graph of a branch as an earlier process left it, moved on to the view.
+    /// The graph of a branch as an earlier process saved it, advanced to the view.
     fn kept(&self, ledger: &Ledger, view: &View) -> Result<Option<Box<Projection>>> {
         let bytes = self.shelf.get().and_then(|shelf| shelf.graph(ledger.scope(), view.branch));
         let Some(bytes) = bytes else { return Ok(None) };
         Ok(Projection::of_bytes(&bytes, ledger, view)?.map(Box::new))
     }
 
-    /// Keeps a snapshot for who comes back to read on. It shares with the head what has not changed since.
+    /// Keeps a snapshot for later requests with a cursor. It shares unchanged chunks with the head.
     pub fn pin(&self, scope: &Scope, view: &View, snapshot: &Arc<Snapshot>) {
         let key = Key { scope: scope.clone(), branch: view.branch, past: Some((view.position(), view.valid)) };
         if self.entries.lock().contains_key(&key) {
             return;
         }
         let entry = Entry {
-            // Without what was computed beside it: who reads on needs the graph only.
+            // Without derived data, which requests with a cursor do not need.
             held: Mutex::new(Held::Snapshot(Arc::new(snapshot.bare()))),
             used: AtomicU64::new(self.uses.fetch_add(1, Ordering::Relaxed)),
             pinned: Some(Pin {
@@ -218,13 +218,13 @@ impl Projections {
         }
     }
 
-    /// How often a graph was found in memory, how often it had to be built, and how many were dropped to make room.
+    /// How many requests found their graph in memory, how many had to build it, and how many graphs were dropped.
     pub fn luck(&self) -> (u64, u64, u64) {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (of(&self.hits), of(&self.misses), of(&self.dropped))
     }
 
-    /// Graphs that follow a branch, as they are now; those that are just being moved on are left out.
+    /// The graphs of branch heads. Those that are being advanced at the moment are left out.
     pub fn heads(&self) -> Vec<(Scope, BranchNo, Arc<Snapshot>)> {
         let heads: Vec<_> = {
             let entries = self.entries.lock();
@@ -241,7 +241,7 @@ impl Projections {
         (if there { &self.hits } else { &self.misses }).fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What is held now, largest first.
+    /// The graphs in memory, the largest first.
     pub fn uses(&self) -> Vec<Use> {
         let entries = self.entries.lock();
         let mut all: Vec<_> = entries
@@ -259,8 +259,8 @@ impl Projections {
         all
     }
 
-    /// Graphs remember what they have read. When other properties have become sensitive, those of any time are built
-    /// anew without them.
+    /// Graphs keep the properties they have read. When the set of sensitive properties changes, all graphs of the
+    /// project are dropped, so that they are built again without these properties.
     fn forget_what_is_sensitive(&self, ledger: &Ledger) -> Result<()> {
         let registry = ledger.latest_registry()?;
         let mut known = self.sensitive.lock();
@@ -289,7 +289,8 @@ impl Projections {
         entry
     }
 
-    /// The entry of a past view; if there is none, one of the same moment that knows less is moved on to it.
+    /// The entry of a past view. If there is none, an entry of the same valid time and an earlier transaction becomes
+    /// it, to be advanced.
     fn entry_or_older(&self, key: &Key) -> Arc<Entry> {
         if let Some((known, valid)) = key.past {
             let mut entries = self.entries.lock();
@@ -308,11 +309,11 @@ impl Projections {
         self.entry(key)
     }
 
-    /// Counts what an entry takes, and drops what was used longest ago until all fit.
+    /// Measures an entry, and drops the least recently used entries until all fit into the limit.
     fn settle(&self, key: &Key, entry: &Arc<Entry>, snapshot: &Arc<Snapshot>) {
         let things = snapshot.node_count() + snapshot.edge_count();
         let counted = entry.counted.load(Ordering::Relaxed);
-        // Counting looks at every chunk, so it waits until enough has changed.
+        // Measuring visits every chunk, so it waits until enough has changed.
         let stale = entry.bytes.load(Ordering::Relaxed) == 0 || things.abs_diff(counted) > counted / 20;
         if stale && entry.pinned.is_none() {
             entry.bytes.store(snapshot.memory().bytes.max(1), Ordering::Relaxed);
@@ -323,7 +324,7 @@ impl Projections {
         if key.past.is_none() {
             for (other, entry) in entries.iter().filter(|(other, _)| same_branch(other, key)) {
                 let Some(pin) = entry.pinned.as_ref().filter(|_| other.past.is_some()) else { continue };
-                // Shared with the head but for what has been copied since; alone once the head is another build.
+                // Its own memory is what was copied since it was pinned, or all of it if the head was built again.
                 let shared = pin.build == snapshot.build;
                 let own = if shared { snapshot.copied().saturating_sub(pin.copied) as usize } else { pin.whole };
                 entry.bytes.store(own, Ordering::Relaxed);
@@ -344,7 +345,7 @@ impl Projections {
                     entries.remove(&other);
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                     if other.past.is_none() {
-                        // What was shared with it would now be theirs alone.
+                        // Pinned snapshots would now own what they shared with it.
                         entries.retain(|pin, entry| !(same_branch(pin, &other) && entry.pinned.is_some()));
                     }
                 }
@@ -358,7 +359,7 @@ fn same_branch(a: &Key, b: &Key) -> bool {
     (&a.scope, a.branch) == (&b.scope, b.branch)
 }
 
-/// Moves a projection on to a view, or builds one. What is held is put back only when that went well.
+/// Advances a projection to a view, or builds one. If that fails, nothing is held any more.
 fn renew(
     held: &mut Held,
     projection: Option<Box<Projection>>,

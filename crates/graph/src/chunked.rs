@@ -1,4 +1,4 @@
-//! A vector in chunks that snapshots share: a copy costs a pointer per page, a change copies what it touches.
+//! A vector in chunks that snapshots share: a clone copies one pointer per page, a change copies only what it touches.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ const PAGE: usize = 64;
 pub struct Chunked<C> {
     pages: Vec<Arc<[Arc<C>]>>,
     len: usize,
-    /// Bytes copied for the sake of other holders since this was built.
+    /// Bytes copied because other owners share them, since this was built.
     copied: u64,
 }
 
@@ -71,15 +71,15 @@ impl<C> Chunked<C> {
         self.len += 1;
     }
 
-    /// Bytes copied so far because somebody else held on to them: an upper bound of what an older copy of
-    /// this keeps alive for itself.
+    /// Bytes copied so far because other owners share them. This is an upper bound of what an older clone keeps alive
+    /// on its own.
     pub fn copied(&self) -> u64 {
         self.copied
     }
 }
 
 impl<C: Clone + Heap> Chunked<C> {
-    /// A chunk to change; copied first if a snapshot shares it.
+    /// A chunk for writing. It is copied first if a snapshot shares it.
     pub fn chunk_mut(&mut self, i: usize) -> &mut C {
         let page = Arc::make_mut(&mut self.pages[i / PAGE]);
         let chunk = &mut page[i % PAGE];
@@ -95,7 +95,7 @@ impl<C: Clone + Heap> Chunked<C> {
     }
 }
 
-/// How much memory a value takes, with what it points to.
+/// The memory of a value, including what it points to.
 pub trait Heap {
     fn bytes(&self) -> usize;
 }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_keeps_what_it_saw() {
+    fn a_clone_does_not_change() {
         let mut all: Chunked<u32> = (0..200).collect();
         let before = all.clone();
         *all.chunk_mut(150) = 7;
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(all.copied(), 4);
         drop(before);
         *all.chunk_mut(150) = 8;
-        assert_eq!(all.copied(), 4, "nobody else holds it: changed in place");
+        assert_eq!(all.copied(), 4, "with one owner it is changed in place");
         assert!(all.get(201).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Communities: groups of nodes with more edges inside than chance would give, by Leiden or Louvain.
+//! Communities: groups of nodes with more edges inside than expected by chance, by Leiden or Louvain.
 
 mod describe;
 mod moves;
@@ -21,7 +21,7 @@ pub enum Algorithm {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     pub algorithm: Algorithm,
-    /// Larger: more and smaller communities.
+    /// A larger value gives more and smaller communities.
     pub resolution: f64,
     /// The same seed gives the same communities.
     pub seed: u64,
@@ -33,7 +33,7 @@ impl Default for Options {
     }
 }
 
-/// A weighted graph without direction; every edge stands in both lists.
+/// A weighted undirected graph. Every edge is in the lists of both its ends.
 #[derive(Clone, Debug, Default)]
 pub struct Undirected {
     pub(crate) offsets: Vec<u32>,
@@ -41,15 +41,15 @@ pub struct Undirected {
     pub(crate) weights: Vec<f64>,
     /// Weight of a node's edges to itself, counted once.
     pub(crate) loops: Vec<f64>,
-    /// Sum of a node's weights, loops twice.
+    /// Sum of the weights of a node's edges, with loops counted twice.
     pub(crate) degrees: Vec<f64>,
-    /// Sum of all degrees: twice the weight of all edges.
+    /// Sum of all degrees, which is twice the weight of all edges.
     pub(crate) total: f64,
 }
 
 impl Undirected {
-    /// Edges between the same two nodes, in either direction, become one with the sum of their weights. Edges
-    /// from a node to itself are left out: they say nothing about company.
+    /// Merges edges between the same two nodes, in either direction, into one with the sum of their weights. Edges from
+    /// a node to itself are left out.
     pub fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32, f64)>) -> Undirected {
         let mut pairs: Vec<(u32, u32, f64)> =
             edges.filter(|(a, b, w)| a != b && *w > 0.0).map(|(a, b, w)| (a.min(b), a.max(b), w)).collect();
@@ -64,7 +64,7 @@ impl Undirected {
         Undirected::from_pairs(nodes, &pairs, vec![0.0; nodes])
     }
 
-    /// From pairs that are each given once.
+    /// Builds from pairs of which each occurs once.
     pub(crate) fn from_pairs(nodes: usize, pairs: &[(u32, u32, f64)], loops: Vec<f64>) -> Undirected {
         let mut offsets = vec![0u32; nodes + 1];
         for (a, b, _) in pairs {
@@ -91,7 +91,7 @@ impl Undirected {
         Undirected { offsets, targets, weights, loops, degrees, total }
     }
 
-    /// Every edge counts once, whatever its type.
+    /// Every edge has weight 1, whatever its type.
     pub fn of(flat: &Flat) -> Undirected {
         let edges = (0..flat.len()).flat_map(|v| flat.out.of(v).iter().map(move |u| (v as u32, *u, 1.0)));
         Undirected::new(flat.len(), edges)
@@ -105,7 +105,7 @@ impl Undirected {
         self.len() == 0
     }
 
-    /// Edges, each once.
+    /// Every edge once.
     pub fn edges(&self) -> usize {
         self.targets.len() / 2
     }
@@ -116,7 +116,7 @@ impl Undirected {
         self.targets[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
     }
 
-    /// How much more lies inside communities than chance would put there.
+    /// Modularity: how much more edge weight is inside communities than expected by chance.
     pub fn modularity(&self, community: &[u32], resolution: f64) -> f64 {
         if self.total == 0.0 {
             return 0.0;
@@ -134,7 +134,7 @@ impl Undirected {
         (0..count).map(part).sum()
     }
 
-    /// Whether one can walk between any two nodes of a community without leaving it.
+    /// Whether every community is connected without leaving it.
     pub fn all_connected(&self, community: &[u32]) -> bool {
         let mut parts = community.to_vec();
         let count = parts.iter().max().map_or(0, |c| *c as usize + 1);
@@ -143,24 +143,24 @@ impl Undirected {
     }
 }
 
-/// Communities found.
+/// The communities of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// For each node the number of its community; 0 is the largest, ties by their first node.
+    /// The community of each node. 0 is the largest; ties are ordered by their first node.
     pub community: Vec<u32>,
     pub count: usize,
     pub modularity: f64,
 }
 
-/// Rounds of improvement, each over all levels; later ones find little.
+/// The most rounds of improvement, each over all levels. Later rounds improve little.
 const ROUNDS: usize = 12;
-/// On a graph of this many edges or more, a round is dear and a second one suffices.
+/// In graphs with this many edges or more, rounds are expensive and two are enough.
 const LARGE: usize = 100_000;
-/// A small graph is tried from several beginnings, for about this many edges in all.
+/// A small graph is tried from several random starts, up to about this many edges in total.
 const EFFORT: usize = 40_000;
 const ATTEMPTS: usize = 10;
 
-/// Finds communities. Those of Leiden are connected.
+/// Finds communities. Leiden communities are always connected.
 pub fn detect(graph: &Undirected, options: &Options) -> Found {
     let attempts = match options.algorithm {
         Algorithm::Leiden => (EFFORT / graph.edges().max(1)).clamp(1, ATTEMPTS),
@@ -181,7 +181,7 @@ pub fn detect(graph: &Undirected, options: &Options) -> Found {
             }
         }
         if options.algorithm == Algorithm::Leiden {
-            // Taking apart what hangs by nothing never lowers modularity.
+            // Splitting a disconnected community never lowers modularity.
             split(graph, &mut community);
         }
         let modularity = graph.modularity(&community, options.resolution);
@@ -194,10 +194,10 @@ pub fn detect(graph: &Undirected, options: &Options) -> Found {
     Found { community, count, modularity }
 }
 
-/// One round over all levels: move, refine, put together, and again on the smaller graph. Whether anything moved.
+/// One round over all levels: moves, refines and merges, then again on the smaller graph. Returns whether a node moved.
 fn leiden(graph: &Undirected, community: &mut [u32], resolution: f64, random: &mut Random) -> bool {
     let mut level = None::<Undirected>;
-    // Node of the current level that each node of the graph has become.
+    // For each node of the graph, its node at the current level.
     let mut place: Vec<u32> = (0..graph.len() as u32).collect();
     let mut start = community.to_vec();
     let mut any = false;
@@ -217,7 +217,7 @@ fn leiden(graph: &Undirected, community: &mut [u32], resolution: f64, random: &m
         if next.len() == here.len() {
             return any;
         }
-        // The smaller graph begins with the communities found before refining.
+        // The smaller graph starts with the communities found before refining.
         start = vec![0; next.len()];
         for v in 0..here.len() {
             start[of[v] as usize] = partition.community[v];
@@ -244,7 +244,7 @@ fn louvain(graph: &Undirected, community: &mut [u32], resolution: f64, random: &
     }
 }
 
-/// The same groups with numbers without gaps, in order of first appearance.
+/// The same groups, numbered without gaps in order of first appearance.
 fn dense(community: &[u32]) -> Vec<u32> {
     let mut numbers = vec![u32::MAX; community.iter().max().map_or(0, |c| *c as usize + 1)];
     let mut next = 0;
@@ -259,7 +259,7 @@ fn dense(community: &[u32]) -> Vec<u32> {
     community.iter().map(number).collect()
 }
 
-/// The same groups numbered by size, the largest first, ties by their first node.
+/// The same groups, numbered by size, the largest first, ties by their first node.
 fn by_size(community: &[u32]) -> (Vec<u32>, usize) {
     let dense = dense(community);
     let count = dense.iter().max().map_or(0, |c| *c as usize + 1);
@@ -272,7 +272,7 @@ fn by_size(community: &[u32]) -> (Vec<u32>, usize) {
     (dense.iter().map(|c| rank[*c as usize]).collect(), count)
 }
 
-/// SplitMix64: small, fast, and the same everywhere.
+/// SplitMix64: a small and fast generator with the same sequence on every platform.
 pub(crate) struct Random(pub u64);
 
 impl Random {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_karate_club_falls_into_its_best_known_parts() {
+    fn communities_of_the_karate_club() {
         let graph = karate();
         for seed in 0..20 {
             let found = detect(&graph, &Options { seed, ..Options::default() });
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_graphs_are_no_trouble() {
+    fn empty_and_degenerate_graphs() {
         for (n, edges) in [(0, vec![]), (1, vec![]), (3, vec![(0, 0, 1.0)]), (2, vec![(0, 1, 1.0), (1, 0, 2.0)])] {
             let graph = Undirected::new(n, edges.into_iter());
             for algorithm in [Algorithm::Leiden, Algorithm::Louvain] {
@@ -439,7 +439,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn modularity_and_connection((n, edges) in (1usize..25).prop_flat_map(|n| {
+        fn modularity_matches_its_definition((n, edges) in (1usize..25).prop_flat_map(|n| {
             let v = 0..n as u32;
             (Just(n), prop::collection::vec((v.clone(), v, 1u8..4), 0..60))
         }), seed: u64) {
@@ -451,7 +451,7 @@ mod tests {
                 if algorithm == Algorithm::Leiden {
                     prop_assert!(graph.all_connected(&found.community));
                 }
-                // No worse than leaving everybody alone, or together.
+                // At least as good as single nodes, and as one community of all.
                 let alone: Vec<u32> = (0..n as u32).collect();
                 prop_assert!(found.modularity >= graph.modularity(&alone, 1.0) - 1e-9);
                 prop_assert!(found.modularity >= graph.modularity(&vec![0; n], 1.0) - 1e-9);

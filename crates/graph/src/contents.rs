@@ -1,4 +1,4 @@
-//! Properties of nodes and edges: read from the store when first asked for, kept beside the rows they belong to.
+//! Properties of nodes and edges: read from the store on first use, kept next to the rows they belong to.
 
 use crate::cypher::stored;
 use crate::cypher::value::Value;
@@ -16,13 +16,13 @@ index! {
     PropertyNo(u32)
 }
 
-/// The number of `key`, which nodes have without being read.
+/// The number of `key`, which every node has without its contents being read.
 pub const KEY: PropertyNo = PropertyNo(0);
 
-/// Properties of one node or edge, by number.
+/// Properties of one node or edge, sorted by number.
 pub type Row = Arc<[(PropertyNo, Value)]>;
 
-/// What was read of a chunk: nothing is kept before something is asked, and what changes is forgotten alone.
+/// What was read for each row of a chunk. Allocated on first use; a changed row is forgotten without the others.
 #[derive(Clone)]
 pub(crate) struct Cells<T>(OnceLock<Box<[OnceLock<T>]>>);
 
@@ -41,17 +41,17 @@ impl<T> Cells<T> {
         self.0.get_or_init(|| (0..len).map(|_| OnceLock::new()).collect())
     }
 
-    /// Forgets what is about to say something else.
+    /// Removes what was read for a row, because the row is about to change.
     pub fn forget(&mut self, at: usize) -> Option<T> {
         self.0.get_mut()?[at].take()
     }
 }
 
-/// What is stated about an object, without what is sensitive in it.
+/// The content of an object in one version, without its sensitive properties.
 #[derive(Debug)]
 pub struct Known {
     pub content: Content,
-    /// Since when it is so; when it was recorded, where it always was.
+    /// When the version begins, or when it was recorded if it has no beginning.
     pub stated: Time,
     /// Names of sensitive properties that were taken out.
     pub hidden: Vec<Box<str>>,
@@ -61,17 +61,17 @@ pub struct Known {
 impl Known {
     fn of(statement: &Statement, hidden: Vec<Box<str>>) -> Result<Known> {
         let stated = if statement.period.from == Time::MIN { statement.recorded_at } else { statement.period.from };
-        // Taken apart it takes about three times its text.
+        // A parsed content takes about three times the memory of its text.
         let bytes = size_of::<Known>() + 3 * statement.content.as_deref().map_or(0, str::len);
         Ok(Known { content: statement.parsed()?, stated, hidden, bytes })
     }
 }
 
-/// Contents that one graph remembers; more are read again whenever they are asked for.
+/// Bytes of parsed contents that one graph keeps. Contents beyond that are read from the store on every use.
 const REMEMBERED: usize = 64 << 20;
 
-/// What is stated about some nodes, in no particular order; nothing of those that have ended. What is asked for often comes
-/// from memory: a store's readers forget their pages with every commit.
+/// The contents of some nodes, in no particular order. Ended nodes are left out. Contents are kept in memory, because
+/// the readers of a store lose their cached pages with every commit.
 pub fn known(snapshot: &Snapshot, ledger: &Ledger, nodes: &[Node]) -> Result<Vec<(Node, Arc<Known>)>> {
     let cell = |node: Node| &snapshot.nodes.chunk(node.index() / NODES).known;
     let mut all = Vec::with_capacity(nodes.len());
@@ -105,21 +105,21 @@ pub fn known(snapshot: &Snapshot, ledger: &Ledger, nodes: &[Node]) -> Result<Vec
 /// Names by number, and numbers by name.
 type Interned = (Vec<Arc<str>>, FxHashMap<Arc<str>, PropertyNo>);
 
-/// Names of properties, each kept once, and how much has been read. Shared by all snapshots of one build.
+/// Names of properties, each kept once, and the memory that contents take. Shared by all snapshots of one build.
 pub struct Properties {
     names: RwLock<Interned>,
     bytes: AtomicUsize,
-    /// What is remembered of whole contents.
+    /// Bytes of the contents that are kept as a whole.
     known: AtomicUsize,
     /// Nodes whose properties have been read.
     nodes: AtomicUsize,
-    /// Properties that something had, by number.
+    /// By property number: whether a row that was read has the property.
     stated: RwLock<Vec<bool>>,
-    /// Short texts that came before: many things say the same, and one copy is enough.
+    /// Short texts that were read before. Many facts have equal texts, which share one copy.
     texts: Mutex<FxHashSet<Arc<str>>>,
 }
 
-/// Longest text, and most texts, that are kept once for all.
+/// The longest text that is shared, in bytes, and the most texts that are shared.
 const SHORT: usize = 40;
 const TEXTS: usize = 100_000;
 
@@ -139,6 +139,7 @@ impl Default for Properties {
 }
 
 impl Properties {
+    /// The number of a name. A new name gets the next number.
     pub fn number(&self, name: &str) -> PropertyNo {
         if let Some(number) = self.names.read().1.get(name) {
             return *number;
@@ -154,38 +155,39 @@ impl Properties {
         number
     }
 
-    /// The number of a name that came before.
+    /// The number of a name, if it has one.
     pub fn find(&self, name: &str) -> Option<PropertyNo> {
         self.names.read().1.get(name).copied()
     }
 
+    /// The name with this number.
     pub fn name(&self, number: PropertyNo) -> Arc<str> {
         Arc::clone(&self.names.read().0[number.index()])
     }
 
-    /// Every name read so far, sorted.
+    /// All names read so far, sorted.
     pub fn all(&self) -> Vec<Arc<str>> {
         let mut all = self.names.read().0.clone();
         all.sort();
         all
     }
 
-    /// Whether a node has been read.
+    /// Whether any node has been read.
     pub fn has_read(&self) -> bool {
         self.nodes.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether something that was read had this property.
+    /// Whether a row that was read has this property.
     pub fn is_stated(&self, number: PropertyNo) -> bool {
         number == KEY || self.stated.read().get(number.index()) == Some(&true)
     }
 
-    /// What the rows read so far take.
+    /// Bytes that the rows and contents read so far take.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed) + self.known.load(Ordering::Relaxed)
     }
 
-    /// What was read of a node has been forgotten.
+    /// Subtracts what was read for a node that has been forgotten.
     pub(crate) fn forgot_node(&self, row: Option<Row>, known: Option<Arc<Known>>) {
         if let Some(row) = row {
             less(&self.bytes, bytes(&row));
@@ -196,14 +198,14 @@ impl Properties {
         }
     }
 
-    /// What was read of an edge has been forgotten.
+    /// Subtracts what was read for an edge that has been forgotten.
     pub(crate) fn forgot_edge(&self, row: Option<Row>) {
         if let Some(row) = row {
             less(&self.bytes, bytes(&row));
         }
     }
 
-    /// The same value, sharing its text with those that came before.
+    /// The same value, with its text shared with equal texts that were read before.
     fn shared(&self, value: Value) -> Value {
         let Value::Text(text) = &value else { return value };
         if text.len() > SHORT {
@@ -237,7 +239,7 @@ impl Properties {
         let evidence = (!content.evidence.is_null()).then(|| ("evidence", stored::from_json(&content.evidence)));
         for (name, value) in texts.chain(numbers).chain(evidence) {
             let number = self.number(name);
-            // A property of that name comes first.
+            // A property with the name of a field takes precedence over the field.
             if row.iter().all(|(other, _)| *other != number) {
                 row.push((number, value));
             }
@@ -259,7 +261,7 @@ impl Properties {
     }
 }
 
-/// Copies of a chunk share what was read, so what is forgotten may be counted more than once.
+/// Subtracts without going below 0: copies of a chunk share what was read, so it may be subtracted more than once.
 fn less(count: &AtomicUsize, by: usize) {
     let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(by)));
 }
@@ -274,10 +276,10 @@ pub fn in_row(row: &Row, property: PropertyNo) -> Option<&Value> {
     row.iter().find(|(number, _)| *number == property).map(|(_, value)| value)
 }
 
-/// Most chunks read ahead at once.
+/// The most chunks that are read ahead at once.
 const AHEAD: usize = 64;
 
-/// Reads properties in a snapshot; the more is missed, the more is read ahead.
+/// Reads properties in a snapshot. Each miss doubles the number of chunks that are read ahead.
 pub struct Contents<'a> {
     pub snapshot: &'a Snapshot,
     ledger: &'a Ledger,
@@ -338,7 +340,7 @@ impl<'a> Contents<'a> {
             let chunk = self.snapshot.edges.chunk(number);
             let cells = chunk.contents.all(EDGES);
             for (at, (row, cell)) in chunk.rows.iter().zip(cells).enumerate() {
-                // A place whose edge has ended, or lives elsewhere now, may be shared with an older state.
+                // This edge may have ended or moved to another place, and an older snapshot may still share the chunk.
                 let place = Edge::at(number * EDGES + at);
                 if cell.get().is_none() && row.thing != 0 && self.snapshot.find_edge(row.thing) == Some(place) {
                     missing.push((row.thing, cell));
@@ -363,7 +365,7 @@ impl<'a> Contents<'a> {
         for (no, cell) in missing {
             let row = rows.get(&no).cloned().unwrap_or_default();
             let size = bytes(&row);
-            // Somebody else may have read it at the same time.
+            // Another thread may have read it at the same time.
             if cell.set(row).is_ok() {
                 names.bytes.fetch_add(size, Ordering::Relaxed);
                 names.nodes.fetch_add(usize::from(nodes), Ordering::Relaxed);
@@ -372,13 +374,13 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// Whether nearly every node has been read.
+    /// Whether the properties of nearly every node have been read.
     pub fn knows_nodes(&self) -> bool {
         let read = self.snapshot.properties.nodes.load(Ordering::Relaxed);
         read * 10 >= self.snapshot.node_count() * 9
     }
 
-    /// A property of a node; its key is one.
+    /// A property of a node. Its key is one of them.
     #[inline]
     pub fn node_property(&self, node: Node, property: PropertyNo) -> Result<Value> {
         if property == KEY
@@ -394,7 +396,7 @@ impl<'a> Contents<'a> {
         Ok(in_row(self.edge(edge)?, property).cloned().unwrap_or_default())
     }
 
-    /// Everything a node says of itself, by name.
+    /// All properties of a node, by name.
     pub fn node_properties(&self, node: Node) -> Result<Vec<(Arc<str>, Value)>> {
         let key = self.snapshot.key(node).map(|key| (Arc::from("key"), Value::text(key)));
         let rest = self.named(self.node(node)?).into_iter().filter(|(name, _)| key.is_none() || &**name != "key");

@@ -1,4 +1,4 @@
-//! openCypher, read-only, over a snapshot: a query is taken apart, compiled to steps, and run within limits.
+//! openCypher, read-only, over a snapshot: a query is parsed, compiled to steps, and run within limits.
 
 mod aggregate;
 pub mod ast;
@@ -36,15 +36,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use value::Value;
 
-/// Runs what may go deep, as deep as a query is nested, with room for it on the stack.
+/// Runs a recursive function, and grows the stack if a deeply nested query needs it.
 fn deep<T>(run: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(128 << 10, 1 << 20, run)
 }
 
-/// Most bytes of a query.
+/// The longest query, in bytes.
 pub const LONGEST_QUERY: usize = 64 << 10;
 
-/// Words that queries are made of, for completion.
+/// The keywords of queries, for completion.
 pub const KEYWORDS: &[&str] = &[
     "MATCH",
     "OPTIONAL MATCH",
@@ -125,7 +125,7 @@ pub const GRAPH_FUNCTIONS: &[&str] = &[
     "percentileDisc",
 ];
 
-/// Whether a text is the beginning of a query that could go on.
+/// Whether a text is an incomplete query that more text could complete.
 pub fn is_unfinished(query: &str) -> bool {
     let text = query.trim_end();
     match parse(text) {
@@ -137,52 +137,52 @@ pub fn is_unfinished(query: &str) -> bool {
     }
 }
 
-/// Where a query is asked.
+/// What a query is run against.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     pub snapshot: &'a Arc<Snapshot>,
-    /// Properties are read from here when first needed.
+    /// Properties are read from here on first use.
     pub ledger: &'a Ledger,
     /// The moment of the query, in nanoseconds since 1970.
     pub now: i128,
-    /// A type whose name is no label: for graphs whose nodes need not have one.
+    /// A type whose name is not shown as a label, for graphs in which nodes need no label.
     pub silent_type: Option<&'a str>,
 }
 
-/// Finds nodes of the snapshot by words: the best of them, at most so many, each with its score. It comes from outside,
-/// because a graph knows no texts.
+/// Finds the nodes of a snapshot that fit a text best: at most the given number, each with its score. The caller
+/// provides it, because a graph contains no text index.
 pub type Search = Arc<dyn Fn(&str, usize) -> ModelResult<Vec<(crate::Node, f64)>> + Send + Sync>;
 
-/// The node that a name stands for, in every form that callers write names. It comes from outside as well, because a graph
-/// knows no working tree.
+/// Finds the node of a name, in every form in which clients write names. The caller provides it, because a graph has no
+/// access to the working tree.
 pub type Resolve = Arc<dyn Fn(&str) -> ModelResult<crate::Node> + Send + Sync>;
 
-/// A query that can be run in the place it was prepared for.
+/// A planned query, ready to run.
 pub struct Prepared<'a> {
     place: Place<'a>,
     compiled: Compiled,
     search: Option<Search>,
     resolve: Option<Resolve>,
-    /// Set when nobody waits for the answer any more.
+    /// Set when the caller no longer waits for the answer.
     stop: Option<Arc<AtomicBool>>,
-    /// It has been run, so that what it asked for has been read.
+    /// It has been run, so the properties that it uses have been read.
     ran: AtomicBool,
 }
 
-/// What a query gives.
+/// The result of a query.
 #[derive(Debug)]
 pub struct Outcome {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Value>>,
-    /// There were more rows than asked for.
+    /// There were more rows than requested.
     pub truncated: bool,
-    /// The plan, when it was asked for.
+    /// The plan, if it was requested.
     pub plan: Option<Vec<PlanStep>>,
-    /// The most that was kept at once, in bytes.
+    /// The most memory in use at once, in bytes.
     pub memory: usize,
 }
 
-/// Takes a query apart and plans it. What can never be meant is refused here.
+/// Parses a query and plans it. A query that can have no meaning is refused here.
 pub fn prepare<'a>(query: &str, parameters: &Parameters, place: Place<'a>) -> Result<Prepared<'a>, Fault> {
     if query.len() > LONGEST_QUERY {
         let message = format!("the query has {} bytes, {LONGEST_QUERY} are allowed", query.len());
@@ -191,7 +191,7 @@ pub fn prepare<'a>(query: &str, parameters: &Parameters, place: Place<'a>) -> Re
     prepare_parsed(&parse(query)?, parameters, place)
 }
 
-/// Plans a query that was taken apart before.
+/// Plans a parsed query.
 pub fn prepare_parsed<'a>(parsed: &Query, parameters: &Parameters, place: Place<'a>) -> Result<Prepared<'a>, Fault> {
     let around = Surroundings { now: place.now, longest_list: LONGEST_LIST };
     let frame = Frame { snapshot: place.snapshot, parameters, silent_type: place.silent_type, around: &around };
@@ -200,11 +200,12 @@ pub fn prepare_parsed<'a>(parsed: &Query, parameters: &Parameters, place: Place<
 }
 
 impl Prepared<'_> {
+    /// Names of the columns.
     pub fn columns(&self) -> &[String] {
         &self.compiled.columns
     }
 
-    /// What is likely a slip of the pen: labels and types that nothing has, and, after running, properties.
+    /// Likely misspellings: labels and types that nothing has, and after a run also such properties.
     pub fn warnings(&self) -> Vec<String> {
         let known = self.place.snapshot.properties();
         let mut all = self.compiled.warnings.clone();
@@ -215,43 +216,44 @@ impl Prepared<'_> {
         all
     }
 
-    /// Whether it calls `lukasa.search`, which has to be given to it.
+    /// Whether it calls `lukasa.search`, for which [`Prepared::searching`] must provide a search.
     pub fn searches(&self) -> bool {
         self.compiled.searches
     }
 
-    /// With what `lukasa.search` finds.
+    /// Provides the search for `lukasa.search`.
     #[must_use]
     pub fn searching(mut self, search: Search) -> Self {
         self.search = Some(search);
         self
     }
 
-    /// With what names stand for; without it, seeds are named by key or `Type:key`.
+    /// Provides the resolution of names. Without it, seeds are given by key or as `Type:key`.
     #[must_use]
     pub fn resolving(mut self, resolve: Resolve) -> Self {
         self.resolve = Some(resolve);
         self
     }
 
-    /// Stops when this is set.
+    /// Provides a flag that stops the query once it is set.
     #[must_use]
     pub fn stopping(mut self, stop: Arc<AtomicBool>) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// Only the plan is wanted.
+    /// Whether the query only requests its plan.
     pub fn only_explains(&self) -> bool {
         self.compiled.mode == Mode::Explain
     }
 
+    /// Runs the query. The error is a fault of the query, an exceeded limit, or a failure of the store.
     pub fn run(&self, limits: Limits) -> Result<Outcome, Box<Trouble>> {
         let compiled = &self.compiled;
         let (snapshot, mode) = (self.place.snapshot, compiled.mode);
         let columns = compiled.columns.clone();
         if mode == Mode::Explain {
-            let plan = Some(Teller { compiled, snapshot, counts: None }.tell());
+            let plan = Some(Teller { compiled, snapshot, counts: None }.steps_of_plan());
             return Ok(Outcome { columns, rows: vec![], truncated: false, plan, memory: 0 });
         }
         let around = Surroundings { now: self.place.now, longest_list: LONGEST_LIST };
@@ -277,15 +279,15 @@ impl Prepared<'_> {
             rows.push(values);
             Ok(true)
         })?;
-        // Where no node was found, nothing can be said about properties.
+        // If no node was read, it is unknown which properties exist.
         let read = self.place.snapshot.properties().has_read();
         self.ran.store(read, std::sync::atomic::Ordering::Relaxed);
-        let plan = profile.then(|| Teller { compiled, snapshot, counts: exec.counts.as_deref() }.tell());
+        let plan = profile.then(|| Teller { compiled, snapshot, counts: exec.counts.as_deref() }.steps_of_plan());
         Ok(Outcome { columns, rows, truncated, plan, memory: exec.most_used() })
     }
 }
 
-/// The type of a node, unless it is a silent one, then its labels.
+/// The labels of a node: its type, unless that is the silent one, then its other labels.
 fn labels_of(snapshot: &Snapshot, node: crate::Node, silent_type: Option<&str>) -> Vec<Arc<str>> {
     let own = snapshot.type_name(node);
     let own = (silent_type != Some(&**own)).then_some(own);
@@ -294,7 +296,7 @@ fn labels_of(snapshot: &Snapshot, node: crate::Node, silent_type: Option<&str>) 
 }
 
 impl Trouble {
-    /// As every surface tells it.
+    /// The error as clients receive it.
     pub fn into_error(self, query: &str) -> Error {
         match self {
             Trouble::Fault(fault) => fault.into_error(query),
@@ -303,26 +305,29 @@ impl Trouble {
     }
 }
 
-/// What a node or an edge of an outcome says of itself.
+/// Reads the labels and properties of the nodes and edges of an outcome.
 pub struct Reader<'a> {
     contents: Contents<'a>,
     silent_type: Option<&'a str>,
 }
 
 impl<'a> Reader<'a> {
+    /// A reader for outcomes of queries at this place.
     pub fn new(place: &Place<'a>) -> Reader<'a> {
         Reader { contents: Contents::new(place.snapshot, place.ledger), silent_type: place.silent_type }
     }
 
-    /// Its type first, then its labels.
+    /// The type first, then the labels.
     pub fn labels(&self, node: crate::Node) -> Vec<Arc<str>> {
         labels_of(self.contents.snapshot, node, self.silent_type)
     }
 
+    /// All properties of a node, by name.
     pub fn node(&self, node: crate::Node) -> ModelResult<Vec<(Arc<str>, Value)>> {
         self.contents.node_properties(node)
     }
 
+    /// All properties of an edge, by name.
     pub fn edge(&self, edge: crate::Edge) -> ModelResult<Vec<(Arc<str>, Value)>> {
         self.contents.edge_properties(edge)
     }

@@ -1,4 +1,4 @@
-//! Hop by hop, each with its own rules, asking about contents where a rule needs them.
+//! Expands a graph hop by hop, with separate rules for each hop, and checks contents if a rule needs them.
 
 use crate::snapshot::{Edge, Node, Snapshot};
 use crate::walk::{Cap, Direction, Filter, sides};
@@ -7,20 +7,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is visited once only.
+/// What an expansion visits at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dedupe {
-    /// A node is gone on from once, when it is first reached.
+    /// A node is expanded once, when it is first reached.
     #[default]
     Node,
-    /// An edge is walked once; a node may be gone on from at several depths.
+    /// An edge is followed once. A node may be expanded at several depths.
     Edge,
-    /// Every way without a circle is walked.
+    /// Every path without a cycle is followed.
     Path,
 }
 
-/// One hop.
+/// The rules of one hop.
 #[derive(Clone, Debug, Default)]
 pub struct Phase {
     pub direction: Direction,
@@ -34,17 +34,17 @@ pub struct Expand {
     pub dedupe: Dedupe,
     pub max_nodes: usize,
     pub max_edges: usize,
-    /// Most ways to tell; 0 when they are not asked for.
+    /// The most paths to return. 0 returns none.
     pub max_paths: usize,
 }
 
-/// Decides about edges and nodes by their contents, a layer at a time: one answer for each, in order.
+/// Checks edges and nodes by their contents, a layer at a time. Each call returns one answer per item, in order.
 pub trait Judge {
     fn edges(&mut self, edges: &[Edge]) -> Result<Vec<bool>>;
     fn nodes(&mut self, nodes: &[Node]) -> Result<Vec<bool>>;
 }
 
-/// Lets everything pass.
+/// Accepts every edge and every node.
 pub struct Everything;
 
 impl Judge for Everything {
@@ -64,29 +64,29 @@ pub struct Expanded {
     /// The hop that first reached each node.
     pub depths: Vec<u32>,
     pub edges: Vec<Edge>,
-    /// The hop that first walked each edge, from 1.
+    /// The hop that first followed each edge, from 1.
     pub edge_depths: Vec<u32>,
-    /// Whether it was first walked against its direction.
+    /// Whether the edge was first followed against its direction.
     pub against: Vec<bool>,
-    /// Ways that go no further: nodes, and the edges between them.
+    /// Paths that could not be extended: nodes, and the edges between them.
     pub paths: Vec<(Vec<Node>, Vec<Edge>)>,
     pub cut: Option<Cap>,
-    /// Edges looked at.
+    /// Edges examined.
     pub scanned: usize,
-    /// Nodes that a rule kept out.
+    /// Nodes that a rule excluded.
     pub refused: usize,
     pub depth_reached: u32,
-    /// The first hop that found nothing to go on from, from 1.
+    /// The first hop that reached nothing to expand, from 1.
     pub empty_phase: Option<u32>,
 }
 
-/// Most edges looked at in one expansion: a hub of hubs is cut, not waited for.
+/// The most edges that one expansion examines. Larger ones are cut.
 const STEPS: usize = 1_000_000;
 
-/// Most ways kept in mind when every way without a circle is walked.
+/// The most paths kept in memory when every path without a cycle is followed.
 const WAYS: usize = 100_000;
 
-/// A step of a way: where it came from, by which edge, to which node.
+/// The last step of a path: the step before it, the edge and the node.
 struct Step {
     before: usize,
     edge: Option<Edge>,
@@ -94,7 +94,7 @@ struct Step {
     gone_on: bool,
 }
 
-/// Runs the phases one after the other, until one finds nothing.
+/// Runs the phases in order, until one reaches nothing.
 pub fn expand(snapshot: &Snapshot, roots: &[Node], plan: &Expand, judge: &mut dyn Judge) -> Result<Expanded> {
     let mut state = State { snapshot, plan, found: Expanded::default(), places: FxHashMap::default(), steps: vec![] };
     let mut frontier = vec![];
@@ -136,7 +136,7 @@ struct State<'a> {
     steps: Vec<Step>,
 }
 
-/// A way that may be taken: from a step, by an edge (outgoing or not), to a node.
+/// A possible next step: from a step, by an edge (against its direction or not), to a node.
 struct Candidate {
     step: usize,
     edge: Edge,
@@ -145,7 +145,7 @@ struct Candidate {
 }
 
 impl State<'_> {
-    /// Lists a node when it is new; `false` when there is no room.
+    /// Adds a node to the result if it is new. Returns `false` if the result is full.
     fn list(&mut self, node: Node, depth: u32) -> bool {
         if self.places.contains_key(&node) {
             return true;
@@ -161,7 +161,7 @@ impl State<'_> {
         true
     }
 
-    /// Roots were named, so no rule keeps them out.
+    /// Roots are named by the caller, so no rule excludes them.
     fn is_root(&self, node: Node) -> bool {
         self.places.get(&node).is_some_and(|place| self.found.depths[*place] == 0)
     }
@@ -176,7 +176,7 @@ impl State<'_> {
                         return (all, false);
                     }
                     self.found.scanned += 1;
-                    // A loop is walked once, on the way out.
+                    // An edge from a node to itself is followed once, as an outgoing one.
                     let twice = other == node && !outgoing && phase.direction == Direction::Both;
                     if twice || !phase.filter.edge(self.snapshot, edge, type_no) {
                         continue;
@@ -213,7 +213,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Takes what may be taken; the steps to go on from, and whether there is room for more.
+    /// Adds the accepted candidates. Returns the steps to expand next, and whether there is room for more.
     fn accept(
         &mut self,
         candidates: &[Candidate],
@@ -263,7 +263,7 @@ impl State<'_> {
         (next, true)
     }
 
-    /// Whether a way has come by a node already.
+    /// Whether the path to a step contains a node.
     fn passed(&self, mut step: usize, node: Node) -> bool {
         loop {
             if self.steps[step].node == node {

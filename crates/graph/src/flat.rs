@@ -1,18 +1,20 @@
-//! A whole graph as flat arrays with dense numbers, for algorithms that look at all of it.
+//! A whole graph as flat arrays with dense numbers, for algorithms that read all of it.
 
 use crate::snapshot::{Node, Snapshot, TypeNo};
 
-/// Neighbours of dense node numbers `0..n`, one after the other.
+/// Neighbours of dense node numbers `0..n` in compressed sparse rows: all lists in one array.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Csr {
-    /// Where each node's list begins; one more entry than nodes.
+    /// Where the list of each node begins. One entry more than there are nodes.
     pub offsets: Vec<u32>,
+    /// Dense numbers of the neighbours.
     pub targets: Vec<u32>,
+    /// Types of the edges, parallel to `targets`.
     pub types: Vec<TypeNo>,
 }
 
 impl Csr {
-    /// From `(from, to, type)`, keeping the order of edges within a node.
+    /// Builds from `(from, to, type)`, and keeps the order of edges within a node.
     pub fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32, u16)> + Clone) -> Csr {
         let mut offsets = vec![0u32; nodes + 1];
         for (from, _, _) in edges.clone() {
@@ -33,6 +35,7 @@ impl Csr {
         Csr { offsets, targets, types }
     }
 
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
@@ -41,11 +44,13 @@ impl Csr {
         self.len() == 0
     }
 
+    /// The part of `targets` and `types` that belongs to a node.
     #[inline]
     pub fn range(&self, node: usize) -> std::ops::Range<usize> {
         self.offsets[node] as usize..self.offsets[node + 1] as usize
     }
 
+    /// The neighbours of a node.
     #[inline]
     pub fn of(&self, node: usize) -> &[u32] {
         &self.targets[self.range(node)]
@@ -56,10 +61,10 @@ impl Csr {
     }
 }
 
-/// Both directions of a graph. Visible nodes only, numbered in the order of their things, so that two snapshots
-/// of the same view are the same whatever their history.
+/// Both directions of a graph. It contains visible nodes only, numbered in the order of facts, so that two snapshots of
+/// the same view have equal flat graphs whatever their history.
 pub struct Flat {
-    /// The node that a dense number stands for.
+    /// The node of each dense number.
     pub nodes: Vec<Node>,
     dense: Vec<u32>,
     pub out: Csr,
@@ -69,6 +74,7 @@ pub struct Flat {
 const NONE: u32 = u32::MAX;
 
 impl Flat {
+    /// Builds the flat graph of a snapshot.
     pub fn of(snapshot: &Snapshot) -> Flat {
         let nodes = snapshot.nodes();
         let mut dense = vec![NONE; snapshot.node_places()];
@@ -99,7 +105,7 @@ impl Flat {
         Flat { nodes, dense, out, into }
     }
 
-    /// From bare edges, for measuring.
+    /// Builds from edges without a snapshot, for benchmarks and tests.
     pub fn from_edges(nodes: usize, edges: &[(u32, u32, u16)]) -> Flat {
         Flat {
             nodes: (0..nodes).map(Node::at).collect(),
@@ -109,6 +115,7 @@ impl Flat {
         }
     }
 
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -122,6 +129,7 @@ impl Flat {
         self.dense.get(node.index()).copied().filter(|d| *d != NONE)
     }
 
+    /// Bytes that the arrays take.
     pub fn bytes(&self) -> usize {
         let csr = |c: &Csr| c.offsets.capacity() * 4 + c.targets.capacity() * 4 + c.types.capacity() * 2;
         (self.nodes.capacity() + self.dense.capacity()) * 4 + csr(&self.out) + csr(&self.into)

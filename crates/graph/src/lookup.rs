@@ -1,5 +1,5 @@
-//! Ways into a snapshot: nodes by label and by the value of a property, made when first used and carried along while
-//! few nodes change.
+//! Lookups in a snapshot: nodes by label and by the value of a property. They are built on first use, and carried over
+//! to later snapshots while few nodes change.
 
 use crate::contents::{Contents, PropertyNo};
 use crate::cypher::value::{Key, Value, order};
@@ -11,22 +11,23 @@ use std::any::Any;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// Nodes that changed since lookups may have been made; more than a few thousand and lookups are made anew.
+/// The nodes that changed since lookups may have been built. After a few thousand, lookups are built again.
 #[derive(Clone, Default)]
 pub struct Touched {
     epoch: u64,
     nodes: Vec<Node>,
-    /// The same for what is derived elsewhere, which follows further: the latest, and how many were forgotten.
+    /// The latest changed nodes, and how many older ones were dropped. For derived data, which is updated over more
+    /// changes.
     log: Vec<Node>,
     forgotten: u64,
 }
 
 const MOST_TOUCHED: usize = 4_096;
-/// Nodes remembered for what follows by itself.
+/// The most nodes in the log of changed nodes.
 const MOST_LOGGED: usize = 1 << 16;
 
 impl Touched {
-    /// So many, of which none is remembered.
+    /// A log that counts this many changes but holds none of them.
     pub(crate) fn so_many(forgotten: u64) -> Touched {
         Touched { forgotten, ..Touched::default() }
     }
@@ -45,32 +46,33 @@ impl Touched {
     }
 }
 
-/// Something that is made of a whole snapshot elsewhere, and kept with it.
+/// Derived data that another module computes from a whole snapshot and keeps with it.
 pub trait Kept: Any + Send + Sync {
+    /// Bytes that it takes.
     fn bytes(&self) -> usize;
 }
 
 impl Snapshot {
-    /// What was kept of this kind; it may have been made of an earlier state, see [`Snapshot::touched_since`].
+    /// The derived data of this type. It may be computed from an earlier snapshot; see [`Snapshot::touched_since`].
     pub fn derived<T: Kept>(&self) -> Option<Arc<T>> {
         let kept = self.beside.derived.lock();
         kept.iter().find_map(|derived| (Arc::clone(derived) as Arc<dyn Any + Send + Sync>).downcast::<T>().ok())
     }
 
-    /// Keeps something, instead of what was kept of its kind, for this state and all that follow it.
+    /// Keeps derived data with this snapshot and all later ones, in place of any of the same type.
     pub fn keep<T: Kept>(&self, value: Arc<T>) {
         let mut kept = self.beside.derived.lock();
         kept.retain(|derived| (&**derived as &dyn Any).downcast_ref::<T>().is_none());
         kept.push(value);
     }
 
-    /// How many nodes were touched since the graph was built.
+    /// How many times a node changed since the graph was built.
     pub fn touches(&self) -> u64 {
         self.touched.forgotten + self.touched.log.len() as u64
     }
 
-    /// Nodes that came, went or said something else since so many had been touched, some perhaps twice; none if that is
-    /// too long ago to be known.
+    /// Nodes that appeared, ended or changed since the count of changes was `touches`. A node may occur twice. `None`
+    /// if that is too long ago.
     pub fn touched_since(&self, touches: u64) -> Option<&[Node]> {
         let from = touches.checked_sub(self.touched.forgotten)?;
         self.touched.log.get(from as usize..)
@@ -80,22 +82,22 @@ impl Snapshot {
 /// Nodes by the hash of a property's value.
 pub struct Index {
     epoch: u64,
-    /// So many of the touched nodes were known when it was made.
+    /// How many of the touched nodes were known when it was built.
     seen: usize,
-    /// By hash, then by node.
+    /// Hash and node, sorted.
     places: Vec<(u64, Node)>,
-    /// Different hashes among them.
+    /// The number of different hashes.
     values: usize,
 }
 
 impl Index {
-    /// Nodes per value, roughly.
+    /// The average number of nodes per value.
     pub fn selectivity(&self) -> f64 {
         self.places.len() as f64 / self.values.max(1) as f64
     }
 }
 
-/// Values of a property by the place of the node: for what is asked often of nodes that have all been read.
+/// Values of a property by the place of the node, for properties that are read often after all nodes have been read.
 pub struct Column {
     epoch: u64,
     seen: usize,
@@ -109,10 +111,10 @@ impl Column {
     }
 }
 
-/// Small graphs are quick without.
+/// Graphs with fewer nodes are fast enough without columns.
 const WORTH: usize = 256;
 
-/// How many there are of what; good enough to plan with, even some commits later.
+/// Counts of nodes and edges by type. They are good enough for planning, even if they are some commits old.
 #[derive(Clone, Default)]
 pub struct Stats {
     pub nodes: usize,
@@ -122,24 +124,24 @@ pub struct Stats {
     pub by_edge_type: Vec<usize>,
 }
 
-/// How often an order was asked for, and the order once that was often.
+/// How often an order was requested, and the order once it was requested often.
 type Sorted = (u32, Option<Arc<Vec<Node>>>);
 
 #[derive(Default)]
 pub(crate) struct Lookup {
     properties: Mutex<FxHashMap<PropertyNo, Arc<Index>>>,
     columns: Mutex<FxHashMap<PropertyNo, Arc<Column>>>,
-    /// How often a property was asked for.
+    /// How often a property was requested.
     asked: Mutex<FxHashMap<PropertyNo, u32>>,
     labels: Mutex<FxHashMap<String, Arc<Vec<Node>>>>,
-    /// Nodes of a label in the order of a property, and how often that was asked for.
+    /// Nodes of a label in the order of a property.
     orders: Mutex<FxHashMap<(String, PropertyNo), Sorted>>,
     stats: Mutex<Option<Arc<Stats>>>,
 }
 
-/// An order that is asked for so often in one state of the graph is kept.
+/// How often an order must be requested in one snapshot before it is kept.
 const OFTEN: u32 = 3;
-/// More nodes than this take longer to sort than a query may go on after its deadline.
+/// More nodes than this take longer to sort than a query may run past its deadline.
 const MOST_ORDERED: usize = 200_000;
 
 impl Lookup {
@@ -152,7 +154,7 @@ impl Lookup {
 }
 
 impl Beside {
-    /// What of it still holds when the graph has moved on.
+    /// The derived data that is still valid after the graph has advanced.
     pub(crate) fn carried(&self, touched: &Touched) -> Beside {
         let mut properties = self.lookup.properties.lock().clone();
         properties.retain(|_, index| index.epoch == touched.epoch);
@@ -185,7 +187,7 @@ impl std::hash::Hash for KeyRef<'_> {
 }
 
 impl Snapshot {
-    /// Roughly how many there are of what.
+    /// Approximate counts of nodes and edges.
     pub fn stats(&self) -> Arc<Stats> {
         let mut kept = self.beside.lookup.stats.lock();
         let near = |a: usize, b: usize| a.abs_diff(b) <= b / 10;
@@ -215,7 +217,7 @@ impl Snapshot {
         stats
     }
 
-    /// Every node, ended ones too, for which `fits` holds, under a name it is kept by.
+    /// Every node, ended ones too, for which `fits` returns true. The list is cached under `name`.
     pub(crate) fn labelled(&self, name: &str, fits: impl Fn(Node) -> bool) -> Arc<Vec<Node>> {
         if let Some(found) = self.beside.lookup.labels.lock().get(name) {
             return Arc::clone(found);
@@ -226,13 +228,13 @@ impl Snapshot {
         found
     }
 
-    /// Whether every node there is has a label.
+    /// Whether every node has a label.
     pub(crate) fn all_labelled(&self, name: &str, fits: impl Fn(Node) -> bool) -> bool {
         self.labelled(name, fits).len() == self.live + self.ended
     }
 
-    /// The values of a property, when it has been asked for before and all nodes have been read; `rest` is asked now
-    /// and then whether to go on.
+    /// The values of a property, if it was requested before and all nodes have been read. `rest` is called regularly
+    /// and can stop the work with an error.
     pub fn column<E: From<lukasa_model::Error>>(
         &self,
         contents: &Contents<'_>,
@@ -276,7 +278,7 @@ impl Snapshot {
         Ok(Some(column))
     }
 
-    /// Nodes in the order of a property, once that has been asked for a few times; `nodes` gives those meant.
+    /// Nodes in the order of a property, once the order was requested several times. `nodes` returns the nodes to sort.
     pub(crate) fn ordered(
         &self,
         name: &str,
@@ -302,13 +304,13 @@ impl Snapshot {
         if self.is_free(node) { Ok(Value::Null) } else { contents.node_property(node, property) }
     }
 
-    /// The index of a property, if it has been made.
+    /// The index of a property, if it is built already.
     pub fn index_made(&self, property: PropertyNo) -> Option<Arc<Index>> {
         let index = self.beside.lookup.properties.lock().get(&property).cloned()?;
         (index.epoch == self.touched.epoch).then_some(index)
     }
 
-    /// The index of a property, made now if it has not been; `rest` is asked now and then whether to go on.
+    /// The index of a property, built if necessary. `rest` is called regularly and can stop the work with an error.
     pub fn index<E: From<lukasa_model::Error>>(
         &self,
         contents: &Contents<'_>,
@@ -337,7 +339,7 @@ impl Snapshot {
         Ok(index)
     }
 
-    /// Nodes that may have this value; each must be looked at again.
+    /// Nodes that may have this value. The caller must check each of them.
     pub fn candidates<'a>(&'a self, index: &'a Index, value: &Value) -> impl Iterator<Item = Node> + use<'a> {
         let wanted = hash(value);
         let from = index.places.partition_point(|(hash, _)| *hash < wanted);

@@ -1,11 +1,11 @@
-//! Plain facts about a whole graph: components, distances, degrees.
+//! Measures of a whole graph: components, distances, degrees.
 
 use crate::flat::{Csr, Flat};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Hops from a node along `csr`; `None` where it does not lead.
+/// Distances from a node along `csr`, in hops. `None` for nodes that cannot be reached.
 pub fn distances(csr: &Csr, from: u32) -> Vec<Option<u32>> {
     let mut found = vec![None; csr.len()];
     found[from as usize] = Some(0);
@@ -22,8 +22,8 @@ pub fn distances(csr: &Csr, from: u32) -> Vec<Option<u32>> {
     found
 }
 
-/// Cheapest ways from a node, with a cost of at least 0 for each entry of `csr.targets`; infinite where it does
-/// not lead.
+/// Lowest costs of paths from a node, with a cost of at least 0 for each entry of `csr.targets`. Infinite for nodes
+/// that cannot be reached.
 pub fn costs(csr: &Csr, cost: &[f64], from: u32) -> Vec<f64> {
     #[derive(PartialEq)]
     struct At(f64, u32);
@@ -56,7 +56,7 @@ pub fn costs(csr: &Csr, cost: &[f64], from: u32) -> Vec<f64> {
     best
 }
 
-/// For each node the smallest node number of its component, edges taken both ways.
+/// For each node, the smallest node number of its component, with edges followed in both directions.
 pub fn components(flat: &Flat) -> Vec<u32> {
     let n = flat.len();
     let mut parent: Vec<u32> = (0..n as u32).collect();
@@ -70,22 +70,22 @@ pub fn components(flat: &Flat) -> Vec<u32> {
     for v in 0..n {
         for u in flat.out.of(v) {
             let (a, b) = (root(&mut parent, v as u32), root(&mut parent, *u));
-            // The smaller number leads, so that a component is named after its first node.
+            // The smaller number becomes the root, so that a component has the number of its first node.
             parent[a.max(b) as usize] = a.min(b);
         }
     }
     (0..n as u32).map(|v| root(&mut parent, v)).collect()
 }
 
-/// How many components there are, and the size of the largest.
+/// The number of components, and the size of the largest.
 pub fn component_sizes(of: &[u32]) -> (usize, usize) {
     let mut sizes = vec![0usize; of.len()];
     of.iter().for_each(|c| sizes[*c as usize] += 1);
     (sizes.iter().filter(|s| **s > 0).count(), sizes.into_iter().max().unwrap_or(0))
 }
 
-/// For each node the number of its strongly connected component: nodes that lead to one another have the same. Without
-/// recursion, because ways are as long as there are nodes (Tarjan).
+/// For each node, the number of its strongly connected component, by Tarjan's algorithm. Without recursion, because a
+/// path can be as long as the graph.
 pub fn strong_components(csr: &Csr) -> Vec<u32> {
     const NONE: u32 = u32::MAX;
     let n = csr.len();
@@ -104,7 +104,7 @@ pub fn strong_components(csr: &Csr) -> Vec<u32> {
                 next += 1;
                 path.push(node);
             } else {
-                // Back from the neighbour before.
+                // Returns from the neighbour visited last.
                 let u = csr.of(v)[at - 1] as usize;
                 if component[u] == NONE {
                     low[v] = low[v].min(low[u]);
@@ -143,7 +143,7 @@ pub struct Degrees {
     pub isolated: usize,
 }
 
-/// Degrees of a list, by any measure of it.
+/// Statistics of a list of degrees.
 pub fn degrees(mut all: Vec<usize>) -> Degrees {
     if all.is_empty() {
         return Degrees::default();
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_that_lead_to_one_another() {
+    fn strong_components_of_an_example() {
         // 0→1→2→0, 2→3, 3→4→3, 5→5, 6 alone, 5→0.
         let edges = [(0, 1, 0), (1, 2, 0), (2, 0, 0), (2, 3, 0), (3, 4, 0), (4, 3, 0), (5, 5, 0), (5, 0, 0)];
         let of = strong_components(&Flat::from_edges(7, &edges).out);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn strong_components_are_those_of_mutual_reach() {
+    fn strong_components_are_mutually_reachable() {
         let mut state = 7u32;
         let mut random = |below: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,4 +1,4 @@
-//! Names of types, labels and derivations, each kept once; numbers stand for them in the graph.
+//! Names of types, labels and derivations. Each is kept once; the graph stores their numbers.
 
 use crate::projection::{Reader, Writer};
 use crate::snapshot::TypeNo;
@@ -7,7 +7,7 @@ use lukasa_model::{Error, Result};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Numbers never change their meaning while a projection lives, so snapshots can share this.
+/// A number keeps its meaning as long as the projection lives, so snapshots share this table.
 #[derive(Clone, Default)]
 pub struct Names {
     types: Interner,
@@ -40,7 +40,7 @@ impl Interner {
 }
 
 impl Names {
-    /// The number of a type; names are copied only when a new one comes.
+    /// The number of a type. The table is copied only for a new name.
     pub(crate) fn type_no(names: &mut Arc<Names>, name: &str) -> Result<TypeNo> {
         match names.types.find(name) {
             Some(number) => Ok(number),
@@ -48,7 +48,7 @@ impl Names {
         }
     }
 
-    /// 0 when nothing is said.
+    /// 0 if there is no derivation.
     pub(crate) fn derivation_no(names: &mut Arc<Names>, name: Option<&str>) -> u32 {
         let Some(name) = name else { return 0 };
         if let Some(number) = names.derivation_numbers.get(name) {
@@ -62,12 +62,12 @@ impl Names {
         number
     }
 
-    /// Whether so many names have come and gone that a graph built anew would be much smaller.
+    /// Whether so many names have become unused that a newly built graph would be much smaller.
     pub(crate) fn outgrow(&self, nodes: usize) -> bool {
         self.labels.len() + self.derivations.len() > 2 * nodes + 10_000
     }
 
-    /// `labels` are sorted, each once.
+    /// `labels` must be sorted and without duplicates.
     pub(crate) fn label_set_no(names: &mut Arc<Names>, labels: &[impl AsRef<str>]) -> u32 {
         if labels.is_empty() {
             return 0;
@@ -95,7 +95,7 @@ impl Names {
         self.derivations.iter().for_each(|name| out.text(Some(name)));
     }
 
-    /// Names with the numbers they were written with; none where the bytes are something else.
+    /// Decodes names with the numbers they were encoded with. `None` if the bytes are damaged.
     pub(crate) fn read(from: &mut Reader<'_>) -> Option<Names> {
         let mut names = Arc::new(Names::default());
         for number in 0..from.u32()? {
@@ -115,7 +115,7 @@ impl Names {
         Arc::into_inner(names)
     }
 
-    /// Whether these numbers stand for something.
+    /// Whether these numbers are assigned.
     pub(crate) fn has(&self, type_no: TypeNo, labels: u32, derivation: u32) -> bool {
         type_no.index() < self.types.names.len()
             && labels as usize <= self.labels.len()
@@ -126,7 +126,7 @@ impl Names {
         &self.types.names[number.index()]
     }
 
-    /// Every type name so far, of nodes and edges, by number.
+    /// Every type name of nodes and edges so far, by number.
     pub fn types(&self) -> &[Arc<str>] {
         &self.types.names
     }
@@ -138,7 +138,7 @@ impl Names {
         }
     }
 
-    /// How many different sets of labels there are, the empty one included.
+    /// The number of different sets of labels, including the empty one.
     pub fn label_sets(&self) -> usize {
         self.labels.len() + 1
     }
@@ -147,7 +147,7 @@ impl Names {
         number.checked_sub(1).map(|n| &self.derivations[n as usize])
     }
 
-    /// Which types are meant by these names, in any spelling the registry knows, as a table by number.
+    /// A table by type number of the types that these names mean, in any spelling that the registry knows.
     pub fn chosen(&self, names: &[String], registry: &Registry, relationships: bool) -> Vec<bool> {
         let meant = |known: &Arc<str>| names.iter().any(|name| registry.is_same_type(name, known, relationships));
         self.types.names.iter().map(meant).collect()

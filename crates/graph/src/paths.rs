@@ -1,17 +1,17 @@
-//! Ways between nodes: the shortest, all that are short enough, and the surest.
+//! Paths between nodes: the shortest, all within a length, and the most likely ones.
 
 use crate::snapshot::{Edge, Node, Snapshot};
 use crate::walk::{Cap, Direction, Filter, sides};
 use rustc_hash::FxHashMap;
 
-/// A way: nodes, and the edges between them.
+/// A path: nodes, and the edges between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
 }
 
-/// Neighbours by the edges that may be walked. Nodes other than the ends of a way must pass the filter too.
+/// Neighbours along the edges that may be followed. Nodes other than the ends of a path must pass the filter too.
 fn steps<'a>(
     snapshot: &'a Snapshot,
     node: Node,
@@ -26,8 +26,8 @@ fn steps<'a>(
 
 type Tree = FxHashMap<Node, Option<(Node, Edge)>>;
 
-/// A shortest way of at most `depth` hops, from both ends at once. Among equals the one whose middle was stated
-/// first.
+/// A shortest path of at most `depth` hops, searched from both ends at once. Among paths of equal length, the one whose
+/// middle node has the lowest fact number.
 pub fn shortest(
     snapshot: &Snapshot,
     from: Node,
@@ -85,11 +85,11 @@ fn join(trees: &[Tree; 2], middle: Node) -> Path {
     Path { nodes, edges }
 }
 
-/// Edges looked at before a search for all ways is given up.
+/// The most edges that a search for all paths examines.
 const STEPS: usize = 2_000_000;
 
-/// Ways without a circle, shortest first, at most `limit`, each with at most `depth` hops. Parallel edges make one
-/// way. The cap that cut the list, if one did.
+/// Paths without a cycle, the shortest first: at most `limit`, each of at most `depth` hops. Parallel edges count as
+/// one path. Also returns the cap that cut the list, if one did.
 pub fn all_simple(
     snapshot: &Snapshot,
     from: Node,
@@ -99,7 +99,7 @@ pub fn all_simple(
     depth: u32,
     limit: usize,
 ) -> (Vec<Path>, Option<Cap>) {
-    // How far each node is from the goal: nothing that cannot arrive in time is entered.
+    // The distance of each node from the goal: nodes that are too far away are not entered.
     let mut left: FxHashMap<Node, u32> = FxHashMap::from_iter([(to, 0)]);
     let mut frontier = vec![to];
     for hops in 1..=depth {
@@ -137,7 +137,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Goes on with exactly `hops` more.
+    /// Extends the path by exactly `hops` more hops.
     fn go(&mut self, way: &mut Path, hops: u32) {
         let Some(&node) = way.nodes.last() else { return };
         let mut tried: Vec<Node> = Vec::new();
@@ -171,21 +171,22 @@ impl Search<'_> {
     }
 }
 
-/// A node reached by the surest way.
+/// A node and the most likely path to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sure {
     pub node: Node,
     pub hops: u32,
-    /// Product of the confidences on the way.
+    /// Product of the confidences along the path.
     pub confidence: f64,
     pub path: Path,
 }
 
-/// Nodes looked at before a search for sure ways is given up.
+/// The most nodes that a search for likely paths examines.
 const EXPLORED: usize = 100_000;
 
-/// Everything within some hops of the roots by its surest way, edges that say nothing counting as sure. Roots
-/// are not told; a `goal` is, whatever the filter says. Also how many nodes were looked at, and whether it was cut.
+/// All nodes within some hops of the roots, each with its most likely path. Edges without a confidence count as
+/// certain. The result leaves out the roots, and contains a `goal` whatever the filter excludes. Also returns how many
+/// nodes were examined, and whether the search was cut.
 pub fn surest(
     snapshot: &Snapshot,
     roots: &[Node],
@@ -243,7 +244,7 @@ pub fn surest(
             break;
         }
     }
-    let told = order.iter().map(|node| best[node]).filter(|step| trail[*step].hops > 0).map(|last| {
+    let paths = order.iter().map(|node| best[node]).filter(|step| trail[*step].hops > 0).map(|last| {
         let (mut path, mut at) = (Path { nodes: vec![], edges: vec![] }, last);
         while at != usize::MAX {
             path.nodes.push(trail[at].node);
@@ -254,5 +255,5 @@ pub fn surest(
         path.edges.reverse();
         Sure { node: trail[last].node, hops: trail[last].hops, confidence: trail[last].confidence, path }
     });
-    (told.collect(), order.len(), cut)
+    (paths.collect(), order.len(), cut)
 }

@@ -4,17 +4,18 @@ use lukasa_model::{Content, Error, Result};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 
-/// Most conditions in one predicate, longest path, longest list: a predicate is a filter, not a program.
+/// The most conditions of one predicate, the longest path, and the longest list: a predicate is a filter, not a
+/// program.
 const CONDITIONS: usize = 64;
 const PATH_BYTES: usize = 256;
 const LIST: usize = 256;
 
-/// Fields that may be asked about, of objects and of relationships.
+/// Fields of objects and of relationships that a predicate may read.
 const OBJECT_FIELDS: [&str; 6] = ["type", "key", "subtype", "title", "status", "labels"];
 const EDGE_FIELDS: [&str; 9] =
     ["type", "subtype", "title", "status", "labels", "weight", "confidence", "derivation", "role_src"];
 
-/// A checked predicate: all conditions must hold.
+/// A checked predicate. It holds if all its conditions hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predicate(Vec<Condition>);
 
@@ -24,11 +25,11 @@ struct Condition {
     test: Test,
 }
 
-/// A field that may be read.
+/// A field that a predicate may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Path {
     Field(String),
-    /// Inside `properties`, with dots between levels.
+    /// A path inside `properties`, with dots between levels.
     Property(String),
 }
 
@@ -43,7 +44,7 @@ enum Test {
     Exists(bool),
 }
 
-/// What is looked at: the parts of a thing that never change, and its content.
+/// What a predicate is applied to: the constant parts of a fact, and its content.
 pub struct Subject<'a> {
     pub type_name: &'a str,
     pub key: Option<&'a str>,
@@ -51,7 +52,7 @@ pub struct Subject<'a> {
 }
 
 impl Path {
-    /// Refuses what is not whitelisted, so that a filter can never be a way around what may be seen.
+    /// Refuses fields that are not in the list, so that a filter never reveals what the caller may not see.
     pub fn parse(text: &str, relationship: bool) -> Result<Path> {
         let fields: &[&str] = if relationship { &EDGE_FIELDS } else { &OBJECT_FIELDS };
         if text.len() > PATH_BYTES {
@@ -73,7 +74,7 @@ impl Path {
         }
     }
 
-    /// The value there; `None` when there is none.
+    /// The value at this path, if there is one.
     pub fn read(&self, subject: &Subject<'_>) -> Option<Value> {
         let text = |t: &Option<String>| t.clone().map(Value::String);
         let number = |n: Option<f64>| n.map(|n| json!(n));
@@ -97,7 +98,7 @@ impl Path {
         }
     }
 
-    /// As it was written.
+    /// As the caller wrote it.
     pub fn text(&self) -> String {
         match self {
             Path::Field(field) => field.clone(),
@@ -106,7 +107,7 @@ impl Path {
     }
 }
 
-/// A name with dots in it is tried whole before it is taken apart.
+/// Looks up a name with dots as a whole before splitting it at a dot.
 fn lookup<'a>(map: &'a serde_json::Map<String, Value>, path: &str) -> Option<&'a Value> {
     if let Some(value) = map.get(path) {
         return Some(value);
@@ -115,7 +116,7 @@ fn lookup<'a>(map: &'a serde_json::Map<String, Value>, path: &str) -> Option<&'a
 }
 
 impl Predicate {
-    /// Reads and checks a predicate on objects, or on relationships.
+    /// Parses and checks a predicate on objects or on relationships.
     pub fn parse(json: &Value, relationship: bool) -> Result<Predicate> {
         let fault = |message: String| Error::invalid("invalid_predicate", message);
         let Value::Object(paths) = json else {
@@ -131,7 +132,7 @@ impl Predicate {
                         conditions.push(Condition { path: path.clone(), test: Test::parse(operator, operand, &path)? });
                     }
                 }
-                // A bare value asks for equality.
+                // A plain value is a test for equality.
                 value => conditions.push(Condition { test: Test::parse("=", value, &path)?, path }),
             }
             if conditions.len() > CONDITIONS {
@@ -145,7 +146,7 @@ impl Predicate {
         self.0.is_empty()
     }
 
-    /// Whether every condition holds. Values of different kinds are never equal and never in order.
+    /// Whether every condition holds. Values of different kinds are never equal and have no order.
     pub fn holds(&self, subject: &Subject<'_>) -> bool {
         self.0.iter().all(|c| c.test.holds(c.path.read(subject).as_ref()))
     }
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_allowed_is_refused() {
+    fn forbidden_fields_and_invalid_predicates_are_refused() {
         for (predicate, code) in [
             (json!([]), "invalid_predicate"),
             (json!({"evidence": 1}), "forbidden_path"),

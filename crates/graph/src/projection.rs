@@ -1,5 +1,5 @@
-//! A graph that stays current: built from a view once, then following the log and the clock at the cost of
-//! what changes.
+//! A graph that stays current: built from a view once, then updated from the log and the clock at the cost of what
+//! changes.
 
 mod build;
 mod bytes;
@@ -17,16 +17,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The one writer of a graph. Readers hold snapshots, which it never changes while they do.
+/// The only writer of a graph. Readers hold snapshots, which it never changes.
 pub struct Projection {
     snapshot: Arc<Snapshot>,
-    /// Things that may look different by the clock alone, and when.
+    /// Facts that become visible or invisible as time passes, and when.
     agenda: BTreeSet<(Time, ThingNo)>,
-    /// Things with this number or a higher one were not there when it was built or last moved on.
+    /// Facts with this number or a higher one did not exist when it was built or last advanced.
     next_thing: ThingNo,
     free_nodes: Vec<Node>,
     free_edges: Vec<Edge>,
-    /// Nodes that may have to go once all edges are in place.
+    /// Ended nodes that may have to be removed once all edges are updated.
     loose: Vec<Node>,
 }
 
@@ -35,9 +35,9 @@ impl Projection {
         &self.snapshot
     }
 
-    /// Moves on to a later view of the same branch. `false` when that cannot be done by following (a fork was
-    /// moved, a type became lasting, the view is an earlier one or of another log): build it again. After an
-    /// error it must not be used again.
+    /// Advances to a later view of the same branch. Returns `false` if that is not possible: a fork was moved, a type
+    /// became lasting, or the view is an earlier one or of another log. Then the projection must be built again. After
+    /// an error it must not be used again.
     pub fn advance(&mut self, ledger: &Ledger, view: &View) -> Result<bool> {
         let old = &self.snapshot.view;
         if view.position() == old.position() && view.lineage == old.lineage && view.valid < self.snapshot.until {
@@ -57,17 +57,17 @@ impl Projection {
         let old = &self.snapshot.view;
         let next_thing = ledger.head()?.next_thing;
         let Some(changes) = ledger.changes(old.position(), view.position())? else { return Ok(false) };
-        let mut at_hand: FxHashMap<ThingNo, Thing> = changes.things.into_iter().map(|t| (t.no, t)).collect();
-        let mut said: FxHashMap<ThingNo, Statement> = FxHashMap::default();
-        let mut ask: FxHashSet<ThingNo> = FxHashSet::default();
+        let mut known: FxHashMap<ThingNo, Thing> = changes.things.into_iter().map(|t| (t.no, t)).collect();
+        let mut updated: FxHashMap<ThingNo, Statement> = FxHashMap::default();
+        let mut unclear: FxHashSet<ThingNo> = FxHashSet::default();
         let nearest = view.lineage.entries()[0].0;
         for statement in changes.statements {
             if view.lineage.cap(statement.branch).is_none_or(|cap| statement.version.tx() > cap) {
                 continue;
             }
             if statement.branch != nearest {
-                // A nearer branch may say otherwise.
-                ask.insert(statement.thing);
+                // A nearer branch may override it.
+                unclear.insert(statement.thing);
                 continue;
             }
             let borders = [statement.period.from, statement.period.to];
@@ -75,21 +75,21 @@ impl Projection {
                 self.agenda.insert((border, statement.thing));
             }
             if statement.period.holds(view.valid) {
-                // Recorded last on the nearest branch: nothing can override it.
-                said.insert(statement.thing, statement);
+                // The last statement on the nearest branch: nothing overrides it.
+                updated.insert(statement.thing, statement);
             }
         }
         while let Some((_, thing)) = self.agenda.first().copied().filter(|(due, _)| *due <= view.valid) {
             self.agenda.pop_first();
-            ask.insert(thing);
+            unclear.insert(thing);
         }
-        said.retain(|thing, _| !ask.contains(thing));
-        let mut states = self.states(ledger, view, sorted(ask))?;
-        let strangers = said.keys().filter(|no| !at_hand.contains_key(no) && self.snapshot.place(**no).is_none());
-        let strangers = sorted(strangers.copied());
-        at_hand.extend(ledger.things(&strangers)?.into_iter().map(|t| (t.no, t)));
-        for (no, statement) in said {
-            let thing = at_hand.remove(&no);
+        updated.retain(|thing, _| !unclear.contains(thing));
+        let mut states = self.states(ledger, view, sorted(unclear))?;
+        let unknown = updated.keys().filter(|no| !known.contains_key(no) && self.snapshot.place(**no).is_none());
+        let unknown = sorted(unknown.copied());
+        known.extend(ledger.things(&unknown)?.into_iter().map(|t| (t.no, t)));
+        for (no, statement) in updated {
+            let thing = known.remove(&no);
             states.push(Seen { no, thing, statement: Some(statement).filter(|s| !s.absent) });
         }
         states.sort_unstable_by_key(|s| s.no);
@@ -98,7 +98,7 @@ impl Projection {
         Ok(true)
     }
 
-    /// How things stand in the view, as far as the store must be asked.
+    /// The state of some facts in the view, read from the store.
     fn states(&mut self, ledger: &Ledger, view: &View, things: Vec<ThingNo>) -> Result<Vec<Seen>> {
         if things.is_empty() {
             return Ok(vec![]);
@@ -114,7 +114,7 @@ impl Projection {
         Seen { no: state.thing.no, thing: Some(state.thing), statement: state.statement }
     }
 
-    /// Objects first: what ends or appears takes its relationships along.
+    /// Updates objects first, because relationships appear and end with their objects.
     fn apply(&mut self, ledger: &Ledger, view: &View, states: Vec<Seen>) -> Result<()> {
         let mut edges = Vec::new();
         let mut back = Vec::new();
@@ -129,7 +129,7 @@ impl Projection {
                 back.push(seen.no);
             }
         }
-        // What is new has no relationships but those that come with it.
+        // Relationships of a new object are all new themselves, so they are among the changes already.
         let first_new = self.next_thing;
         back.retain(|no| *no < first_new);
         if !back.is_empty() {
@@ -157,7 +157,7 @@ impl Projection {
         Ok(())
     }
 
-    /// Ends that lasting relationships show although they are not there.
+    /// Ends of lasting relationships that must be shown although they are not visible themselves.
     fn missing_ends(&self, edges: &[Seen]) -> Vec<ThingNo> {
         let shown = edges.iter().filter(|seen| seen.statement.is_some() && self.snapshot.place(seen.no).is_none());
         let lasting =
@@ -166,7 +166,7 @@ impl Projection {
         sorted(ends.filter(|no| self.snapshot.find(*no).is_none()))
     }
 
-    /// Whether relationships that are hidden now may have to be shown, or the other way round.
+    /// Whether some type became lasting or stopped being so, which changes which relationships are visible.
     fn lasting_changed(&self, registry: &Registry) -> bool {
         let old = &self.snapshot.registry;
         if std::ptr::eq(&**old, registry) {
@@ -179,14 +179,14 @@ impl Projection {
     }
 }
 
-/// A thing and the statement that makes it visible; `thing` may be left out of what is in the graph.
+/// A fact and the statement that makes it visible. `thing` may be missing if the fact is in the graph already.
 struct Seen {
     no: ThingNo,
     thing: Option<Thing>,
     statement: Option<Statement>,
 }
 
-/// Whether the line only went on: every ancestor counts up to where it did before, or up to the new head.
+/// Whether the lineage is the same as before, except that the branch itself has advanced.
 fn follows(known: Tx, old: &Lineage, view: &View) -> bool {
     let new = view.lineage.entries();
     new.len() == old.entries().len()

@@ -1,4 +1,4 @@
-//! How central nodes are: PageRank of all, and personalized PageRank around some.
+//! The centrality of nodes: PageRank of all, and personalized PageRank around some.
 
 use crate::flat::Csr;
 use crate::snapshot::{Node, Snapshot, TypeNo};
@@ -10,6 +10,7 @@ mod personalized;
 
 pub use personalized::{Spread, Stay, ppr, push, walk};
 
+/// The probability with which a walker follows an edge instead of starting again.
 pub const DAMPING: f64 = 0.85;
 /// Iterations of personalized PageRank.
 pub const ITERATIONS: usize = 20;
@@ -18,12 +19,12 @@ pub const ITERATIONS: usize = 20;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stop {
     After(usize),
-    /// When ranks move by less than this in all, at the latest after 200 rounds.
+    /// Stops when ranks change by less than this in total, or after 200 rounds.
     Below(f64),
 }
 
-/// PageRank; sums to 1. Nodes that lead nowhere else spread their rank over all: an edge from a node to itself says
-/// nothing about others.
+/// PageRank. Ranks sum to 1. Nodes without edges to others spread their rank over all nodes. Edges from a node to
+/// itself are ignored.
 pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: Stop) -> Vec<f64> {
     let n = out.len();
     if n == 0 {
@@ -62,7 +63,7 @@ pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: Stop) -> Vec<f64> {
 }
 
 impl Snapshot {
-    /// PageRank of every visible node, by dense number; computed once per snapshot.
+    /// PageRank of every visible node, by dense number. Computed once per snapshot.
     pub fn ranks(&self) -> &Arc<Vec<f64>> {
         self.beside.ranks.get_or_init(|| {
             let flat = self.flat();
@@ -70,7 +71,7 @@ impl Snapshot {
         })
     }
 
-    /// How walkers spread by these weights. The last one asked for is kept.
+    /// The shares in which walkers spread by these weights. The result for the last weights is kept.
     pub fn spread(&self, weights: &Weights) -> Arc<Spread> {
         let mut kept = self.beside.spread.lock();
         match &*kept {
@@ -83,22 +84,22 @@ impl Snapshot {
         }
     }
 
-    /// PageRank of one node; 0 for one that has ended.
+    /// PageRank of one node, 0 for an ended one.
     pub fn rank(&self, node: Node) -> f64 {
         self.flat().dense(node).map_or(0.0, |dense| self.ranks()[dense as usize])
     }
 }
 
-/// How much a walk along a type of edge counts, and against it.
+/// The weight of following an edge of each type, in its direction and against it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     forward: Vec<f64>,
     backward: Vec<f64>,
 }
 
-/// Against an edge a walk counts half, unless the type is declared reciprocal.
+/// The weight against the direction of an edge, as a share, unless the type is declared reciprocal.
 pub const REVERSE: f64 = 0.5;
-/// Weights of the types that Lukasa itself knows.
+/// Weights of Lukasa's own types.
 const KNOWN: [(&str, f64); 7] = [
     ("CALLS", 0.9),
     ("IMPORTS", 0.7),
@@ -108,18 +109,19 @@ const KNOWN: [(&str, f64); 7] = [
     ("APPLIES_TO", 0.4),
     ("INVOLVES", 0.3),
 ];
-/// What any other type counts when nobody declared it.
+/// The weight of other types, if none is declared.
 const OTHER: f64 = 0.5;
 
 impl Weights {
-    /// By type number, from the registry's declarations and Lukasa's defaults; `given` overrides both.
+    /// Weights by type number, from the declarations in the registry and from Lukasa's defaults. `given` overrides
+    /// both.
     pub fn new(snapshot: &Snapshot, registry: &Registry, given: &[(String, f64)]) -> Weights {
         let named = |name: &str| given.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight);
         let known = |name: &str| KNOWN.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight);
         let (mut forward, mut backward) = (vec![], vec![]);
         for name in snapshot.names().types() {
             let declared = registry.ranking(name);
-            // A declaration that says nothing about ranking leaves Lukasa's own weight.
+            // A declaration without a weight of its own keeps Lukasa's weight.
             let stated = declared.map(|r| r.base_weight).filter(|w| *w != 1.0 || known(name).is_none());
             let weight = named(name).or(stated).or_else(|| known(name)).unwrap_or(OTHER).max(0.0);
             let reverse = if declared.is_some_and(|r| r.reciprocal_boost) { 1.0 } else { REVERSE };
@@ -129,7 +131,7 @@ impl Weights {
         Weights { forward, backward }
     }
 
-    /// By type number, directly.
+    /// Weights given directly by type number.
     pub fn by_type(forward: Vec<f64>, reverse: f64) -> Weights {
         let backward = forward.iter().map(|w| w * reverse).collect();
         Weights { forward, backward }
@@ -146,9 +148,9 @@ impl Weights {
     }
 }
 
-/// Beyond this many edges only what is near the seeds is looked at.
+/// In graphs with more edges than this, only nodes near the seeds are ranked.
 pub const WHOLE: usize = 200_000;
-/// Mass left unspread by default: below what decides the order of the first hundred.
+/// The default mass that is left unspread: too little to change the order of the first hundred.
 pub const REST: f64 = 1e-5;
 
 /// How a ranking was computed.
@@ -159,7 +161,8 @@ pub enum Method {
     ForwardPush,
 }
 
-/// Personalized PageRank by whichever way suits the size of the graph; nodes with rank, largest first.
+/// Personalized PageRank, by the method that suits the size of the graph. Returns nodes with their ranks, the largest
+/// first.
 pub fn around(
     snapshot: &Snapshot,
     weights: &Weights,
@@ -175,12 +178,12 @@ pub fn around(
     let ranks = ppr(&snapshot.spread(weights), &dense, damping, ITERATIONS);
     let mut all: Vec<_> =
         ranks.into_iter().enumerate().filter(|(_, r)| *r > 0.0).map(|(i, r)| (flat.nodes[i], r)).collect();
-    // Dense numbers are in the order of things, and the sort is stable.
+    // Dense numbers are in the order of fact numbers, and the sort is stable.
     all.sort_by(|a, b| b.1.total_cmp(&a.1));
     (all, Method::PowerIteration)
 }
 
-/// The `most` that have the largest rank, largest first, ties by thing number.
+/// The `most` nodes with the largest ranks, the largest first, ties by fact number.
 pub fn largest(snapshot: &Snapshot, ranks: &FxHashMap<Node, f64>, most: usize) -> Vec<(Node, f64)> {
     let mut all: Vec<(Node, f64)> = ranks.iter().map(|(node, rank)| (*node, *rank)).collect();
     let order = |a: &(Node, f64), b: &(Node, f64)| {

@@ -1,17 +1,17 @@
-//! How much an edge says about its other end: the score by which neighbours are chosen and explained.
+//! The score of an edge, by which neighbours are selected and explained.
 
 use crate::snapshot::{DAY, Edge, Snapshot};
 use lukasa_model::Time;
 use lukasa_model::types::{Ranking, Registry};
 
-/// After this long an edge counts 1/e of a fresh one.
+/// The age at which an edge counts 1/e of a new one, in microseconds.
 pub const HALF_LIFE: i64 = 30 * DAY;
-/// Weights outside this range are taken as its borders.
+/// Weights are clamped to this range.
 const WEIGHT: std::ops::RangeInclusive<f64> = 0.25..=2.0;
-/// For a type that is worth as much to whoever comes the other way.
+/// The factor for following an edge of a reciprocal type against its direction.
 const RECIPROCAL: f64 = 1.15;
 
-/// The factors of a score; `score` is their product squashed into 0 to 1.
+/// The factors of a score. `score` is their product, mapped to the range 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
     pub type_factor: f64,
@@ -23,7 +23,7 @@ pub struct Score {
     pub score: f64,
 }
 
-/// Base weights before a type is declared, as the relation tells more or less.
+/// The weight of a type: the declared one, or a default by its name.
 pub fn base_weight(type_name: &str, registry: &Registry) -> f64 {
     if let Some(declared) = registry.ranking(type_name) {
         return declared.base_weight;
@@ -38,13 +38,13 @@ pub fn base_weight(type_name: &str, registry: &Registry) -> f64 {
     }
 }
 
-/// What is known of an edge when it is scored.
+/// What the score of an edge is computed from.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     pub base_weight: f64,
     pub weight: Option<f64>,
     pub age: i64,
-    /// It is walked against its direction, and its type counts that more.
+    /// Whether it is followed against its direction, and its type is reciprocal.
     pub boosted: bool,
     pub depth: u32,
     pub src_degree: usize,
@@ -64,7 +64,7 @@ pub fn score(facts: &Facts) -> Score {
 }
 
 impl Snapshot {
-    /// The score of an edge walked at a depth, at a moment.
+    /// The score of an edge at a depth and a moment.
     pub fn edge_score(&self, edge: Edge, against: bool, depth: u32, at: Time) -> Score {
         let registry = &*self.registry;
         let (src, dst) = self.ends(edge);
@@ -95,9 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn every_factor_pulls_its_way() {
+    fn each_factor_raises_or_lowers_the_score() {
         let plain = of(PLAIN);
-        assert!(of(Facts { base_weight: 1.6, ..PLAIN }) > plain, "a telling type outranks a generic one");
+        assert!(of(Facts { base_weight: 1.6, ..PLAIN }) > plain, "a specific type outranks a generic one");
         assert!(of(Facts { age: HALF_LIFE, ..PLAIN }) < plain, "an old edge counts less");
         assert!(of(Facts { depth: 2, ..PLAIN }) < plain);
         assert!(of(Facts { src_degree: 900, ..PLAIN }) < plain, "hubs are damped");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_formula_to_the_digit() {
+    fn the_score_matches_the_formula() {
         let s = score(&Facts { weight: Some(0.5), age: HALF_LIFE, boosted: true, ..PLAIN });
         let raw = 1.0 * 0.5 * (-1.0f64).exp() * 1.15 * 0.5 / (1.0 + 2.0 * 4.0f64.ln());
         assert!((s.score - raw / (raw + 1.0)).abs() < 1e-15);

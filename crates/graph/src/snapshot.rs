@@ -1,4 +1,4 @@
-//! One immutable state of a graph: nodes, edges and both directions of adjacency, in shared chunks.
+//! One immutable graph of a view: nodes, edges and both directions of adjacency, in shared chunks.
 
 use crate::chunked::{Chunked, Heap};
 use crate::contents::{Cells, Known, Properties, Row};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 
-/// Declares an index of its own type, so that those of different tables cannot be mixed up.
+/// Declares an index with its own type, so that indexes of different tables cannot be confused.
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident($number:ty)) => {
         $(#[$doc])*
@@ -36,15 +36,16 @@ macro_rules! index {
 pub(crate) use index;
 
 index! {
-    /// Place of a node in a snapshot. Places of ended nodes are used again; the permanent number is `Snapshot::thing`.
+    /// The place of a node in a snapshot. Places of removed nodes are assigned again; the permanent number is
+    /// [`Snapshot::thing`].
     Node(u32)
 }
 index! {
-    /// Place of an edge in a snapshot.
+    /// The place of an edge in a snapshot.
     Edge(u32)
 }
 index! {
-    /// Number of an interned type name.
+    /// The number of an interned type name.
     TypeNo(u16)
 }
 
@@ -53,7 +54,7 @@ pub(crate) const EDGES: usize = 128;
 pub(crate) const PLACES: usize = 1_024;
 const EDGE_TAG: u32 = 1 << 31;
 
-/// Most nodes, and most edges, of one graph.
+/// The most nodes, and the most edges, of one graph.
 pub const MOST: usize = (EDGE_TAG - 2) as usize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,17 +63,17 @@ pub(crate) enum Place {
     Edge(Edge),
 }
 
-/// What is known of a node in a chunk.
+/// Whether a place holds a node, and whether it is visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Presence {
     #[default]
     Free,
     Live,
-    /// No longer visible itself; kept because a lasting relationship shows it as ended.
+    /// Not visible itself, but shown as the end of a lasting relationship.
     Ended,
 }
 
-/// What is kept of a node beside its key, together, because it is read together.
+/// The fields of a node other than its key. They are stored together because they are read together.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct NodeRow {
     pub id: Uuid,
@@ -119,14 +120,14 @@ impl NodeChunk {
         self.keyed = self.keyed & !(1 << at) | u64::from(key.is_some()) << at;
     }
 
-    /// Gives a node its key, after those before it and before those behind it.
+    /// Sets the key of a node. Keys of a chunk must be set in order.
     pub fn append_key(&mut self, at: usize, key: Option<&str>) {
         self.keys.push_str(key.unwrap_or_default());
         self.key_ends[at..].fill(self.keys.len() as u32);
         self.keyed = self.keyed & !(1 << at) | u64::from(key.is_some()) << at;
     }
 
-    /// Forgets what was read of a node that is about to say something else.
+    /// Forgets what was read of a node, because the node is about to change.
     pub fn forget(&mut self, at: usize, properties: &Properties) {
         properties.forgot_node(self.contents.forget(at), self.known.forget(at));
     }
@@ -142,7 +143,7 @@ impl Heap for NodeChunk {
     }
 }
 
-/// One direction of the edges of a chunk of nodes; each node's list is in order of the edges' thing numbers.
+/// One direction of the edges of a chunk of nodes. The list of each node is in order of the fact numbers of its edges.
 #[derive(Clone)]
 pub(crate) struct Adjacency {
     ends: [u32; NODES],
@@ -174,11 +175,11 @@ impl Adjacency {
         Links { nodes: &self.nodes[range.clone()], edges: &self.edges[range.clone()], types: &self.types[range] }
     }
 
-    /// Puts an edge at a place of a node's list.
+    /// Inserts an edge at a position of the list of a node.
     pub fn insert(&mut self, at: usize, place: usize, node: Node, edge: Edge, type_no: TypeNo) {
         let i = self.range(at).start + place;
         if self.nodes.len() == self.nodes.capacity() {
-            // A chunk is small and copied often: room for a few more, not for twice as many.
+            // Chunks are small and copied often, so they reserve room for a few edges instead of twice as many.
             self.nodes.reserve_exact(8);
             self.edges.reserve_exact(8);
             self.types.reserve_exact(8);
@@ -206,7 +207,7 @@ impl Heap for Adjacency {
     }
 }
 
-/// The edges of one node in one direction, as columns of equal length. Most walks need the other ends only.
+/// The edges of one node in one direction, as arrays of equal length. Most walks read only the other ends.
 #[derive(Clone, Copy)]
 pub struct Links<'a> {
     /// The other ends.
@@ -224,30 +225,30 @@ impl<'a> Links<'a> {
         self.nodes.is_empty()
     }
 
-    /// Other end, edge and type of each.
+    /// The other end, the edge and its type, for each edge.
     pub fn iter(&self) -> impl Iterator<Item = (Node, Edge, TypeNo)> + use<'a> {
         let links = *self;
         (0..links.nodes.len()).map(move |i| (links.nodes[i], links.edges[i], links.types[i]))
     }
 }
 
-/// What is kept of an edge, together, because it is read together.
+/// The fields of an edge. They are stored together because they are read together.
 #[derive(Clone, Copy)]
 pub(crate) struct EdgeRow {
     pub id: Uuid,
     pub thing: ThingNo,
-    /// NaN where nothing was stated; so is the weight.
+    /// NaN if there is none; likewise the weight.
     pub confidence: f64,
     pub weight: f64,
     pub src: Node,
     pub dst: Node,
     pub derivation: u32,
-    /// Since when it holds (or was recorded, if it always held), in days since 1970.
+    /// When the version begins, or when it was recorded if it has no beginning, in days since 1970.
     pub since: u16,
     pub type_no: TypeNo,
 }
 
-/// Microseconds.
+/// A day in microseconds.
 pub(crate) const DAY: i64 = 86_400_000_000;
 
 #[derive(Clone)]
@@ -280,7 +281,7 @@ impl Heap for EdgeChunk {
     }
 }
 
-/// Where a run of things stands, by thing number: 0 is nowhere.
+/// The places of a range of facts, by fact number. 0 means that the fact is not in the graph.
 #[derive(Clone)]
 pub(crate) struct Places(pub Vec<u32>);
 
@@ -296,14 +297,14 @@ impl Heap for Places {
     }
 }
 
-/// A graph as it is in one view. Cheap to clone, never changes.
+/// The graph of one view. It is cheap to clone and never changes.
 #[derive(Clone)]
 pub struct Snapshot {
-    /// The view it was made for.
+    /// The view of this graph.
     pub view: View,
-    /// What was declared, as the view knows it.
+    /// The declared types, as of the view.
     pub registry: Arc<Registry>,
-    /// The moment before which the clock alone changes nothing.
+    /// Until this valid time, the graph changes only by new transactions.
     pub until: Time,
     pub(crate) nodes: Chunked<NodeChunk>,
     pub(crate) out: Chunked<Adjacency>,
@@ -312,7 +313,7 @@ pub struct Snapshot {
     pub(crate) places: Chunked<Places>,
     pub(crate) names: Arc<Names>,
     pub(crate) properties: Arc<Properties>,
-    /// Nodes that came, went or said something else since the build, or since this was emptied.
+    /// Nodes that appeared, ended or changed since the build.
     pub(crate) touched: Arc<Touched>,
     pub(crate) live: usize,
     pub(crate) ended: usize,
@@ -320,25 +321,25 @@ pub struct Snapshot {
     pub(crate) edge_count: usize,
     pub(crate) edge_places: usize,
     pub(crate) beside: Arc<Beside>,
-    /// Which build it goes back to; snapshots of one build share what did not change between them.
+    /// Identifies the build that it goes back to. Snapshots of one build share unchanged chunks.
     pub(crate) build: u64,
-    /// What names the bytes that it was read from, where it was.
+    /// Identifies the bytes that it was decoded from, if it was.
     pub(crate) origin: Option<u64>,
 }
 
-/// What is computed from a snapshot when first asked for, and kept with it.
+/// Data computed from a snapshot on first use and kept with it.
 #[derive(Default)]
 pub(crate) struct Beside {
     pub flat: OnceLock<Arc<Flat>>,
     pub ranks: OnceLock<Arc<Vec<f64>>>,
     pub spread: Mutex<Option<(Weights, Arc<Spread>)>>,
-    /// By resolution.
+    /// For the resolution it was computed with.
     pub communities: Mutex<Option<(f64, Arc<Vec<u32>>)>>,
     pub lookup: Lookup,
     pub derived: Mutex<Vec<Arc<dyn Kept>>>,
 }
 
-/// How much memory a snapshot takes.
+/// The memory that a snapshot takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
     pub bytes: usize,
@@ -347,31 +348,32 @@ pub struct Memory {
 }
 
 impl Snapshot {
-    /// What names the bytes that this graph, or an earlier state of it, was read from; see [`crate::cache::Shelf`].
+    /// Identifies the bytes that this graph, or an earlier state of it, was decoded from; see [`crate::cache::Shelf`].
     pub fn origin(&self) -> Option<u64> {
         self.origin
     }
 
-    /// Visible nodes.
+    /// The number of visible nodes.
     pub fn node_count(&self) -> usize {
         self.live
     }
 
+    /// The number of visible edges.
     pub fn edge_count(&self) -> usize {
         self.edge_count
     }
 
-    /// One more than the largest node place in use: the size of an array indexed by `Node`.
+    /// One more than the largest node place: the length of an array indexed by `Node`.
     pub fn node_places(&self) -> usize {
         self.node_places
     }
 
-    /// Every place of a node, free ones too.
+    /// Every place of a node, free ones included.
     pub(crate) fn all_places(&self) -> impl Iterator<Item = Node> + use<> {
         (0..self.node_places).map(Node::at)
     }
 
-    /// Every visible node, in order of thing numbers.
+    /// Every visible node, in order of fact numbers.
     pub fn nodes(&self) -> Vec<Node> {
         let mut all: Vec<(ThingNo, Node)> = Vec::with_capacity(self.live);
         for (c, chunk) in self.nodes.iter().enumerate() {
@@ -392,29 +394,33 @@ impl Snapshot {
         &self.nodes.chunk(node.index() / NODES).rows[node.index() % NODES]
     }
 
-    /// The number of the object, which orders nodes in every answer.
+    /// The fact number of the object. Answers list nodes in this order.
     pub fn thing(&self, node: Node) -> ThingNo {
         self.node(node).thing
     }
 
+    /// The id of the object.
     pub fn id(&self, node: Node) -> Uuid {
         self.node(node).id
     }
 
+    /// The key of the object, if it has one.
     pub fn key(&self, node: Node) -> Option<&str> {
         self.nodes.chunk(node.index() / NODES).key(node.index() % NODES)
     }
 
+    /// The type of the node.
     #[inline]
     pub fn type_no(&self, node: Node) -> TypeNo {
         self.node(node).type_no
     }
 
+    /// The name of its type.
     pub fn type_name(&self, node: Node) -> &Arc<str> {
         self.names.type_name(self.type_no(node))
     }
 
-    /// `Type:key`, or the id of what has no key.
+    /// `Type:key`, or the id if there is no key.
     pub fn name(&self, node: Node) -> String {
         match self.key(node) {
             Some(key) => format!("{}:{key}", self.type_name(node)),
@@ -422,22 +428,23 @@ impl Snapshot {
         }
     }
 
-    /// Number of the node's set of labels; 0 is the empty one.
+    /// The number of the node's set of labels. 0 is the empty set.
     #[inline]
     pub fn label_set(&self, node: Node) -> u32 {
         self.node(node).labels
     }
 
+    /// The labels of the node, sorted.
     pub fn labels(&self, node: Node) -> &[Arc<str>] {
         self.names.labels(self.label_set(node))
     }
 
-    /// Whether there are nodes that are only there because a lasting relationship shows them.
+    /// Whether there are ended nodes, which are shown only as ends of lasting relationships.
     pub fn has_ended(&self) -> bool {
         self.ended > 0
     }
 
-    /// It is visible: neither ended nor an empty place.
+    /// Whether the node is visible: not ended, and not a free place.
     #[inline]
     pub fn is_live(&self, node: Node) -> bool {
         self.node(node).presence == Presence::Live
@@ -448,21 +455,24 @@ impl Snapshot {
         self.node(node).presence == Presence::Free
     }
 
-    /// It is only there because a lasting relationship shows it.
+    /// Whether the node has ended and is shown only as the end of a lasting relationship.
     pub fn is_ended(&self, node: Node) -> bool {
         self.node(node).presence == Presence::Ended
     }
 
+    /// The edges that lead out of a node.
     #[inline]
     pub fn outgoing(&self, node: Node) -> Links<'_> {
         self.out.chunk(node.index() / NODES).links(node.index() % NODES)
     }
 
+    /// The edges that lead to a node.
     #[inline]
     pub fn incoming(&self, node: Node) -> Links<'_> {
         self.into.chunk(node.index() / NODES).links(node.index() % NODES)
     }
 
+    /// The number of edges of a node, in both directions.
     pub fn degree(&self, node: Node) -> usize {
         self.outgoing(node).len() + self.incoming(node).len()
     }
@@ -472,47 +482,53 @@ impl Snapshot {
         &self.edges.chunk(edge.index() / EDGES).rows[edge.index() % EDGES]
     }
 
+    /// The fact number of the relationship.
     pub fn edge_thing(&self, edge: Edge) -> ThingNo {
         self.edge(edge).thing
     }
 
+    /// The id of the relationship.
     pub fn edge_id(&self, edge: Edge) -> Uuid {
         self.edge(edge).id
     }
 
-    /// Source and destination.
+    /// The source and the destination.
     pub fn ends(&self, edge: Edge) -> (Node, Node) {
         let row = self.edge(edge);
         (row.src, row.dst)
     }
 
+    /// The name of the type of the relationship.
     pub fn edge_type(&self, edge: Edge) -> &Arc<str> {
         self.names.type_name(self.edge(edge).type_no)
     }
 
-    /// As stated; `None` when nothing was.
+    /// The recorded confidence, if there is one.
     pub fn confidence(&self, edge: Edge) -> Option<f64> {
         Some(self.edge(edge).confidence).filter(|c| !c.is_nan())
     }
 
+    /// The recorded weight, if there is one.
     pub fn weight(&self, edge: Edge) -> Option<f64> {
         Some(self.edge(edge).weight).filter(|w| !w.is_nan())
     }
 
-    /// Since when the edge holds, to the day.
+    /// When the relationship begins, to the day.
     pub fn since(&self, edge: Edge) -> Time {
         Time(i64::from(self.edge(edge).since) * DAY)
     }
 
+    /// The recorded derivation, if there is one.
     pub fn derivation(&self, edge: Edge) -> Option<&Arc<str>> {
         self.names.derivation(self.edge(edge).derivation)
     }
 
-    /// Names of the properties read so far.
+    /// The names of the properties read so far.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }
 
+    /// The names of types, labels and derivations.
     pub fn names(&self) -> &Names {
         &self.names
     }
@@ -541,12 +557,12 @@ impl Snapshot {
         }
     }
 
-    /// The whole graph as flat arrays, for algorithms that look at all of it. Made once per snapshot.
+    /// The whole graph as flat arrays. Computed once per snapshot.
     pub fn flat(&self) -> &Arc<Flat> {
         self.beside.flat.get_or_init(|| Arc::new(Flat::of(self)))
     }
 
-    /// Counts what the graph itself takes, without what is computed beside it.
+    /// Measures the memory of the graph itself, without derived data.
     pub fn memory(&self) -> Memory {
         let around_edges = self.out.bytes() + self.into.bytes() + self.edges.bytes();
         let around_nodes = self.nodes.bytes();
@@ -559,12 +575,12 @@ impl Snapshot {
         }
     }
 
-    /// The same graph without what was computed beside it.
+    /// The same graph without derived data.
     pub(crate) fn bare(&self) -> Snapshot {
         Snapshot { beside: Arc::default(), ..self.clone() }
     }
 
-    /// What is computed and kept beside the graph so far.
+    /// Bytes of derived data and of contents read so far.
     pub fn bytes_beside(&self) -> usize {
         let flat = self.beside.flat.get().map_or(0, |flat| flat.bytes());
         let spread = self.beside.spread.lock().as_ref().map_or(0, |(_, spread)| spread.bytes());
@@ -573,7 +589,7 @@ impl Snapshot {
         flat + spread + read + derived + self.beside.ranks.get().map_or(0, |ranks| ranks.capacity() * 8)
     }
 
-    /// Bytes that newer states of the same graph have had to copy so far; see [`Chunked::copied`].
+    /// Bytes that later snapshots of the same build have had to copy so far; see [`Chunked::copied`].
     pub fn copied(&self) -> u64 {
         self.nodes.copied() + self.out.copied() + self.into.copied() + self.edges.copied() + self.places.copied()
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 
-/// Which way edges are followed.
+/// In which direction edges are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -30,18 +30,19 @@ impl Direction {
     }
 }
 
-/// What may be walked on. Tables are by type number or label set number; none lets everything pass.
+/// Which edges and nodes a walk may use. Tables are by type number or by number of the label set; `None` accepts
+/// everything.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub edge_types: Option<Vec<bool>>,
     pub node_types: Option<Vec<bool>>,
     pub label_sets: Option<Vec<bool>>,
-    /// Edges stated to be less sure than this are passed over; those that say nothing count as sure.
+    /// Edges with a lower confidence are skipped. Edges without one count as certain.
     pub min_confidence: Option<f64>,
 }
 
 impl Filter {
-    /// Lets pass what has at least one of these labels.
+    /// A table that accepts nodes with at least one of these labels.
     pub fn label_sets(snapshot: &Snapshot, labels: &[String]) -> Vec<bool> {
         let names = snapshot.names();
         let has = |set: usize| names.labels(set as u32).iter().any(|have| labels.iter().any(|want| **have == **want));
@@ -70,7 +71,7 @@ impl Filter {
     }
 }
 
-/// Both sides of a direction that apply, with whether it is the outgoing one.
+/// The lists of edges in a direction, each with whether it is the outgoing one.
 pub(crate) fn sides(snapshot: &Snapshot, node: Node, direction: Direction) -> impl Iterator<Item = (Links<'_>, bool)> {
     let out = (direction != Direction::In).then(|| (snapshot.outgoing(node), true));
     let into = (direction != Direction::Out).then(|| (snapshot.incoming(node), false));
@@ -93,11 +94,11 @@ pub enum Cap {
     Node,
     Edge,
     Path,
-    /// So many steps were taken that it was given up.
+    /// The number of steps.
     Steps,
 }
 
-/// What a walk found. Its room is used again by the next walk of the thread.
+/// The result of a walk. When dropped, its memory is used again by the next walk of the thread.
 #[derive(Debug, Default)]
 pub struct Reached(Found);
 
@@ -111,18 +112,18 @@ impl std::ops::Deref for Reached {
 /// Nodes and edges in the order they were found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Roots first. A root is there whatever the filter says.
+    /// Roots first. The filter does not apply to roots.
     pub nodes: Vec<Node>,
     pub cut: Option<Cap>,
-    /// Edges looked at.
+    /// Edges examined.
     pub scanned: usize,
-    /// Where in `nodes` each depth begins.
+    /// The position in `nodes` where each depth begins.
     layers: Vec<u32>,
-    /// For each node that was left, in order, how many edges there were afterwards.
+    /// For each expanded node, in order, the number of edges in the result after it.
     left: Vec<u32>,
-    /// Edges that were told, where not every edge of a node is.
+    /// The edges of the result, if not all edges of a node are part of it.
     chosen: Vec<Edge>,
-    /// Set when every edge on this side of a node was told.
+    /// Set if all edges of expanded nodes in this direction are part of the result.
     whole: Option<Direction>,
 }
 
@@ -131,29 +132,29 @@ impl Found {
         self.depth(self.nodes.len().saturating_sub(1))
     }
 
-    /// Hops from the nearest root to the node at a place.
+    /// Hops from the nearest root to the node at a position.
     pub fn depth(&self, place: usize) -> u32 {
         self.layers.partition_point(|first| *first as usize <= place).saturating_sub(1) as u32
     }
 
-    /// How many edges there are.
+    /// The number of edges in the result.
     pub fn edge_count(&self) -> usize {
         self.left.last().map_or(0, |end| *end as usize)
     }
 
-    /// Each edge once, if both its ends are in `nodes`, in the order it was walked.
+    /// Each edge once, in the order it was followed. Both its ends are in `nodes`.
     pub fn edges(&self, snapshot: &Snapshot) -> Vec<Edge> {
         let Some(direction) = self.whole else { return self.chosen.clone() };
         let mut edges = Vec::with_capacity(self.edge_count());
         for node in &self.nodes[..self.left.len()] {
             sides(snapshot, *node, direction).for_each(|(links, _)| edges.extend_from_slice(links.edges));
         }
-        // The last node may have been left half-way.
+        // The last node may have been expanded in part.
         edges.truncate(self.edge_count());
         edges
     }
 
-    /// How each node was come to and where each edge belongs; gone through again only by who asks.
+    /// How each node was reached. Computed by this call, because most callers do not need it.
     pub fn trails(&self, snapshot: &Snapshot) -> Trails<'_> {
         let mut places: FxHashMap<Node, u32> = FxHashMap::default();
         let roots = self.layers.get(1).map_or(self.nodes.len(), |first| *first as usize);
@@ -187,22 +188,22 @@ impl Found {
     }
 }
 
-/// How a walk came to what it found.
+/// How a walk reached its nodes.
 pub struct Trails<'a> {
     found: &'a Found,
     from: Vec<Option<(u32, Edge)>>,
     pub edges: Vec<Edge>,
-    /// For each edge, the place in `nodes` of the end that was found later.
+    /// For each edge, the position in `nodes` of the end that was reached later.
     pub edge_places: Vec<u32>,
 }
 
 impl Trails<'_> {
-    /// The edge by which the node at a place was found; none for roots.
+    /// The edge by which the node at a position was reached. `None` for roots.
     pub fn edge_to(&self, place: usize) -> Option<Edge> {
         self.from[place].map(|(_, edge)| edge)
     }
 
-    /// The way from a root to the node at a place: nodes and the edges between them.
+    /// The path from a root to the node at a position: nodes and the edges between them.
     pub fn path(&self, place: usize) -> (Vec<Node>, Vec<Edge>) {
         let (mut nodes, mut edges) = (vec![self.found.nodes[place]], vec![]);
         let mut at = place;
@@ -219,7 +220,7 @@ impl Trails<'_> {
 
 impl Drop for Reached {
     fn drop(&mut self) {
-        // Unless it has grown out of proportion. A thread that is about to end needs no room.
+        // Memory that has grown too large is not kept. A thread that is ending keeps none.
         if self.nodes.capacity().max(self.chosen.capacity()) <= 1 << 16 {
             let room = std::mem::take(&mut self.0);
             let _ = SCRATCH.try_with(|scratch| scratch.borrow_mut().room = room);
@@ -227,18 +228,18 @@ impl Drop for Reached {
     }
 }
 
-/// Stands for the place of what a filter keeps out.
+/// Marks a node that a filter excludes.
 const OUT: u32 = u32::MAX;
 
-/// Where nodes stand in the walk of this thread; emptied by counting on, not by clearing.
+/// The positions of nodes in the current walk of this thread. Each walk uses a new round number instead of clearing.
 #[derive(Default)]
 struct Scratch {
     round: u32,
-    /// The round in which a node was last come by.
+    /// The round in which a node was last reached.
     seen: Vec<u32>,
-    /// Its place in that round, if anybody will ask.
+    /// The position of the node in that round, if the walk needs it.
     places: Vec<u32>,
-    /// Of the last answer that was let go.
+    /// The memory of the last result that was dropped.
     room: Found,
 }
 
@@ -248,9 +249,9 @@ thread_local! {
 
 impl Scratch {
     fn begin(&mut self, nodes: usize, places: bool) {
-        // Room for a graph much larger than this one is given back.
+        // Memory for a much larger graph is freed.
         if self.seen.len() < nodes || self.seen.len() > nodes * 4 + (1 << 16) || self.round == u32::MAX {
-            // With room for what is written next.
+            // With room for nodes that are added next.
             self.seen = vec![0; nodes + nodes / 8];
             self.places = Vec::new();
             self.round = 0;
@@ -261,7 +262,7 @@ impl Scratch {
         self.round += 1;
     }
 
-    /// Whether it is come by for the first time; then it is marked.
+    /// Marks a node as reached. Returns whether this is the first time in this round.
     #[inline]
     fn is_new(&mut self, node: Node) -> bool {
         std::mem::replace(&mut self.seen[node.index()], self.round) != self.round
@@ -279,7 +280,7 @@ impl Scratch {
     }
 }
 
-/// Walks from the roots, nearest first, in the order of edges' thing numbers.
+/// Walks from the roots, nearest first, in the order of the edges' fact numbers.
 pub fn walk(snapshot: &Snapshot, roots: &[Node], walk: &Walk<'_>) -> Reached {
     SCRATCH.with_borrow_mut(|scratch| {
         let filter = walk.filter;
@@ -289,7 +290,7 @@ pub fn walk(snapshot: &Snapshot, roots: &[Node], walk: &Walk<'_>) -> Reached {
         let mut found = std::mem::take(&mut scratch.room);
         found.clear();
         found.whole = (plain && !both).then_some(walk.direction);
-        let mut run = Run { snapshot, walk, marks: scratch, found: &mut found, told: 0 };
+        let mut run = Run { snapshot, walk, marks: scratch, found: &mut found, edge_count: 0 };
         match (plain, both) {
             (true, false) => run.all::<true, false>(roots),
             (true, true) => run.all::<true, true>(roots),
@@ -305,11 +306,11 @@ struct Run<'a> {
     walk: &'a Walk<'a>,
     marks: &'a mut Scratch,
     found: &'a mut Found,
-    /// Edges so far.
-    told: usize,
+    /// The number of edges in the result so far.
+    edge_count: usize,
 }
 
-/// There is no room for more.
+/// The result is full.
 struct Full;
 
 impl Run<'_> {
@@ -343,7 +344,7 @@ impl Run<'_> {
                         .leave::<PLAIN, BOTH, true>(at, self.snapshot.outgoing(node))
                         .and_then(|()| self.leave::<PLAIN, BOTH, false>(at, self.snapshot.incoming(node))),
                 };
-                self.found.left.push(self.told as u32);
+                self.found.left.push(self.edge_count as u32);
                 if full.is_err() {
                     return;
                 }
@@ -352,7 +353,7 @@ impl Run<'_> {
         }
     }
 
-    /// Follows one side of the edges of the node at a place.
+    /// Follows the edges of one direction of the node at a position.
     #[inline]
     fn leave<const PLAIN: bool, const BOTH: bool, const OUTGOING: bool>(
         &mut self,
@@ -369,7 +370,8 @@ impl Run<'_> {
             }
             match self.marks.get(other) {
                 Some(OUT) => continue,
-                // It was told when the other end was left, or, if it leads back to itself, on the way out.
+                // It was added when the other end was expanded, or, if it leads back to the same node, as an outgoing
+                // edge.
                 Some(place) if BOTH && ((place as usize) < at || place as usize == at && !OUTGOING) => continue,
                 Some(_) => self.room_for_an_edge()?,
                 None => {
@@ -384,22 +386,22 @@ impl Run<'_> {
                 }
             }
             self.found.chosen.push(edge);
-            self.told += 1;
+            self.edge_count += 1;
         }
         Ok(())
     }
 
-    /// Nothing to ask and nothing seen from both ends: every edge is told, and every new end.
+    /// Without filters, and with each edge seen from one end only: every edge and every new end is added.
     #[inline]
     fn leave_plainly(&mut self, links: Links<'_>) -> Result<(), Full> {
-        let room = (self.walk.max_nodes - self.found.nodes.len()).min(self.walk.max_edges - self.told);
+        let room = (self.walk.max_nodes - self.found.nodes.len()).min(self.walk.max_edges - self.edge_count);
         if links.len() <= room {
             for &other in links.nodes {
                 if self.marks.is_new(other) {
                     self.found.nodes.push(other);
                 }
             }
-            self.told += links.len();
+            self.edge_count += links.len();
             return Ok(());
         }
         for &other in links.nodes {
@@ -409,7 +411,7 @@ impl Run<'_> {
                 self.found.nodes.push(other);
             }
             self.room_for_an_edge()?;
-            self.told += 1;
+            self.edge_count += 1;
         }
         Ok(())
     }
@@ -425,7 +427,7 @@ impl Run<'_> {
 
     #[inline]
     fn room_for_an_edge(&mut self) -> Result<(), Full> {
-        if self.told < self.walk.max_edges {
+        if self.edge_count < self.walk.max_edges {
             return Ok(());
         }
         self.found.cut = Some(Cap::Edge);

@@ -1,4 +1,4 @@
-//! Names and summaries of communities, by rule, from what their members are called and how they hang together.
+//! Names and summaries of communities, by rule, from the names of their members and from their edges.
 
 use super::Found;
 use crate::flat::Flat;
@@ -7,27 +7,27 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A derived node: never stated, thrown away and found again.
+/// A group of closely connected nodes. It is computed from the graph and never written to the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Community {
-    /// Unique among the communities found together.
+    /// Unique among the communities of one result.
     pub key: String,
     pub label: String,
     pub summary: String,
-    /// In order of PageRank, the most central first.
+    /// In order of PageRank, the highest first.
     pub members: Vec<Node>,
-    /// The member with most edges inside.
+    /// The member with the most edges to other members.
     pub central: Node,
     /// Edges between members, and from members to others.
     pub inside: usize,
     pub outside: usize,
 }
 
-/// Parts of paths that say nothing about what is there.
+/// Parts of paths that do not describe what is in them.
 const GENERIC: [&str; 12] =
     ["src", "lib", "dist", "build", "node_modules", "main", "index", "mod", "crates", "packages", "app", "pkg"];
 
-/// Communities of at least two, largest first; nodes without company are none.
+/// Communities of at least two nodes, the largest first. Nodes in no community of that size are left out.
 pub fn describe(snapshot: &Snapshot, flat: &Flat, found: &Found) -> Vec<Community> {
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); found.count];
     for (v, c) in found.community.iter().enumerate() {
@@ -79,13 +79,13 @@ pub fn describe(snapshot: &Snapshot, flat: &Flat, found: &Found) -> Vec<Communit
     all
 }
 
-/// Where a key lies: the parts of its path, without the symbol.
+/// The parts of the path of a key, without its symbol.
 fn segments(key: &str) -> impl Iterator<Item = &str> {
     let path = key.split("::").next().unwrap_or(key);
     path.split('/').filter(|s| !s.is_empty() && !GENERIC.contains(s))
 }
 
-/// How often each part of a path comes up among members, most often first.
+/// How often each part of a path occurs among members, the most frequent first.
 fn common(snapshot: &Snapshot, members: &[Node]) -> Vec<(usize, String)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for key in members.iter().filter_map(|m| snapshot.key(*m)).filter(|key| key.contains('/')) {
@@ -102,7 +102,7 @@ fn common(snapshot: &Snapshot, members: &[Node]) -> Vec<(usize, String)> {
 fn label(snapshot: &Snapshot, members: &[Node], central: Node) -> String {
     let shared = common(snapshot, members);
     match shared.first() {
-        // A part that only a few share names them and not the community.
+        // A part that few members share does not describe the community.
         Some((count, part)) if *count * 3 >= members.len() => part.clone(),
         _ => match snapshot.key(central) {
             Some(key) => short(key).to_string(),
@@ -116,7 +116,7 @@ fn short(key: &str) -> &str {
     key.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(key)
 }
 
-/// Communities of the same label are told apart by their central members, then by number.
+/// Makes equal labels unique: first by the central member, then by a number.
 fn name_apart(snapshot: &Snapshot, all: &mut [Community]) {
     let mut uses: FxHashMap<String, usize> = FxHashMap::default();
     all.iter().for_each(|c| *uses.entry(c.label.clone()).or_default() += 1);
@@ -135,7 +135,7 @@ fn name_apart(snapshot: &Snapshot, all: &mut [Community]) {
         }
         community.key = community.label.replace(": ", "/").replace(' ', "-");
     }
-    // A suffix may have made a name that was there before; numbers settle it.
+    // A suffix may produce a key that exists already. A number makes it unique.
     let mut seen: FxHashMap<String, usize> = FxHashMap::default();
     for community in all.iter_mut() {
         let again = seen.entry(community.key.clone()).or_default();

@@ -1,12 +1,12 @@
-//! The steps of Leiden and Louvain: moving nodes, refining groups, putting groups together.
+//! The steps of Leiden and Louvain: moving nodes, refining groups, and merging groups into nodes of a smaller graph.
 
 use super::{Random, Undirected};
 use std::collections::VecDeque;
 
-/// Smaller gains are rounding.
+/// Gains below this are rounding errors.
 const EPSILON: f64 = 1e-10;
 
-/// A division of a graph's nodes, with the weight of each part.
+/// A division of a graph's nodes into communities, with the degrees and the size of each.
 pub struct Partition {
     pub community: Vec<u32>,
     /// Sum of degrees of each community.
@@ -16,7 +16,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Numbers are below the number of nodes.
+    /// Every number in `community` must be below the number of nodes.
     pub fn new(graph: &Undirected, community: Vec<u32>) -> Partition {
         let (mut degrees, mut sizes) = (vec![0.0; graph.len()], vec![0; graph.len()]);
         for (v, c) in community.iter().enumerate() {
@@ -27,6 +27,7 @@ impl Partition {
         Partition { community, degrees, sizes, empty }
     }
 
+    /// The number of communities that have members.
     pub fn count(&self) -> usize {
         self.sizes.len() - self.empty.len()
     }
@@ -34,7 +35,7 @@ impl Partition {
     fn shift(&mut self, node: usize, degree: f64, to: u32) {
         let from = std::mem::replace(&mut self.community[node], to) as usize;
         if self.sizes[to as usize] == 0 {
-            // Of the empty ones only the last is ever offered.
+            // The caller only ever offers the last of the empty communities.
             self.empty.pop();
         }
         self.degrees[to as usize] += degree;
@@ -48,7 +49,7 @@ impl Partition {
     }
 }
 
-/// Weights from one node into communities, emptied by listing what was touched.
+/// Sums of edge weights from one node to each community. Clearing resets only the communities that were touched.
 struct Pull {
     weights: Vec<f64>,
     touched: Vec<u32>,
@@ -74,7 +75,7 @@ impl Pull {
     }
 }
 
-/// Moves single nodes to where they fit best until none wants to move. Whether any did.
+/// Moves single nodes to the community where they gain most, until no move gains. Returns whether a node was moved.
 pub fn move_nodes(graph: &Undirected, partition: &mut Partition, resolution: f64, random: &mut Random) -> bool {
     if graph.total == 0.0 {
         return false;
@@ -105,7 +106,7 @@ pub fn move_nodes(graph: &Undirected, partition: &mut Partition, resolution: f64
             }
         }
         pull.clear();
-        // Alone is worth nothing, and better than a bad place.
+        // A community of its own has gain 0, which is better than a loss.
         if best.0 < -EPSILON
             && partition.sizes[old as usize] > 1
             && let Some(&alone) = partition.empty.last()
@@ -128,7 +129,7 @@ pub fn move_nodes(graph: &Undirected, partition: &mut Partition, resolution: f64
     any
 }
 
-/// Divides each community into parts that hang together well, so that a later level can move the parts.
+/// Divides each community into well connected parts, so that a later level can move the parts.
 pub fn refine(graph: &Undirected, partition: &Partition, resolution: f64, random: &mut Random) -> Vec<u32> {
     let scale = resolution / graph.total;
     let n = graph.len();
@@ -149,7 +150,7 @@ pub fn refine(graph: &Undirected, partition: &Partition, resolution: f64, random
         let v = v as usize;
         let (own, whole) = (partition.community[v], partition.degrees[partition.community[v] as usize]);
         let degree = graph.degrees[v];
-        // Only who is still alone, and belongs, is put somewhere.
+        // Only a node that is still alone, and well connected to its community, is moved.
         if sizes[fine[v] as usize] != 1 || outward[v] < scale * degree * (whole - degree) {
             continue;
         }
@@ -181,7 +182,7 @@ pub fn refine(graph: &Undirected, partition: &Partition, resolution: f64, random
     fine
 }
 
-/// One node for each group; and which one each old node has become.
+/// Merges each group into one node. Returns the smaller graph, and for each old node the number of its new node.
 pub fn aggregate(graph: &Undirected, group: &[u32]) -> (Undirected, Vec<u32>) {
     let of = super::dense(group);
     let count = of.iter().max().map_or(0, |c| *c as usize + 1);
@@ -205,7 +206,7 @@ pub fn aggregate(graph: &Undirected, group: &[u32]) -> (Undirected, Vec<u32>) {
             for (u, w) in graph.of_node(v as usize) {
                 let to = of[u as usize];
                 if to as usize == c {
-                    // Seen from both ends.
+                    // Each such edge is seen from both of its ends.
                     loops[c] += w / 2.0;
                 } else if to as usize > c {
                     pull.add(to, w);
@@ -218,7 +219,7 @@ pub fn aggregate(graph: &Undirected, group: &[u32]) -> (Undirected, Vec<u32>) {
     (Undirected::from_pairs(count, &pairs, loops), of)
 }
 
-/// Takes apart communities that do not hang together.
+/// Splits communities that are not connected.
 pub fn split(graph: &Undirected, community: &mut [u32]) {
     let mut part = vec![u32::MAX; community.len()];
     let mut next = 0;

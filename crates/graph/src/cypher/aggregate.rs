@@ -1,4 +1,4 @@
-//! Sums, counts, extremes, lists and percentiles over the rows of a group.
+//! Aggregates over the rows of a group: sums, counts, extremes, lists and percentiles.
 
 use super::eval::{fail, wrong};
 use super::expr::{Aggregate, AggregateCall};
@@ -9,9 +9,9 @@ use super::value::{Key, Value, order};
 use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
 
-/// One aggregate over one group.
+/// The state of one aggregate over one group.
 pub(super) struct Total {
-    /// Values that came, where each counts once.
+    /// The values so far, for DISTINCT.
     seen: Option<Box<FxHashSet<Key>>>,
     so_far: SoFar,
 }
@@ -60,7 +60,7 @@ impl Total {
         Total { seen: call.distinct.then(Box::default), so_far }
     }
 
-    /// One more row, where only rows are counted.
+    /// Counts a row, if only rows are counted.
     #[inline]
     pub fn row(&mut self) {
         if let SoFar::Count(count) = &mut self.so_far {
@@ -68,7 +68,7 @@ impl Total {
         }
     }
 
-    /// Takes a value in; gives how many bytes it keeps because of it.
+    /// Adds a value. Returns how many bytes it keeps because of it.
     pub fn add(&mut self, value: &Value, second: Option<Value>, at: usize) -> Result<usize, Stop> {
         if let (SoFar::Percentile { share, .. }, Some(second)) = (&mut self.so_far, second) {
             let found = match second {
@@ -153,7 +153,7 @@ impl Total {
 fn amount(sum: &Value, value: &Value, at: usize) -> Result<Value, Stop> {
     match value {
         Value::Integer(_) | Value::Float(_) => operators::add(sum, value).map_err(|w| wrong(w, at)),
-        // Durations are summed among themselves.
+        // Durations are added to durations only.
         Value::Duration(_) if matches!(sum, Value::Integer(0)) => Ok(value.clone()),
         Value::Duration(_) => operators::add(sum, value).map_err(|w| wrong(w, at)),
         other => {
@@ -163,7 +163,7 @@ fn amount(sum: &Value, value: &Value, at: usize) -> Result<Value, Stop> {
     }
 }
 
-/// Sums that grow too large for an integer go on as floats: the average fits even when the sum does not.
+/// Sums that overflow an integer continue as floats, because an average can fit even if the sum does not.
 fn average(sum: &Value, value: &Value, at: usize) -> Result<Value, Stop> {
     if let (Value::Integer(a), Value::Integer(b)) = (sum, value) {
         return Ok(a.checked_add(*b).map_or(Value::Float(*a as f64 + *b as f64), Value::Integer));

@@ -1,6 +1,6 @@
-//! A query as it was written, taken apart.
+//! The syntax tree of a query.
 
-/// A name and where it stands. Two are the same wherever they stand; so are expressions.
+/// A name and its position in the query, in bytes. Comparison ignores positions, here and in expressions.
 #[derive(Clone, Debug)]
 pub struct Name {
     pub text: String,
@@ -13,26 +13,28 @@ impl PartialEq for Name {
     }
 }
 
-/// What is to be done with a query.
+/// How a query is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     #[default]
     Run,
-    /// Tell the plan and do not run it.
+    /// Returns the plan without running the query.
     Explain,
-    /// Run it and tell what each step did.
+    /// Runs the query and returns the plan with what each step did.
     Profile,
 }
 
 #[derive(Clone, Debug, PartialEq)]
+/// A query: clauses, and further queries joined by UNION.
 pub struct Query {
     pub mode: Mode,
     pub first: Vec<Clause>,
-    /// Further queries whose rows are added; `all` keeps rows that are the same.
+    /// Further queries whose rows are added. `true` is UNION ALL, which keeps duplicate rows.
     pub unions: Vec<(bool, Vec<Clause>)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
+/// A clause of a query.
 pub enum Clause {
     Match { optional: bool, patterns: Vec<PatternPart>, filter: Option<Expr>, at: usize },
     Unwind { list: Expr, name: Name },
@@ -42,27 +44,30 @@ pub enum Clause {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+/// A call of a procedure.
 pub struct Call {
-    /// With dots.
+    /// The full name, with its dots.
     pub procedure: Name,
-    /// Left out, they are taken from parameters of the same names.
+    /// Without arguments, they are taken from parameters of the same names.
     pub arguments: Option<Vec<Expr>>,
     pub yields: Yields,
     pub filter: Option<Expr>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
+/// Which columns of a procedure a call uses.
 pub enum Yields {
-    Unsaid,
+    Unspecified,
     All,
-    /// Columns, each under its own or another name.
+    /// Columns, each with the name of its variable.
     These(Vec<(Name, Name)>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
+/// The body of WITH or RETURN.
 pub struct Projection {
     pub distinct: bool,
-    /// `*`: everything there is, before the items.
+    /// `*`: all variables, before the items.
     pub star: bool,
     pub items: Vec<Item>,
     pub order: Vec<Sort>,
@@ -72,20 +77,22 @@ pub struct Projection {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+/// A column of WITH or RETURN.
 pub struct Item {
     pub expr: Expr,
     pub alias: Option<Name>,
-    /// As it was written, which names the column when no alias does.
+    /// The source text, which is the name of the column if there is no alias.
     pub text: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
+/// A key of ORDER BY.
 pub struct Sort {
     pub expr: Expr,
     pub descending: bool,
 }
 
-/// A pattern of a MATCH, perhaps with a name for the whole path.
+/// A pattern of a MATCH, optionally with a name for the whole path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatternPart {
     pub name: Option<Name>,
@@ -94,12 +101,13 @@ pub struct PatternPart {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether one shortest path is wanted, or all of them.
 pub enum Shortest {
     One,
     All,
 }
 
-/// A node, and as often as wanted a relationship and another node.
+/// A node, followed by any number of relationships, each with its other node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     pub start: NodePattern,
@@ -108,18 +116,20 @@ pub struct Pattern {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+/// A node of a pattern.
 pub struct NodePattern {
     pub name: Option<Name>,
-    /// All of them.
+    /// The node must have all of them.
     pub labels: Vec<Name>,
     pub properties: Option<Expr>,
     pub at: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
+/// A relationship of a pattern.
 pub struct EdgePattern {
     pub name: Option<Name>,
-    /// One of them; empty: any.
+    /// The relationship must have one of them. Any type if empty.
     pub types: Vec<Name>,
     pub arrow: Arrow,
     pub length: Option<Length>,
@@ -128,19 +138,21 @@ pub struct EdgePattern {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The direction of a relationship as written.
 pub enum Arrow {
     Right,
     Left,
     Either,
 }
 
-/// `*`, `*2`, `*1..3`: open ends are open.
+/// The length of a path: `*`, `*2` or `*1..3`. A missing bound is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length {
     pub least: Option<u64>,
     pub most: Option<u64>,
 }
 
+/// An expression and its position in the query, in bytes.
 #[derive(Clone, Debug)]
 pub struct Expr {
     pub kind: Kind,
@@ -172,7 +184,7 @@ pub enum Kind {
     Negate(Box<Expr>),
     Plus(Box<Expr>),
     Binary(Operator, Box<Expr>, Box<Expr>),
-    /// `a < b <= c`: all must hold.
+    /// `a < b <= c`: all comparisons must hold.
     Compare(Box<Expr>, Vec<(Comparison, Expr)>),
     IsNull(Box<Expr>),
     IsNotNull(Box<Expr>),
@@ -216,14 +228,14 @@ pub enum Kind {
         subject: Name,
         parts: Vec<MapPart>,
     },
-    /// A pattern where a truth is asked for: whether there is one like it.
+    /// A pattern used as a condition: whether it matches.
     Pattern(Box<Pattern>),
     ShortestPath(Shortest, Box<Pattern>),
     Exists(Box<Subquery>),
     Count(Box<Subquery>),
 }
 
-/// What stands in the braces of EXISTS and COUNT.
+/// The content of the braces of EXISTS and COUNT.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subquery {
     Pattern { patterns: Vec<PatternPart>, filter: Option<Expr> },
@@ -238,7 +250,7 @@ pub enum MapPart {
     All,
     /// `name: value`
     Entry(Name, Expr),
-    /// A variable under its own name.
+    /// A variable, under its own name.
     Variable(Name),
 }
 

@@ -1,4 +1,4 @@
-//! From what was written to what is run: names become slots, and what cannot be meant is refused with its place.
+//! Compiles a query to steps: variables become slots, and errors are reported with their position.
 
 mod clauses;
 mod expr;
@@ -19,47 +19,47 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::Ty;
 
-/// Most steps of a plan, and most relationships of one MATCH: far above what is written, far below what would take
-/// long to plan or deep to run.
+/// The most steps of a plan, and the most relationships of one MATCH: far more than people write, and few enough to
+/// plan quickly and to run without deep recursion.
 const MOST_STEPS: usize = 400;
 const MOST_LINKS: usize = 150;
 
 /// Values given for the parameters of a query.
 pub type Parameters = BTreeMap<String, Value>;
 
-/// What a query becomes.
+/// A compiled query.
 #[derive(Debug)]
 pub struct Compiled {
     pub mode: Mode,
     pub columns: Vec<String>,
     pub whole: Whole,
-    /// Values in a row.
+    /// The number of values in a row.
     pub slots: usize,
-    /// Steps in all.
+    /// The number of steps, including those of inner queries.
     pub steps: usize,
     /// Names of slots, for the plan.
     pub names: Vec<String>,
-    /// Properties that are asked of nodes, each once.
+    /// Properties of nodes that the query reads, each once.
     pub properties: Vec<PropertyNo>,
-    /// Those of them that are asked of what is surely a node.
+    /// Those of them that are read only from nodes.
     pub of_nodes: Vec<PropertyNo>,
-    /// What is likely a slip of the pen.
+    /// Likely misspellings.
     pub warnings: Vec<String>,
-    /// It searches by words.
+    /// Whether it calls `lukasa.search`.
     pub searches: bool,
 }
 
-/// How a query is to be understood, beside its text.
+/// What a query is compiled for, besides its text.
 pub struct Frame<'a> {
     pub snapshot: &'a Snapshot,
     pub parameters: &'a Parameters,
-    /// A type whose name is no label.
+    /// A type whose name is not shown as a label.
     pub silent_type: Option<&'a str>,
     pub around: &'a Surroundings,
 }
 
 impl Frame<'_> {
-    /// What nodes with a label are kept by.
+    /// The name under which lookups cache the nodes with a label.
     pub fn label_key(&self, label: &LabelTest) -> String {
         format!("{}:{}", self.silent_type.unwrap_or_default(), label.name)
     }
@@ -93,14 +93,14 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
     })
 }
 
-/// A variable that can be named here.
+/// A variable in scope.
 #[derive(Clone, Debug)]
 struct Var {
     slot: Slot,
     ty: Ty,
 }
 
-/// The variables that can be named here, in the order they came.
+/// The variables in scope, in order of definition.
 #[derive(Clone, Debug, Default)]
 struct Scope {
     vars: Vec<(String, Var)>,
@@ -121,24 +121,24 @@ impl Scope {
     }
 }
 
-/// What an aggregating function means where the compiler is.
+/// How an aggregating function is treated at the current position.
 enum Aggregation {
-    /// Nothing: there are no groups.
+    /// An error: there are no groups.
     Refused,
-    /// It stands in one already.
+    /// An error: it is inside another aggregate.
     Inside,
-    /// It is gathered; what else stands in the expression must be the same for all of the group.
+    /// It is collected. The rest of the expression must have the same value in all rows of the group.
     Grouped { calls: Vec<AggregateCall>, keys: Vec<(Expr, Var)> },
 }
 
 struct Compiler<'a> {
     frame: &'a Frame<'a>,
     stats: Arc<Stats>,
-    /// Names of slots; those made up are empty.
+    /// Names of slots. Slots without a name of the query have an empty one.
     names: Vec<String>,
     steps: usize,
     aggregation: Aggregation,
-    /// A pattern may stand for a truth here.
+    /// Whether a pattern may be used as a condition here.
     patterns: bool,
     properties: Vec<PropertyNo>,
     of_nodes: Vec<PropertyNo>,
@@ -155,7 +155,7 @@ fn fault(class: Class, detail: &'static str, message: impl Into<String>, at: usi
 }
 
 impl Compiler<'_> {
-    /// Refuses a query that has become too long.
+    /// Refuses a query with too many steps.
     fn check_length(&self, links: usize, at: usize) -> Result<()> {
         if self.steps <= MOST_STEPS && links <= MOST_LINKS {
             return Ok(());
@@ -194,7 +194,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The number of a property that may be asked of nodes.
+    /// The number of a property. Records that it is read from nodes.
     fn property_no(&mut self, name: &str, surely: bool) -> PropertyNo {
         let number = self.frame.snapshot.properties().number(name);
         if surely && !self.of_nodes.contains(&number) {

@@ -1,4 +1,4 @@
-//! What expressions are worth in a row.
+//! Evaluates expressions in a row.
 
 use super::ast::{Comparison, Operator, Quantifier};
 use super::deep;
@@ -26,10 +26,11 @@ pub(super) fn fail(class: Class, detail: &'static str, message: impl Into<String
     Box::new(Trouble::Fault(Fault { class, detail, message: message.into(), at }))
 }
 
-/// Values of at least so many bytes are charged while they are held, and copied only while there is time.
+/// Values of at least this many bytes are charged while they are held, and the deadline is checked before they are
+/// copied.
 const LARGE: usize = 64 << 10;
 
-/// What a value takes by itself, without what it holds.
+/// The size of a value without its heap memory.
 pub(super) fn shallow(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len(),
@@ -40,11 +41,11 @@ pub(super) fn shallow(value: &Value) -> usize {
     }
 }
 
-/// Values that an expression holds on to until it is done: charged meanwhile.
+/// Values that an expression holds until it is done. Their memory is charged meanwhile.
 struct Held<'e, 'x> {
     exec: &'e Exec<'x>,
     bytes: usize,
-    /// Not worth telling yet.
+    /// Bytes that are held but too few to be charged yet.
     small: usize,
 }
 
@@ -140,7 +141,7 @@ impl Exec<'_> {
                 let (subject, index) = (self.eval(subject, row)?, self.eval(index, row)?);
                 match (&subject, &index) {
                     (Value::Node(_) | Value::Edge(_), Value::Text(name)) => {
-                        // What has been read knows its names; one that is not known is not there.
+                        // A name that no row has is unknown, so the property does not exist.
                         match &subject {
                             Value::Node(node) => drop(self.contents.node(*node)?),
                             Value::Edge(edge) => drop(self.contents.edge(*edge)?),
@@ -294,7 +295,7 @@ impl Exec<'_> {
         operators::truth(&self.eval(ex, row)?).map_err(|w| wrong(w, ex.at))
     }
 
-    /// What an expression is worth, where that can be seen without making anything.
+    /// The value of an expression, if it exists already and need not be computed.
     #[inline]
     pub(super) fn peek<'v>(&'v self, ex: &'v Ex, row: &'v Row) -> Result<Option<&'v Value>, Stop> {
         Ok(match &ex.kind {
@@ -430,7 +431,7 @@ impl Exec<'_> {
         })
     }
 
-    /// Elements of a list; none for null.
+    /// The elements of a list. `None` for null.
     fn items(&self, list: &Ex, row: &mut Row) -> Result<Option<Arc<Vec<Value>>>, Stop> {
         match self.eval(list, row)? {
             Value::Null => Ok(None),
@@ -476,7 +477,7 @@ impl Exec<'_> {
         }
     }
 
-    /// Everything a node, a relationship or a map says, by name.
+    /// All properties of a node, a relationship or a map, by name.
     pub(super) fn entries(&self, subject: &Value, at: usize) -> Result<Vec<(String, Value)>, Stop> {
         let named = |all: Vec<(Arc<str>, Value)>| all.into_iter().map(|(name, v)| (name.to_string(), v)).collect();
         match subject {
@@ -532,7 +533,7 @@ impl Exec<'_> {
         }
     }
 
-    /// A path along edges from a node; none where a part is missing.
+    /// The path along edges from a node. Null if a part is null.
     pub(super) fn path(&self, start: &Value, edges: &[Slot], row: &Row) -> Value {
         let Value::Node(start) = start else { return Value::Null };
         let mut path = Path { nodes: vec![*start], edges: Vec::new() };

@@ -1,4 +1,4 @@
-//! A plan in words: what is done in which order, what was expected, and what came.
+//! Describes a plan: its steps in order, with the expected and the actual number of rows.
 
 use super::ast::{Arrow, Operator, Shortest};
 use super::compile::Compiled;
@@ -10,13 +10,13 @@ use std::cell::Cell;
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct PlanStep {
-    /// How deep it lies in others.
+    /// How deep the step is nested in other steps.
     pub depth: usize,
     pub operator: &'static str,
     pub details: String,
-    /// Rows expected to come out, as far as that can be told beforehand.
+    /// The estimated number of rows that the step returns.
     pub expected_rows: f64,
-    /// Rows that came out; only after running.
+    /// The number of rows that the step returned. Only after running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    pub fn tell(&self) -> Vec<PlanStep> {
+    pub fn steps_of_plan(&self) -> Vec<PlanStep> {
         let mut all = Vec::new();
         for (i, part) in self.compiled.whole.parts.iter().enumerate() {
             if i > 0 {

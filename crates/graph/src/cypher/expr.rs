@@ -1,4 +1,4 @@
-//! Expressions and steps ready to be run: names are slots, functions are found, labels and properties are numbers.
+//! Expressions and steps in their executable form: variables are slots, and labels and properties are numbers.
 
 use super::ast::{Arrow, Comparison, Operator, Quantifier, Shortest};
 use super::functions::{Answer, Surroundings};
@@ -7,15 +7,17 @@ use crate::contents::PropertyNo;
 use crate::snapshot::{Node, Snapshot, TypeNo};
 use std::sync::Arc;
 
-/// Place of a variable in a row.
+/// The index of a variable in a row.
 pub type Slot = usize;
 
+/// An executable expression and its position in the query, in bytes.
 #[derive(Clone, Debug)]
 pub struct Ex {
     pub kind: ExKind,
     pub at: usize,
 }
 
+/// The operations of expressions.
 #[derive(Clone, Debug)]
 pub enum ExKind {
     Const(Value),
@@ -31,7 +33,7 @@ pub enum ExKind {
     Plus(Box<Ex>),
     Binary(Operator, Box<Ex>, Box<Ex>),
     Compare(Box<Ex>, Vec<(Comparison, Ex)>),
-    /// Whether it is null, or is not.
+    /// `IS NULL` if true, `IS NOT NULL` otherwise.
     IsNull(Box<Ex>, bool),
     Call(fn(&[Value], &Surroundings) -> Answer, Vec<Ex>),
     Graph(GraphFunction, Vec<Ex>),
@@ -63,14 +65,15 @@ pub enum ExKind {
         subject: Box<Ex>,
         parts: Vec<MapEntry>,
     },
-    /// One element for every row.
+    /// A list with one element per row.
     Gather(Box<Part>, Box<Ex>),
     Exists(Box<Whole>),
     Count(Box<Whole>),
-    /// What the expression is in the first row, or null.
+    /// The value of the expression in the first row, or null.
     First(Box<Part>, Box<Ex>),
 }
 
+/// An entry of a map projection such as `n {.name, *}`.
 #[derive(Clone, Debug)]
 pub enum MapEntry {
     All,
@@ -83,7 +86,7 @@ impl Ex {
         Ex { kind: ExKind::Slot(slot), at }
     }
 
-    /// Looks at it and at all it is made of, but not into inner queries.
+    /// Calls `look` for the expression and all of its parts, but not for inner queries.
     pub fn visit(&self, look: &mut dyn FnMut(&Ex)) {
         look(self);
         match &self.kind {
@@ -135,7 +138,7 @@ impl Ex {
         }
     }
 
-    /// Every slot it reads, those it sets for itself included.
+    /// Adds every slot that it reads, including those that it sets itself.
     pub fn slots(&self, all: &mut Vec<Slot>) {
         self.visit(&mut |ex| match &ex.kind {
             ExKind::Slot(slot) => all.push(*slot),
@@ -145,7 +148,7 @@ impl Ex {
         });
     }
 
-    /// Whether it is worth the same whenever it is asked in the same row.
+    /// Whether repeated evaluation in the same row returns the same value.
     pub fn is_steady(&self) -> bool {
         let mut steady = true;
         self.visit(&mut |ex| {
@@ -162,7 +165,7 @@ impl Ex {
     }
 }
 
-/// Functions that need the graph.
+/// Functions that read the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphFunction {
     Labels,
@@ -181,17 +184,17 @@ pub enum GraphFunction {
     IsEmpty,
     Rand,
     Timestamp,
-    /// A regular expression must match all of a text.
+    /// A regular expression, which must match the whole text.
     Matches,
 }
 
-/// Whether a node has a label, which is the name of its type or one of its labels; or an edge a type.
+/// Tests whether a node has a label, which is the name of its type or one of its labels, or whether an edge has a type.
 #[derive(Clone, Debug)]
 pub struct LabelTest {
     pub name: Arc<str>,
-    /// By number of type.
+    /// By type number.
     pub types: Arc<[bool]>,
-    /// By number of the set of labels.
+    /// By number of the label set.
     pub sets: Arc<[bool]>,
 }
 
@@ -203,12 +206,12 @@ impl LabelTest {
     }
 }
 
-/// Types a relationship may have.
+/// The types that a relationship may have.
 #[derive(Clone, Debug)]
 pub enum Types {
     Any,
     One(TypeNo),
-    /// By number.
+    /// By type number.
     These(Arc<[bool]>),
 }
 
@@ -223,13 +226,13 @@ impl Types {
     }
 }
 
-/// A run of steps: each gives rows to the next.
+/// A sequence of steps. Each passes rows to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
     pub steps: Vec<Step>,
-    /// Values a row ends with, for parts that are whole queries.
+    /// The values of an output row, if the part is a whole query.
     pub output: Vec<Slot>,
-    /// Some of its steps remember rows.
+    /// Whether any of its steps keeps state between rows.
     pub stateful: bool,
 }
 
@@ -251,7 +254,7 @@ impl Part {
     }
 }
 
-/// Whether the steps that follow give the same for one row and for several that are alike.
+/// Whether the following steps return the same for one row as for several equal rows.
 fn ways_are_one(rest: &[Step]) -> bool {
     for step in rest {
         match &step.kind {
@@ -271,51 +274,53 @@ fn ways_are_one(rest: &[Step]) -> bool {
 }
 
 impl Stretch {
-    /// Whether where it ends can be found node by node. In one direction, whatever a walk of at least one
-    /// relationship reaches is also reached by one that takes none twice; back and forth it is not so.
+    /// Whether its ends can be found by a breadth-first search over nodes. In one direction, every node that a walk of
+    /// at least one relationship reaches is also reached without repeating a relationship. Undirected, that is not so.
     fn may_reach(&self) -> bool {
         let e = &self.expand;
         !self.keep && self.least <= 1 && e.arrow != Arrow::Either && e.unlike.is_empty() && !e.into
     }
 }
 
-/// A query of one part, or several whose rows are added.
+/// A query of one part, or of several parts whose rows are added.
 #[derive(Clone, Debug)]
 pub struct Whole {
     pub parts: Vec<Part>,
-    /// Rows that are the same are given once.
+    /// Whether duplicate rows are dropped.
     pub distinct: bool,
 }
 
+/// A step of a plan.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub kind: StepKind,
-    /// Its number in the whole query.
+    /// The number of the step in the whole query.
     pub id: usize,
-    /// Rows it is expected to give for each that comes.
+    /// The estimated number of output rows per input row.
     pub estimate: f64,
 }
 
+/// What a step does.
 #[derive(Clone, Debug)]
 pub enum StepKind {
     Scan {
         slot: Slot,
         source: Source,
         labels: Vec<LabelTest>,
-        /// Ended nodes count too, because a relationship shows them.
+        /// Whether ended nodes are included, because a relationship of the pattern shows them.
         ended: bool,
     },
     Expand(Expand),
-    /// As many relationships one after another as the length allows.
+    /// A path of relationships of variable length.
     Stretch(Box<Stretch>),
-    /// A relationship that is bound already.
+    /// Checks a relationship that is bound already.
     Known {
         edge: Slot,
         from: Slot,
         to: Slot,
         arrow: Arrow,
         types: Types,
-        /// Labels of ends that are found by it; none for ends that are there already.
+        /// Labels of the ends that this step binds. `None` for an end that is bound already.
         from_labels: Option<Vec<LabelTest>>,
         to_labels: Option<Vec<LabelTest>>,
         unlike: Vec<Slot>,
@@ -343,17 +348,18 @@ pub enum StepKind {
     Sort {
         keys: Vec<(Ex, bool)>,
         keep: Vec<Slot>,
-        /// Only so many rows are needed.
+        /// The number of rows that are needed, if it is limited.
         most: Option<Ex>,
     },
     Call {
         procedure: &'static super::procedures::Procedure,
         arguments: Vec<Ex>,
-        /// Column and slot.
+        /// Column of the procedure, and slot.
         yields: Vec<(usize, Slot)>,
     },
 }
 
+/// Follows one relationship from a node.
 #[derive(Clone, Debug)]
 pub struct Expand {
     pub from: Slot,
@@ -361,28 +367,30 @@ pub struct Expand {
     pub to: Slot,
     pub arrow: Arrow,
     pub types: Types,
-    /// The other end is bound already.
+    /// Whether the other end is bound already.
     pub into: bool,
     pub labels: Vec<LabelTest>,
-    /// Relationships of the same MATCH, which must be others.
+    /// Relationships of the same MATCH, which must be different ones.
     pub unlike: Vec<Slot>,
 }
 
+/// Follows a path of relationships of variable length.
 #[derive(Clone, Debug)]
 pub struct Stretch {
     pub expand: Expand,
     pub least: u64,
     pub most: u64,
-    /// What every relationship must say.
+    /// Properties that every relationship must have.
     pub each: Vec<(PropertyNo, Ex)>,
-    /// It is walked from its right end.
+    /// Whether it is followed from its right end.
     pub turned: bool,
-    /// The list of relationships is wanted.
+    /// Whether the list of relationships is used.
     pub keep: bool,
-    /// What follows cares which nodes are reached, not in how many ways.
+    /// Whether later steps depend only on the nodes reached, and not on the number of paths.
     pub reach: bool,
 }
 
+/// Finds shortest paths between two bound nodes.
 #[derive(Clone, Debug)]
 pub struct Nearest {
     pub stretch: Stretch,
@@ -390,12 +398,12 @@ pub struct Nearest {
     pub path: Slot,
 }
 
-/// Where nodes come from.
+/// How a scan finds its nodes.
 #[derive(Clone, Debug)]
 pub enum Source {
     All,
     Label(LabelTest),
-    /// Nodes whose property has the value, or one of the values of the list.
+    /// By the value of a property, or by one of the values of a list.
     Seek {
         property: PropertyNo,
         name: Arc<str>,
@@ -405,24 +413,27 @@ pub enum Source {
     Id(Ex),
 }
 
+/// Groups rows by keys and aggregates each group.
 #[derive(Clone, Debug)]
 pub struct Aggregation {
     pub keys: Vec<(Ex, Slot)>,
     pub calls: Vec<AggregateCall>,
 }
 
+/// One aggregate of an aggregation.
 #[derive(Clone, Debug)]
 pub struct AggregateCall {
     pub function: Aggregate,
     pub distinct: bool,
-    /// None: rows are counted.
+    /// `None` counts rows.
     pub argument: Option<Ex>,
-    /// The share, for percentiles.
+    /// The second argument, which is the percentage for percentiles.
     pub second: Option<Ex>,
     pub slot: Slot,
     pub at: usize,
 }
 
+/// The aggregating functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregate {
     Count,

@@ -1,9 +1,9 @@
-//! What can be wrong with a query, in openCypher's classes, and where.
+//! Faults of a query: openCypher's error classes, details and positions.
 
 use lukasa_model::{Error, ErrorKind};
 use serde_json::json;
 
-/// openCypher's classes of errors, as far as a read-only query can meet them.
+/// The error classes of openCypher that a read-only query can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Syntax,
@@ -13,12 +13,12 @@ pub enum Class {
     Argument,
     Arithmetic,
     Procedure,
-    /// A write in a language that only reads.
+    /// A clause that writes, which is refused.
     ReadOnly,
 }
 
 impl Class {
-    /// As the TCK names it.
+    /// The name in openCypher's test suite (TCK).
     pub fn name(self) -> &'static str {
         match self {
             Class::Syntax => "SyntaxError",
@@ -46,18 +46,19 @@ impl Class {
     }
 }
 
-/// A fault of a query.
+/// A fault of a query, with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     pub class: Class,
-    /// The finer name in openCypher, for example `UndefinedVariable`.
+    /// The detail in openCypher, for example `UndefinedVariable`.
     pub detail: &'static str,
     pub message: String,
-    /// Where in the text, in bytes.
+    /// The position in the query, in bytes.
     pub at: usize,
 }
 
 impl Fault {
+    /// A fault of the class `Syntax`.
     pub fn syntax(detail: &'static str, message: impl Into<String>, at: usize) -> Fault {
         Fault { class: Class::Syntax, detail, message: message.into(), at }
     }
@@ -70,7 +71,7 @@ impl Fault {
         (line, column)
     }
 
-    /// As every surface tells it.
+    /// The error as clients receive it.
     pub fn into_error(self, query: &str) -> Error {
         let (line, column) = self.place(query);
         let kind = if self.class == Class::ReadOnly { ErrorKind::Forbidden } else { ErrorKind::InvalidInput };
@@ -79,4 +80,5 @@ impl Fault {
     }
 }
 
+/// The result of parsing and compiling.
 pub type Result<T> = std::result::Result<T, Fault>;

@@ -1,4 +1,4 @@
-//! Functions of values alone: numbers, texts, lists, conversions, and in `moments` dates and times.
+//! Functions of values: numbers, texts, lists, conversions, and in `moments` dates and times.
 
 mod moments;
 
@@ -8,7 +8,7 @@ use super::fault::Class;
 use super::value::Value;
 use std::sync::Arc;
 
-/// Why a function cannot answer; where it stands is added by who called it.
+/// Why a function failed. The caller adds the position in the query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wrong {
     pub class: Class,
@@ -27,27 +27,28 @@ impl Wrong {
     }
 }
 
+/// The result of a function.
 pub type Answer = Result<Value, Wrong>;
 
-/// What a function may know beside its arguments.
+/// What a function depends on besides its arguments.
 pub struct Surroundings {
     /// The moment of the query, in nanoseconds since 1970.
     pub now: i128,
-    /// Most elements a list may be made of.
+    /// The longest list that a function may return.
     pub longest_list: usize,
 }
 
-/// Longest text a query may make, in bytes.
+/// The longest text that a query may produce, in bytes.
 pub const LONGEST_TEXT: usize = 16 << 20;
 
-/// A function, with how few and how many arguments it takes.
+/// A function, with the least and the most arguments that it takes.
 pub struct Function {
     pub least: usize,
     pub most: usize,
     pub run: fn(&[Value], &Surroundings) -> Answer,
 }
 
-/// Every function of values, for completion; dates and times have more of their own (`date.truncate`).
+/// The names of all functions of values, for completion. Dates and times have further ones, such as `date.truncate`.
 pub const NAMES: &[&str] = &[
     "abs",
     "ceil",
@@ -105,7 +106,7 @@ pub const NAMES: &[&str] = &[
     "datetime.fromEpoch",
 ];
 
-/// The function of a name, without regard to case.
+/// The function of a name, ignoring case.
 pub fn find(name: &str) -> Option<Function> {
     let name = name.to_ascii_lowercase();
     let of = |least, most, run| Some(Function { least, most, run });
@@ -206,7 +207,7 @@ pub fn find(name: &str) -> Option<Function> {
     }
 }
 
-/// Null where one of the arguments is, else what is wrong with the first that does not fit.
+/// Null if an argument is null, otherwise the error for the first argument of a wrong type.
 fn null_or_wrong(function: &str, wanted: &str, arguments: &[Value]) -> Answer {
     if arguments.iter().any(Value::is_null) {
         return Ok(Value::Null);
@@ -231,7 +232,7 @@ fn float(function: &str, value: &Value, run: fn(f64) -> f64) -> Answer {
     }
 }
 
-/// To the nearest, halves upwards; or to so many digits, halves away from zero.
+/// Rounds to the nearest integer, halves upwards; or to a number of digits, halves away from zero.
 fn round(a: &[Value], _: &Surroundings) -> Answer {
     let Some(digits) = a.get(1) else {
         return float("round", &a[0], |x| {
@@ -332,7 +333,7 @@ fn to_integer(value: &Value) -> Answer {
     }
 }
 
-/// A number as people write one; `inf` and `nan` are words.
+/// Parses a number. Rejects `inf` and `nan`, which Rust's parser accepts.
 fn decimal(text: &str) -> Option<f64> {
     let plain = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E'));
     if plain { text.parse().ok() } else { None }
@@ -378,7 +379,7 @@ fn to_text(value: &Value) -> Answer {
     }))
 }
 
-/// Always with a point, and with a power of ten where it would be long.
+/// Always with a decimal point, and with an exponent for large and small numbers.
 pub fn float_text(f: f64) -> String {
     match f {
         _ if f.is_nan() => "NaN".into(),
@@ -450,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn wrong_arguments_are_reported() {
         for (name, arguments, detail) in [
             ("abs", vec![Value::text("x")], "InvalidArgumentType"),
             ("size", vec![int(1)], "InvalidArgumentType"),

@@ -1,4 +1,4 @@
-//! What operators do to values: arithmetic, the logic of three truths, membership, elements and slices.
+//! Operators on values: arithmetic, three-valued logic, membership, elements and slices.
 
 use super::fault::Class;
 use super::functions::{Answer, Wrong, float_text};
@@ -33,10 +33,10 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Numbers, texts, lists, durations, and dates with durations.
+/// Adds numbers, texts, lists, durations, or a duration to a date.
 pub fn add(a: &Value, b: &Value) -> Answer {
     Ok(match (a, b) {
-        // A list takes in anything, null too.
+        // Any value can be appended to a list, null included.
         (Value::List(a), Value::List(b)) => Value::list(a.iter().chain(b.iter()).cloned().collect()),
         (Value::Null, Value::List(_)) | (Value::List(_), Value::Null) | (Value::Null, _) | (_, Value::Null) => {
             Value::Null
@@ -57,7 +57,7 @@ pub fn add(a: &Value, b: &Value) -> Answer {
     })
 }
 
-/// A number as a text takes it in.
+/// A number in the form in which it is appended to a text.
 fn shown(value: &Value) -> Option<String> {
     match value {
         Value::Integer(n) => Some(n.to_string()),
@@ -67,7 +67,7 @@ fn shown(value: &Value) -> Option<String> {
     }
 }
 
-/// A date or time so much later; none for other values.
+/// A date or time plus a duration. `None` for other values.
 fn later(value: &Value, d: &Duration) -> Option<Answer> {
     let moved = match value {
         Value::Date(v) => v.plus(d).map(Value::Date),
@@ -80,7 +80,7 @@ fn later(value: &Value, d: &Duration) -> Option<Answer> {
     Some(moved.ok_or_else(too_far))
 }
 
-/// Months and days by the calendar there, the rest by the clock that never jumps.
+/// Months and days are added on the local calendar, the rest on the time line.
 fn later_there(at: &DateTime, d: &Duration) -> Option<DateTime> {
     let zone = at.zone.as_deref().and_then(Zone::named).unwrap_or(Zone::Offset(at.offset));
     let calendar = Duration { seconds: 0, nanos: 0, ..*d };
@@ -128,7 +128,7 @@ fn by_zero() -> Wrong {
     Wrong { class: Class::Arithmetic, detail: "DivideByZero", message: "an integer is divided by zero".into() }
 }
 
-/// Integers give integers, towards zero.
+/// The quotient of integers is an integer, rounded towards zero.
 pub fn divide(a: &Value, b: &Value) -> Answer {
     Ok(match (a, b) {
         (Value::Null, _) | (_, Value::Null) => Value::Null,
@@ -149,7 +149,7 @@ pub fn modulo(a: &Value, b: &Value) -> Answer {
     Ok(match (a, b) {
         (Value::Null, _) | (_, Value::Null) => Value::Null,
         (Value::Integer(_), Value::Integer(0)) => return Err(by_zero()),
-        // The one that overflows has no remainder.
+        // The one division that overflows has no remainder.
         (Value::Integer(a), Value::Integer(b)) => Value::Integer(a.checked_rem(*b).unwrap_or(0)),
         _ => match (number(a), number(b)) {
             (Some(a), Some(b)) => Value::Float(a % b),
@@ -158,7 +158,7 @@ pub fn modulo(a: &Value, b: &Value) -> Answer {
     })
 }
 
-/// Always a float.
+/// The result is always a float.
 pub fn power(a: &Value, b: &Value) -> Answer {
     match (number(a), number(b)) {
         (Some(a), Some(b)) => Ok(Value::Float(a.powf(b))),
@@ -177,7 +177,7 @@ pub fn negate(a: &Value) -> Answer {
     }
 }
 
-/// A truth, or null; other values are none.
+/// A boolean or null. Other values are an error.
 pub fn truth(value: &Value) -> Result<Option<bool>, Wrong> {
     match value {
         Value::Null => Ok(None),
@@ -193,7 +193,7 @@ pub fn of_truth(truth: Option<bool>) -> Value {
     truth.map_or(Value::Null, Value::Bool)
 }
 
-/// False decides; else what is not known is not known.
+/// False if either is false, else null if either is null.
 pub fn and(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(false), _) | (_, Some(false)) => Some(false),
@@ -214,7 +214,7 @@ pub fn xor(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     Some(a? != b?)
 }
 
-/// `<` and its like: whether the order of two values is one of these.
+/// `<` and similar operators: whether the order of two values is one of `wanted`.
 pub fn ordered(a: &Value, b: &Value, wanted: &[Ordering]) -> Option<bool> {
     match compare(a, b) {
         Compared::Is(found) => Some(wanted.contains(&found)),
@@ -223,7 +223,7 @@ pub fn ordered(a: &Value, b: &Value, wanted: &[Ordering]) -> Option<bool> {
     }
 }
 
-/// Whether a list holds a value: not known when it may be hidden behind a null.
+/// Whether a list contains a value. Null if only a null in the list could be the value.
 pub fn is_in(item: &Value, list: &Value) -> Answer {
     match list {
         Value::Null => Ok(Value::Null),
@@ -241,7 +241,7 @@ pub fn is_in(item: &Value, list: &Value) -> Answer {
     }
 }
 
-/// STARTS WITH, ENDS WITH and CONTAINS: what are no texts leave it open.
+/// STARTS WITH, ENDS WITH and CONTAINS. The result is null unless both values are texts.
 pub fn text_test(a: &Value, b: &Value, test: fn(&str, &str) -> bool) -> Value {
     match (a, b) {
         (Value::Text(a), Value::Text(b)) => Value::Bool(test(a, b)),
@@ -249,7 +249,7 @@ pub fn text_test(a: &Value, b: &Value, test: fn(&str, &str) -> bool) -> Value {
     }
 }
 
-/// An element of a list, from the end when negative, or an entry of a map; null where there is none.
+/// An element of a list, counted from the end if negative, or an entry of a map. Null if there is none.
 pub fn element(subject: &Value, index: &Value) -> Answer {
     let wrong = |detail, message: String| Err(Wrong { class: Class::Type, detail, message });
     match (subject, index) {
@@ -269,7 +269,7 @@ pub fn element(subject: &Value, index: &Value) -> Answer {
     }
 }
 
-/// A part of a list, from one place up to another; places count from the end when negative.
+/// A part of a list, from one position up to another. Negative positions count from the end.
 pub fn slice(subject: &Value, from: Option<&Value>, to: Option<&Value>) -> Answer {
     let Value::List(items) = subject else {
         return if subject.is_null() { Ok(Value::Null) } else { Err(types("[..]", subject, &Value::Null)) };
@@ -374,7 +374,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn three_truths_obey_de_morgan(a in prop::option::of(any::<bool>()), b in prop::option::of(any::<bool>())) {
+        fn three_valued_logic_obeys_de_morgan(a in prop::option::of(any::<bool>()), b in prop::option::of(any::<bool>())) {
             let not = |x: Option<bool>| x.map(|x| !x);
             prop_assert_eq!(not(and(a, b)), or(not(a), not(b)));
             prop_assert_eq!(xor(a, b), or(and(a, not(b)), and(not(a), b)).filter(|_| a.is_some() && b.is_some()));

@@ -1,4 +1,4 @@
-//! From text to a query: clauses, patterns and, in `expr`, expressions.
+//! Parses a query: clauses, patterns and, in `expr`, expressions.
 
 mod expr;
 
@@ -10,7 +10,7 @@ use super::fault::{Class, Fault, Result};
 use super::token::{Placed, Token, integer, tokens};
 use rustc_hash::FxHashMap;
 
-/// Takes a query apart. Clauses that write are refused here.
+/// Parses a query. Clauses that write are refused.
 pub fn parse(query: &str) -> Result<Query> {
     let tokens = tokens(query)?;
     let mut parser =
@@ -23,10 +23,10 @@ pub fn parse(query: &str) -> Result<Query> {
     }
 }
 
-/// Expressions inside one another: far above what is written, far below any stack.
+/// The deepest nesting of expressions: more than people write, and less than the stack allows.
 const DEEPEST: usize = 100;
 
-/// Operators on top of one another, as in a long sum.
+/// The most operators in a row, as in a long sum.
 const TALLEST: usize = 250;
 
 pub(super) struct Parser<'a> {
@@ -34,12 +34,12 @@ pub(super) struct Parser<'a> {
     tokens: &'a [Placed],
     at: usize,
     depth: usize,
-    /// How tall the tallest expression is that was taken inside the one being taken.
+    /// The height of the tallest expression parsed inside the current one.
     tallest: usize,
-    /// Queries in braces around this place.
+    /// The number of enclosing inner queries.
     braces: usize,
-    /// Patterns that were tried where an expression may stand, by the place of their first token, with the place after
-    /// them; none where there is no pattern. Nothing is tried twice, however deeply it is nested.
+    /// Patterns that were tried in the place of expressions, by the index of their first token, with the index after
+    /// them. `None` if there is no pattern. This avoids exponential time in nested queries.
     tried: FxHashMap<usize, Option<(Pattern, usize)>>,
 }
 
@@ -58,12 +58,12 @@ impl Parser<'_> {
         &self.tokens[(self.at + by).min(self.tokens.len() - 1)].token
     }
 
-    /// Where the next token stands.
+    /// The position of the next token.
     fn here(&self) -> usize {
         self.placed().at
     }
 
-    /// Where the last token ended.
+    /// The position where the last token ended.
     fn last_end(&self) -> usize {
         self.at.checked_sub(1).map_or(0, |i| self.tokens[i].to)
     }
@@ -72,7 +72,7 @@ impl Parser<'_> {
         matches!(self.peek(), Token::Sign(s) if *s == sign)
     }
 
-    /// Takes a sign if it comes next.
+    /// Consumes a sign if it is next.
     fn sign(&mut self, sign: &str) -> bool {
         let found = self.is_sign(sign);
         self.at += usize::from(found);
@@ -91,14 +91,14 @@ impl Parser<'_> {
         self.is_word_at(0, word)
     }
 
-    /// Takes a keyword if it comes next.
+    /// Consumes a keyword if it is next.
     fn word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         self.at += usize::from(found);
         found
     }
 
-    /// Takes keywords that belong together, or none of them.
+    /// Consumes several keywords if all of them are next, or none.
     fn words(&mut self, words: &[&str]) -> bool {
         let found = words.iter().enumerate().all(|(i, word)| self.is_word_at(i, word));
         self.at += if found { words.len() } else { 0 };
@@ -131,7 +131,7 @@ impl Parser<'_> {
         Ok(Name { text, at })
     }
 
-    /// Takes a pattern with at least one relationship, if there is one; else nothing was taken.
+    /// Parses a pattern with at least one relationship. If there is none, nothing is consumed.
     fn try_pattern(&mut self) -> Option<Pattern> {
         let (at, depth) = (self.at, self.depth);
         if !self.tried.contains_key(&at) {
@@ -267,7 +267,7 @@ impl Parser<'_> {
             None
         };
         let yields = match () {
-            () if !self.word("YIELD") => Yields::Unsaid,
+            () if !self.word("YIELD") => Yields::Unspecified,
             () if self.sign("*") => Yields::All,
             () if self.sign("-") => Yields::These(vec![]),
             () => Yields::These(self.list(|p| {
@@ -276,7 +276,7 @@ impl Parser<'_> {
                 Ok((column, alias))
             })?),
         };
-        let filter = if yields == Yields::Unsaid { None } else { self.filter()? };
+        let filter = if yields == Yields::Unspecified { None } else { self.filter()? };
         Ok(Call { procedure, arguments, yields, filter })
     }
 
@@ -297,7 +297,7 @@ impl Parser<'_> {
         Ok(PatternPart { name, shortest: None, pattern })
     }
 
-    /// Whether `shortestPath(` or `allShortestPaths(` comes next.
+    /// Whether `shortestPath(` or `allShortestPaths(` is next.
     fn shortest_word(&self) -> Option<Shortest> {
         let called = matches!(self.ahead(1), Token::Sign("("));
         match () {
@@ -309,7 +309,7 @@ impl Parser<'_> {
 
     pub(super) fn pattern(&mut self) -> Result<Pattern> {
         let at = self.here();
-        // A pattern may stand in parentheses of its own.
+        // A pattern may be enclosed in parentheses.
         if self.is_sign("(") && matches!(self.ahead(1), Token::Sign("(")) {
             self.deeper()?;
             self.at += 1;
@@ -337,7 +337,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// One more on top of what was taken.
+    /// Counts one more level of the current expression.
     fn taller(&mut self) -> Result<()> {
         self.tallest += 1;
         if self.tallest > TALLEST {
@@ -370,7 +370,7 @@ impl Parser<'_> {
         Ok(NodePattern { name, labels, properties, at })
     }
 
-    /// A map, or a parameter that stands for one.
+    /// A map, or a parameter in place of one.
     fn properties(&mut self) -> Result<Option<Expr>> {
         let at = self.here();
         match self.peek() {

@@ -1,4 +1,4 @@
-//! What CALL can call: questions about the graph as a whole, all of them reading.
+//! The procedures that CALL can call. All of them only read.
 
 use super::eval::fail;
 use super::fault::Class;
@@ -14,12 +14,13 @@ use std::sync::Arc;
 type Give<'g> = &'g mut dyn FnMut(&[Value]) -> Go;
 type Run = fn(&Exec<'_>, &[Value], Give<'_>) -> Go;
 
+/// A procedure.
 pub struct Procedure {
     pub name: &'static str,
     pub arguments: &'static [&'static str],
-    /// So many of them must be given.
+    /// The number of required arguments.
     pub least: usize,
-    /// Columns, and whether they are nodes.
+    /// Names of the columns, each with whether it contains nodes.
     pub columns: &'static [(&'static str, bool)],
     pub summary: &'static str,
     pub(super) run: Run,
@@ -40,14 +41,14 @@ impl Procedure {
     }
 }
 
-/// The procedure that finds by words.
+/// The procedure that searches by text.
 pub const SEARCH: &str = "lukasa.search";
-/// The procedure that finds by name.
+/// The procedure that finds a node by name.
 pub const NODE: &str = "lukasa.node";
-/// Nodes that a search gives when nobody says how many.
+/// The number of nodes that a search returns if no limit is given.
 const FOUND: usize = 10;
 
-/// Every procedure there is.
+/// All procedures.
 pub const ALL: &[Procedure] = &[
     Procedure {
         name: "db.labels",
@@ -135,7 +136,7 @@ pub fn find(name: &str) -> Option<&'static Procedure> {
     ALL.iter().find(|p| p.name.eq_ignore_ascii_case(name))
 }
 
-/// For messages.
+/// The names of all procedures, for messages.
 pub fn names() -> String {
     ALL.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
 }
@@ -215,7 +216,7 @@ fn schema(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     each(all.into_iter().map(|([a, r, b], n)| vec![name(a), name(r), name(b), Value::Integer(n)]), give)
 }
 
-/// Work over the whole graph; what it found is kept with the snapshot, so the next query has it.
+/// Work over the whole graph. Its result is kept with the snapshot for later queries.
 fn beside<T: Send + 'static>(
     exec: &Exec<'_>,
     work: impl FnOnce(&Arc<Snapshot>) -> T + Send + 'static,
@@ -236,7 +237,7 @@ fn limit(value: Option<&Value>, otherwise: usize) -> Result<usize, Stop> {
     }
 }
 
-/// Nodes, keys of nodes, or lists of either.
+/// Seeds: nodes, keys of nodes, or lists of either.
 fn seeds(exec: &Exec<'_>, value: &Value) -> Result<Vec<Node>, Stop> {
     let mut found = Vec::new();
     match value {
@@ -315,7 +316,7 @@ fn communities(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
 }
 
 impl Snapshot {
-    /// The community of every node by dense number; the last asked for is kept.
+    /// The community of every node, by dense number. The result of the last resolution is kept.
     fn communities(&self, resolution: f64) -> Arc<Vec<u32>> {
         let mut kept = self.beside.communities.lock();
         match &*kept {
@@ -345,7 +346,7 @@ fn neighbors(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
     each(found.into_iter().filter(|(_, depth)| *depth > 0).map(row), give)
 }
 
-/// The node of a name, found beside the query.
+/// The node of a name, by the caller's resolution of names.
 fn resolved(exec: &Exec<'_>, name: &Arc<str>) -> Result<Node, Stop> {
     let Some(resolve) = exec.resolve.clone() else {
         let message = format!("`{NODE}` is not to be had here: only keys are known");

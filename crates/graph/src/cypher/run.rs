@@ -1,4 +1,4 @@
-//! Runs a query: rows are pushed through its steps one at a time, within a deadline and a share of memory.
+//! Runs a query: rows are pushed through its steps one at a time, within a deadline and a memory limit.
 
 mod expand;
 mod gather;
@@ -25,17 +25,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Why a query ended without an answer.
+/// Why a query failed.
 #[derive(Clone, Debug)]
 pub enum Trouble {
     /// The query is wrong.
     Fault(Fault),
-    /// It took too much, or the store failed.
+    /// It exceeded a limit, or the store failed.
     Other(Error),
 }
 
 pub(super) type Stop = Box<Trouble>;
-/// Whether more rows are wanted.
+/// Whether more rows are wanted. `false` stops the steps before.
 pub(super) type Go = Result<bool, Stop>;
 pub(super) type Sink<'s> = &'s mut dyn FnMut(&mut Row) -> Go;
 
@@ -51,34 +51,34 @@ impl From<Error> for Stop {
     }
 }
 
-/// What a query may take.
+/// The limits of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub deadline: Instant,
-    /// How long that is, to tell.
+    /// The time limit behind `deadline`, for messages.
     pub timeout_ms: u64,
-    /// Rows of the answer.
+    /// The most rows of the answer.
     pub rows: usize,
-    /// Bytes of rows and lists that are kept while it runs.
+    /// The most bytes of rows and lists in memory at once.
     pub memory: usize,
 }
 
-/// Longest list that a query may make.
+/// The longest list that a query may produce.
 pub const LONGEST_LIST: usize = 2_000_000;
 
-/// Regular expressions kept while a query runs.
+/// The most regular expressions that are kept while a query runs.
 const PATTERNS: usize = 64;
-/// From so many pairs of signs of a text and an expression on, matching may take long.
+/// A match may take long if the product of the lengths of text and expression is at least this.
 const SLOW_MATCH: usize = 1 << 18;
-/// How long a query waits before it looks at the clock while something is computed beside it.
+/// How often a query checks its deadline while it waits for another thread.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// What a step remembers between rows.
+/// The state of a step between rows.
 #[derive(Default)]
 enum State {
     #[default]
     Nothing,
-    /// Rows that came, and what they were charged with.
+    /// Distinct rows so far, and the bytes charged for them.
     Seen(FxHashSet<Box<[Key]>>, usize),
     Wanted {
         passed: u64,
@@ -94,20 +94,20 @@ pub(super) struct Exec<'a> {
     pub silent_type: Option<&'a str>,
     pub search: Option<Search>,
     pub resolve: Option<Resolve>,
-    /// Set when nobody waits for the answer any more.
+    /// Set when the caller no longer waits for the answer.
     pub stop: Option<Arc<AtomicBool>>,
     pub limits: Limits,
-    /// Rows that came out of each step, when they are to be told.
+    /// The number of output rows of each step, for PROFILE.
     pub counts: Option<Vec<Cell<u64>>>,
     ticks: Cell<u32>,
     used: Cell<usize>,
-    /// What the value in each slot is charged with: only that is given back.
+    /// The bytes charged for the value in each slot, to be released when it is replaced.
     held: Vec<Cell<usize>>,
     most_used: Cell<usize>,
     states: Vec<RefCell<State>>,
     random: Cell<u64>,
     patterns: RefCell<FxHashMap<Arc<str>, Arc<Regex>>>,
-    /// By number of the property.
+    /// By property number.
     columns: Vec<Option<Arc<Column>>>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Gets ready for properties that will be asked of nodes.
+    /// Loads columns of properties that the query reads from nodes.
     pub fn prepare(&mut self, properties: &[PropertyNo]) -> Result<(), Stop> {
         for number in properties {
             if let Some(column) = self.snapshot.column(&self.contents, *number, || self.tick())? {
@@ -161,7 +161,7 @@ impl<'a> Exec<'a> {
         self.columns.get(property.index())?.as_deref()
     }
 
-    /// To be called in every loop.
+    /// Checks the limits now and then. Every loop must call it.
     #[inline]
     pub fn tick(&self) -> Result<(), Stop> {
         let ticks = self.ticks.get().wrapping_add(1);
@@ -188,7 +188,7 @@ impl<'a> Exec<'a> {
             .into())
     }
 
-    /// Takes memory into account; what is given back is taken out again.
+    /// Adds to the memory in use, and fails beyond the limit. [`Exec::release`] subtracts it again.
     pub fn charge(&self, bytes: usize) -> Result<(), Stop> {
         let used = self.used.get() + bytes;
         self.used.set(used);
@@ -206,7 +206,7 @@ impl<'a> Exec<'a> {
         self.used.set(self.used.get().saturating_sub(bytes));
     }
 
-    /// The most that was kept at once.
+    /// The most bytes in use at once.
     pub fn most_used(&self) -> usize {
         self.most_used.get()
     }
@@ -225,7 +225,7 @@ impl<'a> Exec<'a> {
         fail(Class::Argument, "NumberOutOfRange", message, at)
     }
 
-    /// Refuses a sum before it is made.
+    /// Checks the size of a sum before it is computed.
     pub fn sum_fits(&self, a: &Value, b: &Value, at: usize) -> Result<(), Stop> {
         let fits = match (a, b) {
             (Value::Text(a), Value::Text(b)) => a.len() + b.len() <= LONGEST_TEXT,
@@ -235,7 +235,7 @@ impl<'a> Exec<'a> {
         if fits { Ok(()) } else { Err(self.too_long(at)) }
     }
 
-    /// Lists inside lists share their parts, so something small can stand for something vast: it is refused.
+    /// Nested lists share their parts, so a small value can have a huge expanded size. Such a value is refused.
     pub fn sized(&self, value: Value, at: usize) -> Result<Value, Stop> {
         fn count(value: &Value, left: &mut usize, depth: usize) -> bool {
             let mut take = |n: usize| {
@@ -266,7 +266,7 @@ impl<'a> Exec<'a> {
         if count(&value, &mut left, 0) { Ok(value) } else { Err(self.too_long(at)) }
     }
 
-    /// Whether a regular expression matches all of a text. Where that may take long it is done beside the query.
+    /// Whether a regular expression matches the whole text. A match that may take long runs on another thread.
     pub fn matches(&self, pattern: &Arc<str>, text: &Arc<str>, at: usize) -> Result<bool, Stop> {
         let found = self.pattern(pattern, at)?;
         if text.len().saturating_mul(pattern.len()) < SLOW_MATCH {
@@ -276,11 +276,11 @@ impl<'a> Exec<'a> {
         self.beside(move || found.is_match(&text))
     }
 
-    /// Work that cannot be interrupted, done on a thread of its own while the query looks at the clock.
+    /// Runs work that cannot be interrupted on another thread, while the query checks its deadline.
     pub fn beside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
         let (send, receive) = channel();
         std::thread::spawn(move || {
-            // The query may have ended in the meantime; then nobody waits for it.
+            // The query may have ended meanwhile, and its receiver with it.
             let _ = send.send(work());
         });
         loop {
@@ -314,16 +314,16 @@ impl<'a> Exec<'a> {
         Ok(made)
     }
 
-    /// Labels of a node: its type, and those stated.
+    /// The labels of a node: its type, and its other labels.
     pub fn labels(&self, node: Node) -> Vec<Arc<str>> {
         super::labels_of(self.snapshot, node, self.silent_type)
     }
 
-    /// Rows of all parts, each with the part it is from.
+    /// Runs all parts, and passes each row with its part to the sink.
     pub fn run_whole(&self, whole: &Whole, row: &mut Row, sink: &mut dyn FnMut(&Part, &mut Row) -> Go) -> Go {
         let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
         let mut charged = 0;
-        // A part may end early by itself; only the sink ends them all.
+        // A part may end early on its own. Only the sink ends all of them.
         let mut more = true;
         for part in &whole.parts {
             self.run_part(part, row, &mut |row| {
@@ -340,7 +340,7 @@ impl<'a> Exec<'a> {
         Ok(more)
     }
 
-    /// Lets go of what a step remembers.
+    /// Drops the state of a step and releases its memory.
     fn forget(&self, step: &Step) {
         if let State::Seen(_, bytes) = std::mem::take(&mut *self.states[step.id].borrow_mut()) {
             self.release(bytes);
@@ -364,7 +364,7 @@ impl<'a> Exec<'a> {
         Ok(true)
     }
 
-    /// Rows of a part. Where rows must all have come before the first can go on, they are gathered.
+    /// Runs a part. Steps that need all rows before they return the first one gather them.
     pub fn run_part(&self, part: &Part, row: &mut Row, sink: Sink<'_>) -> Go {
         if !part.stateful {
             return self.run(&part.steps, row, sink);
@@ -378,7 +378,7 @@ impl<'a> Exec<'a> {
         for step in &part.steps {
             self.forget(step);
             if let StepKind::Skip(ex) | StepKind::Limit(ex) = &step.kind {
-                // A wrong number is wrong also where no row comes.
+                // An invalid number is an error even if there are no rows.
                 self.amount(step, ex, row)?;
             }
         }
@@ -414,7 +414,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Gathered rows go on.
+    /// Passes gathered rows to the following steps.
     fn pour(&self, gathered: gather::Gathered, steps: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
         let gather::Gathered { slots, values, rows, bytes } = gathered;
         let mut more = true;
@@ -440,7 +440,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Takes one row through the steps; what comes out goes to the sink.
+    /// Passes one row through the steps. Output rows go to the sink.
     pub(super) fn run(&self, steps: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
         let Some((step, rest)) = steps.split_first() else { return sink(row) };
         match &step.kind {
@@ -492,7 +492,7 @@ impl<'a> Exec<'a> {
                 Ok(true)
             }
             StepKind::Project(items) => {
-                // All are read before any is set: a name may be given to something else.
+                // All values are computed before any is set, because a slot may be read and set by the same step.
                 match items.as_slice() {
                     [(ex, slot)] => {
                         let value = self.eval(ex, row)?;
@@ -562,12 +562,12 @@ impl<'a> Exec<'a> {
                     self.run(rest, row, sink)
                 })
             }
-            // Rows are gathered before they come here.
+            // These steps gather rows before this point.
             StepKind::Aggregate(_) | StepKind::Sort { .. } => sink(row),
         }
     }
 
-    /// Puts a value into a row, which is charged with what it holds.
+    /// Sets a value in a row and charges its memory.
     #[inline]
     fn set(&self, row: &mut Row, slot: Slot, value: Value) -> Result<(), Stop> {
         let new = shallow(&value);
@@ -579,19 +579,19 @@ impl<'a> Exec<'a> {
         if new > 0 { self.charge(new) } else { Ok(()) }
     }
 
-    /// One more row has come to a step: how many it is now.
+    /// Counts a row that reached a step. Returns the count.
     fn pass(&self, step: &Step) -> u64 {
         match &mut *self.states[step.id].borrow_mut() {
             State::Wanted { passed, .. } => {
                 *passed += 1;
                 *passed
             }
-            // How many are wanted is asked first.
+            // `amount` is called first and sets the state.
             State::Nothing | State::Seen(..) | State::Marks(_) => 1,
         }
     }
 
-    /// How many rows SKIP or LIMIT means; asked once.
+    /// The number of rows of SKIP or LIMIT. It is evaluated once.
     fn amount(&self, step: &Step, ex: &Ex, row: &mut Row) -> Result<u64, Stop> {
         if let State::Wanted { of, .. } = &*self.states[step.id].borrow() {
             return Ok(*of);
@@ -614,8 +614,8 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Nodes in the order in which the rows are wanted, or in the opposite one, where few are wanted and nodes are
-    /// where they come from.
+    /// The nodes of a scan in the order of the sort after it, and whether to read them backwards. Only if the sort has
+    /// a limit.
     fn ordered(&self, steps: &[Step], sort: &Step) -> Option<(Arc<Vec<Node>>, bool)> {
         let StepKind::Sort { keys, most: Some(_), .. } = &sort.kind else { return None };
         let StepKind::Scan { slot, source, ended: false, .. } = &steps.first()?.kind else { return None };
@@ -639,7 +639,7 @@ impl<'a> Exec<'a> {
         let StepKind::Scan { slot, source, labels, ended } = &step.kind else { return Ok(true) };
         let (slot, ended) = (*slot, *ended);
         let s = self.snapshot;
-        // Nodes of a label are there; only whether they have ended may have to be asked.
+        // Nodes with a label exist, so only ended ones may have to be excluded.
         let sure = matches!(source, Source::Label(_)) && (ended || !s.has_ended());
         let mut visit = |node: Node, row: &mut Row| -> Go {
             self.tick()?;
@@ -714,7 +714,7 @@ impl<'a> Exec<'a> {
                 let mut seen: FxHashSet<Node> = FxHashSet::default();
                 for value in wanted.iter().filter(|v| !v.is_null()) {
                     for node in s.candidates(&index, value) {
-                        // Values of different hashes may share a node that changed.
+                        // A changed node can be a candidate for several values.
                         if *any && !seen.insert(node) {
                             continue;
                         }

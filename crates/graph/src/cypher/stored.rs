@@ -1,8 +1,8 @@
-//! Properties as they are stored, which is JSON, and as queries see them.
+//! Converts properties between their stored form, which is JSON, and values of queries.
 //!
-//! JSON knows no dates, and a float that is a whole number is stored like an integer. An object with one entry whose
-//! name begins with `$` says what is meant: `{"$date": "1984-10-11"}`, and likewise `$localtime`, `$time`,
-//! `$localdatetime`, `$datetime`, `$duration` and `$float`.
+//! JSON has no dates, and stores a float that is a whole number like an integer. An object with one entry whose name
+//! begins with `$` states the type: `{"$date": "1984-10-11"}`, and likewise `$localtime`, `$time`, `$localdatetime`,
+//! `$datetime`, `$duration` and `$float`.
 
 use super::functions::{Surroundings, find};
 use super::value::Value;
@@ -38,7 +38,7 @@ pub fn from_json(json: &Json) -> Value {
     }
 }
 
-/// The same, but what claims to be a date and is none is told.
+/// Like [`from_json`], but a typed entry with an invalid value is an error. The error is a message.
 pub fn checked(json: &Json) -> Result<Value, String> {
     match json {
         Json::Array(items) => Ok(Value::list(items.iter().map(checked).collect::<Result<_, _>>()?)),
@@ -65,7 +65,7 @@ fn typed(name: &str, value: &Json) -> Option<Value> {
     (find(function)?.run)(&[text], &Surroundings { now: 0, longest_list: 1 }).ok()
 }
 
-/// As it would be stored; none for what only queries know.
+/// The stored form of a value. `None` for values that exist only in queries.
 pub fn to_json(value: &Value) -> Option<Json> {
     let named = |name: &str, text: String| Some(json!({ name: text }));
     match value {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stored_comes_back() {
+    fn stored_values_round_trip() {
         for (function, text) in [
             ("date", "1984-10-11"),
             ("localtime", "12:31:14"),
@@ -112,9 +112,9 @@ mod tests {
             assert_eq!(Key(back), Key(made), "{function}");
         }
         assert!(matches!(from_json(&to_json(&Value::Float(1.0)).unwrap()), Value::Float(f) if f == 1.0));
-        assert!(matches!(from_json(&json!({"$date": "no date"})), Value::Map(_)), "what is none stays as it is");
+        assert!(matches!(from_json(&json!({"$date": "no date"})), Value::Map(_)), "an invalid value stays as it is");
         assert!(matches!(from_json(&json!({"$date": "1984-10-11", "b": 1})), Value::Map(_)));
-        assert!(checked(&json!([{"$date": "no date"}])).is_err(), "where it is given, it is refused");
+        assert!(checked(&json!([{"$date": "no date"}])).is_err(), "as a parameter it is refused");
         assert!(matches!(checked(&json!({"$time": "12:00Z"})), Ok(Value::Time(_))));
         assert!(to_json(&Value::Node(crate::snapshot::Node(1))).is_none());
     }

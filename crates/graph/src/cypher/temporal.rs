@@ -1,4 +1,4 @@
-//! Dates, times and durations of queries: what they are, how they are written and read.
+//! Dates, times and durations of queries, and their text form.
 
 pub mod arithmetic;
 pub mod calendar;
@@ -26,7 +26,7 @@ pub struct Date(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocalTime(pub i64);
 
-/// A time of day that is so many seconds ahead of UTC.
+/// A time of day with an offset, in seconds east of UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Time {
     pub local: LocalTime,
@@ -39,7 +39,7 @@ pub struct LocalDateTime {
     pub time: LocalTime,
 }
 
-/// A date and a time of day somewhere; the zone has a name, or only its offset is known.
+/// A date and time in a zone with a name, or with only an offset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DateTime {
     pub local: LocalDateTime,
@@ -47,24 +47,25 @@ pub struct DateTime {
     pub zone: Option<Arc<str>>,
 }
 
-/// Months, days and seconds are kept apart: a month has no fixed number of days, a day none of seconds.
+/// Months, days and seconds are separate, because a month has no fixed number of days, and a day no fixed number of
+/// seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Duration {
     pub months: i64,
     pub days: i64,
     pub seconds: i64,
-    /// 0 to 999,999,999: of the second that begins at `seconds`.
+    /// 0 to 999,999,999, added to `seconds`.
     pub nanos: i64,
 }
 
 impl Time {
-    /// Nanoseconds since midnight in UTC, perhaps of the day before or after.
+    /// Nanoseconds since midnight in UTC. Negative for the day before, a day or more for the day after.
     pub fn instant(&self) -> i64 {
         self.local.0 - i64::from(self.offset) * SECOND
     }
 }
 
-/// By the moment, then by the offset, so that what is ordered equal is equal.
+/// Ordered by the moment, then by the offset, so that equal order means equality.
 impl Ord for Time {
     fn cmp(&self, other: &Self) -> Ordering {
         self.instant().cmp(&other.instant()).then(self.offset.cmp(&other.offset))
@@ -78,7 +79,7 @@ impl PartialOrd for Time {
 }
 
 impl LocalDateTime {
-    /// Nanoseconds since 1970, as if it were UTC.
+    /// Nanoseconds since 1970, read as UTC.
     pub fn nanos(&self) -> i128 {
         i128::from(self.date.0) * i128::from(DAY) + i128::from(self.time.0)
     }
@@ -110,7 +111,7 @@ impl PartialOrd for DateTime {
 }
 
 impl Duration {
-    /// With nanoseconds of any size and sign; `None` when it is too long.
+    /// From nanoseconds of any size and sign. `None` if it is too long.
     pub fn new(months: i128, days: i128, nanos: i128) -> Option<Duration> {
         let second = i128::from(SECOND);
         Some(Duration {
@@ -121,12 +122,12 @@ impl Duration {
         })
     }
 
-    /// The part below a day, in nanoseconds.
+    /// The part that is shorter than a day, in nanoseconds.
     pub fn clock_nanos(&self) -> i128 {
         i128::from(self.seconds) * i128::from(SECOND) + i128::from(self.nanos)
     }
 
-    /// For ordering alone: a month of the average length.
+    /// For ordering only: with months of average length.
     pub fn average_nanos(&self) -> i128 {
         const MONTH: i128 = 2_629_746 * SECOND as i128;
         i128::from(self.months) * MONTH + i128::from(self.days) * i128::from(DAY) + self.clock_nanos()
@@ -154,7 +155,7 @@ impl fmt::Display for LocalTime {
             return Ok(());
         }
         write!(f, ":{second:02}")?;
-        // Thousandths, millionths or billionths, whichever suffice.
+        // Three, six or nine digits, as many as are needed.
         match nanos {
             0 => Ok(()),
             _ if nanos % 1_000_000 == 0 => write!(f, ".{:03}", nanos / 1_000_000),
@@ -164,7 +165,7 @@ impl fmt::Display for LocalTime {
     }
 }
 
-/// `Z`, `+01:00`, or with seconds where there are some.
+/// `Z` or `+01:00`, with seconds if there are any.
 fn write_offset(f: &mut fmt::Formatter<'_>, offset: i32) -> fmt::Result {
     if offset == 0 {
         return f.write_str("Z");
@@ -236,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_they_are_written() {
+    fn text_forms() {
         for (year, want) in [(2015, "2015-07-21"), (1, "0001-07-21"), (-5, "-0005-07-21"), (12_345, "+12345-07-21")] {
             assert_eq!(Date(days_of(year, 7, 21)).to_string(), want);
         }
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_decide_the_order() {
+    fn times_are_ordered_by_moment() {
         let time = |hour, offset| Time { local: LocalTime(hour * HOUR), offset };
         assert!(time(10, 0) > time(10, 3_600), "ten in the east was earlier");
         let at = |hour, offset, zone: Option<&str>| DateTime {

@@ -1,15 +1,15 @@
-//! Words, numbers, texts and signs of a query, each with its place.
+//! Splits a query into words, numbers, texts and signs, each with its position.
 
 use super::fault::{Fault, Result};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
-    /// A word that may be a keyword, as it was written.
+    /// A word as written, which may be a keyword.
     Word(String),
     /// A name in backticks, which is never a keyword.
     Quoted(String),
     Text(String),
-    /// As it was written: a sign before it decides whether it fits.
+    /// As written. Whether it fits into 64 bits depends on the sign before it.
     Integer(String),
     Float(f64),
     /// Without its `$`.
@@ -22,17 +22,17 @@ pub enum Token {
 pub struct Placed {
     pub token: Token,
     pub at: usize,
-    /// Where it ends.
+    /// The position after its last character.
     pub to: usize,
 }
 
-/// Longest first, so that the first that fits is meant. Arrows are put together by who expects them: `a <-1` compares.
+/// Longer signs first, so that the longest one matches. The parser combines arrows, because `a <-1` is a comparison.
 const SIGNS: [&str; 25] = [
     "<=", ">=", "<>", "=~", "..", "(", ")", "[", "]", "{", "}", ",", ":", ";", ".", "=", "<", ">", "+", "-", "*", "/",
     "%", "^", "|",
 ];
 
-/// Longest query: far above what people and agents write.
+/// The longest query, in bytes: far more than people and agents write.
 pub const LONGEST: usize = 256 * 1024;
 
 pub fn tokens(query: &str) -> Result<Vec<Placed>> {
@@ -67,14 +67,14 @@ impl Lexer<'_> {
         self.rest().chars().next()
     }
 
-    /// Takes what comes as long as it fits.
+    /// Consumes characters as long as they fit.
     fn take(&mut self, fits: impl Fn(char) -> bool) -> String {
         let taken: String = self.rest().chars().take_while(|c| fits(*c)).collect();
         self.at += taken.len();
         taken
     }
 
-    /// Leaves out white space and comments.
+    /// Skips white space and comments.
     fn skip(&mut self) -> Result<()> {
         loop {
             self.take(|c| c.is_whitespace() || c == '\u{feff}');
@@ -124,7 +124,7 @@ impl Lexer<'_> {
                 Ok(Token::Sign(sign))
             }
             None => {
-                // Dashes and arrows that only look like ours are no signs of the language.
+                // Unicode dashes and arrows are not part of the language.
                 let detail = if c.is_ascii() { "UnexpectedSyntax" } else { "InvalidUnicodeCharacter" };
                 let message = match self.rest() {
                     rest if rest.starts_with("!=") => "`!=` is written `<>`".into(),
@@ -148,7 +148,7 @@ impl Lexer<'_> {
                 return Err(Fault::syntax("UnexpectedSyntax", "a name in backticks does not end", start));
             }
             self.at += 1;
-            // Two stand for one.
+            // Two backticks are an escaped one.
             if self.peek() != Some('`') {
                 return Ok(Token::Quoted(name));
             }
@@ -198,7 +198,7 @@ impl Lexer<'_> {
         }
         self.at += digits;
         let first = u32::from_str_radix(&code, 16).map_err(|_| fault())?;
-        // Characters beyond the first 65,536 come as two halves.
+        // Characters beyond U+FFFF are written as two surrogates.
         let full = if (0xd800..0xdc00).contains(&first) && self.rest().starts_with("\\u") {
             let low = self.rest().get(2..6).and_then(|low| u32::from_str_radix(low, 16).ok()).unwrap_or(0);
             if (0xdc00..0xe000).contains(&low) {
@@ -244,7 +244,7 @@ impl Lexer<'_> {
             }
         }
         if self.peek().is_some_and(is_further) {
-            // Whoever takes it for a number will tell that it is none.
+            // The parser reports a number that is not valid when it uses it.
             return Ok(Token::Integer(format!("{digits}{}", self.take(is_further))));
         }
         if !is_float {
@@ -265,7 +265,7 @@ fn is_further(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// The value of an integer as it was written, with the sign before it.
+/// The value of an integer as written, with the sign before it.
 pub fn integer(text: &str, negative: bool, at: usize) -> Result<i64> {
     let (digits, radix) = match text.get(..2) {
         Some("0x" | "0X") => (&text[2..], 16),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_taken_apart() {
+    fn a_query_is_split_into_tokens() {
         use Token::{End, Float, Integer, Parameter, Quoted, Sign, Text, Word};
         let query = "MATCH (n:`a``b`) // end\n WHERE n.x >= 1.5e3 /* … */ AND 'it\\'s' <> $p RETURN [1..2]";
         let want = [
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn faults_are_reported_with_their_position() {
         for (query, detail, at) in [
             ("RETURN 9e999", "FloatingPointOverflow", 7),
             ("RETURN 'a", "UnexpectedSyntax", 7),

@@ -1,4 +1,4 @@
-//! Values of queries: what equals what, what can be compared, and the one order that sorts everything.
+//! Values of queries: equality, comparison, and a total order.
 
 use super::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use crate::snapshot::{Edge, Node};
@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Cheap to clone. Values compare by [`equals`] and [`compare`], which know null, and sort by [`order`], which is
-/// total; so there is no `PartialEq` to mistake for one of them.
+/// A value of a query. It is cheap to clone. [`equals`] and [`compare`] treat null as unknown; [`order`] is total.
+/// There is no `PartialEq`, because it could be confused with one of them.
 #[derive(Clone, Debug, Default)]
 pub enum Value {
     #[default]
@@ -19,7 +19,7 @@ pub enum Value {
     Text(Arc<str>),
     List(Arc<Vec<Value>>),
     Map(Arc<BTreeMap<String, Value>>),
-    /// A node of the snapshot that is asked.
+    /// A node of the snapshot that the query is run against.
     Node(Node),
     Edge(Edge),
     Path(Arc<Path>),
@@ -31,10 +31,10 @@ pub enum Value {
     Duration(Arc<Duration>),
 }
 
-/// Rows are made of values, so they are small.
+/// Rows consist of values, so values must be small.
 const _: () = assert!(size_of::<Value>() == 24);
 
-/// One more node than edges.
+/// A path. It has one node more than edges.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
     pub nodes: Vec<Node>,
@@ -58,7 +58,7 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// Bytes it holds elsewhere; what is shared counts for each holder.
+    /// Bytes on the heap. Shared data is counted for each owner.
     pub fn heap(&self) -> usize {
         match self {
             Value::Text(text) => text.len() + 16,
@@ -72,7 +72,7 @@ impl Value {
         }
     }
 
-    /// For messages.
+    /// The name of the type, for messages.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Null => "Null",
@@ -94,7 +94,7 @@ impl Value {
         }
     }
 
-    /// Where its kind stands in the order of all values.
+    /// The position of the type in the order of all values.
     fn rank(&self) -> u8 {
         match self {
             Value::Map(_) => 0,
@@ -116,12 +116,12 @@ impl Value {
     }
 }
 
-/// An integer and a float by their exact values; none when the float is no number.
+/// Compares an integer with a float exactly. `None` if the float is NaN.
 fn integer_to_float(integer: i64, float: f64) -> Option<Ordering> {
     if float.is_nan() {
         return None;
     }
-    // Beyond these a float is larger, or smaller, than any integer.
+    // Floats beyond these bounds are larger or smaller than any integer.
     if float >= 9_223_372_036_854_775_808.0 {
         return Some(Ordering::Less);
     }
@@ -132,7 +132,7 @@ fn integer_to_float(integer: i64, float: f64) -> Option<Ordering> {
     Some(integer.cmp(&(whole as i64)).then_with(|| 0.0.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)))
 }
 
-/// The order of two numbers; none for other values and for what is no number.
+/// The order of two numbers. `None` for other values and for NaN.
 fn numbers(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Integer(a), Value::Integer(b)) => Some(a.cmp(b)),
@@ -143,7 +143,7 @@ fn numbers(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Whether two values are the same; none when that is not known because null is involved.
+/// Whether two values are equal. `None` if that is unknown because of null.
 #[inline]
 pub fn equals(a: &Value, b: &Value) -> Option<bool> {
     match (a, b) {
@@ -185,7 +185,7 @@ fn equal_others(a: &Value, b: &Value) -> Option<bool> {
     }
 }
 
-/// Whether all hold: one that does not decides, one that is not known leaves it open.
+/// Whether all are true: false if one is false, else unknown if one is unknown.
 fn all(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     let mut known = true;
     for part in parts {
@@ -198,17 +198,17 @@ fn all(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     known.then_some(true)
 }
 
-/// What comparing two values says.
+/// The result of comparing two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
     Is(Ordering),
-    /// It is not known, or cannot be compared: the answer is null.
+    /// Unknown or not comparable: the operator returns null.
     Unknown,
-    /// One of them is no number: every comparison is false.
+    /// One of them is NaN: every comparison is false.
     Never,
 }
 
-/// For `<` and its like.
+/// Compares values for `<` and similar operators.
 #[inline]
 pub fn compare(a: &Value, b: &Value) -> Compared {
     match (a, b) {
@@ -237,12 +237,12 @@ fn compare_others(a: &Value, b: &Value) -> Compared {
             }
             Is(a.len().cmp(&b.len()))
         }
-        // Durations have no length of their own: a month is no number of days.
+        // Durations have no order: a month has no fixed number of days.
         _ => Unknown,
     }
 }
 
-/// One order for everything, for ORDER BY, DISTINCT, min and max. Null comes last, what is no number just before.
+/// A total order, for ORDER BY, DISTINCT, min and max. Null is last, after NaN.
 #[inline]
 pub fn order(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
@@ -291,7 +291,7 @@ fn order_others(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// A value as a key of groups: null is like null, and 1 like 1.0.
+/// A value as a grouping key: null equals null, and 1 equals 1.0.
 #[derive(Clone, Debug)]
 pub struct Key(pub Value);
 
@@ -304,7 +304,7 @@ impl PartialEq for Key {
 impl Eq for Key {}
 
 impl Key {
-    /// The hash of a value as a key.
+    /// The hash of a value as a key, without cloning the value.
     pub fn hash_of<H: Hasher>(value: &Value, state: &mut H) {
         hash(value, state);
     }
@@ -316,7 +316,7 @@ impl Hash for Key {
     }
 }
 
-/// Values that are ordered the same have the same hash.
+/// Values that are equal in the total order have equal hashes.
 fn hash<H: Hasher>(value: &Value, state: &mut H) {
     value.rank().hash(state);
     match value {
@@ -324,7 +324,7 @@ fn hash<H: Hasher>(value: &Value, state: &mut H) {
         Value::Bool(b) => b.hash(state),
         Value::Integer(n) => n.hash(state),
         Value::Float(f) if f.is_nan() => u64::MAX.hash(state),
-        // A float that is a whole number hashes like that number.
+        // A float that is a whole number has the hash of that integer.
         Value::Float(f) if integer_to_float(*f as i64, *f) == Some(Ordering::Equal) => (*f as i64).hash(state),
         Value::Float(f) => f.to_bits().hash(state),
         Value::Text(text) => text.hash(state),
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_not_known() {
+    fn comparisons_with_null_are_unknown() {
         let list = |items: &[Value]| Value::list(items.to_vec());
         assert_eq!(equals(&Value::Null, &Value::Null), None);
         assert_eq!(equals(&list(&[int(1), Value::Null]), &list(&[int(1), Value::Null])), None);
@@ -382,11 +382,11 @@ mod tests {
         assert_eq!(compare(&int(i64::MAX), &float(f64::INFINITY)), Compared::Is(Ordering::Less));
         assert_eq!(compare(&int(-1), &float(-1.5)), Compared::Is(Ordering::Greater));
         assert_eq!(equals(&float(f64::NAN), &float(f64::NAN)), Some(false));
-        assert_eq!(Key(float(f64::NAN)), Key(float(f64::NAN)), "in groups it is like itself");
+        assert_eq!(Key(float(f64::NAN)), Key(float(f64::NAN)), "as a grouping key it equals itself");
     }
 
     #[test]
-    fn kinds_have_an_order() {
+    fn types_are_ordered() {
         let sorted = [
             Value::Map(Arc::default()),
             Value::Node(crate::snapshot::Node(1)),
@@ -430,7 +430,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_one(a in value(), b in value(), c in value()) {
+        fn the_order_is_total(a in value(), b in value(), c in value()) {
             prop_assert_eq!(order(&a, &b), order(&b, &a).reverse());
             prop_assert_eq!(order(&a, &a), Ordering::Equal);
             if order(&a, &b).is_le() && order(&b, &c).is_le() {

@@ -1,4 +1,4 @@
-//! The first state of a projection, from everything visible in a view.
+//! Builds a projection from everything visible in a view.
 
 use super::Projection;
 use crate::chunked::Chunked;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 
-/// Pages of rows read ahead while the ones before are taken in.
+/// Pages of rows that are read ahead.
 const AHEAD: usize = 4;
 
 static BUILDS: AtomicU64 = AtomicU64::new(1);
 
 impl Projection {
-    /// Reads everything visible in the view. `progress` is told how many things of how many have passed.
+    /// Reads everything visible in the view. `progress` is called with the number of facts processed and their total.
     pub fn build(ledger: &Ledger, view: &View, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Projection> {
         let registry = ledger.registry_known(view.known)?;
         let next_thing = ledger.head()?.next_thing;
@@ -25,7 +25,7 @@ impl Projection {
         let things = stream.things();
         let mut growing = Growing::new(view, ledger, registry);
         let mut agenda = std::collections::BTreeSet::new();
-        // One thread reads the store while this one takes the rows in.
+        // One thread reads the store while this one processes the rows.
         std::thread::scope(|scope| -> Result<()> {
             let (send, receive) = sync_channel(AHEAD);
             scope.spawn(move || {
@@ -33,7 +33,7 @@ impl Projection {
                     let page = stream.next_page();
                     let last = !matches!(page, Ok(Some(_)));
                     let upcoming = stream.upcoming();
-                    // The other side has gone away if it failed; then there is nobody to tell.
+                    // Sending fails only if the receiver has failed and is gone.
                     if send.send((page, upcoming)).is_err() || last {
                         return;
                     }
@@ -56,7 +56,7 @@ impl Projection {
     }
 }
 
-/// Nodes and edges as they come; adjacency is laid out at the end, when degrees are known.
+/// Collects nodes and edges in the order they are read. Adjacency is laid out at the end, when degrees are known.
 struct Growing<'a> {
     ledger: &'a Ledger,
     snapshot: Snapshot,
@@ -88,7 +88,7 @@ impl<'a> Growing<'a> {
             match &row.thing.ends {
                 None => drop(self.snapshot.append_node(&row.thing, Some(&row.statement), Presence::Live)?),
                 Some(ends) => {
-                    // What Lukasa keeps for itself is not in the graph, and nothing new can be tied to it.
+                    // Lukasa's own objects are not in the graph, so nothing new can be connected to them.
                     let (Some(src), Some(dst)) = (self.snapshot.find(ends.src), self.snapshot.find(ends.dst)) else {
                         continue;
                     };
@@ -135,14 +135,14 @@ impl Snapshot {
         }
     }
 
-    /// Has nodes know their edges, once all are there.
+    /// Builds the adjacency of all nodes, once all edges are read.
     pub(super) fn lay_out(&mut self) {
         self.out = lay_out(self, |src, _| src, |_, dst| dst);
         self.into = lay_out(self, |_, dst| dst, |src, _| src);
     }
 }
 
-/// Sorts all edges by one end. Edges came in order of thing numbers and stay so within a node.
+/// Sorts all edges by one end. Edges are read in order of fact numbers and keep that order within a node.
 fn lay_out(
     snapshot: &Snapshot,
     at: impl Fn(Node, Node) -> Node,

@@ -1,7 +1,7 @@
-//! A projection as bytes, and back: a new process need not read everything from the store.
+//! Encodes a projection as bytes and decodes it, so that a new process does not read everything from the store.
 //!
-//! Only the graph itself is in them: whatever is read of contents later is read from the store. The bytes name the
-//! transaction they are as of and its hash, so that they are used with the log they were made of and no other.
+//! The bytes contain only the graph itself; contents are read from the store later. They name their transaction and its
+//! hash, so that they are used only with the log they were made from.
 
 use super::Projection;
 use crate::lookup::Touched;
@@ -14,11 +14,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Further behind than so many transactions, reading everything is no slower than following.
+/// A projection that is more transactions behind than this is built again, which is no slower than following the log.
 const BEHIND: Tx = 256;
 
 impl Projection {
-    /// The graph as bytes, under a number that names them; none while places are free, for those are used again.
+    /// Encodes the graph, under a number that identifies the bytes. Returns `None` while there are free places, because
+    /// those are assigned again.
     pub(crate) fn to_bytes(&self, origin: u64, ledger: &Ledger) -> Result<Option<Vec<u8>>> {
         let s = &self.snapshot;
         let loose = !self.free_nodes.is_empty() || !self.free_edges.is_empty() || !self.loose.is_empty();
@@ -64,8 +65,8 @@ impl Projection {
         Ok(Some(out.0))
     }
 
-    /// The graph of earlier bytes, moved on to a view; none where they are of another log or branch, too far behind, or no
-    /// such bytes at all.
+    /// Decodes a graph and advances it to a view. Returns `None` if the bytes are of another log or branch, are too far
+    /// behind, or are damaged.
     pub(crate) fn of_bytes(bytes: &[u8], ledger: &Ledger, view: &View) -> Result<Option<Projection>> {
         let mut from = Reader(bytes);
         let Some(head) = Head::read(&mut from) else { return Ok(None) };
@@ -85,7 +86,7 @@ impl Projection {
     }
 }
 
-/// What stands before names, nodes and edges.
+/// The header, before names, nodes and edges.
 struct Head {
     origin: u64,
     known: Tx,
@@ -106,7 +107,7 @@ impl Head {
         let (branch, valid, until) = (from.u64()?, Time(from.u64()? as i64), Time(from.u64()? as i64));
         let (next_thing, touches) = (from.u64()?, from.u64()?);
         let (nodes, edges) = (usize::try_from(from.u64()?).ok()?, usize::try_from(from.u64()?).ok()?);
-        // No more than there are bytes for, before anything is made room for.
+        // Checked against the number of bytes before any memory is reserved.
         if nodes.max(edges) > MOST || nodes.max(edges) > from.0.len() {
             return None;
         }
@@ -172,7 +173,7 @@ impl Head {
     }
 }
 
-/// Bytes being written: numbers with their lowest byte first, texts behind their length.
+/// An encoder: numbers are little-endian, texts follow their length.
 pub(crate) struct Writer(pub Vec<u8>);
 
 impl Writer {
@@ -184,14 +185,14 @@ impl Writer {
         self.0.extend(number.to_le_bytes());
     }
 
-    /// None is told from an empty text.
+    /// `None` is distinct from an empty text.
     pub fn text(&mut self, text: Option<&str>) {
         self.u32(text.map_or(0, |text| text.len() as u32 + 1));
         self.0.extend(text.unwrap_or_default().as_bytes());
     }
 }
 
-/// Bytes being read; none where there are too few.
+/// A decoder. Its methods return `None` if there are too few bytes.
 pub(crate) struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {

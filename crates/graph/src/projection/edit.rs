@@ -1,4 +1,4 @@
-//! Changes of single nodes and edges, each keeping places, adjacency and counts in step.
+//! Changes of single nodes and edges, which keep places, adjacency and counts consistent.
 
 use super::{Projection, Seen};
 use crate::names::Names;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The part of a content that the graph keeps; the rest stays in the store.
+/// The fields of a content that the graph keeps. The others stay in the store.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Hot<'a> {
@@ -34,7 +34,7 @@ impl Hot<'_> {
         )
     }
 
-    /// Most objects have no labels, and canonical text shows that at a glance.
+    /// Most objects have no labels, which the canonical text shows without being parsed.
     fn labels(text: Option<&str>) -> Result<Hot<'_>> {
         Hot::read(text.filter(|t| t.contains("\"labels\":[")))
     }
@@ -58,7 +58,7 @@ impl Snapshot {
         self.places.chunk_mut(chunk).0[at] = place.map_or(0, Place::tagged);
     }
 
-    /// Remembers that lookups made before no longer know this node.
+    /// Records that existing lookups are out of date for this node.
     fn touch(&mut self, node: Node) {
         Arc::make_mut(&mut self.touched).add(node);
     }
@@ -103,7 +103,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Adds a row to the edges without telling the nodes.
+    /// Adds a row to the edges without adding it to the adjacency of its ends.
     pub(super) fn append_edge(&mut self, thing: &Thing, statement: &Statement, src: Node, dst: Node) -> Result<Edge> {
         let edge = self.edge_places;
         if edge >= MOST {
@@ -176,7 +176,7 @@ impl Snapshot {
         self.node_mut(node).presence = presence;
     }
 
-    /// Tells both ends of an edge about it, in the order of thing numbers.
+    /// Adds an edge to the adjacency of both ends, in the order of fact numbers.
     fn tie(&mut self, edge: Edge) {
         let (src, dst) = self.ends(edge);
         let thing = self.edge_thing(edge);
@@ -211,8 +211,8 @@ impl Projection {
         }
     }
 
-    /// Brings a node in line with what is visible. `true` when it was not there before: it may have
-    /// relationships that were hidden.
+    /// Updates a node to its visible state. Returns `true` if it is new: then it may have relationships that were
+    /// hidden before.
     pub(super) fn set_node(&mut self, seen: &Seen) -> Result<bool> {
         match (self.snapshot.find(seen.no), &seen.statement) {
             (None, None) => Ok(false),
@@ -226,7 +226,8 @@ impl Projection {
                 let hot = Hot::labels(statement.content.as_deref())?;
                 let snapshot = self.edit();
                 let labels = Names::label_set_no(&mut snapshot.names, &hot.labels);
-                // Copied even when nothing here looks different: what was read of it belongs to the older state.
+                // Copied even if nothing visible changes, because what was read of the row belongs to the older
+                // snapshot.
                 let chunk = snapshot.nodes.chunk_mut(node.index() / NODES);
                 chunk.rows[node.index() % NODES].labels = labels;
                 chunk.forget(node.index() % NODES, &snapshot.properties);
@@ -265,7 +266,7 @@ impl Projection {
         self.loose.push(node);
     }
 
-    /// Frees ended nodes that nothing shows any more, once all edges are in place.
+    /// Frees ended nodes that no relationship shows any more. Called once all edges are updated.
     pub(super) fn release_loose(&mut self) {
         for node in std::mem::take(&mut self.loose) {
             self.release(node);
@@ -298,7 +299,7 @@ impl Projection {
         self.loose.extend([src, dst]);
     }
 
-    /// Brings an edge in line with what is visible, its ends being as they are now.
+    /// Updates an edge to its visible state. Its ends must be updated already.
     pub(super) fn set_edge(&mut self, seen: &Seen) -> Result<()> {
         match (self.snapshot.find_edge(seen.no), &seen.statement) {
             (None, None) => Ok(()),
@@ -308,7 +309,7 @@ impl Projection {
             }
             (Some(edge), Some(statement)) => self.edit().write_edge(edge, statement),
             (None, Some(statement)) => {
-                // One that was here and is no longer went with one of its ends just now.
+                // An edge that is missing now was removed together with one of its ends.
                 let Some(thing) = &seen.thing else { return Ok(()) };
                 let Some(ends) = &thing.ends else { return Ok(()) };
                 let (src, dst) = (self.snapshot.find(ends.src), self.snapshot.find(ends.dst));

@@ -1,4 +1,4 @@
-//! Personalized PageRank: how near nodes are to seeds.
+//! Personalized PageRank: the proximity of nodes to seeds.
 //!
 //! Walkers start at the seeds, in proportion to their weights. At each step a walker follows a link with probability
 //! `damping`, chosen in proportion to the weights of the links, and returns to the seeds otherwise; where there is no
@@ -13,12 +13,12 @@ use crate::snapshot::{Node, Snapshot};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// For each node its neighbours in both directions, and the share of their walkers that come to it.
+/// For each node, its neighbours in both directions and the share of their walkers that move to it.
 pub struct Spread {
     offsets: Vec<u32>,
     sources: Vec<u32>,
     shares: Vec<f64>,
-    /// Nodes without edges to others.
+    /// Nodes without edges to other nodes.
     loose: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl Spread {
         };
         spread.offsets.push(0);
         for v in 0..n {
-            // Along edges into it, and against edges out of it.
+            // Along edges that lead to it, and against edges that lead out of it.
             for (csr, by) in [(&flat.into, forward), (&flat.out, backward)] {
                 for i in csr.range(v) {
                     let (from, weight) = (csr.targets[i], by[csr.types[i].index()]);
@@ -88,8 +88,8 @@ pub fn ppr(spread: &Spread, seeds: &[(u32, f64)], damping: f64, iterations: usiz
     rank
 }
 
-/// Forward push from the seeds, in both directions of edges: reads only nodes that matter, and leaves at most `rest` of
-/// the mass unspread at each node per unit of its weight.
+/// Forward push from the seeds, in both directions of edges. It reads only nodes near the seeds, and leaves at most
+/// `rest` of the mass unspread at each node, per unit of the node's weight.
 pub fn push(
     snapshot: &Snapshot,
     weights: &Weights,
@@ -98,7 +98,7 @@ pub fn push(
     rest: f64,
 ) -> FxHashMap<Node, f64> {
     let home = normalised(seeds);
-    // What has ended, and where one is already, are no places to walk to; nor are they for `ppr`.
+    // Walkers do not move to ended nodes or along an edge from a node to itself, as in `ppr`.
     let open = |from: Node, v: Node| v != from && (!snapshot.has_ended() || !snapshot.is_ended(v));
     let total = |v: Node| -> f64 {
         let out: f64 = snapshot.outgoing(v).iter().filter(|l| open(v, l.0)).map(|l| weights.forward(l.2)).sum();
@@ -114,7 +114,7 @@ pub fn push(
         let at = spots.entry(v).or_default();
         let (here, mass) = (*at.total.get_or_insert_with(|| total(v)), at.left);
         if mass <= rest * here.max(1.0) && mass < 1.0 {
-            // Too little to matter; it waits here for more.
+            // Too little to spread. It stays until more arrives.
             continue;
         }
         at.left = 0.0;
@@ -124,7 +124,7 @@ pub fn push(
             let was = there.left;
             there.left += mass;
             if there.left <= rest {
-                // Too little wherever it is: most of what is met is met like this, and its edges need not be looked at.
+                // Too little at any node. This is the usual case, and it avoids reading the node's edges.
                 return;
             }
             let enough = rest * there.total.get_or_insert_with(|| total(node)).max(1.0);
@@ -144,21 +144,21 @@ pub fn push(
             home.iter().for_each(|(node, weight)| give(*node, damping * mass * weight));
         }
     }
-    // What still waits is where it is.
+    // Mass that was not spread counts where it is.
     spots.into_iter().map(|(node, spot)| (node, spot.rank + spot.left)).filter(|(_, rank)| *rank > 0.0).collect()
 }
 
 /// A node that mass has reached.
 #[derive(Default)]
 struct Spot {
-    /// Weight of all its edges, once it matters.
+    /// The weight of all its edges, computed when it is first needed.
     total: Option<f64>,
     rank: f64,
     /// Mass that has not been spread yet.
     left: f64,
 }
 
-/// The rank of a node: what arrived along links, and what returned to it as a seed.
+/// The rank of a node: what arrived along links, and what returned to it because it is a seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stay {
     pub node: Node,
@@ -172,11 +172,12 @@ impl Stay {
     }
 }
 
-/// Mass that is not carried further by [`walk`]: too little to matter for the order of what is shown.
+/// Mass that [`walk`] does not spread further, because it is too little to change the order of results.
 const LEAST: f64 = 1e-7;
 
-/// Power iteration over the links that `links` returns for a node, with weights, always the same for the same node. It
-/// takes `steps` steps, at least one. Ranks are in the order of nodes, and sum to 1 except for what is below [`LEAST`].
+/// Power iteration over the links that `links` returns for a node, with their weights. `links` must return the same
+/// links for the same node. It takes `steps` steps, at least one. Ranks are in the order of nodes, and sum to 1 except
+/// for masses below [`LEAST`].
 pub fn walk(links: impl Fn(Node) -> Vec<(Node, f64)>, seeds: &[(Node, f64)], damping: f64, steps: usize) -> Vec<Stay> {
     let home = summed(normalised(seeds));
     if home.is_empty() {
@@ -202,7 +203,7 @@ pub fn walk(links: impl Fn(Node) -> Vec<(Node, f64)>, seeds: &[(Node, f64)], dam
     stays
 }
 
-/// What came along links and what went home, both in the order of nodes.
+/// Adds what returned to the seeds to what arrived along links. Both are in the order of nodes.
 fn joined(walked: Vec<(Node, f64)>, home: &[(Node, f64)], back: f64) -> Vec<Stay> {
     let mut all: Vec<Stay> = walked.into_iter().map(|(node, walked)| Stay { node, walked, home: 0.0 }).collect();
     for (node, weight) in home {
@@ -222,7 +223,7 @@ fn shares(mut links: Vec<(Node, f64)>) -> Vec<(Node, f64)> {
     links
 }
 
-/// One entry for each node, in their order: sums come out the same however they were found.
+/// Merges entries of the same node, sorted by node, so that sums do not depend on the order of the input.
 fn summed(mut all: Vec<(Node, f64)>) -> Vec<(Node, f64)> {
     all.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.total_cmp(&b.1)));
     all.dedup_by(|next, kept| {
@@ -235,7 +236,7 @@ fn summed(mut all: Vec<(Node, f64)>) -> Vec<(Node, f64)> {
     all
 }
 
-/// Seeds with weights that sum to 1; those without weight are left out.
+/// Seeds with weights that sum to 1. Seeds without a weight are left out.
 fn normalised<N: Copy>(seeds: &[(N, f64)]) -> Vec<(N, f64)> {
     let total: f64 = seeds.iter().map(|(_, w)| w.max(0.0)).sum();
     seeds.iter().filter(|(_, w)| *w > 0.0).map(|(v, w)| (*v, w / total)).collect()
@@ -280,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn power_iteration_is_the_definition((n, edges) in graphs(), a in 0u32..12, b in 0u32..12) {
+        fn power_iteration_matches_the_definition((n, edges) in graphs(), a in 0u32..12, b in 0u32..12) {
             let flat = Flat::from_edges(n, &edges);
             let weights = Weights::by_type(vec![0.9, 0.4], REVERSE);
             let mut matrix = vec![vec![0.0; n]; n];
@@ -298,7 +299,7 @@ mod tests {
         }
 
         #[test]
-        fn a_walk_over_links_is_the_definition(
+        fn a_walk_over_links_matches_the_definition(
             edges in prop::collection::vec((0u32..9, 0u32..9, 1u32..5), 0..25),
             seeds in prop::collection::vec((0u32..9, 0u32..4), 1..4),
         ) {
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_from_nowhere_is_nowhere() {
+    fn without_seeds_all_ranks_are_zero() {
         let flat = Flat::from_edges(3, &[(0, 1, 0)]);
         let spread = Spread::new(&flat, &Weights::by_type(vec![1.0], REVERSE));
         assert_eq!(ppr(&spread, &[], DAMPING, 5), [0.0; 3]);

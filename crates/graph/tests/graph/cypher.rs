@@ -1,5 +1,5 @@
-//! Queries against a naive answer, on small graphs and on graphs large enough for every short cut; what limits do;
-//! and that queries see their own project and moment only.
+//! Queries are compared with a naive implementation, on small graphs and on graphs large enough for every optimization.
+//! Further tests cover limits, and that a query reads only its own project and moment.
 
 use expect_test::{Expect, expect};
 use lukasa_graph::contents::known;
@@ -87,7 +87,7 @@ fn check(world: &World, question: &Question, snapshot: &Arc<Snapshot>, ledger: &
 }
 
 #[test]
-fn two_thousand_queries_answer_like_the_naive_one() {
+fn two_thousand_queries_return_the_same_as_the_naive_implementation() {
     let cases: u64 = std::env::var("CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(2_000);
     let (mut asked, mut with_rows) = (0, 0);
     for seed in 0..cases.div_ceil(4) {
@@ -106,7 +106,7 @@ fn two_thousand_queries_answer_like_the_naive_one() {
 }
 
 #[test]
-fn short_cuts_of_larger_graphs_answer_the_same_while_facts_change() {
+fn optimizations_for_larger_graphs_return_the_same_while_facts_change() {
     for seed in 0..3 {
         let mut dice = Dice(seed ^ 0xabc);
         let fixture = Fixture::memory();
@@ -116,7 +116,7 @@ fn short_cuts_of_larger_graphs_answer_the_same_while_facts_change() {
         for round in 0..3 {
             for _ in 0..8 {
                 let question = Question::of(1, 1, &mut dice);
-                // The first asking reads, later ones use what was kept.
+                // The first query reads properties, and later ones use cached ones.
                 for _ in 0..3 {
                     check(&world, &question, graph.snapshot(), &fixture.ledger, seed);
                 }
@@ -151,7 +151,7 @@ fn short_cuts_of_larger_graphs_answer_the_same_while_facts_change() {
                 Write::Relationship(put) => seen.insert(format!("e{}", put.discriminator)),
                 Write::End(_) => true,
             });
-            // What was left out says what it last did.
+            // The last write of each fact is the one that counts.
             for i in 0..400 {
                 if seen.contains(&format!("k{i}")) {
                     batch
@@ -171,7 +171,7 @@ fn short_cuts_of_larger_graphs_answer_the_same_while_facts_change() {
             let view = fixture.ledger.view(&ViewSpec::default()).unwrap();
             let before = Arc::clone(graph.snapshot());
             assert!(graph.advance(&fixture.ledger, &view).unwrap(), "round {round}");
-            // Who still holds the older state sees it as it was, also what was never read of it.
+            // The older snapshot does not change, not even properties that were never read from it.
             let old = rows("MATCH (n) RETURN n.id, n.n", &before, &fixture.ledger);
             assert_eq!(old.len(), 400);
         }
@@ -179,7 +179,7 @@ fn short_cuts_of_larger_graphs_answer_the_same_while_facts_change() {
 }
 
 #[test]
-fn an_older_state_reads_what_was_true_then() {
+fn an_older_snapshot_reads_older_properties() {
     for fixture in lukasa_testkit::fixtures() {
         let ledger = &fixture.ledger;
         ledger.commit(&Batch::on("main").write(PutObject::new("A", "x").property("n", 1))).unwrap();
@@ -189,21 +189,21 @@ fn an_older_state_reads_what_was_true_then() {
         ledger.commit(&Batch::on("main").write(PutObject::new("A", "x").property("n", 2))).unwrap();
         assert!(graph.advance(ledger, &ledger.view(&ViewSpec::default()).unwrap()).unwrap());
         let query = "MATCH (a:A {key: 'x'}) RETURN a.n";
-        // The newer one first: what it reads must not be taken for the older one's.
+        // The newer one first: the older one must not use what it reads.
         assert_eq!(rows(query, graph.snapshot(), ledger), [["2"]], "{}", fixture.name);
         assert_eq!(rows(query, &before, ledger), [["1"]], "{}", fixture.name);
     }
 }
 
 #[test]
-fn remembered_contents_are_those_of_their_state() {
+fn cached_contents_belong_to_their_snapshot() {
     for fixture in lukasa_testkit::fixtures() {
         let ledger = &fixture.ledger;
         let stated = |n: i64| Batch::on("main").write(PutObject::new("A", "x").property("n", n));
         ledger.commit(&stated(1).write(PutObject::new("A", "y").property("n", 9))).unwrap();
         let mut graph = graph(ledger);
         // From the store, then from memory.
-        let said = |snapshot: &Snapshot| {
+        let contents = |snapshot: &Snapshot| {
             let once = || {
                 let all = known(snapshot, ledger, &snapshot.nodes()).unwrap();
                 let mut all: Vec<i64> =
@@ -215,7 +215,7 @@ fn remembered_contents_are_those_of_their_state() {
             once()
         };
         let first = Arc::clone(graph.snapshot());
-        assert_eq!(said(&first), [1, 9]);
+        assert_eq!(contents(&first), [1, 9]);
         for (batch, expected) in [
             (stated(2), vec![2, 9]),
             (Batch::on("main").write(End::new(Reference::exact("A", "x"))), vec![9]),
@@ -224,16 +224,16 @@ fn remembered_contents_are_those_of_their_state() {
             fixture.clock.advance(1);
             ledger.commit(&batch).unwrap();
             let before = Arc::clone(graph.snapshot());
-            let then = said(&before);
+            let then = contents(&before);
             assert!(graph.advance(ledger, &ledger.view(&ViewSpec::default()).unwrap()).unwrap());
-            assert_eq!(said(graph.snapshot()), expected, "{}", fixture.name);
-            assert_eq!(said(&before), then, "{}", fixture.name);
+            assert_eq!(contents(graph.snapshot()), expected, "{}", fixture.name);
+            assert_eq!(contents(&before), then, "{}", fixture.name);
         }
-        assert_eq!(said(&first), [1, 9], "{}", fixture.name);
+        assert_eq!(contents(&first), [1, 9], "{}", fixture.name);
     }
 }
 
-/// A graph on which careless queries take forever.
+/// A graph on which unselective queries do not finish.
 fn crowded() -> (Fixture, Projection) {
     let fixture = Fixture::memory();
     let mut dice = Dice(7);
@@ -266,13 +266,13 @@ fn a_query_that_takes_too_long_is_stopped() {
         let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(150)).expect_err(query);
         let Trouble::Other(error) = *trouble else { panic!("{query}: {trouble:?}") };
         assert_eq!((error.kind, error.code), (ErrorKind::Timeout, "query_timeout"), "{query}");
-        // No test asserts a time; this one only tells a stop from a hang.
+        // A generous bound, only to detect a query that is not stopped.
         assert!(start.elapsed() < Duration::from_secs(20), "{query} went on for {:?}", start.elapsed());
     }
 }
 
 #[test]
-fn what_is_kept_stays_within_its_share_of_memory() {
+fn memory_of_a_query_stays_within_its_limit() {
     let (fixture, graph) = crowded();
     for query in [
         "MATCH (a), (b), (c) RETURN collect([a.id, b.id, c.id])",
@@ -305,7 +305,7 @@ fn what_is_kept_stays_within_its_share_of_memory() {
         let Trouble::Fault(fault) = *trouble else { panic!("{query}: {trouble:?}") };
         assert_eq!(fault.detail, "NumberOutOfRange", "{query}");
     }
-    // What is given back counts no more.
+    // Released memory does not count.
     for query in [
         "UNWIND range(1, 30000) AS i WITH count { UNWIND [1, 2, 3] AS x RETURN DISTINCT x } AS c RETURN sum(c)",
         "UNWIND range(1, 3000) AS i WITH size(range(1, 10000)) AS c RETURN sum(c)",
@@ -315,15 +315,15 @@ fn what_is_kept_stays_within_its_share_of_memory() {
         let few = Limits { memory: 4 << 20, ..limits(60_000) };
         ask(query, graph.snapshot(), &fixture.ledger, few).unwrap_or_else(|t| panic!("{query}: {t:?}"));
     }
-    // Rows beyond those asked for are not made.
+    // Rows beyond the limit are not computed.
     let first = Limits { rows: 10, ..limits(60_000) };
     let outcome = ask("MATCH (a), (b), (c), (d), (e), (f) RETURN a", graph.snapshot(), &fixture.ledger, first).unwrap();
     assert_eq!((outcome.rows.len(), outcome.truncated), (10, true));
 }
 
-/// Each plan under its query, the first step first.
+/// Each query, followed by the steps of its plan in order.
 #[test]
-fn plans_begin_where_the_fewest_are() {
+fn plans_start_with_the_fewest_nodes() {
     let (fixture, graph) = crowded();
     let plan = |query: &str| {
         let outcome = ask(&format!("EXPLAIN {query}"), graph.snapshot(), &fixture.ledger, limits(60_000)).unwrap();
@@ -423,7 +423,7 @@ fn plans_begin_where_the_fewest_are() {
 }
 
 #[test]
-fn two_tenants_with_the_same_keys_never_meet() {
+fn two_tenants_with_the_same_keys_are_separate() {
     for fixture in lukasa_testkit::fixtures() {
         let tenants = [fixture.project("one", "shop"), fixture.project("two", "shop")];
         for (i, ledger) in tenants.iter().enumerate() {
@@ -473,7 +473,7 @@ fn two_tenants_with_the_same_keys_never_meet() {
 }
 
 #[test]
-fn a_part_that_has_enough_does_not_end_the_others() {
+fn a_limit_in_one_part_of_a_union_does_not_end_the_others() {
     let fixture = Fixture::memory();
     fixture.ledger.commit(&Batch::on("main").write(PutObject::new("A", "x"))).unwrap();
     let graph = graph(&fixture.ledger);
@@ -490,7 +490,7 @@ fn a_part_that_has_enough_does_not_end_the_others() {
 }
 
 #[test]
-fn what_can_be_reached_is_what_some_path_reaches() {
+fn reachable_nodes_are_the_ends_of_all_paths() {
     for seed in 0..60 {
         let mut dice = Dice(seed ^ 0x4ea);
         let fixture = Fixture::memory();
@@ -526,7 +526,7 @@ fn what_can_be_reached_is_what_some_path_reaches() {
 }
 
 #[test]
-fn small_things_that_are_easily_wrong() {
+fn edge_cases() {
     let fixture = Fixture::memory();
     let link = PutRelationship::new("R", Reference::exact("A", "x"), Reference::exact("A", "y"));
     let put = |key: &str| PutObject::new("A", key).property("name", key);
@@ -557,7 +557,7 @@ fn small_things_that_are_easily_wrong() {
 }
 
 #[test]
-fn procedures_answer() {
+fn procedures_return_their_columns() {
     let fixture = Fixture::memory();
     let put = |key: &str| PutObject::new("Service", key);
     let link =
@@ -592,7 +592,7 @@ fn procedures_answer() {
         ("CALL lukasa.ppr()", "InvalidNumberOfArguments"),
         ("CALL lukasa.ppr", "MissingParameter"),
         ("MATCH (n) CALL lukasa.ppr YIELD node RETURN node", "InvalidArgumentPassingMode"),
-        ("CALL lukasa.ppr('nobody')", "InvalidArgumentValue"),
+        ("CALL lukasa.ppr('missing')", "InvalidArgumentValue"),
         ("CALL db.labels() YIELD nothing RETURN nothing", "UndefinedVariable"),
     ] {
         let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(60_000)).expect_err(query);
@@ -601,7 +601,7 @@ fn procedures_answer() {
 }
 
 #[test]
-fn a_search_is_given_to_a_query_from_outside() {
+fn the_caller_provides_the_search() {
     let fixture = Fixture::memory();
     let put = |key: &str| PutObject::new("Service", key);
     fixture.ledger.commit(&Batch::on("main").write(put("a")).write(put("b"))).unwrap();
@@ -638,7 +638,7 @@ fn a_search_is_given_to_a_query_from_outside() {
 }
 
 #[test]
-fn a_lasting_relationship_shows_what_has_ended() {
+fn a_lasting_relationship_shows_ended_objects() {
     let fixture = Fixture::memory();
     let ledger = &fixture.ledger;
     let mut batch = Batch::on("main").write(PutObject::new("Episode", "e").property("n", 1));

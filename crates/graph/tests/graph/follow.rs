@@ -1,4 +1,4 @@
-//! A projection that follows the log is the one that would be built afresh, and the one the ledger describes.
+//! A projection that follows the log equals a newly built one, and contains what the ledger reports as visible.
 
 use lukasa_graph::{Projection, Snapshot};
 use lukasa_model::types::RelationshipType;
@@ -11,22 +11,22 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
 
-type EdgeTold = (String, u64, u64, Option<f64>, Option<f64>, Option<String>, i64);
+type EdgeContents = (String, u64, u64, Option<f64>, Option<f64>, Option<String>, i64);
 
-/// Everything a snapshot says, whatever places it uses.
+/// Everything in a snapshot, independent of places.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct GraphContents {
     nodes: BTreeMap<u64, (String, Option<String>, Vec<String>, bool)>,
-    edges: BTreeMap<u64, EdgeTold>,
+    edges: BTreeMap<u64, EdgeContents>,
     out: BTreeMap<u64, Vec<u64>>,
     into: BTreeMap<u64, Vec<u64>>,
     counts: (usize, usize),
 }
 
-fn tell(s: &Snapshot, things: u64) -> Told {
+fn contents_of(s: &Snapshot, things: u64) -> GraphContents {
     let (mut nodes, mut edges, mut out, mut into) =
         (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    // Also ended nodes, which are there because a lasting relationship shows them.
+    // Ended nodes too, which lasting relationships show.
     let every = (0..things).filter_map(|no| s.find(no));
     for node in every {
         let labels = s.labels(node).iter().map(|l| l.to_string()).collect();
@@ -53,10 +53,10 @@ fn tell(s: &Snapshot, things: u64) -> Told {
             );
         }
     }
-    Told { nodes, edges, out, into, counts: (s.node_count(), s.edge_count()) }
+    GraphContents { nodes, edges, out, into, counts: (s.node_count(), s.edge_count()) }
 }
 
-/// What the ledger says is visible, told apart from all the machinery of snapshots.
+/// What is visible according to the ledger, read without snapshots.
 fn visible(ledger: &Ledger, view: &View) -> (Vec<u64>, Vec<u64>, BTreeMap<u64, Vec<String>>) {
     let (mut nodes, mut edges, mut labels) = (vec![], vec![], BTreeMap::new());
     for row in ledger.heads(view, Fields::Content).unwrap() {
@@ -85,16 +85,16 @@ fn check(ledger: &Ledger, spec: ViewSpec, follower: &mut Option<Projection>) -> 
         *follower = Some(Projection::build(ledger, &view, &mut |_, _| {}).unwrap());
     }
     let things = ledger.head().unwrap().next_thing;
-    let told = tell(follower.as_ref().unwrap().snapshot(), things);
-    prop_assert_eq!(&told, &tell(fresh.snapshot(), things), "{:?}", spec);
+    let followed_contents = contents_of(follower.as_ref().unwrap().snapshot(), things);
+    prop_assert_eq!(&followed_contents, &contents_of(fresh.snapshot(), things), "{:?}", spec);
     prop_assert_eq!(fresh.snapshot().nodes().len(), fresh.snapshot().node_count());
     prop_assert_eq!(follower.as_ref().unwrap().snapshot().until, fresh.snapshot().until);
     let (nodes, edges, labels) = visible(ledger, &view);
-    prop_assert_eq!(told.nodes.iter().filter(|(_, n)| !n.3).map(|(no, _)| *no).collect::<Vec<_>>(), nodes);
-    prop_assert_eq!(told.edges.keys().copied().collect::<Vec<_>>(), edges.clone());
-    prop_assert_eq!(told.counts, (labels.len(), edges.len()));
+    prop_assert_eq!(followed_contents.nodes.iter().filter(|(_, n)| !n.3).map(|(no, _)| *no).collect::<Vec<_>>(), nodes);
+    prop_assert_eq!(followed_contents.edges.keys().copied().collect::<Vec<_>>(), edges.clone());
+    prop_assert_eq!(followed_contents.counts, (labels.len(), edges.len()));
     for (no, labels) in labels {
-        prop_assert_eq!(&told.nodes[&no].2, &labels);
+        prop_assert_eq!(&followed_contents.nodes[&no].2, &labels);
     }
     Ok(())
 }
@@ -112,11 +112,11 @@ fn run(fixture: &Fixture, cases: u32) {
             take(&ledger, &fixture.clock, one);
             let Ok(registry) = ledger.registry() else { continue };
             for branch in registry.branches() {
-                // Now every step, now several at once.
+                // Sometimes after each step, sometimes after several.
                 if (i * 7 + branch.number as usize * 5) % 11 < 4 {
                     check(&ledger, ViewSpec::on(&branch.name), followers.entry(branch.name.clone()).or_default())?;
                 }
-                // A moment of the past, about which more and more becomes known.
+                // A valid time in the past, for which further facts are recorded later.
                 if (i * 5 + branch.number as usize * 3) % 7 < 2 {
                     let then = Time(ManualClock::START.0 + 10_000_000).to_string();
                     let spec = ViewSpec::on(&branch.name).as_of(&format!("time:{then}"));
@@ -132,24 +132,24 @@ fn run(fixture: &Fixture, cases: u32) {
 }
 
 #[test]
-fn following_equals_building_afresh_in_memory() {
+fn following_equals_a_new_build_in_memory() {
     run(&Fixture::memory(), std::env::var("CASES").map_or(128, |c| c.parse().unwrap()));
 }
 
 #[test]
-fn following_equals_building_afresh_on_sqlite() {
+fn following_equals_a_new_build_on_sqlite() {
     run(&Fixture::sqlite(), 24);
 }
 
 #[test]
-fn following_equals_building_afresh_on_postgres() {
+fn following_equals_a_new_build_on_postgres() {
     if let Some(fixture) = Fixture::postgres() {
         run(&fixture, 4);
     }
 }
 
 #[test]
-fn a_type_that_becomes_lasting_is_seen_at_once() {
+fn a_type_that_becomes_lasting_requires_a_new_build() {
     use lukasa_model::batch::{End, PutObject, PutRelationship};
     use lukasa_model::{Batch, Write};
     let fixture = Fixture::memory();
@@ -168,10 +168,13 @@ fn a_type_that_becomes_lasting_is_seen_at_once() {
     assert_eq!((projection.snapshot().node_count(), projection.snapshot().edge_count()), (1, 0));
     let lasting = RelationshipType { name: "SEES".into(), lasting: true, ..Default::default() };
     ledger.declare_relationship_type(&lasting, &Default::default()).unwrap();
-    assert!(!projection.advance(ledger, &view()).unwrap(), "what was hidden is to be seen: build anew");
+    assert!(
+        !projection.advance(ledger, &view()).unwrap(),
+        "hidden relationships become visible, so it must be built again"
+    );
     let rebuilt = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
     assert_eq!((rebuilt.snapshot().node_count(), rebuilt.snapshot().edge_count()), (1, 1));
-    // Also when no relationship of that type was to be seen when the graph was built.
+    // Also if no relationship of that type was visible when the graph was built.
     write(vec![PutObject::new("A", "y").into(), PutRelationship::new("HEARS", "x", "y").into()]);
     fixture.clock.advance(1);
     write(vec![End::new("y").into()]);
@@ -182,7 +185,7 @@ fn a_type_that_becomes_lasting_is_seen_at_once() {
 }
 
 #[test]
-fn what_lasts_is_handed_over_in_one_step() {
+fn an_ended_object_moves_between_lasting_relationships() {
     use lukasa_model::batch::{End, PutObject, PutRelationship};
     use lukasa_model::id::{object_id, relationship_id};
     use lukasa_model::{Batch, Reference, Write};
@@ -203,13 +206,13 @@ fn what_lasts_is_handed_over_in_one_step() {
     let namespace = ledger.head().unwrap().namespace;
     let view = || ledger.view(&ViewSpec::default()).unwrap();
     let mut projection = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
-    // An edge is said anew and then goes with its end, in one look.
+    // An edge is updated and then ends with its object, within one advance.
     let call = PutRelationship { confidence: Some(0.5), ..PutRelationship::new("CALLS", "x", "z") };
     write(vec![call.into()]);
     write(vec![End::new("x").into()]);
     assert!(projection.advance(ledger, &view()).unwrap());
     assert_eq!((projection.snapshot().node_count(), projection.snapshot().edge_count()), (3, 1));
-    // The one relationship that shows the ended object goes as another comes.
+    // The only relationship that shows the ended object ends, and another one begins.
     let (a, x) = (object_id(namespace, "E", "a"), object_id(namespace, "F", "x"));
     let first = relationship_id(namespace, "INVOLVES", a, x, "");
     let second = PutRelationship::new("INVOLVES", "b", Reference::Id(x));
@@ -218,11 +221,11 @@ fn what_lasts_is_handed_over_in_one_step() {
     let fresh = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
     let things = ledger.head().unwrap().next_thing;
     assert_eq!(fresh.snapshot().edge_count(), 1);
-    assert_eq!(tell(projection.snapshot(), things), tell(fresh.snapshot(), things));
+    assert_eq!(contents_of(projection.snapshot(), things), contents_of(fresh.snapshot(), things));
 }
 
 #[test]
-fn nothing_can_be_tied_to_what_lukasa_keeps_for_itself() {
+fn relationships_to_objects_of_lukasa_itself_are_refused() {
     use lukasa_model::Batch;
     use lukasa_model::batch::{PutObject, PutRelationship};
     use lukasa_store::ledger::NewRelease;
@@ -230,12 +233,12 @@ fn nothing_can_be_tied_to_what_lukasa_keeps_for_itself() {
     let ledger = &fixture.ledger;
     ledger.commit(&Batch::on("main").write(PutObject::new("Decision", "7"))).unwrap();
     ledger.create_release(&NewRelease { name: "1.0".into(), ..Default::default() }, &Default::default()).unwrap();
-    let tie = Batch::on("main").write(PutRelationship::new("APPLIES_TO", "7", "Release:1.0"));
-    assert_eq!(ledger.commit(&tie).unwrap_err().code, "system_type");
+    let relate = Batch::on("main").write(PutRelationship::new("APPLIES_TO", "7", "Release:1.0"));
+    assert_eq!(ledger.commit(&relate).unwrap_err().code, "system_type");
 }
 
 #[test]
-fn a_thousand_commits_of_updates_leave_memory_flat() {
+fn a_thousand_commits_of_updates_do_not_grow_memory() {
     use lukasa_model::batch::{End, PutObject, PutRelationship};
     use lukasa_model::id::{object_id, relationship_id};
     use lukasa_model::{Batch, Reference, Write};
@@ -268,7 +271,7 @@ fn a_thousand_commits_of_updates_leave_memory_flat() {
         let start = round * 20 % N;
         let mut batch = Batch::on("main");
         batch.writes.extend((start..start + 20).map(|i| object(i, round)));
-        // Some edges are said anew, some end, and what ended comes back the next time round.
+        // Some edges are updated, some end, and ended ones begin again in the next round.
         for i in start..start + 20 {
             let dst = (i * 7 + 1) % N;
             batch.writes.push(edge(i, (i * 7 + 2) % N, round));
@@ -277,7 +280,7 @@ fn a_thousand_commits_of_updates_leave_memory_flat() {
             batch.writes.push(if again { edge(i, dst, round) } else { End::new(Reference::Id(calls)).into() });
         }
         ledger.commit(&batch).unwrap();
-        // A reader holds on to the state before, as readers do.
+        // A reader keeps the snapshot from before, as readers do.
         let held = std::sync::Arc::clone(projection.snapshot());
         assert!(projection.advance(ledger, &view()).unwrap());
         drop(held);
@@ -286,5 +289,5 @@ fn a_thousand_commits_of_updates_leave_memory_flat() {
     assert!(most < before * 11 / 10, "{before} bytes have become {most}");
     let fresh = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
     let things = ledger.head().unwrap().next_thing;
-    assert_eq!(tell(projection.snapshot(), things), tell(fresh.snapshot(), things));
+    assert_eq!(contents_of(projection.snapshot(), things), contents_of(fresh.snapshot(), things));
 }

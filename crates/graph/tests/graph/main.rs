@@ -1,4 +1,4 @@
-//! Graphs, walks and queries against the plainest reading of each, in one program.
+//! Tests of graphs, walks and queries against naive implementations.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 

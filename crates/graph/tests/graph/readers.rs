@@ -1,4 +1,4 @@
-//! Many readers beside a writer, and many graphs within a memory limit.
+//! Many concurrent readers with a writer, and many graphs within a memory limit.
 
 use lukasa_graph::{Projections, Snapshot};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const OBJECTS: u64 = 40;
 
-/// Says of every object and edge that it is of generation `g`; the edges of odd and even generations differ.
+/// Writes that mark every object and edge with generation `g`. Odd and even generations have different edges.
 fn generation(g: u64) -> Vec<Write> {
     let key = |i: u64| format!("k{}", i % OBJECTS);
     let objects = (0..OBJECTS).map(|i| {
@@ -33,22 +33,22 @@ fn ends(ledger: &Ledger, g: u64) -> Vec<Write> {
     (0..OBJECTS).map(|i| End::new(lukasa_model::Reference::Id(edge(i))).into()).collect()
 }
 
-/// The generation a snapshot is of, which everything in it must agree on.
+/// The generation of a snapshot. Panics unless everything in it is of the same generation.
 fn whole(s: &Snapshot) -> u64 {
     assert_eq!((s.node_count() as u64, s.edge_count() as u64), (OBJECTS, OBJECTS));
     let nodes = s.nodes();
     let g: u64 = s.labels(nodes[0])[0][1..].parse().unwrap();
     for node in &nodes {
-        assert_eq!(*s.labels(*node)[0], *format!("g{g}"), "half a batch");
+        assert_eq!(*s.labels(*node)[0], *format!("g{g}"), "part of a batch");
         let out = s.outgoing(*node);
-        assert_eq!((out.len(), s.incoming(*node).len()), (1, 1), "half a batch");
-        assert_eq!(s.weight(out.edges[0]), Some(g as f64), "half a batch");
+        assert_eq!((out.len(), s.incoming(*node).len()), (1, 1), "part of a batch");
+        assert_eq!(s.weight(out.edges[0]), Some(g as f64), "part of a batch");
     }
     g
 }
 
 #[test]
-fn no_reader_ever_sees_half_a_batch() {
+fn no_reader_sees_part_of_a_batch() {
     for fixture in fixtures() {
         let ledger = &fixture.ledger;
         ledger.commit(&Batch { writes: generation(0), ..Batch::on("main") }).unwrap();
@@ -62,10 +62,10 @@ fn no_reader_ever_sees_half_a_batch() {
                     while !done.load(Ordering::Relaxed) {
                         let (view, snapshot) = projections.look(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
                         let g = whole(&snapshot);
-                        assert_eq!(g + 1, view.known, "{}: the view says what is seen", fixture.name);
-                        assert!(g >= last, "time runs forwards");
+                        assert_eq!(g + 1, view.known, "{}: the view matches the graph", fixture.name);
+                        assert!(g >= last, "a later read is never older");
                         last = g;
-                        // What is held does not change, however long it is held.
+                        // A snapshot does not change.
                         if g.is_multiple_of(7) {
                             std::thread::yield_now();
                             assert_eq!(whole(&snapshot), g);
@@ -96,7 +96,7 @@ fn fill(ledger: &Ledger, objects: u64) {
 }
 
 #[test]
-fn what_was_used_longest_ago_is_dropped_first() {
+fn the_least_recently_used_graph_is_dropped_first() {
     let fixture = Fixture::memory();
     let ledgers: Vec<_> = (0..4).map(|i| fixture.project("t", &format!("p{i}"))).collect();
     ledgers.iter().for_each(|l| fill(l, 300));
@@ -113,19 +113,19 @@ fn what_was_used_longest_ago_is_dropped_first() {
     assert_eq!(held(&projections), ["p0", "p1"]);
     look(&projections, 0);
     look(&projections, 2);
-    assert_eq!(held(&projections), ["p0", "p2"], "p1 was used longest ago");
+    assert_eq!(held(&projections), ["p0", "p2"], "p1 is the least recently used");
     assert!(projections.uses().iter().map(|u| u.bytes).sum::<usize>() <= projections.limit());
-    assert_eq!(first.node_count(), 300, "who still holds a snapshot goes on reading it");
+    assert_eq!(first.node_count(), 300, "the owner of a snapshot can still read it");
     look(&projections, 1);
-    assert_eq!(look(&projections, 1).node_count(), 300, "and what was dropped is loaded again");
-    // One that is larger than the limit is still served, alone.
+    assert_eq!(look(&projections, 1).node_count(), 300, "a dropped graph is loaded again");
+    // A graph that is larger than the limit is still served, as the only one.
     let tight = Projections::new(1);
     assert_eq!((look(&tight, 0).node_count(), look(&tight, 3).node_count()), (300, 300));
     assert_eq!(held(&tight), ["p3"]);
 }
 
 #[test]
-fn the_past_is_built_once_and_moved_on_with_what_is_learned() {
+fn a_graph_of_the_past_is_built_once_and_then_advanced() {
     for fixture in fixtures() {
         let ledger = &fixture.ledger;
         fill(ledger, 5);
@@ -140,20 +140,20 @@ fn the_past_is_built_once_and_moved_on_with_what_is_learned() {
         assert_eq!(look(&ViewSpec::default().as_of("tx:1")).1.node_count(), 5);
         assert_eq!(projections.uses().len(), 3);
         let (_, first) = look(&past);
-        assert!(std::sync::Arc::ptr_eq(&first, &look(&past).1), "{}: at hand", fixture.name);
-        // Something is learned about that time.
+        assert!(std::sync::Arc::ptr_eq(&first, &look(&past).1), "{}: cached", fixture.name);
+        // A fact is recorded for that valid time.
         let backfill = PutObject { valid_from: Some(Time(then.0 - 1)), ..PutObject::new("T", "was") };
         ledger.commit(&Batch::on("main").write(backfill)).unwrap();
         let (view, moved) = look(&past);
         assert_eq!((moved.node_count(), first.node_count(), view.known), (6, 5, 3));
-        assert_eq!(projections.uses().len(), 3, "{}: moved on, not built beside", fixture.name);
+        assert_eq!(projections.uses().len(), 3, "{}: advanced, not built again", fixture.name);
         let early = ViewSpec::default().as_of("time:1970-01-01");
-        assert_eq!(look(&early).1.node_count(), 0, "before the beginning there is nothing");
+        assert_eq!(look(&early).1.node_count(), 0, "before the first fact there is nothing");
     }
 }
 
 #[test]
-fn pinned_snapshots_share_with_the_head() {
+fn pinned_snapshots_share_memory_with_the_head() {
     let fixture = Fixture::memory();
     let ledger = &fixture.ledger;
     fill(ledger, 2_000);
@@ -173,11 +173,11 @@ fn pinned_snapshots_share_with_the_head() {
         let view = lukasa_model::View { valid: Time(view.valid.0 + i), ..view.clone() };
         projections.pin(ledger.scope(), &view, &look().1);
     }
-    assert!(projections.uses().len() < 70, "pins are few");
+    assert!(projections.uses().len() < 70, "the number of pins is limited");
 }
 
 #[test]
-fn the_clock_alone_moves_a_graph_on() {
+fn a_graph_advances_with_the_clock_alone() {
     for fixture in fixtures() {
         let ledger = &fixture.ledger;
         let now = fixture.clock.advance(1);
@@ -201,7 +201,7 @@ fn the_clock_alone_moves_a_graph_on() {
 }
 
 #[test]
-fn branches_have_graphs_of_their_own() {
+fn each_branch_has_its_own_graph() {
     let fixture = Fixture::memory();
     let ledger = &fixture.ledger;
     fill(ledger, 3);
@@ -214,5 +214,5 @@ fn branches_have_graphs_of_their_own() {
     ledger.commit(&Batch::on("main").write(PutObject::new("T", "m")).write(PutObject::new("T", "n"))).unwrap();
     assert_eq!((count("main"), count("work")), (5, 4));
     ledger.move_fork("work", None, &Default::default()).unwrap();
-    assert_eq!(count("work"), 6, "a moved fork is built anew");
+    assert_eq!(count("work"), 6, "after its fork was moved, the graph is built again");
 }

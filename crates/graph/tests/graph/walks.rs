@@ -1,4 +1,4 @@
-//! Walks, expansions, ways and ranks against the plainest possible reading of what they are.
+//! Walks, expansions, paths and ranks are compared with naive implementations of their definitions.
 
 use lukasa_graph::expand::{Dedupe, Everything, Expand, Phase, expand};
 use lukasa_graph::paths::{all_simple, shortest, surest};
@@ -23,7 +23,7 @@ fn given() -> impl Strategy<Value = Given> {
     })
 }
 
-/// A graph of `n` nodes; node `i` has label `odd` if it is. Gives the nodes by number.
+/// Builds a graph of `n` nodes, of which those with odd numbers have the label `odd`. Returns the nodes by number.
 fn build((n, edges): &Given) -> (Arc<Snapshot>, Vec<Node>) {
     let fixture = Fixture::memory();
     let mut batch = Batch::on("main");
@@ -54,7 +54,7 @@ fn direction() -> impl Strategy<Value = Direction> {
     prop_oneof![Just(Direction::Out), Just(Direction::In), Just(Direction::Both)]
 }
 
-/// Every edge that may be walked, as (from, edge, to), read from the rows of edges alone.
+/// Every edge that a walk may follow, as (from, edge, to).
 fn ways(s: &Snapshot, direction: Direction, filter: &Filter) -> Vec<(Node, Edge, Node)> {
     let mut all = Vec::new();
     for node in s.nodes() {
@@ -73,7 +73,7 @@ fn ways(s: &Snapshot, direction: Direction, filter: &Filter) -> Vec<(Node, Edge,
     all
 }
 
-/// Depth of every node that is reached, by trying all ways again and again.
+/// Depth of every reachable node, by trying all edges for each depth.
 fn reached(
     s: &Snapshot,
     roots: &[Node],
@@ -104,7 +104,7 @@ fn filters(s: &Snapshot, which: u8) -> Filter {
     }
 }
 
-/// All walks without a circle from a node, with at most `depth` hops; parallel edges are different walks.
+/// All paths without a cycle from a node, with at most `depth` hops. Parallel edges are different paths.
 fn simple(ways: &[(Node, Edge, Node)], from: Node, depth: u32) -> Vec<(Vec<Node>, Vec<Edge>)> {
     let mut all = vec![(vec![from], vec![])];
     let mut last = all.clone();
@@ -130,7 +130,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_walk_finds_what_is_there(g in given(), d in direction(), which in 0u8..5, depth in 0u32..4, a: u8, b: u8) {
+    fn a_walk_finds_all_reachable_nodes_and_edges(g in given(), d in direction(), which in 0u8..5, depth in 0u32..4, a: u8, b: u8) {
         let (s, nodes) = build(&g);
         let roots = [nodes[a as usize % nodes.len()], nodes[b as usize % nodes.len()]];
         let filter = filters(&s, which);
@@ -142,12 +142,12 @@ proptest! {
         prop_assert_eq!(&got, &want);
         prop_assert_eq!(got.len(), found.nodes.len(), "each node once");
         let edges = found.edges(&s);
-        let told: BTreeSet<Edge> = edges.iter().copied().collect();
-        prop_assert_eq!((told.len(), edges.len()), (found.edge_count(), found.edge_count()), "each edge once");
+        let distinct: BTreeSet<Edge> = edges.iter().copied().collect();
+        prop_assert_eq!((distinct.len(), edges.len()), (found.edge_count(), found.edge_count()), "each edge once");
         let led: BTreeSet<Edge> = ways.iter()
             .filter(|(from, _, to)| want.get(from).is_some_and(|d| *d < depth) && want.contains_key(to))
             .map(|(_, edge, _)| *edge).collect();
-        prop_assert_eq!(told, led);
+        prop_assert_eq!(distinct, led);
         let trails = found.trails(&s);
         for i in 0..found.nodes.len() {
             let (way, steps) = trails.path(i);
@@ -162,7 +162,7 @@ proptest! {
             let at = |n: Node| found.nodes.iter().position(|m| *m == n).unwrap();
             prop_assert_eq!(*place as usize, at(src).max(at(dst)));
         }
-        // Whatever is cut is the end of the same list, and is told.
+        // A cap cuts the end of the same list, and is reported.
         for cap in 1..found.nodes.len() + 2 {
             let cut = walk(&s, &roots, &Walk { max_nodes: cap, ..plan.clone() });
             prop_assert_eq!(&cut.nodes[..], &found.nodes[..cap.min(found.nodes.len())]);
@@ -178,12 +178,12 @@ proptest! {
     }
 
     #[test]
-    fn the_shortest_way_is_one(g in given(), d in direction(), which in 0u8..5, a: u8, b: u8, depth in 1u32..9) {
+    fn the_shortest_path_is_a_path_of_least_length(g in given(), d in direction(), which in 0u8..5, a: u8, b: u8, depth in 1u32..9) {
         let (s, nodes) = build(&g);
         let (from, to) = (nodes[a as usize % nodes.len()], nodes[b as usize % nodes.len()]);
         let filter = filters(&s, which);
         let ways: Vec<_> = ways(&s, d, &filter);
-        // Between the ends everything must pass; the ends need not.
+        // The filter applies to nodes between the ends only.
         let inner: Vec<_> = ways.iter().copied()
             .filter(|(x, _, y)| [x, y].iter().all(|n| **n == from || **n == to || filter.node(&s, **n))).collect();
         let want = reached(&s, &[from], &inner, &Filter::default(), depth).get(&to).copied();
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn all_ways_are_told_shortest_first(g in given(), d in direction(), which in 0u8..5, a: u8, b: u8, depth in 1u32..5) {
+    fn all_paths_are_returned_shortest_first(g in given(), d in direction(), which in 0u8..5, a: u8, b: u8, depth in 1u32..5) {
         let (s, nodes) = build(&g);
         let (from, to) = (nodes[a as usize % nodes.len()], nodes[b as usize % nodes.len()]);
         let filter = filters(&s, which);
@@ -209,9 +209,9 @@ proptest! {
         let (got, cut) = all_simple(&s, from, to, d, &filter, depth, 10_000);
         prop_assert_eq!(cut, None);
         prop_assert!(got.is_sorted_by_key(|p| p.edges.len()));
-        let told: BTreeSet<Vec<Node>> = got.iter().map(|p| p.nodes.clone()).collect();
-        prop_assert_eq!(told.len(), got.len(), "parallel edges make one way");
-        prop_assert_eq!(told, want);
+        let distinct: BTreeSet<Vec<Node>> = got.iter().map(|p| p.nodes.clone()).collect();
+        prop_assert_eq!(distinct.len(), got.len(), "parallel edges count as one path");
+        prop_assert_eq!(distinct, want);
         if got.len() > 1 {
             let (few, cut) = all_simple(&s, from, to, d, &filter, depth, 1);
             prop_assert_eq!((few.len(), &few[0], cut), (1, &got[0], Some(Cap::Path)));
@@ -219,11 +219,11 @@ proptest! {
     }
 
     #[test]
-    fn the_surest_way_has_the_largest_product(g in given(), d in direction(), a: u8, hops in 1u32..4, least in 0u8..8) {
+    fn the_most_likely_path_has_the_largest_product(g in given(), d in direction(), a: u8, hops in 1u32..4, least in 0u8..8) {
         let (s, nodes) = build(&g);
         let root = nodes[a as usize % nodes.len()];
         let filter = Filter { min_confidence: Some(f64::from(least) / 10.0), ..Filter::default() };
-        // A circle never makes a way surer, so ways without one are enough.
+        // A cycle never increases the product, so paths without one are enough.
         let mut want: BTreeMap<Node, f64> = BTreeMap::new();
         for (nodes, edges) in simple(&ways(&s, d, &filter), root, hops) {
             let product: f64 = edges.iter().map(|e| s.confidence(*e).unwrap()).product();
@@ -275,7 +275,7 @@ proptest! {
     }
 
     #[test]
-    fn pushing_far_enough_is_iterating(g in given(), a: u8, b: u8) {
+    fn forward_push_converges_to_power_iteration(g in given(), a: u8, b: u8) {
         let (s, nodes) = build(&g);
         let seeds = [(nodes[a as usize % nodes.len()], 1.0), (nodes[b as usize % nodes.len()], 0.5)];
         let weights = Weights::by_type(vec![0.9; s.names().types().len()], REVERSE);
@@ -290,7 +290,7 @@ proptest! {
 }
 
 #[test]
-fn a_phase_that_finds_nothing_ends_the_walk() {
+fn a_phase_that_reaches_nothing_ends_the_expansion() {
     let (s, nodes) = build(&(3, vec![(0, 1, true, 10), (1, 2, false, 10)]));
     let hop = |name: &str, direction| Phase {
         direction,
@@ -310,7 +310,7 @@ fn a_phase_that_finds_nothing_ends_the_walk() {
 }
 
 #[test]
-fn weights_come_from_lukasa_from_declarations_and_from_who_asks() {
+fn weights_come_from_defaults_declarations_and_the_caller() {
     use lukasa_model::types::{Ranking, RelationshipType};
     let fixture = Fixture::memory();
     let ledger = &fixture.ledger;
@@ -332,14 +332,18 @@ fn weights_come_from_lukasa_from_declarations_and_from_who_asks() {
         };
         ppr(&Spread::new(s.flat(), &weights), &[(1, 1.0)], DAMPING, 30)
     };
-    assert_eq!(ranks(&[], None), ranks(&[], Some((0.9, REVERSE))), "CALLS .9, others .5, half of it backwards");
+    assert_eq!(
+        ranks(&[], None),
+        ranks(&[], Some((0.9, REVERSE))),
+        "0.9 for CALLS, 0.5 for others, half against the direction"
+    );
     let given = [("calls".to_string(), 0.1)];
-    assert_eq!(ranks(&given, None), ranks(&[], Some((0.1, REVERSE))), "who asks decides");
+    assert_eq!(ranks(&given, None), ranks(&[], Some((0.1, REVERSE))), "the caller overrides them");
     let ranking = Ranking { base_weight: 0.3, reciprocal_boost: true, ..Ranking::default() };
     for name in ["CALLS", "USES"] {
         let ranking = if name == "USES" { Ranking { base_weight: 0.5, ..ranking } } else { ranking };
         let declared = RelationshipType { name: name.into(), ranking: Some(ranking), ..Default::default() };
         ledger.declare_relationship_type(&declared, &Default::default()).unwrap();
     }
-    assert_eq!(ranks(&[], None), ranks(&[], Some((0.3, 1.0))), "a declared type says how much, also backwards");
+    assert_eq!(ranks(&[], None), ranks(&[], Some((0.3, 1.0))), "a declaration sets the weight in both directions");
 }

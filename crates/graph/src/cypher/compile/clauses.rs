@@ -1,4 +1,4 @@
-//! Clauses, one after another, each seeing what the ones before it leave.
+//! Compiles clauses in order. Each sees the variables that the ones before it define.
 
 use super::super::ast::{Call, Clause, Kind, Query, Yields};
 use super::super::expr::{Ex, ExKind, Part, Step, StepKind, Whole};
@@ -11,7 +11,7 @@ fn composition(message: &str, at: usize) -> Fault {
     Fault::syntax("InvalidClauseComposition", message, at)
 }
 
-/// Where a clause begins.
+/// The position of a clause.
 fn place(clause: &Clause) -> usize {
     match clause {
         Clause::Match { at, .. } => *at,
@@ -42,7 +42,7 @@ impl Compiler<'_> {
         Ok((Whole { parts, distinct }, columns))
     }
 
-    /// A query in braces, which need not return anything.
+    /// A query in braces, which need not end with RETURN.
     pub(super) fn inner_query(&mut self, query: &Query, scope: &Scope) -> Result<Whole> {
         let mut parts = vec![self.clauses(&query.first, scope, true)?.0];
         for (_, clauses) in &query.unions {
@@ -113,7 +113,7 @@ impl Compiler<'_> {
         Ok((Part::new(steps, output), columns))
     }
 
-    /// Columns it gives.
+    /// Compiles a call of a procedure. Returns the names of its columns.
     fn procedure(&mut self, call: &Call, alone: bool, scope: &mut Scope, steps: &mut Vec<Step>) -> Result<Vec<String>> {
         let at = call.procedure.at;
         let procedure: &'static Procedure = procedures::find(&call.procedure.text).ok_or_else(|| {
@@ -153,13 +153,13 @@ impl Compiler<'_> {
             }
         };
         let columns: Vec<(usize, String, usize)> = match &call.yields {
-            Yields::Unsaid if !alone && !procedure.columns.is_empty() => {
+            Yields::Unspecified if !alone && !procedure.columns.is_empty() => {
                 return Err(Fault::syntax("UndefinedVariable", "say with YIELD which columns are wanted", at));
             }
             Yields::All if !alone => {
                 return Err(Fault::syntax("UnexpectedSyntax", "YIELD * is for a call that stands alone", at));
             }
-            Yields::Unsaid | Yields::All => {
+            Yields::Unspecified | Yields::All => {
                 procedure.columns.iter().enumerate().map(|(i, (name, _))| (i, (*name).to_owned(), at)).collect()
             }
             Yields::These(wanted) => {
@@ -198,7 +198,7 @@ pub(super) fn already(name: &str, at: usize) -> Fault {
     Fault::syntax("VariableAlreadyBound", format!("there is a variable `{name}` already"), at)
 }
 
-/// The name an expression would have as a column.
+/// The default name of an expression as a column.
 pub(super) fn own_name(kind: &Kind) -> Option<&str> {
     if let Kind::Variable(name) = kind { Some(name) } else { None }
 }

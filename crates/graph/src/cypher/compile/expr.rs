@@ -1,4 +1,4 @@
-//! Expressions: every name must be known, every function must take what it is given.
+//! Compiles expressions, and checks that variables exist and that functions accept their arguments.
 
 use super::super::ast::{Expr, Kind, MapPart, Name, Operator, Shortest, Subquery};
 use super::super::deep;
@@ -33,7 +33,7 @@ fn type_of(value: &Value) -> Ty {
     }
 }
 
-/// Whether it is an expression that stands for the same in all of a group when one of the keys is the same.
+/// Whether an expression has one value in each group if one of the keys is equal to it.
 fn is_plain(expr: &Expr) -> bool {
     match &expr.kind {
         Kind::Variable(_) => true,
@@ -59,7 +59,7 @@ impl Compiler<'_> {
                 | Kind::Reduce { .. }
                 | Kind::PatternComprehension { .. }
         );
-        // Names of its own hide keys that speak of others of the same name, and go with it.
+        // Its own variables hide keys that use variables of the same name, and they are removed afterwards.
         let saved = match &self.aggregation {
             Aggregation::Grouped { keys, .. } if inner => Some(keys.clone()),
             _ => None,
@@ -94,7 +94,7 @@ impl Compiler<'_> {
                 let found = self.frame.parameters.get(name).cloned().ok_or_else(|| {
                     fault(Class::Parameter, "MissingParameter", format!("no value is given for `${name}`"), at)
                 })?;
-                // A parameter may be anything the next time, so nothing is refused because of it.
+                // A parameter may have another type the next time, so its type is not checked.
                 return Ok((Ex { kind: ExKind::Const(found), at }, Ty::Any));
             }
             Kind::Variable(name) => return self.variable(name, at, scope),
@@ -219,13 +219,13 @@ impl Compiler<'_> {
         Ok(Box::new(self.expr(expr, scope)?.0))
     }
 
-    /// A variable for the inside of an expression.
+    /// A variable that is visible only inside an expression.
     fn local(&mut self, name: &Name, ty: Ty, scope: &mut Scope) -> usize {
         let slot = self.slot(&name.text);
         scope.add(&name.text, Var { slot, ty: ty.clone() });
         if let Aggregation::Grouped { keys, .. } = &mut self.aggregation {
             keys.retain(|(key, _)| !speaks_of(key, &name.text));
-            // It is the same wherever it can be named.
+            // Its value is the same wherever it is visible.
             let kind = Kind::Variable(name.text.clone());
             keys.insert(0, (Expr { kind, at: name.at }, Var { slot, ty }));
         }
@@ -273,13 +273,13 @@ impl Compiler<'_> {
         Ok((Ex { kind: ExKind::Property(Box::new(subject), name.text.as_str().into(), number), at }, Ty::Any))
     }
 
-    /// What must be true or false.
+    /// An expression that must be true or false.
     pub(super) fn truth(&mut self, expr: &Expr, scope: &Scope) -> Result<Ex> {
         let (ex, ty) = self.expr(expr, scope)?;
         if ty.may_be_truth() { Ok(ex) } else { Err(wrong_type("true or false", &ty, expr.at)) }
     }
 
-    /// What decides whether a row stays; a pattern may.
+    /// A condition that selects rows. A pattern may be one.
     pub(super) fn filter(&mut self, expr: &Expr, scope: &Scope) -> Result<Ex> {
         self.patterns = true;
         let found = self.truth(expr, scope);
@@ -450,7 +450,7 @@ impl Compiler<'_> {
         let ty = result_type(&lower);
         let constants: Option<Vec<Value>> =
             all.iter().map(|e| if let ExKind::Const(v) = &e.kind { Some(v.clone()) } else { None }).collect();
-        // What fails is left to fail when it is run.
+        // Errors of constant expressions are reported when the query runs.
         if let Some(Ok(value)) = constants
             .filter(|_| !matches!(lower.as_str(), "range" | "replace" | "split"))
             .map(|a| (found.run)(&a, self.frame.around))
@@ -513,7 +513,7 @@ impl Compiler<'_> {
         Ok((read(argument)?, read(second)?))
     }
 
-    /// Compiles what stands in an expression of its own, where no groups are.
+    /// Compiles an expression without groups.
     pub(super) fn apart<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let patterns = std::mem::replace(&mut self.patterns, false);
         let outer = std::mem::replace(&mut self.aggregation, Aggregation::Refused);
@@ -523,7 +523,7 @@ impl Compiler<'_> {
         found
     }
 
-    /// Where groups are made, what an inner query sees of the outside must be the same in all of a group.
+    /// In a grouped query, the outer variables of an inner query must have one value in each group.
     fn visible(&self, scope: &Scope) -> Scope {
         let Aggregation::Grouped { keys, .. } = &self.aggregation else { return scope.clone() };
         let mut seen = Scope::default();
@@ -591,7 +591,7 @@ impl Compiler<'_> {
         let scope = &self.visible(scope);
         self.apart(|c| {
             let mut inner = scope.clone();
-            // No name that can be written is like this one.
+            // A name that cannot be written in a query.
             let name = Name { text: " path".into(), at: pattern.at };
             let part =
                 super::super::ast::PatternPart { name: Some(name), shortest: Some(which), pattern: pattern.clone() };
@@ -602,7 +602,7 @@ impl Compiler<'_> {
     }
 }
 
-/// What is asked for every element of a list cannot look at rows.
+/// Elements of a list are not rows, so aggregates are refused there.
 fn no_aggregate(expr: &Expr) -> Result<()> {
     if aggregates(expr) {
         return Err(Fault::syntax("InvalidAggregation", "elements of a list are no rows to aggregate", expr.at));
@@ -612,7 +612,7 @@ fn no_aggregate(expr: &Expr) -> Result<()> {
 
 type Signature = (GraphFunction, usize, usize, &'static [Ty], Ty);
 
-/// A function that needs the graph: how few and many arguments, what the first may be, what comes out.
+/// A function that reads the graph: its least and most arguments, the type of the first, and the result.
 fn graph_function(name: &str) -> Option<Signature> {
     use GraphFunction as F;
     const NODE: &[Ty] = &[Ty::Node];
@@ -659,7 +659,7 @@ fn result_type(function: &str) -> Ty {
     }
 }
 
-/// Whether an aggregate stands in it, not counting inner queries.
+/// Whether it contains an aggregate, other than in inner queries.
 pub(super) fn aggregates(expr: &Expr) -> bool {
     let any = |list: &[&Expr]| list.iter().any(|e| aggregates(e));
     match &expr.kind {
@@ -695,7 +695,7 @@ pub(super) fn aggregates(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a key may mean a variable of this name.
+/// Whether a key may refer to a variable of this name.
 fn speaks_of(key: &Expr, name: &str) -> bool {
     match &key.kind {
         Kind::Variable(own) => own == name,
@@ -705,7 +705,7 @@ fn speaks_of(key: &Expr, name: &str) -> bool {
     }
 }
 
-/// Whether a variable is named in it, outside of aggregates.
+/// Whether it uses a variable outside of aggregates.
 pub(super) fn mentions(expr: &Expr, name: &str) -> bool {
     match &expr.kind {
         _ if is_aggregate(expr) => false,
@@ -720,7 +720,7 @@ pub(super) fn mentions(expr: &Expr, name: &str) -> bool {
     }
 }
 
-/// The name of a property as an expression keeps it.
+/// The name of a property as stored in an expression.
 pub(super) fn property_of(ex: &Ex) -> Option<(usize, PropertyNo, Arc<str>)> {
     let ExKind::Property(subject, name, number) = &ex.kind else { return None };
     let ExKind::Slot(slot) = subject.kind else { return None };

@@ -1,4 +1,4 @@
-//! Patterns of a MATCH: what they name, what must hold of it, and what is to be found.
+//! Compiles the patterns of a MATCH to nodes, relationships and conditions.
 
 use super::super::ast::{Arrow, EdgePattern, Expr, Kind, NodePattern, Pattern, PatternPart, Shortest};
 use super::super::ast::{Comparison, Operator};
@@ -9,41 +9,42 @@ use super::types::Ty;
 use super::{Compiler, Scope, Var};
 use crate::contents::PropertyNo;
 
-/// A property by number and name.
+/// The number and the name of a property.
 type Property = (PropertyNo, std::sync::Arc<str>);
 
-/// A node to be found, or found already.
+/// A node of the pattern, which may be bound already.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub slot: Slot,
     pub labels: Vec<LabelTest>,
-    /// A label that was asked for and that every node has.
+    /// A label of the pattern that every node of the graph has.
     pub everything: Option<LabelTest>,
-    /// A relationship of the pattern leads to it.
+    /// Whether a relationship of the pattern is connected to it.
     pub linked: bool,
 }
 
-/// A relationship, or a row of them, between two nodes.
+/// A relationship of the pattern, or a path of variable length, between two nodes.
 #[derive(Debug)]
 pub(super) struct Link {
     pub slot: Slot,
-    /// Places in the list of nodes.
+    /// Index in the list of nodes.
     pub left: usize,
     pub right: usize,
     pub arrow: Arrow,
     pub types: Types,
-    /// Least and most, of a row of relationships.
+    /// The least and the most relationships, for a path of variable length.
     pub length: Option<(u64, u64)>,
     pub each: Vec<(PropertyNo, Ex)>,
-    /// It was bound before.
+    /// Whether it was bound before.
     pub bound: bool,
-    /// Its value is wanted.
+    /// Whether its value is used.
     pub keep: bool,
-    /// The shortest of them, and where the path goes.
+    /// For a shortest path: whether one or all, and the slot of the path.
     pub shortest: Option<(Shortest, Slot)>,
     pub at: usize,
 }
 
+/// The path of a named pattern: its slot, its first node, and its relationships.
 #[derive(Debug)]
 pub(super) struct Trail {
     pub slot: Slot,
@@ -51,19 +52,19 @@ pub(super) struct Trail {
     pub edges: Vec<Slot>,
 }
 
-/// Everything a MATCH asks for.
+/// Everything that a MATCH must find.
 #[derive(Debug, Default)]
 pub(super) struct Wish {
     pub nodes: Vec<Wanted>,
     pub links: Vec<Link>,
     pub trails: Vec<Trail>,
     pub conditions: Vec<Ex>,
-    /// Slots that have a value before.
+    /// Slots that are bound before.
     pub bound: Vec<Slot>,
 }
 
 impl Compiler<'_> {
-    /// Steps of a MATCH. What it names is added to the scope.
+    /// The steps of a MATCH. Its variables are added to the scope.
     pub(super) fn matching(
         &mut self,
         parts: &[PatternPart],
@@ -73,7 +74,7 @@ impl Compiler<'_> {
         let mut wish = Wish { bound: scope.slots(), ..Wish::default() };
         let before = scope.clone();
         let mut seen_edges: Vec<String> = Vec::new();
-        // First the names, so that every part can speak of every other.
+        // Variables first, so that every part can refer to those of all others.
         let mut places: Vec<Vec<usize>> = Vec::new();
         for part in parts {
             if part.shortest.is_some() && part.pattern.steps.len() != 1 {
@@ -99,7 +100,7 @@ impl Compiler<'_> {
         Ok(self.plan(wish))
     }
 
-    /// Places of the nodes of a part.
+    /// Defines the variables of a part. Returns the indexes of its nodes.
     fn names_of(
         &mut self,
         part: &PatternPart,
@@ -266,7 +267,7 @@ fn equal(slot: Slot, (number, name): Property, value: Ex) -> Ex {
     Ex { kind: ExKind::Compare(Box::new(property), vec![(Comparison::Equal, value)]), at }
 }
 
-/// Takes conditions that must all hold apart.
+/// Splits a conjunction into its conditions.
 fn conjuncts(ex: Ex, all: &mut Vec<Ex>) {
     match ex.kind {
         ExKind::Binary(Operator::And, a, b) => {

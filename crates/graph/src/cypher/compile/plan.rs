@@ -1,5 +1,5 @@
-//! In which order a MATCH is looked for: from the fewest nodes, along the relationships that lead to the fewest more,
-//! every condition as soon as it can be asked.
+//! Plans a MATCH: starts with the fewest nodes, follows the relationships that lead to the fewest more, and applies
+//! every condition as early as possible.
 
 use super::super::ast::{Arrow, Comparison, Operator};
 use super::super::expr::{
@@ -11,15 +11,15 @@ use super::pattern::{Link, Wish};
 use crate::contents::KEY;
 use crate::snapshot::TypeNo;
 
-/// A condition and what it needs.
+/// A condition and the slots that it needs.
 struct Condition {
     ex: Option<Ex>,
     needs: Vec<Slot>,
-    /// It was used to look the node up.
+    /// Whether it was used to look the node up.
     sure: bool,
 }
 
-/// Where to begin at a node, with how many nodes are expected.
+/// How to find the first node, and how many nodes are expected.
 struct Start {
     source: Source,
     rows: f64,
@@ -29,7 +29,7 @@ impl Compiler<'_> {
     pub(super) fn plan(&mut self, wish: Wish) -> Vec<Step> {
         let Wish { mut nodes, mut links, trails, conditions, mut bound } = wish;
         for node in nodes.iter_mut().filter(|n| !bound.contains(&n.slot) && n.linked) {
-            // What all have need not be asked of each.
+            // A label that all nodes have need not be checked for each.
             if node.labels.len() == 1 && self.all_have(&node.labels[0]) {
                 node.everything = node.labels.pop();
             }
@@ -51,7 +51,7 @@ impl Compiler<'_> {
         let mut trails: Vec<Option<_>> = trails.into_iter().map(Some).collect();
         let mut steps: Vec<Step> = Vec::new();
         let mut walked: Vec<Slot> = Vec::new();
-        // Labels of nodes that are there already are asked first.
+        // Labels of nodes that are bound already are checked first.
         for node in nodes.iter().filter(|n| bound.contains(&n.slot) && !n.labels.is_empty()) {
             let subject = Box::new(Ex::slot(node.slot, 0));
             let test = Ex { kind: ExKind::HasLabels(subject, node.labels.clone()), at: 0 };
@@ -82,7 +82,7 @@ impl Compiler<'_> {
                     .into_iter()
                     .any(|n| matches!(self.start(n.slot, &n.labels, &conditions, &there).source, Source::Seek { .. }))
             };
-            // Of equals, the one from which another can be looked up.
+            // Among equal ones, the start from which another node can be looked up.
             let equal = starts.len() > 1 && starts.iter().all(|(_, s)| s.rows == starts[0].1.rows);
             let better = if equal { starts.iter().position(|(n, _)| helps(n.slot)) } else { None };
             let fewest = starts.iter().enumerate().min_by(|a, b| a.1.1.rows.total_cmp(&b.1.1.rows)).map(|(i, _)| i);
@@ -94,7 +94,7 @@ impl Compiler<'_> {
             }
             bound.push(slot);
             if let Source::Seek { value, .. } | Source::Id(value) = &start.source {
-                // Asked again of what was looked up, it keeps nearly all.
+                // It is checked again after the lookup, and keeps nearly all rows.
                 let at = value.at;
                 conditions.iter_mut().filter(|c| c.ex.as_ref().is_some_and(|e| e.at == at)).for_each(|c| c.sure = true);
             }
@@ -105,7 +105,7 @@ impl Compiler<'_> {
         steps
     }
 
-    /// Asks every condition and makes every path whose parts are there.
+    /// Adds the conditions and paths whose parts are all bound.
     fn settle(
         &mut self,
         conditions: &mut [Condition],
@@ -133,7 +133,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The relationship that leads to the fewest rows, among those with an end that is there.
+    /// The relationship that leads to the fewest rows, among those with a bound end.
     fn cheapest(&self, links: &[Link], nodes: &[super::pattern::Wanted], bound: &[Slot]) -> Option<usize> {
         let cost = |link: &Link| {
             let left = bound.contains(&nodes[link.left].slot);
@@ -152,7 +152,7 @@ impl Compiler<'_> {
         all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i)
     }
 
-    /// How many nodes a relationship leads to.
+    /// The expected number of nodes that a relationship leads to.
     fn fan(&self, link: &Link, labels: &[LabelTest]) -> f64 {
         let edges: usize = match &link.types {
             Types::Any => self.stats.edges,
@@ -177,7 +177,7 @@ impl Compiler<'_> {
             && s.all_labelled(&self.frame.label_key(label), |node| label.node(s, node))
     }
 
-    /// Which part of all nodes has these labels.
+    /// The share of nodes that have these labels.
     fn share(&self, labels: &[LabelTest]) -> f64 {
         let nodes = self.stats.nodes.max(1) as f64;
         labels.iter().map(|l| self.labelled(l) / nodes).fold(1.0, f64::min)
@@ -209,7 +209,7 @@ impl Compiler<'_> {
         best
     }
 
-    /// Whether a condition can be looked up for a node.
+    /// Whether a condition can be used to look up a node.
     fn seek(&self, ex: &Ex, slot: Slot, scanned: f64) -> Option<Start> {
         let free = |ex: &Ex| {
             let mut slots = Vec::new();
@@ -238,7 +238,7 @@ impl Compiler<'_> {
         }
         let (_, property, name) = property_of(subject).filter(|(s, ..)| *s == slot)?;
         let made = self.frame.snapshot.index_made(property);
-        // Few nodes of a label are sooner looked at than everything is put in order.
+        // Scanning the nodes of a rare label is faster than building an index over all nodes.
         if made.is_none() && property != KEY && scanned * 20.0 < self.stats.nodes as f64 {
             return None;
         }
@@ -303,7 +303,7 @@ impl Compiler<'_> {
             return;
         }
         if link.bound {
-            // A list that is given must be the very one that is found.
+            // A list that is bound already must equal the list that is found.
             let given = link.slot;
             let found = self.slot("");
             stretch.expand.edge = found;

@@ -1,4 +1,4 @@
-//! WITH and RETURN: columns, groups, order, and how many rows.
+//! Compiles WITH and RETURN: columns, groups, order, and numbers of rows.
 
 use super::super::ast::{Expr, Kind, Projection, Sort};
 use super::super::expr::{AggregateCall, Aggregation as Groups, Ex, ExKind, Slot, Step, StepKind};
@@ -14,7 +14,7 @@ use super::{Aggregation, Compiler, Scope, Var};
 /// An expression and the name of its column.
 type Named = (Expr, String);
 
-/// A column: what it is, what it is called, where its value will be.
+/// A column: its expression, its name, and the slot of its value.
 struct Column {
     expr: Expr,
     name: String,
@@ -22,10 +22,10 @@ struct Column {
     aggregated: bool,
 }
 
-/// Whether columns can be made after the rows are in order: they are worth the same then, and the order does not use
-/// them in more than their own right.
+/// Whether columns can be computed after sorting. Their values must not change by that, and the sort keys may use
+/// columns only by themselves.
 fn may_wait(set: &[(Ex, Slot)], sorts: &[(Ex, bool)], scope: &Scope) -> bool {
-    // What they are made of is kept meanwhile, so it must be small.
+    // Their inputs are kept until then, so they must be small.
     let small = |slot: &Slot| {
         let var = scope.vars.iter().find(|(_, v)| v.slot == *slot);
         var.is_none_or(|(_, v)| matches!(v.ty, Ty::Node | Ty::Edge))
@@ -48,7 +48,7 @@ fn may_wait(set: &[(Ex, Slot)], sorts: &[(Ex, bool)], scope: &Scope) -> bool {
 }
 
 impl Compiler<'_> {
-    /// Steps, what can be named afterwards, and the columns in order.
+    /// The steps, the scope after them, and the names of the columns in order.
     pub(super) fn projection(
         &mut self,
         projection: &Projection,
@@ -73,7 +73,7 @@ impl Compiler<'_> {
             }
             let (ex, ty) = self.expr(expr, scope)?;
             let slot = match ex.kind {
-                // A variable stays where it is.
+                // A variable keeps its slot.
                 ExKind::Slot(slot) => {
                     if grouped {
                         set.push((ex, slot));
@@ -108,7 +108,7 @@ impl Compiler<'_> {
                 next.add(name, column.var.clone());
             }
         }
-        // What ORDER BY and WHERE can name: columns, and what was there before unless rows were put together.
+        // ORDER BY and WHERE can use columns and, unless rows were grouped, the variables from before.
         let closed = grouped || projection.distinct;
         let mut seen = if closed { Scope::default() } else { scope.clone() };
         for (name, var) in &next.vars {
@@ -146,7 +146,7 @@ impl Compiler<'_> {
                 filter.slots(&mut keep);
             }
             if late {
-                // Most rows go no further than the order: only those that stay are projected.
+                // Most rows are dropped after sorting, so only the remaining ones are projected.
                 for (ex, _) in &mut sorts {
                     if let ExKind::Slot(slot) = ex.kind
                         && let Some((made, _)) = set.iter().find(|(_, out)| *out == slot)
@@ -164,7 +164,7 @@ impl Compiler<'_> {
                     let at = limit.at;
                     let saturating = |a: &[Value], _: &Surroundings| match (&a[0], &a[1]) {
                         (Value::Integer(a), Value::Integer(b)) => Ok(Value::Integer(a.saturating_add(*b))),
-                        // What is no number is told where it is asked for.
+                        // SKIP and LIMIT report a value that is not a number.
                         (Value::Integer(_), other) | (other, _) => Ok(other.clone()),
                     };
                     Ex { kind: ExKind::Call(saturating, vec![skip.clone(), limit]), at }
@@ -188,7 +188,8 @@ impl Compiler<'_> {
         Ok((steps, next, names))
     }
 
-    /// Expressions with the names of their columns, and what is wrong when one has none: told after what is worse.
+    /// Expressions with the names of their columns, and the fault if a name is missing. Other faults take precedence
+    /// over it.
     fn wanted(&self, projection: &Projection, scope: &Scope, is_return: bool) -> Result<(Vec<Named>, Option<Fault>)> {
         let mut wanted: Vec<(Expr, String)> = Vec::new();
         let mut nameless = None;
@@ -261,7 +262,7 @@ impl Compiler<'_> {
                     mentions(expr, name) && columns.iter().any(|c| !c.aggregated && mentions(&c.expr, name))
                 };
                 match f.message.split('`').nth(1) {
-                    // It is part of a key that is more than a name, and could be meant apart from it.
+                    // It occurs only inside of larger keys, so it is ambiguous on its own.
                     Some(name) if f.detail == "UndefinedVariable" && hidden(name) => {
                         let message = format!("`{name}` is no key of a group, so it can have many values here");
                         Fault::syntax("AmbiguousAggregationExpression", message, f.at)
@@ -276,7 +277,7 @@ impl Compiler<'_> {
         Ok(self.expr(expr, seen)?.0)
     }
 
-    /// An expression that may name columns by what they were made of.
+    /// An expression in which parts that equal a column refer to that column.
     fn by_columns(&mut self, expr: &Expr, seen: &Scope, columns: &[Column]) -> Result<Ex> {
         let keys = columns.iter().map(|c| (c.expr.clone(), c.var.clone())).collect::<Vec<_>>();
         let named = columns.iter().map(|c| {
@@ -293,13 +294,13 @@ impl Compiler<'_> {
             self.patterns = true;
             let found = self.by_columns(expr, seen, columns);
             self.patterns = false;
-            // What cannot be understood either way is told in plain terms.
+            // If both fail, the fault of the plain reading is reported.
             return found.or_else(|_| self.filter(expr, seen));
         }
         self.filter(expr, seen)
     }
 
-    /// How many rows: a number that does not depend on any row.
+    /// The number of rows of SKIP or LIMIT, which must not depend on a row.
     fn amount_of_rows(&mut self, expr: &Expr, clause: &str) -> Result<Ex> {
         let (ex, ty) = match self.expr(expr, &Scope::default()) {
             Err(f) if f.detail == "UndefinedVariable" => {

@@ -1,4 +1,4 @@
-//! What is known of an expression before it is run: enough to refuse what can never be meant.
+//! Types of expressions as far as they are known before running, to refuse expressions that cannot be valid.
 
 /// The type of a value, as far as it is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ impl Ty {
         Ty::List(Box::new(of))
     }
 
-    /// The type both have.
+    /// The type that includes both.
     pub fn join(self, other: Ty) -> Ty {
         match (self, other) {
             (a, b) if a == b => a,
@@ -40,7 +40,7 @@ impl Ty {
         matches!(self, Ty::Any | Ty::Null | Ty::List(_))
     }
 
-    /// Whether arithmetic other than `+` may take it.
+    /// Whether arithmetic operators other than `+` accept it.
     pub fn may_be_amount(&self) -> bool {
         matches!(self, Ty::Any | Ty::Null | Ty::Integer | Ty::Float | Ty::Moment)
     }
@@ -53,7 +53,7 @@ impl Ty {
         matches!(self, Ty::Any | Ty::Null) || self == wanted
     }
 
-    /// In messages.
+    /// The name in messages.
     pub fn name(&self) -> &'static str {
         match self {
             Ty::Any => "value",

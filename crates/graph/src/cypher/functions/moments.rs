@@ -1,4 +1,4 @@
-//! Functions that make, cut off and measure dates, times and durations; and the parts of such values.
+//! Functions that create, truncate and measure dates, times and durations, and the components of such values.
 
 use super::super::temporal::arithmetic::{between, in_days, in_months, truncated};
 use super::super::temporal::calendar::{date_of, day_of_quarter, ordinal, quarter_of, week_of, weekday};
@@ -52,7 +52,7 @@ fn wrong(message: impl Into<String>) -> Wrong {
     Wrong { class: Class::Argument, detail: "InvalidArgumentValue", message: message.into() }
 }
 
-/// A value of a kind from nothing (now), a text, another date or time, or a map.
+/// Creates a value of a kind: from nothing (the current time), a text, another date or time, or a map.
 fn make(kind: Kind, a: &[Value], around: &Surroundings) -> Answer {
     match a.first() {
         None => finish(kind, &Fields::default(), &now(around)),
@@ -83,7 +83,7 @@ fn finish(kind: Kind, fields: &Fields, base: &Base) -> Answer {
         Kind::Date => fields.date(base.date).map(Value::Date),
         Kind::LocalTime => fields.time(base.time).map(Value::LocalTime),
         Kind::Time => {
-            // The offset of a named zone on that day, where there is one.
+            // The offset of the named zone on that day, if there is a date.
             let fixed = |zone: &Option<Zone>| {
                 let at = base.date.unwrap_or(Date(0)).0;
                 let instant = i128::from(at) * i128::from(DAY) + i128::from(base.time.map_or(0, |t| t.0));
@@ -110,9 +110,9 @@ fn parse(kind: Kind, text: &str) -> Answer {
                 (None, Some(offset)) => Zone::Offset(offset),
                 (None, None) => Zone::UTC,
             };
-            // An offset that was said decides between two readings of a clock that is put back.
-            let said = offset.map(|o| zone.at_instant(local.nanos() - i128::from(o) * i128::from(SECOND)));
-            Some(Value::DateTime(Arc::new(said.unwrap_or_else(|| zone.at_local(local)))))
+            // A given offset decides between the two moments of a local time that occurs twice.
+            let by_offset = offset.map(|o| zone.at_instant(local.nanos() - i128::from(o) * i128::from(SECOND)));
+            Some(Value::DateTime(Arc::new(by_offset.unwrap_or_else(|| zone.at_local(local)))))
         }),
     };
     found.ok_or_else(|| wrong(format!("`{text}` cannot be read as a {kind:?}")))
@@ -135,7 +135,7 @@ fn base_of(value: &Value) -> Option<Base> {
     })
 }
 
-/// What a map says: fields, and the dates and times it begins with.
+/// The fields of a map, and the dates and times that they apply to.
 fn read(map: &BTreeMap<String, Value>) -> Result<(Fields, Base), Wrong> {
     let (mut fields, mut base) = (Fields::default(), Base::default());
     for (name, value) in map {
@@ -165,7 +165,7 @@ fn read(map: &BTreeMap<String, Value>) -> Result<(Fields, Base), Wrong> {
     Ok((fields, base))
 }
 
-/// `{epochSeconds: …}` and `{epochMillis: …}` stand for a moment by themselves.
+/// `{epochSeconds: …}` and `{epochMillis: …}` are moments of their own.
 fn epoch(kind: Kind, map: &BTreeMap<String, Value>) -> Result<Option<Value>, Wrong> {
     let find = |name: &str| map.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v);
     let (value, unit) = match (find("epochSeconds"), find("epochMillis")) {
@@ -190,7 +190,7 @@ fn from_epoch(count: &Value, unit: i64, nanos: &Value) -> Answer {
     }
 }
 
-/// `(unit, value, fields)`: cut off, then with some fields said anew.
+/// `(unit, value, fields)`: truncates the value, then sets the fields.
 fn truncate(kind: Kind, a: &[Value], around: &Surroundings) -> Answer {
     let Value::Text(unit) = &a[0] else { return Err(Wrong::kind("truncate", "a unit", &a[0])) };
     let base = match a.get(1) {
@@ -210,12 +210,12 @@ fn truncate(kind: Kind, a: &[Value], around: &Surroundings) -> Answer {
         Some(Value::Null) | None => (Fields::default(), Base::default()),
         Some(other) => return Err(Wrong::kind("truncate", "a map of fields", other)),
     };
-    // A zone that is said here is attached: what was cut off is no moment any more.
+    // A given zone is attached without conversion, because a truncated value is no longer a moment.
     let cut = if fields.zone.is_some() { Base { zone: None, ..cut } } else { cut };
     finish(kind, &Fields { adds_parts: true, ..fields }, &cut)
 }
 
-/// Names of the parts of a duration, with what one of them is in months, days or nanoseconds.
+/// Names of the components of a duration, with the size of each in months, days or nanoseconds.
 const UNITS: [(&str, f64, u8); 10] = [
     ("years", 12.0, 0),
     ("quarters", 3.0, 0),
@@ -239,7 +239,7 @@ fn duration(value: &Value) -> Answer {
             found.ok_or_else(|| wrong(format!("`{text}` cannot be read as a duration")))
         }
         Value::Map(map) => {
-            // Whole numbers are added exactly, parts as far as floating point goes.
+            // Whole numbers are added exactly, fractions with the precision of floating point.
             let (mut whole, mut parts) = ([0i128; 3], [0f64; 3]);
             for (name, value) in map.iter() {
                 let lower = name.to_ascii_lowercase();
@@ -270,8 +270,8 @@ enum Measure {
     Seconds,
 }
 
-/// The time from one value to another. A date or a zone that only one of them has is the other's too; without a time
-/// it is midnight. Months and days are those of the calendar, what is left is what clocks have really run.
+/// The time from one value to another. If only one of them has a date or a zone, it applies to both. A missing time is
+/// midnight. Months and days are those of the calendar, and the rest is elapsed time.
 fn measure(a: &[Value], by: Measure) -> Answer {
     if a.iter().any(Value::is_null) {
         return Ok(Value::Null);
@@ -285,7 +285,7 @@ fn measure(a: &[Value], by: Measure) -> Answer {
     let mut start = local(&from, &to);
     let mut end = local(&to, &from);
     if from.date.is_none() != to.date.is_none() {
-        // Only one has a date: they are times of that day.
+        // Only one has a date, so both are times of that day.
         let date = from.date.or(to.date).unwrap_or(Date(0));
         (start.date, end.date) = (date, date);
     }
@@ -308,7 +308,7 @@ fn measure(a: &[Value], by: Measure) -> Answer {
     found.map(Value::duration).ok_or_else(|| wrong("the duration is too long"))
 }
 
-/// A part of a date, time or duration by its name; none when it has no such part.
+/// A component of a date, time or duration by its name. `None` if it has no such component.
 pub fn component(value: &Value, name: &str) -> Option<Value> {
     if let Value::Duration(d) = value {
         return duration_part(d, name).map(Value::Integer);
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_made() {
+    fn creating_moments() {
         let t = Value::text;
         assert_eq!(call("date", &[]).unwrap(), "2023-11-14");
         assert_eq!(call("datetime", &[]).unwrap(), "2023-11-14T22:13:20Z");
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_cut_and_measured() {
+    fn truncating_and_measuring_moments() {
         let t = Value::text;
         let date = made("date", "1984-10-11");
         assert_eq!(call("date.truncate", &[t("decade"), date.clone(), map(&[("day", int(2))])]).unwrap(), "1980-01-02");
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_have_parts() {
+    fn components_of_moments() {
         let moment = made("datetime", "1984-11-11T12:31:14.645876123+01:00");
         for (name, want) in [
             ("year", 1984),

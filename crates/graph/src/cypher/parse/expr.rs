@@ -1,4 +1,4 @@
-//! Expressions, from what binds least to what binds most.
+//! Parses expressions, by precedence.
 
 use super::super::ast::{Comparison, Expr, Kind, MapPart, Name, Operator, Pattern, Quantifier, Subquery};
 use super::super::deep;
@@ -6,7 +6,7 @@ use super::super::fault::{Fault, Result};
 use super::super::token::{Token, integer};
 use super::Parser;
 
-/// How much operators bind, the least first.
+/// The precedence of operators, from the lowest.
 const OR: u8 = 1;
 const XOR: u8 = 2;
 const AND: u8 = 3;
@@ -28,7 +28,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
-    /// What is joined by operators that bind at least so much; those of one strength from left to right.
+    /// Parses operators with at least the given precedence. Operators of equal precedence associate to the left.
     fn binary(&mut self, least: u8) -> Result<Expr> {
         let mut left = if least <= NOT && self.is_word("NOT") { self.not()? } else { self.unary()? };
         loop {
@@ -62,7 +62,7 @@ impl Parser<'_> {
         Ok(Expr { kind: Kind::Not(Box::new(inner)), at })
     }
 
-    /// The operator that comes next, how much it binds, and of how many tokens it is made.
+    /// The next operator, its precedence, and its number of tokens.
     fn operator(&self) -> Option<(Operator, u8, usize)> {
         let by_sign = |sign: &str| {
             Some(match sign {
@@ -120,7 +120,7 @@ impl Parser<'_> {
     fn unary(&mut self) -> Result<Expr> {
         let at = self.here();
         if self.sign("-") {
-            // The smallest number has no positive counterpart, so the sign belongs to it.
+            // The smallest integer has no positive counterpart, so its sign is parsed with it.
             if let Token::Integer(text) = self.peek() {
                 let value = integer(text, true, at)?;
                 self.at += 1;
@@ -221,7 +221,7 @@ impl Parser<'_> {
         Ok(Kind::Map(entries))
     }
 
-    /// A list, or what makes one from another list or from a pattern.
+    /// A list, or a comprehension over a list or a pattern.
     fn bracket(&mut self) -> Result<Kind> {
         self.expect("[")?;
         if self.is_name() && self.is_word_at(1, "IN") {
@@ -245,7 +245,7 @@ impl Parser<'_> {
         Ok(Kind::List(items))
     }
 
-    /// The pattern of a comprehension, perhaps with a name for its paths.
+    /// The pattern of a comprehension, optionally with a name for its paths.
     fn pattern_to_map(&mut self) -> Result<Option<(Option<Name>, Pattern)>> {
         let start = self.at;
         let named = self.is_name() && matches!(self.ahead(1), Token::Sign("="));
@@ -272,7 +272,7 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    /// What begins with a word.
+    /// An expression that begins with a word.
     fn named(&mut self, word: &str) -> Result<Expr> {
         let at = self.here();
         let called = matches!(self.ahead(1), Token::Sign("("));
@@ -317,7 +317,7 @@ impl Parser<'_> {
     fn variable_or_call(&mut self) -> Result<Kind> {
         let start = self.at;
         let name = self.name("a name")?;
-        // A function may live in a namespace; without parentheses the dots lead to properties.
+        // A function name may contain dots. Without parentheses, the dots are properties.
         let mut function = name.clone();
         while self.is_sign(".") && matches!(self.ahead(1), Token::Word(_) | Token::Quoted(_)) {
             self.at += 1;

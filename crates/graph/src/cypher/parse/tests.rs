@@ -1,4 +1,4 @@
-//! Queries taken apart, and what cannot be.
+//! Tests of the parser, with valid queries and with faults.
 
 use super::super::ast::{Arrow, Clause, Comparison, Kind, Length, Mode, Operator, Yields};
 use super::super::fault::Class;
@@ -13,7 +13,7 @@ fn returned(expression: &str) -> Kind {
     }
 }
 
-/// An expression with every pair of parentheses that precedence puts there.
+/// An expression with all parentheses that precedence implies.
 fn shape(expr: &Expr) -> String {
     match &expr.kind {
         Kind::Binary(operator, a, b) => format!("({} {operator:?} {})", shape(a), shape(b)),
@@ -32,7 +32,7 @@ fn shape(expr: &Expr) -> String {
 }
 
 #[test]
-fn what_binds_more_binds_first() {
+fn operators_follow_precedence() {
     for (text, want) in [
         ("a OR b XOR c AND NOT d", "(a Or (b Xor (c And (Not d))))"),
         ("1 + 2 * 3 ^ 4 - 5", "((1 Add (2 Multiply (3 Power 4))) Subtract 5)"),
@@ -124,7 +124,7 @@ fn calls_and_columns() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn faults_are_reported_with_class_and_detail() {
     for (query, class, detail) in [
         ("", Class::Syntax, "UnexpectedSyntax"),
         ("CREATE (a)", Class::ReadOnly, "ReadOnly"),
@@ -147,7 +147,7 @@ fn what_cannot_be_read_is_told() {
     for nested in openings {
         for times in [30, 20_000] {
             assert!(parse(&format!("RETURN {}", nested.repeat(times))).is_err());
-            // Also when every level can be read, but not as what it looks like.
+            // Also if every level can be parsed, but only as a list instead of a pattern.
             assert!(parse(&format!("RETURN {}1{}", nested.repeat(times), "}]-(b)".repeat(times / 2))).is_err());
         }
     }

@@ -1,4 +1,4 @@
-//! From a node along its relationships: one, or as many as allowed.
+//! Follows relationships from a node: one, or a path of variable length.
 
 use super::super::ast::Arrow;
 use super::super::eval::Row;
@@ -9,7 +9,7 @@ use crate::contents::{PropertyNo, in_row};
 use crate::snapshot::{Edge, Links, Node, Snapshot};
 use rustc_hash::FxHashSet;
 
-/// Relationships of a node that an arrow allows, and whether they come from those that lead to it.
+/// The lists of a node's relationships that an arrow allows, each with whether it contains incoming ones.
 #[inline]
 pub(super) fn ways(snapshot: &Snapshot, node: Node, arrow: Arrow) -> [Option<(Links<'_>, bool)>; 2] {
     match arrow {
@@ -27,7 +27,7 @@ pub(super) fn turned(arrow: Arrow) -> Arrow {
     }
 }
 
-/// Paths are short; beyond this many edges a set knows which are on the path.
+/// Most paths are short. From this many edges on, a set records which are on the path.
 const SHORT: usize = 24;
 
 #[derive(Default)]
@@ -57,19 +57,20 @@ impl Walked {
     }
 }
 
-/// Which nodes have a relationship with one that is asked about again and again.
+/// The neighbours of a node for which many neighbours are checked in a row.
 #[derive(Default)]
 pub(super) struct Marks {
     of: Node,
-    /// So often in a row.
+    /// How many checks there were in a row for this node.
     asked: u32,
     round: u32,
     stamps: Vec<u32>,
 }
 
 impl Marks {
-    /// Whether `node` may be tied to `of`; not known before it has been asked a few times.
-    fn may_tie(&mut self, s: &Snapshot, e: &Expand, of: Node, node: Node) -> bool {
+    /// Whether `node` may be a neighbour of `of`. Always true for the first few checks, before the neighbours are
+    /// marked.
+    fn may_connect(&mut self, s: &Snapshot, e: &Expand, of: Node, node: Node) -> bool {
         if self.asked == 0 || self.of != of {
             (self.of, self.asked) = (of, 1);
             return true;
@@ -89,7 +90,7 @@ impl Marks {
     }
 }
 
-/// A node on the way, and which of its relationships comes next.
+/// A node on the current path, and which of its relationships is next.
 struct Level {
     node: Node,
     way: usize,
@@ -110,7 +111,7 @@ impl Exec<'_> {
                     continue;
                 }
                 self.tick()?;
-                // One from a node to itself stands in both lists.
+                // A relationship of a node with itself is in both lists.
                 if incoming && other == from && e.arrow == Arrow::Either {
                     continue;
                 }
@@ -132,7 +133,7 @@ impl Exec<'_> {
         Ok(true)
     }
 
-    /// Both ends are there: whichever has fewer relationships is looked at.
+    /// Both ends are bound: the lists of the end with fewer relationships are searched.
     fn close(&self, step: &Step, e: &Expand, from: Node, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
         let Value::Node(to) = row[e.to] else { return Ok(true) };
         let s = &**self.snapshot;
@@ -142,7 +143,7 @@ impl Exec<'_> {
                 *state = State::Marks(Marks::default());
             }
             if let State::Marks(marks) = &mut *state
-                && !marks.may_tie(s, e, to, from)
+                && !marks.may_connect(s, e, to, from)
             {
                 return Ok(true);
             }
@@ -176,12 +177,12 @@ impl Exec<'_> {
         Ok(true)
     }
 
-    /// Values that every relationship of a row of them must have.
+    /// Values of properties that every relationship of a path must have.
     pub(super) fn wanted(&self, stretch: &Stretch, row: &mut Row) -> Result<Vec<(PropertyNo, Value)>, Stop> {
         stretch.each.iter().map(|(number, ex)| Ok((*number, self.eval(ex, row)?))).collect()
     }
 
-    pub(super) fn says(&self, edge: Edge, wanted: &[(PropertyNo, Value)]) -> Result<bool, Stop> {
+    pub(super) fn has_values(&self, edge: Edge, wanted: &[(PropertyNo, Value)]) -> Result<bool, Stop> {
         if wanted.is_empty() {
             return Ok(true);
         }
@@ -255,7 +256,7 @@ impl Exec<'_> {
             if twice || !e.types.fits(links.types[i]) || path.contains(edge) {
                 continue;
             }
-            if self.is_one_of(edge, &e.unlike, row) || !self.says(edge, &wanted)? {
+            if self.is_one_of(edge, &e.unlike, row) || !self.has_values(edge, &wanted)? {
                 continue;
             }
             path.push(edge);
@@ -272,7 +273,7 @@ impl Exec<'_> {
         Ok(true)
     }
 
-    /// Every node that can be reached, once.
+    /// Passes on every reachable node once.
     #[expect(clippy::too_many_arguments, reason = "a step, taken apart once")]
     fn reach(
         &self,
@@ -313,7 +314,7 @@ impl Exec<'_> {
                         if !more || !e.types.fits(links.types[i]) || seen.contains(&other) {
                             continue;
                         }
-                        if !self.says(links.edges[i], wanted)? {
+                        if !self.has_values(links.edges[i], wanted)? {
                             continue;
                         }
                         seen.insert(other);

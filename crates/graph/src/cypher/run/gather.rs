@@ -1,4 +1,4 @@
-//! Rows that must all have come before the first can go on: groups, and rows to be ordered.
+//! Steps that need all rows before they return the first one: grouping and sorting.
 
 use super::super::aggregate::Total;
 use super::super::eval::Row;
@@ -9,15 +9,15 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-/// Rows sorted at once.
+/// The most rows that are sorted at once.
 const RUN: usize = 16_384;
 
-/// Rows that wait, as the values of some slots, one after another.
+/// Gathered rows: the values of some slots, row after row.
 pub(super) struct Gathered {
     pub slots: Vec<Slot>,
     pub values: Vec<Value>,
     pub rows: usize,
-    /// What they were charged with.
+    /// The bytes charged for them.
     pub bytes: usize,
 }
 
@@ -29,19 +29,19 @@ pub(super) enum Gathering<'s> {
 pub(super) struct Groups<'s> {
     aggregation: &'s Aggregation,
     table: Table,
-    /// Of every group its keys, and its totals, one group after another.
+    /// The keys and the totals of each group, group after group.
     keys: Vec<Value>,
     totals: Vec<Total>,
-    /// In place of totals where rows are counted and nothing else.
+    /// Used in place of totals if the only aggregate counts rows.
     counts: Option<Vec<i64>>,
     count: usize,
     bytes: usize,
-    /// Where the one key follows from a node: its slot, and the group of every node seen so far.
+    /// If the only key depends on a node: its slot, and the group of every node seen so far.
     by_node: Option<(Slot, Vec<u32>)>,
     came: usize,
 }
 
-/// Groups by the hash of their keys; those of one hash lead to one another.
+/// Groups by the hash of their keys. Groups with the same hash form a linked list.
 #[derive(Default)]
 struct Table {
     first: FxHashMap<u64, u32>,
@@ -60,7 +60,7 @@ impl Table {
         None
     }
 
-    /// The next group has this hash.
+    /// Assigns a hash to the next group.
     fn add(&mut self, hash: u64) {
         let group = self.next.len() as u32;
         let before = self.first.insert(hash, group).unwrap_or(NO_GROUP);
@@ -68,7 +68,7 @@ impl Table {
     }
 }
 
-/// Rows after which the groups of nodes are remembered.
+/// The number of rows after which groups are remembered by node.
 const MANY: usize = 256;
 const NO_GROUP: u32 = u32::MAX;
 
@@ -77,13 +77,13 @@ pub(super) struct Order<'s> {
     keep: &'s [Slot],
     most: Option<usize>,
     rows: Vec<Sortable>,
-    /// Rows in order, so many at a time that no sort takes long.
+    /// Sorted runs of rows, each short enough to sort quickly.
     runs: Vec<Vec<Sortable>>,
-    /// The last key that still counts, once there are enough rows.
+    /// The last key that can be in the result, once there are enough rows.
     worst: Option<Vec<Value>>,
     bytes: usize,
     came: u64,
-    /// Rows come by the first key, so none after one that is too late counts.
+    /// Rows arrive in the order of the first key, so none is in the result after the first that is too late.
     in_order: bool,
 }
 
@@ -136,7 +136,7 @@ impl<'s> Gathering<'s> {
                     came: 0,
                 };
                 if aggregation.keys.is_empty() {
-                    // There is one group, even of nothing.
+                    // Without keys there is one group, even without rows.
                     groups.add();
                 }
                 Gathering::Groups(groups)
@@ -148,7 +148,7 @@ impl<'s> Gathering<'s> {
         })
     }
 
-    /// Rows will come in the order of the first key.
+    /// Declares that rows will arrive in the order of the first key.
     pub fn comes_in_order(&mut self) {
         if let Gathering::Order(order) = self {
             order.in_order = true;
@@ -198,7 +198,7 @@ impl Groups<'_> {
         Ok(true)
     }
 
-    /// The group of a row.
+    /// The index of the group of a row.
     fn place(&mut self, exec: &Exec<'_>, row: &mut Row) -> Result<usize, Stop> {
         self.came += 1;
         let node = match &mut self.by_node {
@@ -226,7 +226,7 @@ impl Groups<'_> {
     fn find_or_add(&mut self, exec: &Exec<'_>, row: &mut Row) -> Result<usize, Stop> {
         let wanted = &self.aggregation.keys;
         let width = wanted.len();
-        // Keys that can be seen where they are need not be copied to find their group.
+        // Keys that exist as values are not cloned to find their group.
         let mut made: Vec<Value> = Vec::new();
         if width > 1 || exec.peek(&wanted[0].0, row)?.is_none() {
             for (ex, _) in wanted {
@@ -256,7 +256,7 @@ impl Groups<'_> {
         Ok(self.count - 1)
     }
 
-    /// One more group.
+    /// Adds a group.
     fn add(&mut self) {
         self.count += 1;
         match &mut self.counts {

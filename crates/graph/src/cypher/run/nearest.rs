@@ -1,4 +1,4 @@
-//! Shortest paths between two nodes: one found from both ends, or all of them level by level.
+//! Shortest paths between two nodes: one by a search from both ends, or all of them level by level.
 
 use super::super::ast::{Arrow, Shortest};
 use super::super::eval::Row;
@@ -11,7 +11,7 @@ use crate::snapshot::{Edge, Node};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What was reached from one end: from which node, by which edge.
+/// What was reached from one end: for each node, the node before it and the edge.
 #[derive(Default)]
 struct Side {
     reached: FxHashMap<Node, (Node, Edge)>,
@@ -32,7 +32,7 @@ impl Exec<'_> {
             self.run(rest, row, sink)
         };
         if from == to {
-            // Nowhere is nearer than here.
+            // No path is shorter than the empty one.
             return if nearest.stretch.least == 0 {
                 give(Path { nodes: vec![from], edges: vec![] }, row)
             } else {
@@ -48,7 +48,7 @@ impl Exec<'_> {
         }
     }
 
-    /// Relationships that may be taken from a node, with the nodes they lead to.
+    /// Relationships that may be followed from a node, with their other nodes.
     fn around(
         &self,
         nearest: &Nearest,
@@ -63,7 +63,10 @@ impl Exec<'_> {
             for i in 0..links.len() {
                 self.tick()?;
                 let edge = links.edges[i];
-                if e.types.fits(links.types[i]) && !self.is_one_of(edge, &e.unlike, row) && self.says(edge, wanted)? {
+                if e.types.fits(links.types[i])
+                    && !self.is_one_of(edge, &e.unlike, row)
+                    && self.has_values(edge, wanted)?
+                {
                     visit(links.nodes[i], edge)?;
                 }
             }
@@ -151,7 +154,7 @@ impl Exec<'_> {
         if !levels.contains_key(&to) {
             return Ok(true);
         }
-        // Back along every way there is.
+        // Follows all paths back to the start.
         let mut trail: Vec<(Node, usize)> = vec![(to, 0)];
         let mut edges: Vec<Edge> = Vec::new();
         while let Some((node, next)) = trail.last_mut() {

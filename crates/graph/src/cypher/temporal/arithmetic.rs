@@ -1,11 +1,11 @@
-//! Adding durations, taking the time between two moments, and cutting moments off at a unit.
+//! Adds durations, computes the time between two moments, and truncates moments to a unit.
 
 use super::calendar::{add_months, date_of, first_monday, quarter_of, week_of, weekday};
 use super::text::date;
 use super::{DAY, Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND};
 
 impl Date {
-    /// Months first, then days; of the seconds only whole days count.
+    /// Adds months first, then days. Of the seconds, only whole days count.
     pub fn plus(self, d: &Duration) -> Option<Date> {
         let days = add_months(self.0, d.months)?.checked_add(d.days)?.checked_add(d.seconds / 86_400)?;
         in_range(Date(days))
@@ -13,13 +13,13 @@ impl Date {
 }
 
 fn in_range(found: Date) -> Option<Date> {
-    // Far outside, the calendar itself would overflow.
+    // The calendar itself would overflow far outside of its range.
     let near = (-400_000_000_000..=400_000_000_000).contains(&found.0);
     (near && super::calendar::YEARS.contains(&date_of(found.0).0)).then_some(found)
 }
 
 impl LocalTime {
-    /// Round the clock; months and days do not matter.
+    /// Wraps around at midnight. Months and days are ignored.
     pub fn plus(self, d: &Duration) -> LocalTime {
         let nanos = (i128::from(self.0) + d.clock_nanos()).rem_euclid(i128::from(DAY));
         LocalTime(nanos as i64)
@@ -48,13 +48,13 @@ impl Duration {
         )
     }
 
-    /// So many times as long.
+    /// The duration multiplied by a factor.
     pub fn times(&self, factor: f64) -> Option<Duration> {
         Duration::spilled(self.months as f64 * factor, self.days as f64 * factor, self.clock_nanos() as f64 * factor)
     }
 
-    /// From amounts that need not be whole: what is left of months becomes days, and of days nanoseconds. A month
-    /// is taken as long as one is on average.
+    /// From fractional amounts: a fraction of a month becomes days, and a fraction of a day nanoseconds. A month has
+    /// its average length.
     pub fn spilled(months: f64, days: f64, nanos: f64) -> Option<Duration> {
         const MONTH_DAYS: f64 = 2_629_746.0 / 86_400.0;
         let days = days + (months - months.trunc()) * MONTH_DAYS;
@@ -67,13 +67,13 @@ impl Duration {
     }
 }
 
-/// Whole months from one moment to another; what is left is less than one.
+/// Whole months from one moment to another, so that the rest is less than a month.
 fn months_between(from: LocalDateTime, to: LocalDateTime) -> i64 {
     let ((from_year, from_month, _), (to_year, to_month, _)) = (date_of(from.date.0), date_of(to.date.0));
     let mut months = (to_year - from_year) * 12 + (to_month - from_month);
     let reaches =
         |months: i64| add_months(from.date.0, months).map(|d| LocalDateTime { date: Date(d), time: from.time });
-    // The last one may not be whole.
+    // The last month may be incomplete.
     while months > 0 && reaches(months).is_none_or(|there| there > to) {
         months -= 1;
     }
@@ -92,22 +92,22 @@ pub fn between(from: LocalDateTime, to: LocalDateTime) -> Option<Duration> {
     Duration::new(i128::from(months), left / day, left % day)
 }
 
-/// Whole months alone.
+/// Only the whole months.
 pub fn in_months(from: LocalDateTime, to: LocalDateTime) -> Duration {
     Duration { months: months_between(from, to), ..Duration::default() }
 }
 
-/// Whole days alone.
+/// Only the whole days.
 pub fn in_days(from: LocalDateTime, to: LocalDateTime) -> Option<Duration> {
     Duration::new(0, (to.nanos() - from.nanos()) / i128::from(DAY), 0)
 }
 
-/// The whole of it in seconds.
+/// All of it in seconds.
 pub fn in_seconds(from: LocalDateTime, to: LocalDateTime) -> Option<Duration> {
     Duration::new(0, 0, to.nanos() - from.nanos())
 }
 
-/// The beginning of the unit that a moment lies in; none when there is no such unit.
+/// The beginning of the unit that contains a moment. `None` if there is no such unit.
 pub fn truncated(unit: &str, at: LocalDateTime) -> Option<LocalDateTime> {
     let (year, month, _) = date_of(at.date.0);
     let midnight = |date: Date| LocalDateTime { date, time: LocalTime(0) };
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn adding() {
+    fn adding_durations() {
         let date = parse_date("1984-10-11").unwrap();
         assert_eq!(date.plus(&lasting("P12Y5M14DT16H12M70S")).unwrap().to_string(), "1997-03-25");
         assert_eq!(date.plus(&lasting("PT36H")).unwrap().to_string(), "1984-10-12");
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn cutting_off() {
+    fn truncating() {
         let moment = at("2017-11-11T12:31:14.645876123");
         for (unit, want) in [
             ("millennium", "2000-01-01T00:00"),
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_lies_between_leads_there(a in -1_000_000i64..1_000_000, b in -1_000_000i64..1_000_000, s in 0i64..86_400, t in 0i64..86_400) {
+        fn adding_the_time_between_gives_the_later_moment(a in -1_000_000i64..1_000_000, b in -1_000_000i64..1_000_000, s in 0i64..86_400, t in 0i64..86_400) {
             let from = LocalDateTime { date: Date(a), time: LocalTime(s * SECOND) };
             let to = LocalDateTime { date: Date(b), time: LocalTime(t * SECOND) };
             let gap = between(from, to).unwrap();

@@ -1,6 +1,6 @@
-//! The calendar: days counted from 1970, as years, months, weeks, quarters and ordinal days.
+//! The calendar: days since 1970 as years, months, weeks, quarters and ordinal days.
 
-/// Years that a date may have.
+/// The years that a date can have.
 pub const YEARS: std::ops::RangeInclusive<i64> = -999_999_999..=999_999_999;
 
 pub fn is_leap(year: i64) -> bool {
@@ -20,8 +20,8 @@ pub fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar. Years begin in March here, so that the leap
-/// day comes last, and 400 of them are one round of the calendar.
+/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar. Years begin in March here, so that the leap day
+/// is the last day, and the calendar repeats every 400 years.
 pub fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let round = year.div_euclid(400);
@@ -31,7 +31,7 @@ pub fn days_of(year: i64, month: i64, day: i64) -> i64 {
     round * 146_097 + of_round * 365 + of_round / 4 - of_round / 100 + of_year - 719_468
 }
 
-/// Year, month and day of a count of days.
+/// Year, month and day of a number of days since 1970.
 pub fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let round = days.div_euclid(146_097);
@@ -49,13 +49,13 @@ pub fn weekday(days: i64) -> i64 {
     (days + 3).rem_euclid(7) + 1
 }
 
-/// The Monday of a year's first week: the one that holds the fourth of January.
+/// The Monday of the first week of a year, which is the week that contains the fourth of January.
 pub fn first_monday(year: i64) -> i64 {
     let fourth = days_of(year, 1, 4);
     fourth - (weekday(fourth) - 1)
 }
 
-/// The year a week belongs to, and its number there.
+/// The year and the number of the week that contains a day.
 pub fn week_of(days: i64) -> (i64, i64) {
     let (year, _, _) = date_of(days);
     let year = match () {
@@ -70,7 +70,7 @@ pub fn weeks_in_year(year: i64) -> i64 {
     (first_monday(year + 1) - first_monday(year)) / 7
 }
 
-/// The day's place in its year, from 1.
+/// The ordinal of the day in its year, from 1.
 pub fn ordinal(days: i64) -> i64 {
     days - days_of(date_of(days).0, 1, 1) + 1
 }
@@ -79,13 +79,13 @@ pub fn quarter_of(month: i64) -> i64 {
     (month - 1) / 3 + 1
 }
 
-/// The day's place in its quarter, from 1.
+/// The ordinal of the day in its quarter, from 1.
 pub fn day_of_quarter(days: i64) -> i64 {
     let (year, month, _) = date_of(days);
     days - days_of(year, (quarter_of(month) - 1) * 3 + 1, 1) + 1
 }
 
-/// So many months later, on the same day or the last one of the month.
+/// The day a number of months later, or the last day of that month if it is shorter.
 pub fn add_months(days: i64, months: i64) -> Option<i64> {
     let (year, month, day) = date_of(days);
     let count = year.checked_mul(12)?.checked_add(month - 1)?.checked_add(months)?;
@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_and_back(days in -400_000_000_000i64..400_000_000_000) {
+        fn dates_round_trip(days in -400_000_000_000i64..400_000_000_000) {
             let (year, month, day) = date_of(days);
             prop_assert_eq!(days_of(year, month, day), days);
             prop_assert!((1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day));
@@ -132,7 +132,7 @@ mod tests {
         }
 
         #[test]
-        fn the_same_as_jiff(year in -9998i16..9998, month in 1i8..=12, day in 1i8..=28) {
+        fn dates_agree_with_jiff(year in -9998i16..9998, month in 1i8..=12, day in 1i8..=28) {
             let date = jiff::civil::date(year, month, day);
             let days = days_of(year.into(), month.into(), day.into());
             prop_assert_eq!(weekday(days), i64::from(date.weekday().to_monday_one_offset()));

@@ -1,4 +1,4 @@
-//! Dates and times from their fields: a map that says some of them, perhaps on top of another date or time.
+//! Dates and times from fields: a map with some of them, optionally on top of another date or time.
 
 use super::calendar::{date_of, quarter_of, week_of, weekday};
 use super::text::{date, local_time, ordinal_date, week_date};
@@ -6,16 +6,16 @@ use super::zone::{Zone, offset_of_local};
 use super::{Date, DateTime, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, Time};
 use std::collections::BTreeMap;
 
-/// What is said, by name. Names are those of openCypher without regard to case.
+/// The given fields, by name. Names are those of openCypher and ignore case.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     pub numbers: BTreeMap<&'static str, i64>,
     pub zone: Option<Zone>,
-    /// Parts of a second are added to those of the base, which were cut off at a larger one.
+    /// Whether parts of a second are added to those of the base, as after truncation to a larger part.
     pub adds_parts: bool,
 }
 
-/// Names that hold numbers, the most significant first within date and time.
+/// Names of fields that contain numbers, the most significant first within date and time.
 pub const NUMBERS: [&str; 14] = [
     "year",
     "quarter",
@@ -33,7 +33,7 @@ pub const NUMBERS: [&str; 14] = [
     "nanosecond",
 ];
 
-/// A date or time to begin with; what it lacks is not there.
+/// The date or time that fields are applied to. Missing parts are `None`.
 #[derive(Clone, Debug, Default)]
 pub struct Base {
     pub date: Option<Date>,
@@ -48,16 +48,16 @@ impl Fields {
         self.numbers.get(name).copied()
     }
 
-    fn says_any(&self, names: &[&str]) -> bool {
+    fn has_any(&self, names: &[&str]) -> bool {
         names.iter().any(|n| self.numbers.contains_key(n))
     }
 
-    /// The date that is said, on top of another one.
+    /// The date of these fields, on top of another one.
     pub fn date(&self, base: Option<Date>) -> Result<Date> {
         let from = base.map(|d| (date_of(d.0), d.0));
         let wrong = |what: &str| format!("{what} is out of range");
         let year = |or: Option<i64>| self.get("year").or(or).ok_or_else(|| "a date needs a `year`".to_string());
-        if self.says_any(&["week", "dayOfWeek"]) {
+        if self.has_any(&["week", "dayOfWeek"]) {
             let (base_year, base_week) = base.map(|d| week_of(d.0)).unzip();
             let week = self.get("week").or(base_week).ok_or("`dayOfWeek` needs a `week`")?;
             let day = self.get("dayOfWeek").unwrap_or_else(|| base.map_or(1, |d| weekday(d.0)));
@@ -67,7 +67,7 @@ impl Fields {
         if let Some(day) = self.get("ordinalDay") {
             return ordinal_date(year(base_year)?, day).ok_or_else(|| wrong("`ordinalDay`"));
         }
-        if self.says_any(&["quarter", "dayOfQuarter"]) {
+        if self.has_any(&["quarter", "dayOfQuarter"]) {
             return self.quarter_date(year(base_year)?, base);
         }
         let year = year(base_year)?;
@@ -100,13 +100,13 @@ impl Fields {
             let inside = day >= 1 && quarter_of(month) == quarter && found.0 - begin.0 < 92;
             return if inside { Ok(found) } else { Err("`dayOfQuarter` is out of range".into()) };
         }
-        // The same place in another quarter, unless it is said otherwise.
+        // Without further fields, the same month and day within the given quarter.
         let month = self.get("month").unwrap_or(first + (month - 1) % 3);
         let day = self.get("day").unwrap_or(day);
         date(year, month, day).ok_or_else(|| "the date is out of range".into())
     }
 
-    /// The time of day that is said, on top of another one.
+    /// The time of day of these fields, on top of another one.
     pub fn time(&self, base: Option<LocalTime>) -> Result<LocalTime> {
         let from = base.map_or(0, |t| t.0);
         if base.is_none() {
@@ -117,7 +117,7 @@ impl Fields {
                 }
             }
             let parts = ["millisecond", "microsecond", "nanosecond"];
-            if self.says_any(&parts) && self.get("second").is_none() {
+            if self.has_any(&parts) && self.get("second").is_none() {
                 return Err("a part of a second needs the `second`".into());
             }
         }
@@ -128,7 +128,8 @@ impl Fields {
         local_time(hour, minute, second, nanos).ok_or_else(|| "the time is out of range".into())
     }
 
-    /// Thousandths, millionths and billionths add up; a larger one that is said bounds the smaller ones.
+    /// Milliseconds, microseconds and nanoseconds are added. A given larger part limits the smaller ones to below
+    /// 1,000.
     fn part_of_second(&self, base: i64) -> Result<i64> {
         let (milli, micro, nano) = (self.get("millisecond"), self.get("microsecond"), self.get("nanosecond"));
         if milli.is_none() && micro.is_none() && nano.is_none() {
@@ -147,16 +148,16 @@ impl Fields {
                 return Err(format!("`{name}` is out of range"));
             }
         }
-        let said = milli.unwrap_or(0) * 1_000_000 + micro.unwrap_or(0) * 1_000 + nano.unwrap_or(0);
-        Ok(if self.adds_parts { base + said } else { said })
+        let given = milli.unwrap_or(0) * 1_000_000 + micro.unwrap_or(0) * 1_000 + nano.unwrap_or(0);
+        Ok(if self.adds_parts { base + given } else { given })
     }
 
     pub fn local_date_time(&self, base: &Base) -> Result<LocalDateTime> {
-        let time = if base.time.is_none() && !self.says_any(&TIME) { LocalTime(0) } else { self.time(base.time)? };
+        let time = if base.time.is_none() && !self.has_any(&TIME) { LocalTime(0) } else { self.time(base.time)? };
         Ok(LocalDateTime { date: self.date(base.date)?, time })
     }
 
-    /// A time with its zone. One that had another zone is the same moment in the new one, before fields change it.
+    /// A time with its zone. A base in another zone is converted to the new zone before the fields apply.
     pub fn zoned_time(&self, base: &Base) -> Result<Time> {
         let zone = self.zone.clone().or_else(|| base.zone.clone()).unwrap_or(Zone::UTC);
         let offset = |zone: &Zone| zone.fixed_offset().ok_or("a time takes an offset, not the name of a zone");
@@ -171,7 +172,8 @@ impl Fields {
         Ok(Time { local: self.time(time)?, offset: to })
     }
 
-    /// A moment with its zone. One that had another zone is changed there, and is the same moment in the new one.
+    /// A date and time with its zone. The fields apply in the zone of the base, and the result is converted to the new
+    /// zone.
     pub fn date_time(&self, base: &Base) -> Result<DateTime> {
         let local = self.local_date_time(base)?;
         match (&base.zone, &self.zone) {
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn dates_from_fields() {
-        for (said, base, want) in [
+        for (given, base, want) in [
             (vec![("year", 1984), ("month", 10), ("day", 11)], None, "1984-10-11"),
             (vec![("year", 1984), ("month", 10)], None, "1984-10-01"),
             (vec![("year", 1984)], None, "1984-01-01"),
@@ -215,9 +217,9 @@ mod tests {
             (vec![("year", 28)], Some("1984-10-11"), "0028-10-11"),
         ] {
             let base = base.map(|b| parse_date(b).unwrap());
-            assert_eq!(fields(&said).date(base).map(|d| d.to_string()).as_deref(), Ok(want), "{said:?}");
+            assert_eq!(fields(&given).date(base).map(|d| d.to_string()).as_deref(), Ok(want), "{given:?}");
         }
-        for said in [
+        for given in [
             vec![],
             vec![("year", 1984), ("day", 1)],
             vec![("year", 1984), ("month", 13)],
@@ -226,13 +228,13 @@ mod tests {
             vec![("year", 1984), ("quarter", 5)],
             vec![("year", 1_000_000_000)],
         ] {
-            assert!(fields(&said).date(None).is_err(), "{said:?}");
+            assert!(fields(&given).date(None).is_err(), "{given:?}");
         }
     }
 
     #[test]
     fn times_from_fields() {
-        for (said, base, want) in [
+        for (given, base, want) in [
             (
                 vec![
                     ("hour", 12),
@@ -251,15 +253,15 @@ mod tests {
             (vec![], Some("12:31"), "12:31"),
         ] {
             let base = base.map(|b| parse_local_time(b).unwrap());
-            assert_eq!(fields(&said).time(base).map(|t| t.to_string()).as_deref(), Ok(want), "{said:?}");
+            assert_eq!(fields(&given).time(base).map(|t| t.to_string()).as_deref(), Ok(want), "{given:?}");
         }
-        for said in [
+        for given in [
             vec![("minute", 1)],
             vec![("hour", 24)],
             vec![("hour", 1), ("second", 1)],
             vec![("hour", 1), ("minute", 1), ("second", 1), ("millisecond", 1), ("microsecond", 1_000)],
         ] {
-            assert!(fields(&said).time(None).is_err(), "{said:?}");
+            assert!(fields(&given).time(None).is_err(), "{given:?}");
         }
     }
 
@@ -276,8 +278,8 @@ mod tests {
         assert_eq!(attached.zoned_time(&Base { zone: None, ..base }).unwrap().to_string(), "12:31:14.645876-01:00");
         let at = |zone: &str, year| {
             let zone = Zone::named(zone);
-            let said = Fields { zone, ..fields(&[("year", year), ("month", 7), ("day", 21)]) };
-            said.date_time(&Base::default()).unwrap().to_string()
+            let given = Fields { zone, ..fields(&[("year", year), ("month", 7), ("day", 21)]) };
+            given.date_time(&Base::default()).unwrap().to_string()
         };
         assert_eq!(at("Europe/Berlin", 1818), "1818-07-21T00:00+00:53:28[Europe/Berlin]", "by the sun");
         assert_eq!(at("Europe/Stockholm", 2015), "2015-07-21T00:00+02:00[Europe/Stockholm]");

@@ -1,4 +1,4 @@
-//! Dates, times and durations from text, in the forms of ISO 8601 that openCypher knows.
+//! Parses dates, times and durations, in the forms of ISO 8601 that openCypher accepts.
 
 use super::calendar::{YEARS, days_in_month, days_in_year, days_of, first_monday, weeks_in_year};
 use super::{Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, Time};
@@ -57,7 +57,7 @@ pub fn ordinal_date(year: i64, day: i64) -> Option<Date> {
     fits.then(|| Date(days_of(year, 1, 1) + day - 1))
 }
 
-/// Digits and nothing else.
+/// Parses a text that consists of digits only.
 fn number(text: &str) -> Option<i64> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -97,7 +97,7 @@ pub fn local_time(hour: i64, minute: i64, second: i64, nanos: i64) -> Option<Loc
     fits.then(|| LocalTime(hour * HOUR + minute * MINUTE + second * SECOND + nanos))
 }
 
-/// Billionths from up to nine digits behind the point.
+/// Nanoseconds from up to nine digits after the decimal point.
 fn fraction(digits: &str) -> Option<i64> {
     if digits.len() > 9 {
         return None;
@@ -128,7 +128,7 @@ pub fn parse_offset(text: &str) -> Option<i32> {
     (minutes < 60 && seconds < 60 && total <= 18 * 3_600).then_some(sign * total as i32)
 }
 
-/// A time with what follows it: where the offset begins.
+/// Splits a time from its offset.
 fn split_offset(text: &str) -> (&str, &str) {
     match text.find(['Z', 'z', '+', '-']) {
         Some(at) => text.split_at(at),
@@ -136,14 +136,14 @@ fn split_offset(text: &str) -> (&str, &str) {
     }
 }
 
-/// Without an offset it is UTC.
+/// UTC if there is no offset.
 pub fn parse_time(text: &str) -> Option<Time> {
     let (clock, offset) = split_offset(text);
     let offset = if offset.is_empty() { 0 } else { parse_offset(offset)? };
     Some(Time { local: parse_local_time(clock)?, offset })
 }
 
-/// A date alone is its midnight.
+/// A date without a time is its midnight.
 pub fn parse_local_date_time(text: &str) -> Option<LocalDateTime> {
     let (date, time) = match text.split_once(['T', 't']) {
         Some((date, time)) => (date, parse_local_time(time)?),
@@ -152,7 +152,7 @@ pub fn parse_local_date_time(text: &str) -> Option<LocalDateTime> {
     Some(LocalDateTime { date: parse_date(date)?, time })
 }
 
-/// The local part, the offset and the name of the zone, as far as they are said.
+/// The local date and time, the offset and the name of the zone. Offset and zone are optional.
 pub fn parse_date_time(text: &str) -> Option<(LocalDateTime, Option<i32>, Option<&str>)> {
     let (text, zone) = match text.split_once('[') {
         Some((text, zone)) => (text, Some(zone.strip_suffix(']')?)),
@@ -214,7 +214,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     amounts.duration()
 }
 
-/// `2012-02-02T14:37:21.545` as so many years, months, days, hours …
+/// `2012-02-02T14:37:21.545` as a number of years, months, days, hours and so on.
 fn parse_local_date_time_amounts(text: &str) -> Option<(i128, i128, i128)> {
     let (date, time) = text.split_once(['T', 't']).unwrap_or((text, "00"));
     let parts: Vec<i64> = date.split('-').map(number).collect::<Option<_>>()?;
@@ -223,7 +223,7 @@ fn parse_local_date_time_amounts(text: &str) -> Option<(i128, i128, i128)> {
     Some((i128::from(years * 12 + months), i128::from(*days), i128::from(time.0)))
 }
 
-/// Nanoseconds of seconds as they are written, without a detour through floating point.
+/// Nanoseconds of a decimal number of seconds, computed without floating point.
 fn seconds(text: &str) -> Option<i128> {
     let (whole, part) = text.split_once(['.', ',']).unwrap_or((text, ""));
     let negative = whole.starts_with('-');
@@ -236,20 +236,20 @@ fn seconds(text: &str) -> Option<i128> {
     Some(whole * i128::from(SECOND) + if negative { -part } else { part })
 }
 
-/// Amounts of units, whole ones exactly; what is left of a larger unit spills into the smaller ones.
+/// Amounts of units. Whole amounts are exact; fractions of a larger unit are carried into smaller ones.
 #[derive(Default)]
 pub struct Amounts {
     months: i128,
     days: i128,
     nanos: i128,
-    /// What is left of months, in months.
+    /// The fraction of months, in months.
     part_months: f64,
     part_days: f64,
 }
 
 impl Amounts {
-    /// Adds an amount of a unit; minutes and months share their letter, so `clock` tells them apart. `exact` are the
-    /// nanoseconds of seconds.
+    /// Adds an amount of a unit. Minutes and months have the same letter, which `clock` distinguishes. `exact` is the
+    /// amount in nanoseconds if the unit is seconds.
     pub fn add(&mut self, unit: char, clock: bool, amount: f64, whole: i128, exact: i128) {
         let part = amount - whole as f64;
         match (unit, clock) {
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_in_all_their_forms() {
+    fn dates_in_all_forms() {
         for (text, want) in [
             ("2015-07-21", "2015-07-21"),
             ("20150721", "2015-07-21"),

@@ -1,4 +1,4 @@
-//! Time zones: an offset from UTC, or a name whose offset depends on the moment.
+//! Time zones: a fixed offset from UTC, or a name whose offset depends on the moment.
 
 use super::text::parse_offset;
 use super::{DateTime, LocalDateTime, SECOND};
@@ -13,8 +13,8 @@ pub enum Zone {
     Named(Arc<str>, TimeZone),
 }
 
-/// Zones that have agreed with another since 1970 and are links to it in the time zone database; some packages of
-/// it keep what was told apart before. One answer on every machine: that of the database.
+/// Zones that are links to another one in the time zone database, because they have agreed since 1970. Some packages of
+/// the database keep their older differences. With this list, every machine returns the result of the database.
 const LINKS: [(&str, &str); 9] = [
     ("Arctic/Longyearbyen", "Europe/Berlin"),
     ("Atlantic/Reykjavik", "Africa/Abidjan"),
@@ -30,7 +30,7 @@ const LINKS: [(&str, &str); 9] = [
 impl Zone {
     pub const UTC: Zone = Zone::Offset(0);
 
-    /// `Z`, `+01:00`, or a name of the time zone database.
+    /// Parses `Z`, `+01:00`, or a name of the time zone database.
     pub fn parse(text: &str) -> Option<Zone> {
         parse_offset(text).map(Zone::Offset).or_else(|| Zone::named(text))
     }
@@ -63,7 +63,7 @@ impl Zone {
             Zone::Offset(offset) => *offset,
             Zone::Named(_, zone) => {
                 let seconds = instant.div_euclid(i128::from(SECOND));
-                // Outside of what the database covers the rules of its ends hold.
+                // Beyond the range of the database, the rules of its ends apply.
                 let most = Timestamp::MAX.as_second();
                 let seconds = i64::try_from(seconds).unwrap_or(if seconds < 0 { -most } else { most });
                 let stamp = Timestamp::from_second(seconds.clamp(Timestamp::MIN.as_second(), most));
@@ -72,13 +72,13 @@ impl Zone {
         }
     }
 
-    /// What clocks show there at a moment.
+    /// The local date and time at a moment.
     pub fn local_of(&self, instant: i128) -> LocalDateTime {
         LocalDateTime::of_nanos(instant + i128::from(self.offset_at(instant)) * i128::from(SECOND))
     }
 
-    /// The moment at which clocks there show this. Where they are put forward and never show it, as much later as
-    /// they are put forward; where they show it twice, the first time.
+    /// The moment of a local date and time. If clocks skip it, the moment is later by as much as they skip. If clocks
+    /// show it twice, it is the first one.
     pub fn at_local(&self, local: LocalDateTime) -> DateTime {
         let offset = offset_of_local(self, local);
         let instant = local.nanos() - i128::from(offset) * i128::from(SECOND);
@@ -90,7 +90,7 @@ impl Zone {
     }
 }
 
-/// The offset that turns what clocks show into a moment.
+/// The offset that converts a local date and time to a moment.
 pub fn offset_of_local(zone: &Zone, local: LocalDateTime) -> i32 {
     let Zone::Named(_, named) = zone else { return zone.offset_at(0) };
     let (year, month, day) = super::calendar::date_of(local.date.0);
@@ -103,7 +103,7 @@ pub fn offset_of_local(zone: &Zone, local: LocalDateTime) -> i32 {
         |_| zone.offset_at(local.nanos()),
         |stamp| {
             let shown = named.to_datetime(stamp);
-            // In a gap the clock shows more than was asked for; the offset before it leads there.
+            // In a gap, the offset before the gap gives the moment after it.
             if shown == clock {
                 named.to_offset(stamp).seconds()
             } else {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_put_forward_and_back() {
+    fn clock_changes() {
         assert_eq!(at("+01:00", "2015-07-21T10:00"), "2015-07-21T10:00+01:00");
         assert_eq!(at("Europe/Stockholm", "2015-01-21T10:00"), "2015-01-21T10:00+01:00[Europe/Stockholm]");
         assert_eq!(
