@@ -1,7 +1,7 @@
-//! The graph in memory: a projection of one view that follows the log, and everything that walks it.
+//! The graph in memory: a projection of one view that follows the log, and algorithms over it.
 //!
-//! Readers hold an [`Arc`](std::sync::Arc) of a [`Snapshot`] that never changes; a [`Projection`] makes the next
-//! one from what was committed since. [`Projections`] keeps those in use within a memory limit.
+//! Readers hold an [`Arc`](std::sync::Arc) of a [`Snapshot`], which never changes. A [`Projection`] derives the next
+//! snapshot from later transactions. [`Projections`] keeps those in use within a memory limit.
 
 pub mod cache;
 mod chunked;

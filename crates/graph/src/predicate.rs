@@ -67,7 +67,7 @@ impl Path {
             }
             _ => {
                 let shown: String = text.chars().take(60).collect();
-                Err(Error::invalid("forbidden_path", format!("`{shown}` may not be asked about"))
+                Err(Error::invalid("forbidden_path", format!("`{shown}` cannot be used in a predicate"))
                     .hint(format!("use {} or properties.NAME", fields.join(", ")))
                     .details(json!({"path": shown})))
             }

@@ -157,7 +157,7 @@ fn amount(sum: &Value, value: &Value, at: usize) -> Result<Value, Stop> {
         Value::Duration(_) if matches!(sum, Value::Integer(0)) => Ok(value.clone()),
         Value::Duration(_) => operators::add(sum, value).map_err(|w| wrong(w, at)),
         other => {
-            let message = format!("a {} cannot be summed up", other.type_name());
+            let message = format!("a {} cannot be summed", other.type_name());
             Err(fail(Class::Type, "InvalidArgumentType", message, at))
         }
     }

@@ -183,7 +183,7 @@ impl Compiler<'_> {
         let sets: Arc<[bool]> = sets.collect();
         let types: Arc<[bool]> = names.types().iter().map(|t| is_type(t) && !silent(t)).collect();
         if !types.iter().chain(sets.iter()).any(|fits| *fits) {
-            self.warn(format!("nothing here has the label `{name}`; CALL db.labels() lists those there are"));
+            self.warn(format!("nothing here has the label `{name}`; CALL db.labels() lists all"));
         }
         LabelTest { name: name.into(), types, sets }
     }
@@ -219,7 +219,7 @@ impl Compiler<'_> {
                 *fits |= is;
             }
             if !found {
-                let list = "CALL db.relationshipTypes() lists those there are";
+                let list = "CALL db.relationshipTypes() lists all";
                 self.warn(format!("no relationship here has the type `{name}`; {list}"));
             }
         }

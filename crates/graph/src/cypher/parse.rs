@@ -341,7 +341,7 @@ impl Parser<'_> {
     fn taller(&mut self) -> Result<()> {
         self.tallest += 1;
         if self.tallest > TALLEST {
-            let message = "the expression has too many operators in a row; a list and IN may say the same";
+            let message = "the expression has too many operators in a row; try a list and IN";
             return Err(Fault::syntax("UnexpectedSyntax", message, self.here()));
         }
         Ok(())
@@ -358,7 +358,7 @@ impl Parser<'_> {
         let properties = self.properties()?;
         let instead = match () {
             () if !labels.is_empty() && self.is_sign("|") => {
-                Some("one of several labels is asked for with `WHERE n:A OR n:B`")
+                Some("one of several labels is written `WHERE n:A OR n:B`")
             }
             () if self.is_word("WHERE") => Some("WHERE stands after the patterns of a MATCH"),
             () => None,

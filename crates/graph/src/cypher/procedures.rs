@@ -79,7 +79,7 @@ pub const ALL: &[Procedure] = &[
         arguments: &[],
         least: 0,
         columns: &[("from", false), ("relationshipType", false), ("to", false), ("count", false)],
-        summary: "Which types of nodes are tied by which types of relationships, most first",
+        summary: "Which types of nodes are connected by which types of relationships, the most frequent first",
         run: schema,
     },
     Procedure {
@@ -95,7 +95,7 @@ pub const ALL: &[Procedure] = &[
         arguments: &["seeds", "limit"],
         least: 1,
         columns: &[("node", true), ("score", false)],
-        summary: "What is near some nodes, by personalized PageRank; seeds are nodes, names, or a list of them",
+        summary: "The nodes near some nodes, by personalized PageRank; seeds are nodes, names, or a list of them",
         run: ppr,
     },
     Procedure {
@@ -119,7 +119,7 @@ pub const ALL: &[Procedure] = &[
         arguments: &["text", "limit"],
         least: 1,
         columns: &[("node", true), ("score", false)],
-        summary: "What the words and the meaning of a text lead to, best first",
+        summary: "The nodes that match the words and the meaning of a text, best first",
         run: search,
     },
     Procedure {
@@ -349,7 +349,7 @@ fn neighbors(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
 /// The node of a name, by the caller's resolution of names.
 fn resolved(exec: &Exec<'_>, name: &Arc<str>) -> Result<Node, Stop> {
     let Some(resolve) = exec.resolve.clone() else {
-        let message = format!("`{NODE}` is not to be had here: only keys are known");
+        let message = format!("`{NODE}` is not available here: only keys are known");
         return Err(fail(Class::Procedure, "ProcedureNotFound", message, 0));
     };
     let name = Arc::clone(name);
@@ -366,7 +366,7 @@ fn node(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
 
 fn search(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
     let Some(search) = exec.search.clone() else {
-        let message = format!("`{SEARCH}` is not to be had here: this graph has no texts");
+        let message = format!("`{SEARCH}` is not available here: this graph has no text index");
         return Err(fail(Class::Procedure, "ProcedureNotFound", message, 0));
     };
     let Value::Text(text) = &arguments[0] else {

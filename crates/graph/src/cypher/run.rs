@@ -182,7 +182,7 @@ impl<'a> Exec<'a> {
         let message = format!("the query was stopped after {} ms", self.limits.timeout_ms);
         Err(Error::new(ErrorKind::Timeout, "query_timeout", message)
             .hint(
-                "ask for less: name labels and keys, shorten `*` patterns; or allow more with `timeout_ms` \
+                "narrow the query: name labels and keys, shorten `*` patterns; or allow more with `timeout_ms` \
                  (--timeout-ms, :timeout in the shell)",
             )
             .into())
@@ -196,7 +196,7 @@ impl<'a> Exec<'a> {
         if used <= self.limits.memory {
             return Ok(());
         }
-        let message = format!("the query needs more than {} MB for what it keeps", self.limits.memory >> 20);
+        let message = format!("the query needs more than {} MB of memory", self.limits.memory >> 20);
         Err(Error::too_large("query_memory", message)
             .hint("collect, order and group fewer rows, or return them with LIMIT")
             .into())
@@ -289,7 +289,7 @@ impl<'a> Exec<'a> {
                 Ok(found) => return Ok(found),
                 Err(RecvTimeoutError::Timeout) => self.check_time()?,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Error::internal("a computation beside the query failed").into());
+                    return Err(Error::internal("a computation on another thread failed").into());
                 }
             }
         }
@@ -302,7 +302,7 @@ impl<'a> Exec<'a> {
         self.check_time()?;
         let whole = format!("^(?:{pattern})$");
         let made = regex::RegexBuilder::new(&whole).size_limit(1 << 20).build().map_err(|e| {
-            let message = format!("`{pattern}` is no regular expression: {e}");
+            let message = format!("`{pattern}` is not a regular expression: {e}");
             fail(Class::Argument, "InvalidArgumentValue", message, at)
         })?;
         let made = Arc::new(made);

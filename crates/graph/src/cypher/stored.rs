@@ -47,7 +47,7 @@ pub fn checked(json: &Json) -> Result<Value, String> {
             if let Some((name, value)) = only
                 && (name == "$float" || KINDS.iter().any(|(kind, _)| kind == name))
             {
-                return typed(name, value).ok_or_else(|| format!("{value} is no {}", &name[1..]));
+                return typed(name, value).ok_or_else(|| format!("{value} is not a {}", &name[1..]));
             }
             let entries = entries.iter().map(|(name, value)| Ok((name.clone(), checked(value)?)));
             Ok(Value::Map(Arc::new(entries.collect::<Result<_, String>>()?)))

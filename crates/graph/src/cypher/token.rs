@@ -131,7 +131,7 @@ impl Lexer<'_> {
                     rest if rest.starts_with("&&") || rest.starts_with('!') => {
                         "AND, OR and NOT are written as words".into()
                     }
-                    _ => format!("`{}` is no part of a query", c.escape_debug()),
+                    _ => format!("`{}` is not part of the language", c.escape_debug()),
                 };
                 Err(Fault::syntax(detail, message, at))
             }
@@ -184,7 +184,11 @@ impl Lexer<'_> {
                 '\\' | '\'' | '"' | '`' => escaped,
                 'u' | 'U' => self.unicode(if escaped == 'u' { 4 } else { 8 }, at)?,
                 other => {
-                    return Err(Fault::syntax("UnexpectedSyntax", format!("`\\{other}` stands for nothing"), at));
+                    return Err(Fault::syntax(
+                        "UnexpectedSyntax",
+                        format!("`\\{other}` is not an escape sequence"),
+                        at,
+                    ));
                 }
             });
         }
@@ -192,7 +196,7 @@ impl Lexer<'_> {
 
     fn unicode(&mut self, digits: usize, at: usize) -> Result<char> {
         let code: String = self.rest().chars().take(digits).collect();
-        let fault = || Fault::syntax("InvalidUnicodeLiteral", format!("`\\u{code}` is no character"), at);
+        let fault = || Fault::syntax("InvalidUnicodeLiteral", format!("`\\u{code}` is not a character"), at);
         if code.len() != digits || !code.chars().all(|c| c.is_ascii_hexdigit()) {
             return Err(fault());
         }
@@ -273,7 +277,7 @@ pub fn integer(text: &str, negative: bool, at: usize) -> Result<i64> {
         _ => (text, 10),
     };
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-        return Err(Fault::syntax("InvalidNumberLiteral", format!("`{text}` is no number"), at));
+        return Err(Fault::syntax("InvalidNumberLiteral", format!("`{text}` is not a number"), at));
     }
     let value = i128::from_str_radix(digits, radix).ok().map(|n| if negative { -n } else { n });
     let fits = value.and_then(|n| i64::try_from(n).ok());

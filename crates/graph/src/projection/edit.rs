@@ -217,7 +217,7 @@ impl Projection {
         match (self.snapshot.find(seen.no), &seen.statement) {
             (None, None) => Ok(false),
             (None, Some(statement)) => {
-                let thing = seen.thing.as_ref().ok_or_else(|| Error::internal("a node appeared without a name"))?;
+                let thing = seen.thing.as_ref().ok_or_else(|| Error::internal("a new node has no type and key"))?;
                 self.add_node(thing, Some(statement), Presence::Live)?;
                 Ok(true)
             }

@@ -154,7 +154,7 @@ impl Compiler<'_> {
         };
         let columns: Vec<(usize, String, usize)> = match &call.yields {
             Yields::Unspecified if !alone && !procedure.columns.is_empty() => {
-                return Err(Fault::syntax("UndefinedVariable", "say with YIELD which columns are wanted", at));
+                return Err(Fault::syntax("UndefinedVariable", "name the wanted columns with YIELD", at));
             }
             Yields::All if !alone => {
                 return Err(Fault::syntax("UnexpectedSyntax", "YIELD * is for a call that stands alone", at));

@@ -235,7 +235,7 @@ impl Compiler<'_> {
     fn variable(&mut self, name: &str, at: usize, scope: &Scope) -> Result<Typed> {
         let var = scope.get(name).ok_or_else(|| undefined(name, at))?;
         if matches!(self.aggregation, Aggregation::Grouped { .. }) {
-            let message = format!("`{name}` is no key of a group, so it can have many values here");
+            let message = format!("`{name}` is not a grouping key, so it can have many values here");
             return Err(Fault::syntax("AmbiguousAggregationExpression", message, at));
         }
         Ok((Ex::slot(var.slot, at), var.ty.clone()))
@@ -412,7 +412,7 @@ impl Compiler<'_> {
             return self.aggregate(aggregate, distinct, arguments.first(), arguments.get(1), at, scope);
         }
         if distinct {
-            return Err(Fault::syntax("UnexpectedSyntax", format!("DISTINCT means nothing in `{name}`"), at));
+            return Err(Fault::syntax("UnexpectedSyntax", format!("`{name}` does not take DISTINCT"), at));
         }
         if name.eq_ignore_ascii_case("exists") {
             count(1, 1)?;
@@ -472,10 +472,10 @@ impl Compiler<'_> {
         match self.aggregation {
             Aggregation::Grouped { .. } => {}
             Aggregation::Refused => {
-                return Err(Fault::syntax("InvalidAggregation", "there is nothing to aggregate here", at));
+                return Err(Fault::syntax("InvalidAggregation", "aggregates are not allowed here", at));
             }
             Aggregation::Inside => {
-                return Err(Fault::syntax("NestedAggregation", "an aggregate cannot stand in another one", at));
+                return Err(Fault::syntax("NestedAggregation", "an aggregate cannot contain another one", at));
             }
         }
         let outer = std::mem::replace(&mut self.aggregation, Aggregation::Inside);
@@ -605,7 +605,7 @@ impl Compiler<'_> {
 /// Elements of a list are not rows, so aggregates are refused there.
 fn no_aggregate(expr: &Expr) -> Result<()> {
     if aggregates(expr) {
-        return Err(Fault::syntax("InvalidAggregation", "elements of a list are no rows to aggregate", expr.at));
+        return Err(Fault::syntax("InvalidAggregation", "elements of a list cannot be aggregated", expr.at));
     }
     Ok(())
 }

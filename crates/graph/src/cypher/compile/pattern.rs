@@ -258,7 +258,7 @@ impl Compiler<'_> {
 }
 
 fn conflict(name: &str, at: usize) -> Fault {
-    Fault::syntax("VariableTypeConflict", format!("`{name}` is something else already"), at)
+    Fault::syntax("VariableTypeConflict", format!("`{name}` has another type already"), at)
 }
 
 fn equal(slot: Slot, (number, name): Property, value: Ex) -> Ex {

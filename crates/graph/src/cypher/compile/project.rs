@@ -195,7 +195,7 @@ impl Compiler<'_> {
         let mut nameless = None;
         if projection.star {
             if scope.vars.is_empty() && is_return {
-                let message = "there is no variable that `*` could stand for";
+                let message = "there is no variable for `*`";
                 return Err(Fault::syntax("NoVariablesInScope", message, projection.at));
             }
             for (name, _) in &scope.vars {
@@ -264,7 +264,7 @@ impl Compiler<'_> {
                 match f.message.split('`').nth(1) {
                     // It occurs only inside of larger keys, so it is ambiguous on its own.
                     Some(name) if f.detail == "UndefinedVariable" && hidden(name) => {
-                        let message = format!("`{name}` is no key of a group, so it can have many values here");
+                        let message = format!("`{name}` is not a grouping key, so it can have many values here");
                         Fault::syntax("AmbiguousAggregationExpression", message, f.at)
                     }
                     _ => f,

@@ -142,7 +142,7 @@ impl<'s> Gathering<'s> {
                 Gathering::Groups(groups)
             }
             _ => {
-                let message = "rows are gathered by a step that gathers none";
+                let message = "this step does not gather rows";
                 return Err(lukasa_model::Error::internal(message).into());
             }
         })
