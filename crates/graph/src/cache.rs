@@ -326,7 +326,8 @@ impl Projections {
                 let Some(pin) = entry.pinned.as_ref().filter(|_| other.past.is_some()) else { continue };
                 // Its own memory is what was copied since it was pinned, or all of it if the head was built again.
                 let shared = pin.build == snapshot.build;
-                let own = if shared { snapshot.copied().saturating_sub(pin.copied) as usize } else { pin.whole };
+                let copied = snapshot.copied().saturating_sub(pin.copied);
+                let own = if shared { usize::try_from(copied).unwrap_or(usize::MAX) } else { pin.whole };
                 entry.bytes.store(own, Ordering::Relaxed);
             }
         }

@@ -5,6 +5,7 @@ mod moves;
 
 pub use describe::{Community, describe};
 
+use crate::convert::to_u32;
 use crate::flat::Flat;
 use moves::{Partition, aggregate, move_nodes, refine, split};
 use schemars::JsonSchema;
@@ -93,7 +94,7 @@ impl Undirected {
 
     /// Every edge has weight 1, whatever its type.
     pub fn of(flat: &Flat) -> Undirected {
-        let edges = (0..flat.len()).flat_map(|v| flat.out.of(v).iter().map(move |u| (v as u32, *u, 1.0)));
+        let edges = (0..flat.len()).flat_map(|v| flat.out.of(v).iter().map(move |u| (to_u32(v), *u, 1.0)));
         Undirected::new(flat.len(), edges)
     }
 
@@ -170,7 +171,7 @@ pub fn detect(graph: &Undirected, options: &Options) -> Found {
     let mut best: Option<(Vec<u32>, f64)> = None;
     for attempt in 0..attempts {
         let mut random = Random(options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(attempt as u64));
-        let mut community: Vec<u32> = (0..graph.len() as u32).collect();
+        let mut community: Vec<u32> = (0..to_u32(graph.len())).collect();
         for _ in 0..rounds {
             let moved = match options.algorithm {
                 Algorithm::Leiden => leiden(graph, &mut community, options.resolution, &mut random),
@@ -198,7 +199,7 @@ pub fn detect(graph: &Undirected, options: &Options) -> Found {
 fn leiden(graph: &Undirected, community: &mut [u32], resolution: f64, random: &mut Random) -> bool {
     let mut level = None::<Undirected>;
     // For each node of the graph, its node at the current level.
-    let mut place: Vec<u32> = (0..graph.len() as u32).collect();
+    let mut place: Vec<u32> = (0..to_u32(graph.len())).collect();
     let mut start = community.to_vec();
     let mut any = false;
     loop {
@@ -233,7 +234,7 @@ fn louvain(graph: &Undirected, community: &mut [u32], resolution: f64, random: &
     let mut any = false;
     loop {
         let here = level.as_ref().unwrap_or(graph);
-        let mut partition = Partition::new(here, (0..here.len() as u32).collect());
+        let mut partition = Partition::new(here, (0..to_u32(here.len())).collect());
         if !move_nodes(here, &mut partition, resolution, random) {
             return any;
         }
@@ -265,7 +266,7 @@ fn by_size(community: &[u32]) -> (Vec<u32>, usize) {
     let count = dense.iter().max().map_or(0, |c| *c as usize + 1);
     let mut sizes = vec![0usize; count];
     dense.iter().for_each(|c| sizes[*c as usize] += 1);
-    let mut order: Vec<u32> = (0..count as u32).collect();
+    let mut order: Vec<u32> = (0..to_u32(count)).collect();
     order.sort_by_key(|c| (std::cmp::Reverse(sizes[*c as usize]), *c));
     let mut rank = vec![0; count];
     (0..).zip(&order).for_each(|(i, c)| rank[*c as usize] = i);
@@ -285,7 +286,7 @@ impl Random {
     }
 
     pub fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.next()) * n as u128) >> 64) as usize
+        usize::try_from((u128::from(self.next()) * n as u128) >> 64).expect("the high half of the product is below n")
     }
 
     pub fn shuffle(&mut self, list: &mut [u32]) {

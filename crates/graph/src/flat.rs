@@ -1,5 +1,6 @@
 //! A whole graph as flat arrays with dense numbers, for algorithms that read all of it.
 
+use crate::convert::to_u32;
 use crate::snapshot::{Node, Snapshot, TypeNo};
 
 /// Neighbours of dense node numbers `0..n` in compressed sparse rows: all lists in one array.
@@ -79,7 +80,7 @@ impl Flat {
         let nodes = snapshot.nodes();
         let mut dense = vec![NONE; snapshot.node_places()];
         for (i, node) in nodes.iter().enumerate() {
-            dense[node.index()] = i as u32;
+            dense[node.index()] = to_u32(i);
         }
         let gather = |outgoing: bool| {
             let mut csr = Csr {
@@ -97,7 +98,7 @@ impl Flat {
                         csr.types.push(type_no);
                     }
                 }
-                csr.offsets.push(csr.targets.len() as u32);
+                csr.offsets.push(to_u32(csr.targets.len()));
             }
             csr
         };
@@ -109,7 +110,7 @@ impl Flat {
     pub fn from_edges(nodes: usize, edges: &[(u32, u32, u16)]) -> Flat {
         Flat {
             nodes: (0..nodes).map(Node::at).collect(),
-            dense: (0..nodes as u32).collect(),
+            dense: (0..to_u32(nodes)).collect(),
             out: Csr::new(nodes, edges.iter().copied()),
             into: Csr::new(nodes, edges.iter().map(|(a, b, t)| (*b, *a, *t))),
         }

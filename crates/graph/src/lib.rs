@@ -3,10 +3,13 @@
 //! Readers hold an [`Arc`](std::sync::Arc) of a [`Snapshot`], which never changes. A [`Projection`] derives the next
 //! snapshot from later transactions. [`Projections`] keeps those in use within a memory limit.
 
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 pub mod cache;
 mod chunked;
 pub mod community;
 pub mod contents;
+mod convert;
 pub mod cypher;
 pub mod expand;
 pub mod flat;

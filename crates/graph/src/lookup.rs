@@ -75,7 +75,7 @@ impl Snapshot {
     /// if that is too long ago.
     pub fn touched_since(&self, touches: u64) -> Option<&[Node]> {
         let from = touches.checked_sub(self.touched.forgotten)?;
-        self.touched.log.get(from as usize..)
+        self.touched.log.get(usize::try_from(from).ok()?..)
     }
 }
 

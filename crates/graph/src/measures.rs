@@ -1,5 +1,6 @@
 //! Measures of a whole graph: components, distances, degrees.
 
+use crate::convert::{to_index, to_u32};
 use crate::flat::{Csr, Flat};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -59,7 +60,7 @@ pub fn costs(csr: &Csr, cost: &[f64], from: u32) -> Vec<f64> {
 /// For each node, the smallest node number of its component, with edges followed in both directions.
 pub fn components(flat: &Flat) -> Vec<u32> {
     let n = flat.len();
-    let mut parent: Vec<u32> = (0..n as u32).collect();
+    let mut parent: Vec<u32> = (0..to_u32(n)).collect();
     fn root(parent: &mut [u32], mut v: u32) -> u32 {
         while parent[v as usize] != v {
             parent[v as usize] = parent[parent[v as usize] as usize];
@@ -69,12 +70,12 @@ pub fn components(flat: &Flat) -> Vec<u32> {
     }
     for v in 0..n {
         for u in flat.out.of(v) {
-            let (a, b) = (root(&mut parent, v as u32), root(&mut parent, *u));
+            let (a, b) = (root(&mut parent, to_u32(v)), root(&mut parent, *u));
             // The smaller number becomes the root, so that a component has the number of its first node.
             parent[a.max(b) as usize] = a.min(b);
         }
     }
-    (0..n as u32).map(|v| root(&mut parent, v)).collect()
+    (0..to_u32(n)).map(|v| root(&mut parent, v)).collect()
 }
 
 /// The number of components, and the size of the largest.
@@ -92,7 +93,7 @@ pub fn strong_components(csr: &Csr) -> Vec<u32> {
     let (mut component, mut order, mut low) = (vec![NONE; n], vec![NONE; n], vec![0u32; n]);
     let (mut path, mut open): (Vec<u32>, Vec<(u32, usize)>) = (Vec::new(), Vec::new());
     let (mut next, mut components) = (0, 0);
-    for root in 0..n as u32 {
+    for root in 0..to_u32(n) {
         if order[root as usize] != NONE {
             continue;
         }
@@ -149,7 +150,7 @@ pub fn degrees(mut all: Vec<usize>) -> Degrees {
         return Degrees::default();
     }
     all.sort_unstable();
-    let at = |share: f64| all[((all.len() - 1) as f64 * share).round() as usize];
+    let at = |share: f64| all[to_index(((all.len() - 1) as f64 * share).round())];
     Degrees {
         mean: all.iter().sum::<usize>() as f64 / all.len() as f64,
         median: at(0.5),

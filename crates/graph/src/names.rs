@@ -1,5 +1,6 @@
 //! Names of types, labels and derivations. Each is kept once; the graph stores their numbers.
 
+use crate::convert::to_u32;
 use crate::projection::{Reader, Writer};
 use crate::snapshot::TypeNo;
 use lukasa_model::types::Registry;
@@ -57,7 +58,7 @@ impl Names {
         let names = Arc::make_mut(names);
         let name: Arc<str> = name.into();
         names.derivations.push(Arc::clone(&name));
-        let number = names.derivations.len() as u32;
+        let number = to_u32(names.derivations.len());
         names.derivation_numbers.insert(name, number);
         number
     }
@@ -78,20 +79,20 @@ impl Names {
         }
         let names = Arc::make_mut(names);
         names.labels.push(Arc::clone(&set));
-        let number = names.labels.len() as u32;
+        let number = to_u32(names.labels.len());
         names.label_sets.insert(set, number);
         number
     }
 
     pub(crate) fn write(&self, out: &mut Writer) {
-        out.u32(self.types.names.len() as u32);
+        out.u32(to_u32(self.types.names.len()));
         self.types.names.iter().for_each(|name| out.text(Some(name)));
-        out.u32(self.labels.len() as u32);
+        out.u32(to_u32(self.labels.len()));
         for set in &self.labels {
-            out.u32(set.len() as u32);
+            out.u32(to_u32(set.len()));
             set.iter().for_each(|label| out.text(Some(label)));
         }
-        out.u32(self.derivations.len() as u32);
+        out.u32(to_u32(self.derivations.len()));
         self.derivations.iter().for_each(|name| out.text(Some(name)));
     }
 

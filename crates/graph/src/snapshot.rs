@@ -2,6 +2,7 @@
 
 use crate::chunked::{Chunked, Heap};
 use crate::contents::{Cells, Known, Properties, Row};
+use crate::convert::to_u32;
 use crate::flat::Flat;
 use crate::lookup::{Kept, Lookup, Touched};
 use crate::names::Names;
@@ -115,7 +116,7 @@ impl NodeChunk {
         let (old, new) = (range.len(), key.map_or(0, str::len));
         self.keys.replace_range(range, key.unwrap_or_default());
         for end in &mut self.key_ends[at..] {
-            *end = (*end as usize + new - old) as u32;
+            *end = to_u32(*end as usize + new - old);
         }
         self.keyed = self.keyed & !(1 << at) | u64::from(key.is_some()) << at;
     }
@@ -123,7 +124,7 @@ impl NodeChunk {
     /// Sets the key of a node. Keys of a chunk must be set in order.
     pub fn append_key(&mut self, at: usize, key: Option<&str>) {
         self.keys.push_str(key.unwrap_or_default());
-        self.key_ends[at..].fill(self.keys.len() as u32);
+        self.key_ends[at..].fill(to_u32(self.keys.len()));
         self.keyed = self.keyed & !(1 << at) | u64::from(key.is_some()) << at;
     }
 
@@ -534,7 +535,8 @@ impl Snapshot {
     }
 
     pub(crate) fn place(&self, thing: ThingNo) -> Option<Place> {
-        match self.places.get(thing as usize / PLACES)?.0[thing as usize % PLACES] {
+        let index = usize::try_from(thing).ok()?;
+        match self.places.get(index / PLACES)?.0[index % PLACES] {
             0 => None,
             place if place & EDGE_TAG != 0 => Some(Place::Edge(Edge((place & !EDGE_TAG) - 1))),
             place => Some(Place::Node(Node(place - 1))),

@@ -1,5 +1,6 @@
 //! Breadth-first walks with filters and caps: what lies within some hops of some nodes.
 
+use crate::convert::to_u32;
 use crate::snapshot::{Edge, Links, Node, Snapshot, TypeNo};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -45,7 +46,7 @@ impl Filter {
     /// A table that accepts nodes with at least one of these labels.
     pub fn label_sets(snapshot: &Snapshot, labels: &[String]) -> Vec<bool> {
         let names = snapshot.names();
-        let has = |set: usize| names.labels(set as u32).iter().any(|have| labels.iter().any(|want| **have == **want));
+        let has = |set: usize| names.labels(to_u32(set)).iter().any(|have| labels.iter().any(|want| **have == **want));
         (0..names.label_sets()).map(has).collect()
     }
 
@@ -134,7 +135,7 @@ impl Found {
 
     /// Hops from the nearest root to the node at a position.
     pub fn depth(&self, place: usize) -> u32 {
-        self.layers.partition_point(|first| *first as usize <= place).saturating_sub(1) as u32
+        to_u32(self.layers.partition_point(|first| *first as usize <= place).saturating_sub(1))
     }
 
     /// The number of edges in the result.
@@ -168,10 +169,10 @@ impl Found {
                 let (src, dst) = snapshot.ends(edge);
                 let other = if src == self.nodes[at] { dst } else { src };
                 let place = *places.entry(other).or_insert_with(|| {
-                    from.push(Some((at as u32, edge)));
-                    from.len() as u32 - 1
+                    from.push(Some((to_u32(at), edge)));
+                    to_u32(from.len() - 1)
                 });
-                edge_places.push(place.max(at as u32));
+                edge_places.push(place.max(to_u32(at)));
             }
             first = end;
         }
@@ -323,7 +324,7 @@ impl Run<'_> {
                     return;
                 }
                 if !PLAIN || BOTH {
-                    self.marks.set(*root, self.found.nodes.len() as u32);
+                    self.marks.set(*root, to_u32(self.found.nodes.len()));
                 }
                 self.found.nodes.push(*root);
             }
@@ -334,7 +335,7 @@ impl Run<'_> {
             if first == end {
                 return;
             }
-            self.found.layers.push(end as u32);
+            self.found.layers.push(to_u32(end));
             for at in first..end {
                 let node = self.found.nodes[at];
                 let full = match self.walk.direction {
@@ -344,7 +345,7 @@ impl Run<'_> {
                         .leave::<PLAIN, BOTH, true>(at, self.snapshot.outgoing(node))
                         .and_then(|()| self.leave::<PLAIN, BOTH, false>(at, self.snapshot.incoming(node))),
                 };
-                self.found.left.push(self.edge_count as u32);
+                self.found.left.push(to_u32(self.edge_count));
                 if full.is_err() {
                     return;
                 }
@@ -381,7 +382,7 @@ impl Run<'_> {
                     }
                     self.room_for_a_node()?;
                     self.room_for_an_edge()?;
-                    self.marks.set(other, self.found.nodes.len() as u32);
+                    self.marks.set(other, to_u32(self.found.nodes.len()));
                     self.found.nodes.push(other);
                 }
             }

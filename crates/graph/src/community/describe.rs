@@ -1,6 +1,7 @@
 //! Names and summaries of communities, by rule, from the names of their members and from their edges.
 
 use super::Found;
+use crate::convert::to_u32;
 use crate::flat::Flat;
 use crate::snapshot::{Node, Snapshot};
 use rustc_hash::FxHashMap;
@@ -31,7 +32,7 @@ const GENERIC: [&str; 12] =
 pub fn describe(snapshot: &Snapshot, flat: &Flat, found: &Found) -> Vec<Community> {
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); found.count];
     for (v, c) in found.community.iter().enumerate() {
-        members[*c as usize].push(v as u32);
+        members[*c as usize].push(to_u32(v));
     }
     let ranks = snapshot.ranks();
     let mut all: Vec<Community> = Vec::new();

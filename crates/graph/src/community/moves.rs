@@ -1,6 +1,7 @@
 //! The steps of Leiden and Louvain: moving nodes, refining groups, and merging groups into nodes of a smaller graph.
 
 use super::{Random, Undirected};
+use crate::convert::to_u32;
 use std::collections::VecDeque;
 
 /// Gains below this are rounding errors.
@@ -23,7 +24,7 @@ impl Partition {
             degrees[*c as usize] += graph.degrees[v];
             sizes[*c as usize] += 1;
         }
-        let empty = (0..graph.len() as u32).rev().filter(|c| sizes[*c as usize] == 0).collect();
+        let empty = (0..to_u32(graph.len())).rev().filter(|c| sizes[*c as usize] == 0).collect();
         Partition { community, degrees, sizes, empty }
     }
 
@@ -44,7 +45,7 @@ impl Partition {
         self.sizes[from] -= 1;
         if self.sizes[from] == 0 {
             self.degrees[from] = 0.0;
-            self.empty.push(from as u32);
+            self.empty.push(to_u32(from));
         }
     }
 }
@@ -81,7 +82,7 @@ pub fn move_nodes(graph: &Undirected, partition: &mut Partition, resolution: f64
         return false;
     }
     let scale = resolution / graph.total;
-    let mut order: Vec<u32> = (0..graph.len() as u32).collect();
+    let mut order: Vec<u32> = (0..to_u32(graph.len())).collect();
     random.shuffle(&mut order);
     let mut queue = VecDeque::from(order);
     let mut waiting = vec![true; graph.len()];
@@ -133,7 +134,7 @@ pub fn move_nodes(graph: &Undirected, partition: &mut Partition, resolution: f64
 pub fn refine(graph: &Undirected, partition: &Partition, resolution: f64, random: &mut Random) -> Vec<u32> {
     let scale = resolution / graph.total;
     let n = graph.len();
-    let mut fine: Vec<u32> = (0..n as u32).collect();
+    let mut fine: Vec<u32> = (0..to_u32(n)).collect();
     let mut degrees = graph.degrees.clone();
     let mut sizes = vec![1u32; n];
     // Weight from each part to the rest of its community.
@@ -143,7 +144,7 @@ pub fn refine(graph: &Undirected, partition: &Partition, resolution: f64, random
             graph.of_node(v).filter(|(u, _)| partition.community[*u as usize] == own).map(|(_, w)| w).sum()
         })
         .collect();
-    let mut order: Vec<u32> = (0..n as u32).collect();
+    let mut order: Vec<u32> = (0..to_u32(n)).collect();
     random.shuffle(&mut order);
     let mut pull = Pull::new(n);
     for v in order {
@@ -194,7 +195,7 @@ pub fn aggregate(graph: &Undirected, group: &[u32]) -> (Undirected, Vec<u32>) {
     let mut next = starts.clone();
     let mut members = vec![0u32; of.len()];
     for (v, c) in of.iter().enumerate() {
-        members[next[*c as usize] as usize] = v as u32;
+        members[next[*c as usize] as usize] = to_u32(v);
         next[*c as usize] += 1;
     }
     let mut loops = vec![0.0; count];
@@ -213,7 +214,7 @@ pub fn aggregate(graph: &Undirected, group: &[u32]) -> (Undirected, Vec<u32>) {
                 }
             }
         }
-        pairs.extend(pull.touched.iter().map(|to| (c as u32, *to, pull.weights[*to as usize])));
+        pairs.extend(pull.touched.iter().map(|to| (to_u32(c), *to, pull.weights[*to as usize])));
         pull.clear();
     }
     (Undirected::from_pairs(count, &pairs, loops), of)

@@ -6,6 +6,7 @@ use super::fault::Class;
 use super::operators;
 use super::run::Stop;
 use super::value::{Key, Value, order};
+use crate::convert::to_index;
 use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
 
@@ -185,7 +186,7 @@ fn number(value: &Value, at: usize) -> Result<f64, Stop> {
 fn percentile(sorted: &[Value], share: f64, continuous: bool) -> Value {
     let Some(last) = sorted.len().checked_sub(1) else { return Value::Null };
     if !continuous {
-        let place = (share * sorted.len() as f64).ceil() as usize;
+        let place = to_index((share * sorted.len() as f64).ceil());
         return sorted[place.saturating_sub(1).min(last)].clone();
     }
     let float = |v: &Value| match v {
@@ -194,7 +195,7 @@ fn percentile(sorted: &[Value], share: f64, continuous: bool) -> Value {
         _ => f64::NAN,
     };
     let place = share * last as f64;
-    let (below, above) = (place.floor() as usize, place.ceil() as usize);
+    let (below, above) = (to_index(place), to_index(place.ceil()));
     let (a, b) = (float(&sorted[below.min(last)]), float(&sorted[above.min(last)]));
     Value::Float(if below == above { a } else { a + (b - a) * (place - below as f64) })
 }

@@ -13,6 +13,7 @@ use super::fault::{Class, Fault, Result};
 use super::functions::Surroundings;
 use super::value::Value;
 use crate::contents::PropertyNo;
+use crate::convert::to_u32;
 use crate::lookup::Stats;
 use crate::snapshot::{Snapshot, TypeNo};
 use std::collections::BTreeMap;
@@ -179,7 +180,7 @@ impl Compiler<'_> {
         let is_type = |known: &str| snapshot.registry.is_same_type(name, known, false);
         let silent = |n: &str| self.frame.silent_type == Some(n);
         let names = snapshot.names();
-        let sets = (0..names.label_sets()).map(|set| names.labels(set as u32).iter().any(|label| &**label == name));
+        let sets = (0..names.label_sets()).map(|set| names.labels(to_u32(set)).iter().any(|label| &**label == name));
         let sets: Arc<[bool]> = sets.collect();
         let types: Arc<[bool]> = names.types().iter().map(|t| is_type(t) && !silent(t)).collect();
         if !types.iter().chain(sets.iter()).any(|fits| *fits) {

@@ -9,6 +9,7 @@ use super::operators;
 use super::run::{Exec, Stop, Trouble};
 use super::value::{Path, Value, equals};
 use crate::contents::{KEY, PropertyNo, in_row};
+use crate::convert::length;
 use crate::snapshot::Edge;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -493,7 +494,7 @@ impl Exec<'_> {
         let s = self.snapshot;
         match function {
             F::Rand => return Ok(Value::Float(self.random())),
-            F::Timestamp => return Ok(Value::Integer((self.around.now / 1_000_000) as i64)),
+            F::Timestamp => return Ok(Value::Integer(i64::try_from(self.around.now / 1_000_000).unwrap_or(i64::MAX))),
             _ => {}
         }
         let value = self.eval(&arguments[0], row)?;
@@ -504,8 +505,8 @@ impl Exec<'_> {
         match (function, &value) {
             (F::Labels, Value::Node(node)) => list(self.labels(*node).into_iter().map(Value::Text).collect()),
             (F::Type, Value::Edge(edge)) => Ok(Value::Text(Arc::clone(s.edge_type(*edge)))),
-            (F::Id, Value::Node(node)) => Ok(Value::Integer(s.thing(*node) as i64)),
-            (F::Id, Value::Edge(edge)) => Ok(Value::Integer(s.edge_thing(*edge) as i64)),
+            (F::Id, Value::Node(node)) => Ok(Value::Integer(s.thing(*node).cast_signed())),
+            (F::Id, Value::Edge(edge)) => Ok(Value::Integer(s.edge_thing(*edge).cast_signed())),
             (F::ElementId, Value::Node(node)) => Ok(Value::text(&s.id(*node).to_string())),
             (F::ElementId, Value::Edge(edge)) => Ok(Value::text(&s.edge_id(*edge).to_string())),
             (F::Keys, v) => list(self.entries(v, at)?.into_iter().map(|(name, _)| Value::text(&name)).collect()),
@@ -514,8 +515,8 @@ impl Exec<'_> {
             (F::Relationships, Value::Path(path)) => list(path.edges.iter().map(|e| Value::Edge(*e)).collect()),
             (F::StartNode, Value::Edge(edge)) => Ok(Value::Node(s.ends(*edge).0)),
             (F::EndNode, Value::Edge(edge)) => Ok(Value::Node(s.ends(*edge).1)),
-            (F::Length, Value::Path(path)) => Ok(Value::Integer(path.edges.len() as i64)),
-            (F::Degree, Value::Node(node)) => Ok(Value::Integer(s.degree(*node) as i64)),
+            (F::Length, Value::Path(path)) => Ok(Value::Integer(length(path.edges.len()))),
+            (F::Degree, Value::Node(node)) => Ok(Value::Integer(length(s.degree(*node)))),
             (F::Ended, Value::Node(node)) => Ok(Value::Bool(s.is_ended(*node))),
             (F::IsEmpty, Value::List(items)) => Ok(Value::Bool(items.is_empty())),
             (F::IsEmpty, Value::Text(text)) => Ok(Value::Bool(text.is_empty())),

@@ -6,6 +6,7 @@ pub use moments::component;
 
 use super::fault::Class;
 use super::value::Value;
+use crate::convert::{length, to_i64};
 use std::sync::Arc;
 
 /// Why a function failed. The caller adds the position in the query.
@@ -159,9 +160,9 @@ pub fn find(name: &str) -> Option<Function> {
         "tostring" => of(1, 1, |a, _| to_text(&a[0])),
         "size" => of(1, 1, |a, _| match &a[0] {
             Value::Null => Ok(Value::Null),
-            Value::List(items) => Ok(Value::Integer(items.len() as i64)),
-            Value::Text(text) => Ok(Value::Integer(text.chars().count() as i64)),
-            Value::Map(entries) => Ok(Value::Integer(entries.len() as i64)),
+            Value::List(items) => Ok(Value::Integer(length(items.len()))),
+            Value::Text(text) => Ok(Value::Integer(length(text.chars().count()))),
+            Value::Map(entries) => Ok(Value::Integer(length(entries.len()))),
             other => Err(Wrong::kind("size", "a list or a text", other)),
         }),
         "head" => of(1, 1, |a, _| list("head", &a[0], |items| items.first().cloned().unwrap_or_default())),
@@ -242,7 +243,7 @@ fn round(a: &[Value], _: &Surroundings) -> Answer {
     };
     match (number(&a[0]), digits) {
         (Some(x), Value::Integer(n)) if (0..=15).contains(n) => {
-            let scale = 10f64.powi(*n as i32);
+            let scale = 10f64.powi(i32::try_from(*n).expect("there are at most 15 digits"));
             Ok(Value::Float((x * scale).round() / scale))
         }
         _ if a.iter().any(Value::is_null) => Ok(Value::Null),
@@ -278,20 +279,20 @@ fn cut(function: &str, a: &[Value], run: impl Fn(&[char], usize) -> String) -> A
 }
 
 fn substring(a: &[Value], _: &Surroundings) -> Answer {
-    let (from, length) = match (&a[1], a.get(2)) {
+    let (from, count) = match (&a[1], a.get(2)) {
         _ if a[0].is_null() => return Ok(Value::Null),
         (Value::Integer(from), None) => (*from, i64::MAX),
-        (Value::Integer(from), Some(Value::Integer(length))) => (*from, *length),
+        (Value::Integer(from), Some(Value::Integer(count))) => (*from, *count),
         (other, None) => return Err(Wrong::kind("substring", "an integer", other)),
         (_, Some(other)) => return Err(Wrong::kind("substring", "an integer", other)),
     };
-    if from < 0 || length < 0 {
+    if from < 0 || count < 0 {
         return Err(Wrong::value("substring takes no negative place or length"));
     }
+    let clamped = |n: i64| usize::try_from(n).unwrap_or(usize::MAX);
     match &a[0] {
         Value::Text(t) => {
-            let part: String =
-                t.chars().skip(from as usize).take(usize::try_from(length).unwrap_or(usize::MAX)).collect();
+            let part: String = t.chars().skip(clamped(from)).take(clamped(count)).collect();
             Ok(Value::text(&part))
         }
         other => Err(Wrong::kind("substring", "a text", other)),
@@ -312,13 +313,14 @@ fn range(a: &[Value], around: &Surroundings) -> Answer {
     if count > around.longest_list as i128 {
         return Err(Wrong::value(format!("a range of {count} numbers is longer than {}", around.longest_list)));
     }
-    Ok(Value::list((0..count).map(|i| Value::Integer((from + i * step) as i64)).collect()))
+    let element = |i| i64::try_from(from + i * step).expect("elements are between the two bounds");
+    Ok(Value::list((0..count).map(|i| Value::Integer(element(i))).collect()))
 }
 
 fn to_integer(value: &Value) -> Answer {
     let whole = |f: f64| {
         let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&f);
-        if fits { Value::Integer(f.trunc() as i64) } else { Value::Null }
+        if fits { Value::Integer(to_i64(f)) } else { Value::Null }
     };
     match value {
         Value::Null => Ok(Value::Null),

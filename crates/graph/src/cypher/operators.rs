@@ -5,6 +5,7 @@ use super::functions::{Answer, Wrong, float_text};
 use super::temporal::zone::Zone;
 use super::temporal::{DateTime, Duration, Time};
 use super::value::{Compared, Value, compare, equals};
+use crate::convert::length;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -255,7 +256,7 @@ pub fn element(subject: &Value, index: &Value) -> Answer {
     match (subject, index) {
         (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
         (Value::List(items), Value::Integer(i)) => {
-            let place = if *i < 0 { items.len() as i64 + i } else { *i };
+            let place = if *i < 0 { length(items.len()) + i } else { *i };
             Ok(usize::try_from(place).ok().and_then(|p| items.get(p)).cloned().unwrap_or_default())
         }
         (Value::List(_), other) => {
@@ -280,16 +281,16 @@ pub fn slice(subject: &Value, from: Option<&Value>, to: Option<&Value>) -> Answe
             Some(Value::Null) => return Ok(None),
             Some(Value::Integer(i)) => {
                 if *i < 0 {
-                    items.len() as i64 + i
+                    length(items.len()) + i
                 } else {
                     *i
                 }
             }
             Some(other) => return Err(types("[..]", subject, other)),
         };
-        Ok(Some(at.clamp(0, items.len() as i64) as usize))
+        Ok(Some(usize::try_from(at.max(0)).map_or(items.len(), |at| at.min(items.len()))))
     };
-    match (place(from, 0)?, place(to, items.len() as i64)?) {
+    match (place(from, 0)?, place(to, length(items.len()))?) {
         (Some(from), Some(to)) => Ok(Value::list(items.get(from..to).unwrap_or_default().to_vec())),
         _ => Ok(Value::Null),
     }

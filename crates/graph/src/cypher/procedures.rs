@@ -5,6 +5,7 @@ use super::fault::Class;
 use super::run::{Exec, Go, Stop};
 use super::value::Value;
 use crate::community::{Options, Undirected, detect};
+use crate::convert::to_u32;
 use crate::rank::{DAMPING, Weights, around};
 use crate::snapshot::{Node, Snapshot, TypeNo};
 use crate::walk::{Direction, Filter, Walk, walk};
@@ -161,7 +162,7 @@ fn labels(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     let own = s.names().types().iter().zip(types).filter(|(_, seen)| *seen).map(|(name, _)| name);
     let mut all: Vec<Arc<str>> = own.filter(|name| exec.silent_type != Some(&***name)).cloned().collect();
     for (set, _) in sets.iter().enumerate().filter(|(_, seen)| **seen) {
-        all.extend(s.names().labels(set as u32).iter().cloned());
+        all.extend(s.names().labels(to_u32(set)).iter().cloned());
     }
     all.sort();
     all.dedup();
@@ -228,7 +229,7 @@ fn beside<T: Send + 'static>(
 fn limit(value: Option<&Value>, otherwise: usize) -> Result<usize, Stop> {
     match value {
         None | Some(Value::Null) => Ok(otherwise),
-        Some(Value::Integer(n)) if *n >= 0 => Ok(*n as usize),
+        Some(Value::Integer(n)) if *n >= 0 => Ok(usize::try_from(*n).unwrap_or(usize::MAX)),
         Some(other) => {
             let found = if let Value::Integer(n) = other { n.to_string() } else { format!("a {}", other.type_name()) };
             let message = format!("expected a number of 0 or more, found {found}");
@@ -283,7 +284,7 @@ fn pagerank(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
     let most = limit(arguments.first(), usize::MAX)?;
     let ranks = beside(exec, |snapshot| Arc::clone(snapshot.ranks()))?;
     let flat = exec.snapshot.flat();
-    let mut order: Vec<u32> = (0..ranks.len() as u32).collect();
+    let mut order: Vec<u32> = (0..to_u32(ranks.len())).collect();
     order.sort_by(|a, b| ranks[*b as usize].total_cmp(&ranks[*a as usize]).then(a.cmp(b)));
     let row = |i: u32| vec![Value::Node(flat.nodes[i as usize]), Value::Float(ranks[i as usize])];
     each(order.into_iter().take(most).map(row), give)

@@ -12,6 +12,7 @@ use super::functions::{LONGEST_TEXT, Surroundings};
 use super::value::{Key, Value};
 use super::{Resolve, Search};
 use crate::contents::{Contents, PropertyNo};
+use crate::convert::to_i64;
 use crate::lookup::Column;
 use crate::snapshot::{Edge, Node, Snapshot};
 use gather::Gathering;
@@ -120,6 +121,7 @@ impl<'a> Exec<'a> {
         (steps, slots): (usize, usize),
         profile: bool,
     ) -> Exec<'a> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a seed needs only the low bits")]
         let seed = around.now as u64 | 1;
         Exec {
             snapshot,
@@ -680,7 +682,9 @@ impl<'a> Exec<'a> {
             Source::Id(ex) => {
                 let node = match self.eval(ex, row)? {
                     Value::Integer(id) => u64::try_from(id).ok().and_then(|id| s.find(id)),
-                    Value::Float(f) if f.fract() == 0.0 && (0.0..1e15).contains(&f) => s.find(f as u64),
+                    Value::Float(f) if f.fract() == 0.0 && (0.0..1e15).contains(&f) => {
+                        s.find(to_i64(f).cast_unsigned())
+                    }
                     Value::Text(id) => match uuid::Uuid::try_parse(&id) {
                         Ok(wanted) => {
                             let mut found = None;

@@ -86,7 +86,9 @@ impl LocalDateTime {
 
     pub fn of_nanos(nanos: i128) -> LocalDateTime {
         let (days, rest) = (nanos.div_euclid(i128::from(DAY)), nanos.rem_euclid(i128::from(DAY)));
-        LocalDateTime { date: Date(days as i64), time: LocalTime(rest as i64) }
+        let days = i64::try_from(days).expect("moments have at most 96 bits, so their days fit into 64");
+        let rest = i64::try_from(rest).expect("the rest is less than a day");
+        LocalDateTime { date: Date(days), time: LocalTime(rest) }
     }
 }
 
@@ -118,7 +120,7 @@ impl Duration {
             months: months.try_into().ok()?,
             days: days.try_into().ok()?,
             seconds: nanos.div_euclid(second).try_into().ok()?,
-            nanos: nanos.rem_euclid(second) as i64,
+            nanos: nanos.rem_euclid(second).try_into().ok()?,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Values of queries: equality, comparison, and a total order.
 
 use super::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
+use crate::convert::to_i64;
 use crate::snapshot::{Edge, Node};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -129,7 +130,7 @@ fn integer_to_float(integer: i64, float: f64) -> Option<Ordering> {
         return Some(Ordering::Greater);
     }
     let whole = float.trunc();
-    Some(integer.cmp(&(whole as i64)).then_with(|| 0.0.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)))
+    Some(integer.cmp(&to_i64(whole)).then_with(|| 0.0.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)))
 }
 
 /// The order of two numbers. `None` for other values and for NaN.
@@ -325,7 +326,7 @@ fn hash<H: Hasher>(value: &Value, state: &mut H) {
         Value::Integer(n) => n.hash(state),
         Value::Float(f) if f.is_nan() => u64::MAX.hash(state),
         // A float that is a whole number has the hash of that integer.
-        Value::Float(f) if integer_to_float(*f as i64, *f) == Some(Ordering::Equal) => (*f as i64).hash(state),
+        Value::Float(f) if integer_to_float(to_i64(*f), *f) == Some(Ordering::Equal) => to_i64(*f).hash(state),
         Value::Float(f) => f.to_bits().hash(state),
         Value::Text(text) => text.hash(state),
         Value::List(items) => items.iter().for_each(|i| hash(i, state)),

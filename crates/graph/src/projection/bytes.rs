@@ -33,14 +33,14 @@ impl Projection {
         out.0.extend(made.hash.0);
         out.u64(u64::from(s.view.branch));
         for time in [s.view.valid, s.until] {
-            out.u64(time.0 as u64);
+            out.u64(time.0.cast_unsigned());
         }
         for number in [self.next_thing, s.touches(), s.node_places as u64, s.edge_places as u64] {
             out.u64(number);
         }
         out.u64(self.agenda.len() as u64);
         for (due, thing) in &self.agenda {
-            out.u64(due.0 as u64);
+            out.u64(due.0.cast_unsigned());
             out.u64(*thing);
         }
         s.names.write(&mut out);
@@ -104,7 +104,7 @@ struct Head {
 impl Head {
     fn read(from: &mut Reader<'_>) -> Option<Head> {
         let (origin, known, hash) = (from.u64()?, from.u64()?, *from.bytes::<32>()?);
-        let (branch, valid, until) = (from.u64()?, Time(from.u64()? as i64), Time(from.u64()? as i64));
+        let (branch, valid, until) = (from.u64()?, Time(from.u64()?.cast_signed()), Time(from.u64()?.cast_signed()));
         let (next_thing, touches) = (from.u64()?, from.u64()?);
         let (nodes, edges) = (usize::try_from(from.u64()?).ok()?, usize::try_from(from.u64()?).ok()?);
         // Checked against the number of bytes before any memory is reserved.
@@ -113,7 +113,7 @@ impl Head {
         }
         let mut agenda = BTreeSet::new();
         for _ in 0..from.u64()? {
-            agenda.insert((Time(from.u64()? as i64), from.u64()?));
+            agenda.insert((Time(from.u64()?.cast_signed()), from.u64()?));
         }
         Some(Head { origin, known, hash, branch, valid, until, next_thing, touches, nodes, edges, agenda })
     }
@@ -187,7 +187,8 @@ impl Writer {
 
     /// `None` is distinct from an empty text.
     pub fn text(&mut self, text: Option<&str>) {
-        self.u32(text.map_or(0, |text| text.len() as u32 + 1));
+        let length = text.map_or(0, |text| text.len() + 1);
+        self.u32(u32::try_from(length).expect("names and keys are shorter than 4 GB"));
         self.0.extend(text.unwrap_or_default().as_bytes());
     }
 }

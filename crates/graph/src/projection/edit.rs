@@ -51,7 +51,8 @@ fn full() -> Error {
 
 impl Snapshot {
     pub(super) fn set_place(&mut self, thing: ThingNo, place: Option<Place>) {
-        let (chunk, at) = (thing as usize / PLACES, thing as usize % PLACES);
+        let index = usize::try_from(thing).expect("fact numbers of a graph fit into its memory");
+        let (chunk, at) = (index / PLACES, index % PLACES);
         while self.places.len() <= chunk {
             self.places.push(Places::default());
         }

@@ -8,6 +8,7 @@
 //! - [`walk`] over links that are no edges of a graph, for a fixed number of steps.
 
 use super::Weights;
+use crate::convert::to_u32;
 use crate::flat::{Csr, Flat};
 use crate::snapshot::{Node, Snapshot};
 use rustc_hash::FxHashMap;
@@ -36,7 +37,7 @@ impl Spread {
             offsets: Vec::with_capacity(n + 1),
             sources: Vec::with_capacity(entries),
             shares: Vec::with_capacity(entries),
-            loose: (0..n as u32).filter(|v| total[*v as usize] <= 0.0).collect(),
+            loose: (0..to_u32(n)).filter(|v| total[*v as usize] <= 0.0).collect(),
         };
         spread.offsets.push(0);
         for v in 0..n {
@@ -50,7 +51,7 @@ impl Spread {
                     }
                 }
             }
-            spread.offsets.push(spread.sources.len() as u32);
+            spread.offsets.push(to_u32(spread.sources.len()));
         }
         spread
     }

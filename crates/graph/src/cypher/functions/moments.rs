@@ -6,6 +6,7 @@ use super::super::temporal::fields::{Base, Fields, NUMBERS};
 use super::super::temporal::zone::Zone;
 use super::super::temporal::{self, DAY, Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, Time};
 use super::{Answer, Class, Function, Surroundings, Value, Wrong};
+use crate::convert::to_i128;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -249,7 +250,7 @@ fn duration(value: &Value) -> Answer {
                 let place = usize::from(place);
                 match value {
                     Value::Null => return Ok(Value::Null),
-                    Value::Integer(n) => whole[place] += i128::from(*n) * size as i128,
+                    Value::Integer(n) => whole[place] += i128::from(*n) * to_i128(size),
                     Value::Float(f) => parts[place] += f * size,
                     other => return Err(Wrong::kind("duration", "numbers", other)),
                 }
@@ -323,14 +324,16 @@ pub fn component(value: &Value, name: &str) -> Option<Value> {
         Value::DateTime(v) => v.offset,
         _ => return None,
     };
+    // Far outside of the usual years, the milliseconds since 1970 do not fit.
+    let integer = |n: i128| i64::try_from(n).map_or(Value::Null, Value::Integer);
     let shown = || Time { local: LocalTime(0), offset }.to_string()["00:00".len()..].to_string();
     Some(match (name, value) {
         ("timezone", Value::DateTime(v)) => Value::text(&v.zone.as_deref().map_or_else(shown, str::to_owned)),
         ("timezone" | "offset", _) => Value::text(&shown()),
         ("offsetMinutes", _) => Value::Integer(i64::from(offset / 60)),
         ("offsetSeconds", _) => Value::Integer(i64::from(offset)),
-        ("epochSeconds", Value::DateTime(v)) => Value::Integer(v.instant().div_euclid(i128::from(SECOND)) as i64),
-        ("epochMillis", Value::DateTime(v)) => Value::Integer(v.instant().div_euclid(1_000_000) as i64),
+        ("epochSeconds", Value::DateTime(v)) => integer(v.instant().div_euclid(i128::from(SECOND))),
+        ("epochMillis", Value::DateTime(v)) => integer(v.instant().div_euclid(1_000_000)),
         _ => return None,
     })
 }

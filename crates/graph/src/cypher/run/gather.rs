@@ -5,6 +5,7 @@ use super::super::eval::Row;
 use super::super::expr::{Aggregation, Ex, ExKind, Slot, Step, StepKind};
 use super::super::value::{Key, Value, order};
 use super::{Exec, Go, Stop};
+use crate::convert::to_u32;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::cmp::Ordering;
 use std::hash::Hasher;
@@ -62,7 +63,7 @@ impl Table {
 
     /// Assigns a hash to the next group.
     fn add(&mut self, hash: u64) {
-        let group = self.next.len() as u32;
+        let group = to_u32(self.next.len());
         let before = self.first.insert(hash, group).unwrap_or(NO_GROUP);
         self.next.push(before);
     }
@@ -218,7 +219,7 @@ impl Groups<'_> {
         };
         let group = self.find_or_add(exec, row)?;
         if let (Some(node), Some((_, seen))) = (node, &mut self.by_node) {
-            seen[node.index()] = group as u32;
+            seen[node.index()] = to_u32(group);
         }
         Ok(group)
     }

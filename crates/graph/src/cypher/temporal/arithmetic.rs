@@ -3,6 +3,7 @@
 use super::calendar::{add_months, date_of, first_monday, quarter_of, week_of, weekday};
 use super::text::date;
 use super::{DAY, Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND};
+use crate::convert::to_i128;
 
 impl Date {
     /// Adds months first, then days. Of the seconds, only whole days count.
@@ -22,7 +23,7 @@ impl LocalTime {
     /// Wraps around at midnight. Months and days are ignored.
     pub fn plus(self, d: &Duration) -> LocalTime {
         let nanos = (i128::from(self.0) + d.clock_nanos()).rem_euclid(i128::from(DAY));
-        LocalTime(nanos as i64)
+        LocalTime(i64::try_from(nanos).expect("the rest is less than a day"))
     }
 }
 
@@ -63,7 +64,7 @@ impl Duration {
         if !(fits(months, 9e18) && fits(days, 9e18) && fits(nanos, 9e27)) {
             return None;
         }
-        Duration::new(months.trunc() as i128, days.trunc() as i128, nanos.round() as i128)
+        Duration::new(to_i128(months), to_i128(days), to_i128(nanos.round()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::calendar::{YEARS, days_in_month, days_in_year, days_of, first_monday, weeks_in_year};
 use super::{Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, Time};
+use crate::convert::to_i128;
 
 /// `2015-07-21`, `20150721`, `2015-07`, `201507`, `2015-W30-2`, `2015W302`, `2015-W30`, `2015W30`, `2015-202`, `2015202`,
 /// `2015`; years of more than four digits have a sign.
@@ -99,11 +100,8 @@ pub fn local_time(hour: i64, minute: i64, second: i64, nanos: i64) -> Option<Loc
 
 /// Nanoseconds from up to nine digits after the decimal point.
 fn fraction(digits: &str) -> Option<i64> {
-    if digits.len() > 9 {
-        return None;
-    }
-    let value = number(digits)?;
-    Some(value * 10i64.pow(9 - digits.len() as u32))
+    let missing = 9u32.checked_sub(u32::try_from(digits.len()).ok()?)?;
+    Some(number(digits)? * 10i64.pow(missing))
 }
 
 /// `Z`, `+01:00`, `+0100`, `+01`, `+01:00:30`: seconds ahead of UTC.
@@ -124,8 +122,8 @@ pub fn parse_offset(text: &str) -> Option<i32> {
     }
     let part = |i: usize| digits.get(i * 2..i * 2 + 2).map_or(Some(0), number);
     let (hours, minutes, seconds) = (part(0)?, part(1)?, part(2)?);
-    let total = hours * 3_600 + minutes * 60 + seconds;
-    (minutes < 60 && seconds < 60 && total <= 18 * 3_600).then_some(sign * total as i32)
+    let total = i32::try_from(hours * 3_600 + minutes * 60 + seconds).ok()?;
+    (minutes < 60 && seconds < 60 && total <= 18 * 3_600).then_some(sign * total)
 }
 
 /// Splits a time from its offset.
@@ -169,8 +167,8 @@ pub fn parse_date_time(text: &str) -> Option<(LocalDateTime, Option<i32>, Option
 /// `P12Y5M14DT16H12M70S` with a fraction in any part, `P2.5W`, or `P2012-02-02T14:37:21.545`.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let (sign, rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1.0, rest),
-        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+        Some(rest) => (-1i8, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     let rest = rest.strip_prefix(['P', 'p'])?;
     if rest.get(4..5) == Some("-") && rest.as_bytes()[..4].iter().all(u8::is_ascii_digit) {
@@ -204,9 +202,9 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
             amounts.add(
                 unit,
                 part == time && !std::ptr::eq(date, time),
-                amount * sign,
-                whole * sign as i128,
-                nanos * sign as i128,
+                amount * f64::from(sign),
+                whole * i128::from(sign),
+                nanos * i128::from(sign),
             );
             left = &left[end + unit.len_utf8()..];
         }
@@ -269,8 +267,8 @@ impl Amounts {
                 self.days += whole;
                 self.part_days += part;
             }
-            ('H', _) => self.nanos += whole * i128::from(HOUR) + (part * HOUR as f64).round() as i128,
-            ('M', true) => self.nanos += whole * i128::from(MINUTE) + (part * MINUTE as f64).round() as i128,
+            ('H', _) => self.nanos += whole * i128::from(HOUR) + to_i128((part * HOUR as f64).round()),
+            ('M', true) => self.nanos += whole * i128::from(MINUTE) + to_i128((part * MINUTE as f64).round()),
             _ => self.nanos += exact,
         }
     }

@@ -95,9 +95,10 @@ pub fn offset_of_local(zone: &Zone, local: LocalDateTime) -> i32 {
     let Zone::Named(_, named) = zone else { return zone.offset_at(0) };
     let (year, month, day) = super::calendar::date_of(local.date.0);
     let seconds = local.time.0 / SECOND;
-    let date = i16::try_from(year).ok().and_then(|y| civil::Date::new(y, month as i8, day as i8).ok());
+    let small = |n: i64| i8::try_from(n).expect("months, days, hours, minutes and seconds are below 100");
+    let date = i16::try_from(year).ok().and_then(|y| civil::Date::new(y, small(month), small(day)).ok());
     let Some(date) = date else { return zone.offset_at(local.nanos()) };
-    let clock = date.at((seconds / 3_600) as i8, (seconds / 60 % 60) as i8, (seconds % 60) as i8, 0);
+    let clock = date.at(small(seconds / 3_600), small(seconds / 60 % 60), small(seconds % 60), 0);
     let moment = named.to_ambiguous_timestamp(clock).compatible();
     moment.map_or_else(
         |_| zone.offset_at(local.nanos()),
