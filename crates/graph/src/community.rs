@@ -19,6 +19,7 @@ pub enum Algorithm {
     Louvain,
 }
 
+/// The parameters of community detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     pub algorithm: Algorithm,
@@ -98,6 +99,7 @@ impl Undirected {
         Undirected::new(flat.len(), edges)
     }
 
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.loops.len()
     }
@@ -149,7 +151,9 @@ impl Undirected {
 pub struct Found {
     /// The community of each node. 0 is the largest; ties are ordered by their first node.
     pub community: Vec<u32>,
+    /// The number of communities.
     pub count: usize,
+    /// The modularity of the division.
     pub modularity: f64,
 }
 

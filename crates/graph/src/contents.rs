@@ -288,10 +288,12 @@ pub struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
+    /// A reader of the properties in `snapshot`, which reads missing ones from `ledger`.
     pub fn new(snapshot: &'a Snapshot, ledger: &'a Ledger) -> Contents<'a> {
         Contents { snapshot, ledger, node_ahead: Cell::new(1), edge_ahead: Cell::new(1) }
     }
 
+    /// All properties of a node.
     #[inline]
     pub fn node(&self, node: Node) -> Result<&'a Row> {
         let chunk = node.index() / NODES;
@@ -301,6 +303,7 @@ impl<'a> Contents<'a> {
         }
     }
 
+    /// All properties of an edge.
     #[inline]
     pub fn edge(&self, edge: Edge) -> Result<&'a Row> {
         let chunk = edge.index() / EDGES;

@@ -27,6 +27,7 @@ pub struct Phase {
     pub filter: Filter,
 }
 
+/// The parameters of an expansion.
 #[derive(Clone, Debug)]
 pub struct Expand {
     /// One for each hop.

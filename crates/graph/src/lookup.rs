@@ -105,6 +105,7 @@ pub struct Column {
 }
 
 impl Column {
+    /// The value of a node, or null.
     #[inline]
     pub fn of(&self, node: Node) -> &Value {
         &self.values[node.index()]

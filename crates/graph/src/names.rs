@@ -123,6 +123,7 @@ impl Names {
             && derivation as usize <= self.derivations.len()
     }
 
+    /// The name of a type.
     pub fn type_name(&self, number: TypeNo) -> &Arc<str> {
         &self.types.names[number.index()]
     }
@@ -132,6 +133,7 @@ impl Names {
         &self.types.names
     }
 
+    /// The labels of a set, sorted.
     pub fn labels(&self, set: u32) -> &[Arc<str>] {
         match set {
             0 => &[],
@@ -144,6 +146,7 @@ impl Names {
         self.labels.len() + 1
     }
 
+    /// The derivation with this number. `None` for 0.
     pub fn derivation(&self, number: u32) -> Option<&Arc<str>> {
         number.checked_sub(1).map(|n| &self.derivations[n as usize])
     }

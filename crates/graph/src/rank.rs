@@ -18,6 +18,7 @@ pub const ITERATIONS: usize = 20;
 /// When PageRank stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stop {
+    /// After this many rounds.
     After(usize),
     /// Stops when ranks change by less than this in total, or after 200 rounds.
     Below(f64),

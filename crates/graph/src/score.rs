@@ -43,6 +43,7 @@ pub fn base_weight(type_name: &str, registry: &Registry) -> f64 {
 pub struct Facts {
     pub base_weight: f64,
     pub weight: Option<f64>,
+    /// Microseconds since the edge began. Negative ages count as 0.
     pub age: i64,
     /// Whether it is followed against its direction, and its type is reciprocal.
     pub boosted: bool,
@@ -51,6 +52,7 @@ pub struct Facts {
     pub dst_degree: usize,
 }
 
+/// Computes the score of an edge.
 pub fn score(facts: &Facts) -> Score {
     let type_factor = facts.base_weight;
     let confidence_factor = facts.weight.unwrap_or(1.0).clamp(*WEIGHT.start(), *WEIGHT.end());

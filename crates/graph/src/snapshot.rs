@@ -343,6 +343,7 @@ pub(crate) struct Beside {
 /// The memory that a snapshot takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
+    /// All of it, in bytes.
     pub bytes: usize,
     pub bytes_per_node: f64,
     pub bytes_per_edge: f64,

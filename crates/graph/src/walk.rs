@@ -22,6 +22,7 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// The opposite direction.
     pub fn turned(self) -> Direction {
         match self {
             Direction::Out => Direction::In,
@@ -35,8 +36,11 @@ impl Direction {
 /// everything.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
+    /// By type number of the edge.
     pub edge_types: Option<Vec<bool>>,
+    /// By type number of the node.
     pub node_types: Option<Vec<bool>>,
+    /// By number of the label set of the node.
     pub label_sets: Option<Vec<bool>>,
     /// Edges with a lower confidence are skipped. Edges without one count as certain.
     pub min_confidence: Option<f64>,
@@ -79,9 +83,11 @@ pub(crate) fn sides(snapshot: &Snapshot, node: Node, direction: Direction) -> im
     out.into_iter().chain(into)
 }
 
+/// The parameters of a walk.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
     pub direction: Direction,
+    /// The most hops from a root.
     pub depth: u32,
     pub max_nodes: usize,
     pub max_edges: usize,
@@ -115,6 +121,7 @@ impl std::ops::Deref for Reached {
 pub struct Found {
     /// Roots first. The filter does not apply to roots.
     pub nodes: Vec<Node>,
+    /// The cap that ended the walk early, if one did.
     pub cut: Option<Cap>,
     /// Edges examined.
     pub scanned: usize,
@@ -129,6 +136,7 @@ pub struct Found {
 }
 
 impl Found {
+    /// The depth of the node that was reached last.
     pub fn depth_reached(&self) -> u32 {
         self.depth(self.nodes.len().saturating_sub(1))
     }
@@ -193,6 +201,7 @@ impl Found {
 pub struct Trails<'a> {
     found: &'a Found,
     from: Vec<Option<(u32, Edge)>>,
+    /// The edges, in the order they were followed.
     pub edges: Vec<Edge>,
     /// For each edge, the position in `nodes` of the end that was reached later.
     pub edge_places: Vec<u32>,

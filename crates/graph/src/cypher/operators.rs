@@ -190,6 +190,7 @@ pub fn truth(value: &Value) -> Result<Option<bool>, Wrong> {
     }
 }
 
+/// A truth value as a value: `None` is null.
 pub fn of_truth(truth: Option<bool>) -> Value {
     truth.map_or(Value::Null, Value::Bool)
 }
@@ -203,6 +204,7 @@ pub fn and(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     }
 }
 
+/// True if either is true, else null if either is null.
 pub fn or(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(true), _) | (_, Some(true)) => Some(true),
@@ -211,6 +213,7 @@ pub fn or(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     }
 }
 
+/// Null if either is null.
 pub fn xor(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     Some(a? != b?)
 }

@@ -34,6 +34,7 @@ impl std::fmt::Debug for Procedure {
 }
 
 impl Procedure {
+    /// The signature, with `?` after optional arguments.
     pub fn signature(&self) -> String {
         let columns: Vec<_> = self.columns.iter().map(|(name, _)| *name).collect();
         let optional = |(i, name): (usize, &&str)| if i < self.least { (*name).to_owned() } else { format!("{name}?") };

@@ -33,6 +33,7 @@ pub struct Time {
     pub offset: i32,
 }
 
+/// A date and time without a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocalDateTime {
     pub date: Date,
@@ -84,6 +85,7 @@ impl LocalDateTime {
         i128::from(self.date.0) * i128::from(DAY) + i128::from(self.time.0)
     }
 
+    /// The date and time of nanoseconds since 1970, read as UTC.
     pub fn of_nanos(nanos: i128) -> LocalDateTime {
         let (days, rest) = (nanos.div_euclid(i128::from(DAY)), nanos.rem_euclid(i128::from(DAY)));
         let days = i64::try_from(days).expect("moments have at most 96 bits, so their days fit into 64");
