@@ -1,4 +1,4 @@
-//! Recalling: episodes, decisions, learnings and facts that fit a question, by likeness, age and what they are about.
+//! Recall: finds the memories (episodes, decisions, learnings, facts) that match a question, by similarity, age and entities.
 
 use super::episodes::unseal;
 use super::moments::{self, When};
@@ -30,26 +30,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Longest question, in characters.
+/// Maximum length of a question, in characters.
 const LONGEST: usize = 800;
-/// Contents read at a time while filters leave room.
+/// Number of contents that are read at a time until enough pass the filters.
 const AT_ONCE: usize = 500;
-/// Branches looked at when all are asked for.
+/// Maximum number of branches that are searched.
 const BRANCHES: usize = 32;
 /// Microseconds of a day.
 const DAY: f64 = 86_400e6;
 
-/// What each part of a score counts.
+/// Weights of the parts of a score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Weights {
-    /// Likeness to the question, in words and meaning.
+    /// Similarity to the question, in words and meaning.
     pub similarity: f64,
     /// Age: exp(-lambda * days).
     pub recency: f64,
-    /// Which share of what is asked about and what it is about is the same.
+    /// Share of entities that the question and the memory have in common.
     pub entities: f64,
-    /// How fast age counts, by day; 0.05 halves in two weeks.
+    /// Decay per day; 0.05 halves the recency in two weeks.
     pub lambda: f64,
 }
 
@@ -61,7 +61,7 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// For questions about decisions: what they are about counts most.
+    /// Weights for questions about decisions, where entities are the most important.
     pub fn of_decisions() -> Weights {
         Weights {
             similarity: MEMORY.decided_similarity,
@@ -71,6 +71,7 @@ impl Weights {
         }
     }
 
+    /// Refuses weights outside of their ranges.
     pub fn check(&self) -> Result<()> {
         for (name, value) in [("similarity", self.similarity), ("recency", self.recency), ("entities", self.entities)] {
             check_range(name, value, 0.0, 1.0)?;
@@ -78,46 +79,46 @@ impl Weights {
         check_range("lambda", self.lambda, 0.0, 10.0)
     }
 
-    /// `exp(-lambda * days)`; what is yet to come counts as now.
+    /// `exp(-lambda * days)`; a time in the future counts as now.
     pub fn recent(&self, at: Time, now: Time) -> f64 {
         let days = (now.0.saturating_sub(at.0)).max(0) as f64 / DAY;
         (-self.lambda * days).exp()
     }
 }
 
-/// How parts become a score.
+/// How the parts of a score are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Recipe {
-    /// Likeness by the recall pipeline: words, meaning, titles, turns before and after. What is recent counts as far as
-    /// it fits, so that yesterday's note on something else does not come first.
+    /// Similarity by the recall pipeline: words, meaning, titles, neighboring turns. Recency is scaled by similarity, so that a
+    /// recent but unrelated note does not come first.
     #[default]
     Fitting,
-    /// Likeness of each text by itself, age and entities, simply added.
+    /// Similarity of each text by itself, recency and entities, added.
     Added,
 }
 
-/// What is asked.
+/// A recall request.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// May be empty: then the newest that the filters leave.
+    /// May be empty, which returns the newest memories that pass the filters.
     pub query: String,
     pub weights: Weights,
     pub recipe: Recipe,
-    /// Only these kinds; all, and facts, when empty.
+    /// Only these kinds; all kinds, and facts, when empty.
     pub kinds: Vec<Kind>,
     pub agent_id: Option<String>,
     pub task_id: Option<String>,
     pub session_id: Option<String>,
     pub since: Option<Time>,
     pub until: Option<Time>,
-    /// What it is about.
+    /// Entities that the memories should involve.
     pub entities: Vec<String>,
     pub limit: usize,
-    /// Tokens of one content.
+    /// Maximum tokens of one content.
     pub tokens: usize,
     pub include_sensitive: bool,
-    /// Have times that the question speaks of count.
+    /// Use times in the question as filters.
     pub moments: bool,
     pub all_branches: bool,
     pub view: ViewSpec,
@@ -146,7 +147,7 @@ impl Default for Ask {
     }
 }
 
-/// Something that was remembered.
+/// A recalled memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MemoryOut {
     pub rank: usize,
@@ -159,15 +160,15 @@ pub struct MemoryOut {
     pub kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What was said, word for word.
+    /// The content, verbatim.
     pub content: String,
-    /// Why it was decided.
+    /// The rationale of a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rationale: Option<String>,
-    /// There is more of it; `get` shows all.
+    /// The text was cut; `get` shows all.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// Always: texts are recorded data, whatever they ask for.
+    /// Always true: texts are recorded data, whatever they contain.
     pub untrusted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -179,12 +180,12 @@ pub struct MemoryOut {
     pub outcome: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// When it was.
+    /// When it happened.
     pub timestamp: Time,
-    /// What came before it in its session.
+    /// The previous episode of its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prev_episode_id: Option<String>,
-    /// What its kind asks for beside the rationale, and whatever else was given.
+    /// Its metadata besides the rationale.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -192,12 +193,12 @@ pub struct MemoryOut {
     /// Code it is about that has changed or ended since.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub perhaps_stale: Vec<ChangedOut>,
-    /// Facts that say otherwise, neither being sure.
+    /// Facts that contradict it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contradicts: Vec<OtherFactOut>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
-    /// The branch it was found on, where all are asked.
+    /// The branch it was found on, if all branches are searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The sum of the reasons.
@@ -205,6 +206,7 @@ pub struct MemoryOut {
     pub reasons: Vec<ReasonOut>,
 }
 
+/// A fact that contradicts a recalled one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OtherFactOut {
     #[serde(rename = "ref")]
@@ -212,22 +214,22 @@ pub struct OtherFactOut {
     pub content: String,
 }
 
-/// A session that speaks of it more than others.
+/// A session with many relevant episodes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SessionOut {
     pub session_id: String,
-    /// How many of the candidates are its episodes.
+    /// Number of candidates from this session.
     pub episodes: usize,
     /// The sum of their scores.
     pub score: f64,
 }
 
-/// A time that the question speaks of.
+/// A time that the question names.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhenOut {
     pub phrase: String,
-    /// Whether it was taken as a filter. Not where nothing is left by it, nor where it is the date of an event and what
-    /// fits far better was told at another time.
+    /// Whether it was used as a filter. It is not used if nothing would be left, or if it is the date of an event and much
+    /// better matches were recorded at another time.
     pub applied: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Time>,
@@ -235,13 +237,13 @@ pub struct WhenOut {
     pub to: Option<Time>,
 }
 
-/// What was found.
+/// The result of a recall.
 #[derive(Debug)]
 pub struct Recalled {
     pub items: Vec<MemoryOut>,
-    /// How many there were to choose from.
+    /// Number of candidates.
     pub total: usize,
-    /// What there is, where nothing fits.
+    /// Numbers of recorded memories, if nothing matches.
     pub remembered: Option<Remembered>,
     pub sessions: Vec<SessionOut>,
     pub when: Option<WhenOut>,
@@ -249,16 +251,16 @@ pub struct Recalled {
     pub view: ViewEcho,
 }
 
-/// How much is remembered, whatever was asked; sensitive memories are not counted.
+/// Numbers of recorded memories, without sensitive ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remembered {
-    /// Memories in the views that were looked at.
+    /// Memories in the searched views.
     pub all: usize,
-    /// Those that the filters leave.
+    /// Memories that pass the filters.
     pub within: usize,
 }
 
-/// Finds what fits.
+/// Recalls memories.
 pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<Recalled> {
     check(context, ask)?;
     let ledger = engine.ledger(&context.scope);
@@ -316,21 +318,21 @@ pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<R
     Ok(Recalled { items, total, remembered, sessions, when, warnings, view: looks[0].view.echo() })
 }
 
-/// All views that are looked at.
+/// Returns the views to search.
 struct Over<'a> {
     engine: &'a Engine,
     ask: &'a Ask,
     looks: &'a [Look],
 }
 
-/// What was found in them, and how many there were to choose from.
+/// Matches in the views, and the number of candidates.
 struct Within {
     found: Vec<Weighed>,
     total: usize,
 }
 
 impl Within {
-    /// How well the best fits.
+    /// The best similarity.
     fn best(&self) -> f64 {
         self.found.iter().map(|one| one.likeness).fold(0.0, f64::max)
     }
@@ -345,7 +347,7 @@ impl Over<'_> {
         for (at, look) in looks.iter().enumerate() {
             let about = match self.engine.nodes(look, &ask.entities) {
                 Ok(about) => about,
-                // What is asked about need not be on every branch.
+                // An entity of the question may be missing on some branches.
                 Err(_) if missing + 1 < looks.len() => {
                     missing += 1;
                     continue;
@@ -355,14 +357,14 @@ impl Over<'_> {
             let weighing = Weighing { engine: self.engine, look, ask, when, about: &about };
             let (weighed, all) = weighing.run(context, at, warnings)?;
             within.total += all;
-            // What a branch has from its ancestors was found there.
+            // Memories inherited from an ancestor branch were found there.
             let fresh = weighed.into_iter().filter(|one| seen.insert(look.snapshot.thing(one.candidate.node)));
             within.found.extend(fresh);
         }
         Ok(within)
     }
 
-    /// Counts what there is, without the question.
+    /// Counts memories, ignoring the question.
     fn remembered(&self) -> Result<Remembered> {
         let mut seen: FxHashSet<u64> = FxHashSet::default();
         let mut remembered = Remembered::default();
@@ -413,7 +415,7 @@ fn check(context: &Context<'_>, ask: &Ask) -> Result<()> {
     Ok(())
 }
 
-/// The newest memories that filters leave, newest first, at most so many. Sensitive ones are left out.
+/// Returns the newest memories that pass the filters, newest first, at most this many, without sensitive ones.
 pub fn newest(look: &Look, most: usize, wanted: impl Fn(&Past) -> bool) -> Result<Vec<(Node, Past)>> {
     let s = &look.snapshot;
     let mut nodes: Vec<Node> =
@@ -436,7 +438,7 @@ pub fn newest(look: &Look, most: usize, wanted: impl Fn(&Past) -> bool) -> Resul
     Ok(found)
 }
 
-/// An object as it is remembered.
+/// Converts an object to a memory.
 pub fn past(look: &Look, node: Node, content: &Content, time: Option<Time>) -> Past {
     let s = &look.snapshot;
     let own = |name: &str| content.properties.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -468,17 +470,17 @@ fn is_fact(look: &Look, node: Node) -> bool {
     look.snapshot.type_name(node).eq_ignore_ascii_case(FACT)
 }
 
-/// A candidate with all that counts.
+/// A candidate with the values that are needed for its score.
 struct Weighed {
     look: usize,
     candidate: Candidate,
-    /// The part of its score that is likeness.
+    /// The similarity part of its score.
     likeness: f64,
     content: Content,
     time: Time,
 }
 
-/// Weighs what one view shows.
+/// Scores the memories of one view.
 struct Weighing<'a> {
     engine: &'a Engine,
     look: &'a Look,
@@ -488,7 +490,7 @@ struct Weighing<'a> {
 }
 
 impl Weighing<'_> {
-    /// Candidates that are weighed.
+    /// Maximum number of candidates that are scored.
     fn pool(&self) -> usize {
         MEMORY.pool.max(self.ask.limit * MEMORY.pool_per_result)
     }
@@ -525,7 +527,8 @@ impl Weighing<'_> {
         Ok((weighed, total))
     }
 
-    /// What the pipeline finds, its best counting as much as likeness may, and what is linked to what is asked about.
+    /// Adds the results of the pipeline, scaled so that the best has the full weight of similarity, and memories linked to
+    /// entities.
     fn candidates(&self, context: &mut Context<'_>, warnings: &mut Vec<String>) -> Result<Vec<Candidate>> {
         let (ask, look) = (self.ask, self.look);
         let s = &look.snapshot;
@@ -534,7 +537,7 @@ impl Weighing<'_> {
         let mut candidates = Vec::new();
         if ask.query.trim().is_empty() {
             let mut all: Vec<Node> = s.nodes().into_iter().filter(|node| allowed(*node)).collect();
-            // Those stated last are the likeliest to be the newest.
+            // Those recorded last are most likely the newest.
             all.sort_by_key(|node| std::cmp::Reverse(order(*node)));
             candidates.extend(all.into_iter().map(Candidate::new));
         } else {
@@ -572,7 +575,7 @@ impl Weighing<'_> {
         Ok(candidates)
     }
 
-    /// Memories of something, or of what it contains, under whatever name it had.
+    /// Returns the memories of a fact or of its contents, under any name it had.
     fn linked_to(&self, node: Node) -> Vec<Node> {
         let s = &self.look.snapshot;
         let parts = crate::view::symbols::Symbols::new(self.look).whole(node, 1_000).0;
@@ -589,11 +592,11 @@ impl Weighing<'_> {
             return self.ask.kinds.is_empty();
         }
         let Some(kind) = Kind::of(s.type_name(node), None) else { return false };
-        // Which kind of episode it is stands in its content.
+        // The kind of an episode is in its content.
         self.ask.kinds.is_empty() || self.ask.kinds.iter().any(|wanted| wanted.type_name() == kind.type_name())
     }
 
-    /// Whether contents decide who is a candidate.
+    /// Whether filters need contents, not only the graph.
     fn is_narrow(&self) -> bool {
         let ask = self.ask;
         let named = ask.agent_id.is_some() || ask.task_id.is_some() || ask.session_id.is_some();
@@ -630,7 +633,7 @@ impl Weighing<'_> {
         Weighed { look: at, candidate, likeness, content, time }
     }
 
-    /// Jaccard's share of what is asked about and what a memory is about; a part of what is asked about counts as it.
+    /// Jaccard similarity of the entities of the question and of a memory; a part of an entity counts as the entity.
     fn shared(&self, memory: Node) -> f64 {
         if self.about.is_empty() {
             return 0.0;
@@ -647,10 +650,10 @@ impl Weighing<'_> {
         matched as f64 / (asked.len() + others) as f64
     }
 
-    /// Sensitive memories of who asks, opened; how many cannot be read, and why, is told.
+    /// Adds sensitive memories of the caller, decrypted; warns about those that cannot be read.
     fn sensitive(&self, context: &Context<'_>, at: usize, warnings: &mut Vec<String>) -> Result<Vec<Weighed>> {
         let s = &self.look.snapshot;
-        // Who is known by the way it came in asks for itself, whatever name it gives.
+        // An authenticated agent asks for itself, whatever name the request contains.
         let named = self.ask.agent_id.as_deref().filter(|agent| context.agents.cover(agent));
         let asking = context.agent.as_deref().or(named);
         let labelled =
@@ -678,11 +681,11 @@ impl Weighing<'_> {
                 }
             };
             let mut candidate = Candidate::new(node);
-            let mut said: FxHashSet<String> = FxHashSet::default();
-            let mut hear = |text: &str| tokens::prose(text, |word| said.extend([word.to_owned()]));
-            search::said(&content, &mut hear);
+            let mut words: FxHashSet<String> = FxHashSet::default();
+            let mut hear = |text: &str| tokens::prose(text, |word| words.extend([word.to_owned()]));
+            search::property_texts(&content, &mut hear);
             content.title.iter().for_each(|title| hear(title));
-            let heard: f32 = terms.iter().filter(|term| said.contains(&term.word)).map(|term| term.weight).sum();
+            let heard: f32 = terms.iter().filter(|term| words.contains(&term.word)).map(|term| term.weight).sum();
             if all > 0.0 {
                 if heard == 0.0 {
                     continue;
@@ -753,7 +756,7 @@ impl Weighed {
     }
 }
 
-/// Facts that a fact contradicts, or that contradict it.
+/// Returns the facts that a fact contradicts, or that contradict it.
 fn contradictions(look: &Look, node: Node) -> Result<Vec<OtherFactOut>> {
     let s = &look.snapshot;
     if !is_fact(look, node) {
@@ -774,7 +777,7 @@ fn contradictions(look: &Look, node: Node) -> Result<Vec<OtherFactOut>> {
     Ok(others.iter().map(out).collect())
 }
 
-/// Says of decisions and learnings which of their code has changed.
+/// Marks decisions and learnings whose code has changed.
 fn mark_stale(looks: &[Look], found: &[Weighed], items: &mut [MemoryOut]) -> Result<()> {
     for (at, look) in looks.iter().enumerate() {
         let lasting = |one: &&Weighed| one.look == at && !is_fact(look, one.candidate.node);
@@ -795,7 +798,7 @@ fn mark_stale(looks: &[Look], found: &[Weighed], items: &mut [MemoryOut]) -> Res
     Ok(())
 }
 
-/// Sessions by what their episodes score.
+/// Ranks sessions by the scores of their episodes.
 fn sessions(found: &[Weighed]) -> Vec<SessionOut> {
     let mut all: FxHashMap<&str, (usize, f64)> = FxHashMap::default();
     for one in found {

@@ -1,4 +1,4 @@
-//! What an answer to a search shows: items with their reasons, paths, citations, all within a budget of tokens.
+//! The items, paths and citations of a search answer, fitted to a token budget.
 
 use super::{Answered, Texts};
 use crate::redact::{GONE, redact};
@@ -24,23 +24,23 @@ use serde_json::{Map, Value, json};
 use std::ops::Range;
 use uuid::Uuid;
 
-/// Something that was found.
+/// One result of an answer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ItemOut {
     pub rank: usize,
-    /// `Type:key`, or the id where it has no key.
+    /// `Type:key`, or the id of an object without a key.
     #[serde(rename = "ref")]
     pub reference: String,
     #[serde(skip)]
     pub thing: ThingNo,
     pub object_id: Uuid,
-    /// The sum of the reasons.
+    /// The sum of `reasons`.
     pub score: f64,
-    /// primary; neighbor: found by a relationship only; reference: given to this session lately, so only named again.
+    /// primary; neighbor: reached only through a relationship; reference: already returned to this session, so only named here.
     pub role: Role,
-    /// Title, type and status, and the fields that tell most.
+    /// Title, type and status, and the most informative properties.
     pub fields: Map<String, Value>,
-    /// Fields left out or shortened.
+    /// Number of properties left out or shortened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub truncated_fields: Vec<String>,
     pub reasons: Vec<ReasonOut>,
@@ -50,12 +50,13 @@ pub struct ItemOut {
 }
 
 impl ItemOut {
-    /// Without a word of what was left out, for where there is room for little else.
+    /// The item without the list of omitted properties, for when there is little room.
     fn named(&self) -> ItemOut {
         ItemOut { truncated_fields: vec![], ..self.clone() }
     }
 }
 
+/// Why an item is in the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -64,76 +65,76 @@ pub enum Role {
     Reference,
 }
 
-/// A part of a score.
+/// One component of a score.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReasonOut {
     pub channel: String,
     pub score: f64,
 }
 
-/// A sentence as it stands in the source, but for secrets.
+/// A sentence as it is in the source, with secrets redacted.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CitationOut {
     pub span: String,
-    /// Secrets were taken out; `[redacted]` stands in the place of each.
+    /// Secrets were replaced by `[redacted]`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
     pub source_object_id: Uuid,
-    /// Which part of the question it speaks of.
+    /// The words of the query that the sentence contains.
     pub confidence: f64,
 }
 
-/// How two things found are related, in words.
+/// A relationship between two results, in words.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathOut {
     pub path_id: Uuid,
     pub summary: String,
     pub nodes: Vec<Uuid>,
     pub relationships: Vec<Uuid>,
-    /// summary_only: the neighbour itself is not on this page.
+    /// summary_only: the neighbor itself is not on this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
     pub reasons: Vec<ReasonOut>,
-    /// Where among all that was found the one stands whose relationship it is.
+    /// Index of the result whose relationship this is, among all results.
     #[serde(skip)]
     pub place: usize,
 }
 
-/// What is wanted of an answer.
+/// What an answer may contain.
 pub struct Want<'a> {
     pub limit: usize,
-    /// Tokens that items and paths may take.
+    /// Token budget of items and paths.
     pub room: usize,
-    /// Where among all that was found the page begins, or where it ends when it is read backwards.
+    /// Index among all results at which the page begins, or ends when it is read backwards.
     pub place: usize,
     pub backwards: bool,
-    /// So many of all that was found were read.
+    /// Number of results whose content was read.
     pub read: usize,
     pub paths: bool,
     pub citations: bool,
     pub include: &'a [String],
-    /// Given to the session lately.
+    /// Facts that were recently returned to the session.
     pub given: FxHashSet<ThingNo>,
 }
 
-/// What fits.
+/// The items and paths that fit on a page.
 #[derive(Default)]
 pub struct Shown {
     pub items: Vec<ItemOut>,
     pub paths: Vec<PathOut>,
-    /// Of items and paths.
+    /// Tokens of items and paths.
     pub tokens: usize,
-    /// What was looked at of all that was found: the next page begins at its end.
+    /// Range of the results that were considered; the next page begins at its end.
     pub page: Range<usize>,
-    /// More has to be read to fill the page.
+    /// More results must be read to fill the page.
     pub unread: bool,
-    /// Something was left out or shortened to keep the budget.
+    /// Something was left out or shortened to stay within the budget.
     pub truncated: bool,
     pub gain_rejections: usize,
 }
 
-/// Puts together the page that fits. What an earlier page said is said already, so pages leave out the same repetitions as one
-/// large page would; what has no room is left to the next one.
+/// Builds the page that fits the budget. Content of earlier pages counts as already returned, so pages omit the same
+/// repetitions as one large page; an item that does not fit is moved to the next page.
 pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Want<'_>) -> Shown {
     let symbols = Symbols::new(look);
     let neighbors: FxHashSet<Node> = found.expanded.neighbors.iter().copied().collect();
@@ -156,18 +157,18 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
             break;
         }
         looked = place + 1;
-        // Neighbours may be sensitive: they are not in any index, but relationships lead to them.
+        // Neighbors may be sensitive: they are in no index, but can be reached through relationships.
         let Some(content) = read.content(candidate.node).filter(|content| !is_sensitive(content)) else { continue };
         let is_neighbor = neighbors.contains(&candidate.node);
-        let told = showing.told(candidate.node, content);
-        let said: Vec<String> = told.texts().flat_map(tokens::list).collect();
-        if covered.repeats(&said) {
+        let item = showing.content_of(candidate.node, content);
+        let words: Vec<String> = item.texts().flat_map(tokens::list).collect();
+        if covered.repeats(&words) {
             left_out.insert(candidate.node);
             continue;
         }
-        let (mut full, brief) = showing.item(candidate, content, told, is_neighbor);
+        let (mut full, brief) = showing.item(candidate, content, item, is_neighbor);
         let mut tokens = cost(&full);
-        if !covered.take(&said, tokens) {
+        if !covered.take(&words, tokens) {
             left_out.insert(candidate.node);
             continue;
         }
@@ -191,14 +192,14 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
     let path_costs: Vec<usize> = paths.iter().map(cost).collect();
     let all = items.iter().map(|item| item.costs[0]).chain(path_costs.iter().copied()).sum::<usize>();
     if all > want.room {
-        // Only where not all has room does it matter what less would cost.
+        // Shorter forms are needed only if not everything fits.
         for item in &mut items {
             let named = item.brief.named();
             item.costs.extend([cost(&item.brief), cost(&named)]);
         }
     }
     if want.backwards {
-        // What stands next to where it is read from comes first.
+        // The results nearest to the start of the page come first.
         items.reverse();
     }
     let (mut units, mut chosen);
@@ -238,18 +239,18 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
     shown
 }
 
-/// What may be shown of a candidate.
+/// A candidate that may be shown, in its forms.
 struct Offer {
     full: ItemOut,
     brief: ItemOut,
     is_neighbor: bool,
     place: usize,
-    /// Of its forms.
+    /// Token cost of each form.
     costs: Vec<usize>,
 }
 
-/// Leaves the first that has no room to another page, with all beyond it. What others took the room of has them leave; what has
-/// none on a page of its own is passed over. False when all have room.
+/// Ends the page before the first item that does not fit because of others. An item that would not fit on a page of its own is
+/// skipped. Returns false when everything fits.
 fn leave(items: &mut Vec<Offer>, chosen: &[Option<usize>], backwards: bool, page: &mut Range<usize>) -> bool {
     let Some(at) = chosen[..items.len()].iter().position(Option::is_none) else { return false };
     if items.len() == 1 {
@@ -269,7 +270,7 @@ fn cost(part: &impl Serialize) -> usize {
     serde_json::to_string(part).map_or(usize::MAX / 4, |text| count(&text) + 1)
 }
 
-/// What an item tells of its object: what it is, and its fields unless they were given lately.
+/// The content of an item: its core (title, type, status), and its properties unless they were returned recently.
 struct Told {
     core: Map<String, Value>,
     pruned: Option<fields::Shown>,
@@ -278,7 +279,7 @@ struct Told {
 impl Told {
     fn texts(&self) -> impl Iterator<Item = &str> {
         let own = || self.pruned.iter().flat_map(|pruned| &pruned.fields);
-        // What an object calls its title, type or status itself is what is shown.
+        // Properties named title, type or status replace those of the core.
         let core = self.core.iter().filter(move |(name, _)| !own().any(|(own, _)| own == *name));
         core.chain(own()).filter_map(|(_, value)| value.as_str())
     }
@@ -294,8 +295,8 @@ struct Showing<'a> {
 }
 
 impl Showing<'_> {
-    /// What an item tells of its object.
-    fn told(&self, node: Node, content: &Content) -> Told {
+    /// Selects the content of an item.
+    fn content_of(&self, node: Node, content: &Content) -> Told {
         let snapshot = &self.look.snapshot;
         let mut core = Map::new();
         if let Some(title) = &content.title {
@@ -311,11 +312,11 @@ impl Showing<'_> {
         Told { core, pruned }
     }
 
-    /// An item in full and in brief.
-    fn item(&self, candidate: &Candidate, content: &Content, told: Told, is_neighbor: bool) -> (ItemOut, ItemOut) {
+    /// Returns an item in its full and its brief form.
+    fn item(&self, candidate: &Candidate, content: &Content, shown: Told, is_neighbor: bool) -> (ItemOut, ItemOut) {
         let snapshot = &self.look.snapshot;
         let node = candidate.node;
-        let role = match (&told.pruned, is_neighbor) {
+        let role = match (&shown.pruned, is_neighbor) {
             (None, _) => Role::Reference,
             (_, true) => Role::Neighbor,
             _ => Role::Primary,
@@ -328,21 +329,21 @@ impl Showing<'_> {
             object_id: snapshot.id(node),
             score: round(candidate.reasons.iter().map(|r| round(r.score)).sum()),
             role,
-            fields: told.core,
+            fields: shown.core,
             truncated_fields: content.properties.keys().cloned().collect(),
             reasons: reasons.collect(),
             citations: vec![],
             explanation: self.explain(candidate),
         };
-        let Some(pruned) = told.pruned else { return (brief.named(), brief.named()) };
+        let Some(pruned) = shown.pruned else { return (brief.named(), brief.named()) };
         let citations = if self.want.citations { self.cite(node, &pruned.fields) } else { vec![] };
         let mut full = ItemOut { truncated_fields: pruned.truncated, citations, ..brief.clone() };
         full.fields.extend(pruned.fields);
         (full, brief)
     }
 
-    /// Only from what is shown. Secrets are taken out of the whole text, before a sentence of it is chosen: the end of a
-    /// sentence may be in the middle of one.
+    /// Reads only what may be shown. Secrets are redacted in the whole text before a sentence is chosen, because a sentence may
+    /// end inside a secret.
     fn cite(&self, node: Node, fields: &Map<String, Value>) -> Vec<CitationOut> {
         let texts = fields.values().filter_map(Value::as_str);
         let best = texts.filter_map(|text| Some((text, cite::best(&redact(text), &self.found.terms)?)));
@@ -350,14 +351,14 @@ impl Showing<'_> {
         let source_object_id = self.look.snapshot.id(node);
         best.into_iter()
             .map(|(text, Citation { span, confidence })| {
-                // A text may have the mark of its own.
+                // The text itself may contain the ellipsis.
                 let redacted = span.contains(GONE) && !text.contains(&span);
                 CitationOut { span, redacted, source_object_id, confidence: round(confidence) }
             })
             .collect()
     }
 
-    /// A sentence: which words, how near in meaning, whose neighbour.
+    /// Explains a result in a sentence: matching words, similarity in meaning, the result it is related to.
     fn explain(&self, candidate: &Candidate) -> String {
         let node = candidate.node;
         let mut parts = Vec::new();
@@ -366,8 +367,8 @@ impl Showing<'_> {
         words.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         words.truncate(3);
         if !words.is_empty() {
-            let said = |word: String| self.found.said.get(&word).cloned().unwrap_or(word);
-            let mut words: Vec<String> = words.into_iter().map(|(word, _)| format!("`{}`", said(word))).collect();
+            let spelled = |word: String| self.found.spelled.get(&word).cloned().unwrap_or(word);
+            let mut words: Vec<String> = words.into_iter().map(|(word, _)| format!("`{}`", spelled(word))).collect();
             words.dedup();
             parts.push(format!("says {}", words.join(", ")));
         }
@@ -391,7 +392,7 @@ impl Showing<'_> {
         }
     }
 
-    /// Relationships that were followed from what is on a page, the best first, each pair and type once.
+    /// Relationships that were followed from results of the page, best first, each pair and type once.
     fn paths(&self, page: &Range<usize>, left_out: &FxHashSet<Node>) -> Vec<PathOut> {
         let snapshot = &self.look.snapshot;
         let ways = &self.found.expanded.ways;
@@ -430,7 +431,7 @@ impl Showing<'_> {
     }
 }
 
-/// Enough digits to tell scores apart, and the same on every machine.
+/// Rounds to enough digits to distinguish scores, with the same result on every machine.
 pub fn round(score: f64) -> f64 {
     (score * 1e6).round() / 1e6
 }

@@ -1,7 +1,7 @@
-//! Vectors of objects: which texts are embedded, the queue of what waits, the worker that does it, and how it stands.
+//! Vectors of objects: the text that is embedded, the queue, the worker, and the progress.
 //!
-//! A vector belongs to a text and a model, not to an object: whatever says the same, on any branch or at any time, shares
-//! one. So a change that leaves the text alone costs nothing, and going back finds the old vector.
+//! A vector belongs to a text and a model, not to an object: objects with the same text, on any branch or at any time, share a
+//! vector. So a change that keeps the text costs nothing, and a change that is reverted finds the old vector.
 
 pub mod backoff;
 pub mod breaker;
@@ -27,19 +27,19 @@ pub use worker::{Worked, Worker};
 use lukasa_model::{Error, Result};
 use lukasa_store::Ledger;
 
-/// The kind of the jobs that make vectors of a model. Each model has its own queue: workers of two versions that run
-/// side by side do not take each other's work.
+/// Returns the kind of the jobs that compute vectors of a model. Each model has its own queue, so workers of two versions that
+/// run at the same time do not take each other's jobs.
 pub fn kind(model: &str) -> String {
     format!("embedding/{model}")
 }
 
-/// Which model's vectors search reads: the one that is configured, else the one in use. So a new model can be filled while
-/// the old one still answers, and going back is a matter of configuration.
+/// Returns the model whose vectors search reads: the configured one, otherwise the model in use. So a new model can be filled
+/// while the old one still answers, and the configuration can go back to the old one.
 pub fn model_to_read<'a>(configured: Option<&'a str>, in_use: &'a str) -> &'a str {
     configured.unwrap_or(in_use)
 }
 
-/// Removes all there is of a model that is no longer in use; how many vectors went.
+/// Removes all data of a model that is no longer in use; returns the number of removed vectors.
 pub fn remove_model(ledger: &Ledger, model: &str, in_use: &[&str]) -> Result<u64> {
     if in_use.contains(&model) {
         return Err(Error::conflict("model_in_use", format!("`{model}` is in use"))

@@ -1,4 +1,4 @@
-//! From a question to ranked candidates: the recipe that suits what is asked about.
+//! From a question to ranked candidates, with the recipe that suits the question.
 
 use super::Texts;
 use super::texts::ASKS;
@@ -20,20 +20,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 
-/// Ways of finding, each for one kind of question.
+/// The retrieval recipes that a caller can choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Recipe {
-    /// Whichever suits what the words are found in.
+    /// The recipe that suits the objects in which the words occur.
     #[default]
     Auto,
-    /// Any objects: words, meaning and neighbours by the intent's weights.
+    /// Any objects: by words, meaning and neighbors, with the weights of the intent.
     Objects,
-    /// Symbols and files of a program.
+    /// Symbols and files of source code.
     Code,
-    /// Passages, notes and turns that mention or follow one another.
+    /// Passages, notes and turns of a conversation that mention or follow one another.
     Recall,
-    /// Code and everything else, each by its own recipe, in one list.
+    /// Source code and everything else, each by its own recipe, in one list.
     Mixed,
 }
 
@@ -49,11 +49,11 @@ impl Recipe {
     }
 }
 
-/// Relationships that recipes know.
+/// Relationship types that recipes use.
 const MENTIONS: &str = "MENTIONS";
 const NEXT: [&str; 2] = ["NEXT", crate::view::memories::names::NEXT_EPISODE];
 
-/// What is asked, and what counts.
+/// The question and the parameters of a search.
 pub struct Ask<'a> {
     pub text: &'a str,
     pub recipe: Recipe,
@@ -61,33 +61,33 @@ pub struct Ask<'a> {
     pub vector: bool,
     pub intent: Option<Intent>,
     pub fusion: Fusion,
-    /// Candidates of each channel.
+    /// Maximum number of candidates of each channel.
     pub pool: usize,
-    /// Nearest by meaning, where there are vectors.
+    /// The nearest nodes by meaning, if there are vectors.
     pub nearest: Nearest,
     /// Which nodes may be in the answer.
     pub allowed: &'a (dyn Fn(Node) -> bool + Sync),
 }
 
-/// What was found, and how.
+/// The candidates, and how they were found.
 pub struct Answered {
     pub recipe: Recipe,
     pub fusion: String,
     pub terms: Vec<Term>,
-    /// Words as the question has them, by the form they are looked for in.
-    pub said: FxHashMap<String, String>,
+    /// The spelling of each query term in the question, by term.
+    pub spelled: FxHashMap<String, String>,
     /// Best first.
     pub candidates: Vec<Candidate>,
     pub channels: Vec<Channel>,
-    /// Files of a program, best first.
+    /// Source files, best first.
     pub files: Vec<Candidate>,
-    /// Filled in by who follows relationships.
+    /// Set by the caller that follows relationships.
     pub expanded: Expanded,
 }
 
-/// Finds in a view.
+/// Searches a view.
 pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
-    let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node), said: OnceCell::new() };
+    let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node), by_words: OnceCell::new() };
     let mut answered = match ask.recipe {
         Recipe::Recall => found.recall(),
         Recipe::Code | Recipe::Auto | Recipe::Mixed if !ask.lexical => found.by_meaning(ask.recipe == Recipe::Code),
@@ -100,7 +100,7 @@ pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
     answered
 }
 
-/// Relationships of a type around a node: the other end, its weight, whether it leads there.
+/// Returns the relationships of some types around a node: the other end, the weight, and whether it is outgoing.
 fn links<'s>(snapshot: &'s Snapshot, node: Node, names: &'s [&'s str]) -> impl Iterator<Item = (Node, f64, bool)> + 's {
     let out = snapshot.outgoing(node).iter().map(|link| (link, true));
     let all = out.chain(snapshot.incoming(node).iter().map(|link| (link, false)));
@@ -116,27 +116,27 @@ struct Finding<'a> {
     texts: &'a Texts,
     ask: &'a Ask<'a>,
     order: &'a (dyn Fn(Node) -> u64 + Sync),
-    /// Objects by the question's words: looked at to tell what is asked about, and again to answer.
-    said: OnceCell<Said>,
+    /// Objects that match the words, computed once: for the choice of the recipe and for the answer.
+    by_words: OnceCell<Said>,
 }
 
-/// The question's words, and the best objects by them.
+/// The terms of the question, and the best objects by them.
 struct Said {
     terms: Vec<Term>,
     found: Vec<(Node, f64)>,
 }
 
 impl Finding<'_> {
-    /// The question's words, and the best objects by them.
-    fn said(&self) -> &Said {
-        self.said.get_or_init(|| {
+    /// Returns the terms of the question, and the best objects by them.
+    fn by_words(&self) -> &Said {
+        self.by_words.get_or_init(|| {
             let terms = question::prose_terms(self.ask.text);
             let found = best(self.scored(&self.texts.objects, &terms), self.ask.pool.max(MIXED.taste), self.order);
             Said { terms, found }
         })
     }
 
-    /// What may be in the answer, by plain words.
+    /// Returns the objects that match plain words and may be in the answer.
     fn scored(&self, index: &TextIndex, terms: &[Term]) -> Vec<(Node, f64)> {
         let mut found = by_words(index, terms, &ANY_FIELD);
         found.retain(|(node, _)| (self.ask.allowed)(*node));
@@ -164,25 +164,26 @@ impl Finding<'_> {
             Recipe::Recall => Fusion::Sum.name(),
             Recipe::Objects | Recipe::Auto | Recipe::Mixed => self.ask.fusion.name(),
         };
-        let said = question::said(self.ask.text);
-        Answered { recipe, fusion, terms, said, candidates, channels, files: vec![], expanded: Expanded::default() }
+        let spelled = question::said(self.ask.text);
+        Answered { recipe, fusion, terms, spelled, candidates, channels, files: vec![], expanded: Expanded::default() }
     }
 
-    /// Code and everything else by their own recipes, in one list; only one of them where the other has nothing.
+    /// Ranks source code and everything else by their own recipes, in one list; only one of them if the other has no
+    /// candidates.
     fn mixed(&self, both: bool) -> Answered {
         let terms = question::terms(self.ask.text);
-        let Said { terms: prose, found: said } = self.said();
+        let Said { terms: prose, found: by_words } = self.by_words();
         let mut mixed = self.code();
         let units = mixed.candidates.iter().filter(|candidate| (self.ask.allowed)(candidate.node));
         let units: Vec<(Node, f64)> = units.take(MIXED.taste).map(|c| (c.node, c.score())).collect();
         let symbols = Symbols::new(self.look);
-        // What is known by name only speaks for the code that uses it.
+        // Symbols known by name only count for the code that uses them.
         let own = |node: Node| symbols.kind(node).is_none_or(|kind| !kind.outside());
-        let own: Vec<(Node, f64)> = said.iter().take(MIXED.taste).copied().filter(|(node, _)| own(*node)).collect();
+        let own: Vec<(Node, f64)> = by_words.iter().take(MIXED.taste).copied().filter(|(node, _)| own(*node)).collect();
         let code = covered(&self.texts.units, &units, &terms);
         let others = covered(&self.texts.objects, &own, prose);
         if others == 0.0 && !both {
-            // No word of the question occurs anywhere: meaning is all there is to go by.
+            // No word of the question occurs anywhere, so only meaning can rank.
             let by_meaning = code == 0.0 && !self.nearest().found.is_empty();
             return if by_meaning { self.objects_only() } else { mixed };
         }
@@ -190,7 +191,7 @@ impl Finding<'_> {
         if code == 0.0 && !both {
             return of_others;
         }
-        // Code is in the list already, by a recipe made for it: what only sounds alike is not to take its place.
+        // Code is ranked by its own recipe; similarity of words alone must not replace it.
         of_others.candidates.retain(|candidate| symbols.kind(candidate.node).is_none());
         let of_code = std::mem::take(&mut mixed.candidates);
         mixed.candidates = pipeline::mixed((of_code, code), (of_others.candidates, others), &MIXED, self.order);
@@ -200,7 +201,7 @@ impl Finding<'_> {
         mixed
     }
 
-    /// Whether most of these mention or follow others.
+    /// Whether most of these nodes have relationships of passages: NEXT or MENTIONS.
     fn are_tied(&self, found: &[(Node, f64)]) -> bool {
         let tied = |names: &[&str]| {
             let snapshot = &self.look.snapshot;
@@ -224,7 +225,7 @@ impl Finding<'_> {
         answered
     }
 
-    /// Whatever is near in meaning, for who wants no words looked for; perhaps code only.
+    /// Ranks by meaning only, for requests without the lexical channel; optionally only code.
     fn by_meaning(&self, code_only: bool) -> Answered {
         let mut answered = self.objects_only();
         if code_only {
@@ -245,7 +246,7 @@ impl Finding<'_> {
         self.answered(Recipe::Recall, terms, found.candidates, found.channels)
     }
 
-    /// Any objects, symbols among them.
+    /// Any objects, symbols included.
     fn objects(&self) -> Answered {
         self.fused(question::terms(self.ask.text))
     }
@@ -255,10 +256,10 @@ impl Finding<'_> {
         self.fused(vec![])
     }
 
-    /// By words and meaning; `terms` are looked for in symbols.
+    /// Ranks by words and meaning; `terms` are searched for in symbols.
     fn fused(&self, terms: Vec<Term>) -> Answered {
         let by_words = self.ask.lexical.then(|| {
-            let mut all = self.said().found.clone();
+            let mut all = self.by_words().found.clone();
             all.extend(self.scored(&self.texts.units, &terms));
             all
         });
@@ -272,14 +273,14 @@ impl Finding<'_> {
         };
         let (candidates, channels) = pipeline::objects(objects, self.order);
         let mut terms = terms;
-        terms.extend(self.said().terms.iter().cloned());
+        terms.extend(self.by_words().terms.iter().cloned());
         terms.sort_by(|a, b| a.word.cmp(&b.word));
         terms.dedup_by(|a, b| a.word == b.word);
         self.answered(Recipe::Objects, terms, candidates, channels)
     }
 }
 
-/// How likely a task is about a kind of symbol rather than about what it is part of.
+/// How likely a task concerns a kind of symbol rather than its container.
 fn likely(kind: Option<Kind>) -> f64 {
     match kind {
         Some(Kind::Variable) => CODE.variable,
@@ -288,15 +289,16 @@ fn likely(kind: Option<Kind>) -> f64 {
     }
 }
 
-/// How things of a view are tied: by NEXT, NEXT_EPISODE and MENTIONS relationships, and by who speaks.
+/// The relationships of a view that recall uses: NEXT, NEXT_EPISODE and MENTIONS, and the speaker of a turn.
 pub struct Bonds<'a> {
     snapshot: &'a Snapshot,
     speakers: &'a TextIndex,
-    /// Turns of the one speaker that the question names.
+    /// Turns of the speaker that the question names, if it names exactly one.
     of_named: Option<FxHashSet<Node>>,
 }
 
 impl<'a> Bonds<'a> {
+    /// Reads the relationships of a view; `question` decides which speaker is meant.
     pub fn new(look: &'a Look, texts: &'a Texts, question: &str) -> Bonds<'a> {
         let mut named = titles::mentions(question, false, |name| texts.speakers.frequency(name) > 0);
         named.sort();
@@ -332,7 +334,7 @@ impl Ties for Bonds<'_> {
     }
 }
 
-/// Whether a node is what recipes for code are about.
+/// Whether a node belongs to source code.
 pub fn is_code(symbols: &Symbols<'_>, node: Node) -> bool {
     symbols.kind(node).is_some_and(|kind| !kind.outside() || kind == Kind::File)
 }

@@ -14,16 +14,16 @@ use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Builds the indexes of the view, so that the query itself does not wait for them.
+/// Builds the indexes of the view before the query runs, so that its time limit does not include them.
 pub fn searcher(engine: &Engine, context: &mut Context<'_>, look: &Look) -> Result<Searcher> {
     let texts = engine.texts(context, look)?;
     let warnings: Arc<Mutex<BTreeSet<String>>> = Arc::default();
-    let (engine, scope, look, told) = (engine.clone(), context.scope.clone(), look.clone(), Arc::clone(&warnings));
+    let (engine, scope, look, collected) = (engine.clone(), context.scope.clone(), look.clone(), Arc::clone(&warnings));
     let search: Search = Arc::new(move |text, most| {
         check_query(text)?;
         let mut silent = |_: u64, _: Option<u64>| {};
         let meaning = engine.nearest(&mut Context::of(scope.clone(), &mut silent), &look, text, None)?;
-        told.lock().extend(meaning.warning);
+        collected.lock().extend(meaning.warning);
         let ask = Ask {
             text,
             recipe: Recipe::Auto,

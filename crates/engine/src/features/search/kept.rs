@@ -1,8 +1,7 @@
-//! Graphs and text indexes kept beside the store, so that a new process need not make them again.
+//! A cache of graphs and text indexes beside the store, so that a new process need not rebuild them.
 //!
-//! Two files for each branch, a graph and its text indexes, with one number that says they belong together. Each begins
-//! with a line that names the build that can read it, and a checksum. Whatever is in doubt counts as not there: losing
-//! the files loses time, nothing else.
+//! Each branch has two files, a graph and its text indexes, with a common number that pairs them. Each file begins with a line
+//! that names the build that can read it, and a checksum. A file that cannot be verified is ignored: it only saves time.
 
 use super::Texts;
 use crate::features::code::cache::{checksum, make_folder};
@@ -18,12 +17,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const FIRST_LINE: &str = concat!("lukasa index 1 ", env!("LUKASA_INDEX_BUILD"), "\n");
-/// Graphs of fewer nodes are made sooner than files are written.
+/// Graphs with fewer nodes are rebuilt faster than files are written.
 const WORTH: usize = 500;
-/// Nodes that changed since the files were written; with more of them they are made anew.
+/// When more nodes changed since the files were written, the files are written again.
 const FOLLOWED: u64 = 4_096;
 
-/// Where they are kept.
+/// The folder of the cache.
 #[derive(Clone, Debug)]
 pub struct KeptIndexes {
     folder: PathBuf,
@@ -36,11 +35,12 @@ impl Shelf for KeptIndexes {
 }
 
 impl KeptIndexes {
+    /// Creates a cache in this folder, which need not exist yet.
     pub fn in_folder(folder: &Path) -> KeptIndexes {
         KeptIndexes { folder: folder.to_owned() }
     }
 
-    /// The text indexes that were kept with the graph this snapshot was read from, to be followed from there.
+    /// Returns the text indexes that were stored with the graph of this snapshot, to be brought up to date from there.
     pub fn texts(&self, look: &Look) -> Option<Texts> {
         let origin = look.snapshot.origin()?;
         let bytes = self.read("texts", look.ledger.scope(), look.view.branch)?;
@@ -51,7 +51,8 @@ impl KeptIndexes {
         Texts::read_from(body, look.snapshot.node_places())
     }
 
-    /// Keeps a graph and its text indexes, made whole in this process. What cannot be kept is made again by the next.
+    /// Stores a graph and its text indexes that this process built completely. If this fails, the next process builds them
+    /// again.
     pub fn keep(&self, look: &Look, texts: &Texts, bytes: impl FnOnce(u64) -> Result<Option<Vec<u8>>>, origin: u64) {
         if look.snapshot.node_count() < WORTH || !texts.can_be_kept() {
             return;
@@ -73,7 +74,7 @@ impl KeptIndexes {
         }
     }
 
-    /// Has the next process make them anew where too much has changed since they were written.
+    /// Deletes the files if too much changed since they were written, so that the next process rebuilds them.
     pub fn followed(&self, look: &Look, kept_at: u64) {
         if look.snapshot.touches().saturating_sub(kept_at) > FOLLOWED {
             self.forget(look.ledger.scope(), look.view.branch);
@@ -81,7 +82,7 @@ impl KeptIndexes {
     }
 
     fn forget(&self, scope: &Scope, branch: BranchNo) {
-        // What is not there need not go, and what cannot go is looked into before it is used.
+        // Errors are ignored: files that remain are verified before they are used.
         ["graph", "texts"].iter().for_each(|kind| drop(fs::remove_file(self.file(kind, scope, branch))));
     }
 
@@ -102,7 +103,7 @@ impl KeptIndexes {
         Some(bytes)
     }
 
-    /// Readers have the old file or the new one, never a part.
+    /// Writes through a rename: readers see the old file or the new one, never a part.
     fn write(&self, kind: &str, scope: &Scope, branch: BranchNo, body: &[u8]) -> io::Result<()> {
         make_folder(&self.folder)?;
         let file = self.file(kind, scope, branch);
@@ -124,8 +125,8 @@ impl KeptIndexes {
     }
 }
 
-/// What decides which words are in the indexes, beside what is stated: sensitive properties, and types that are not read.
-/// As it is now: what has become sensitive since must not be found any more.
+/// Hash of what determines the indexed words besides the facts: sensitive properties, and types that are excluded. Computed
+/// from the current declarations, because what has become sensitive must not be found any more.
 fn rules(look: &Look) -> Result<Hash> {
     let registry = look.ledger.latest_registry()?;
     let mut unread: Vec<&str> =
@@ -134,12 +135,12 @@ fn rules(look: &Look) -> Result<Hash> {
     Ok(Hash::of(format!("{:?} {unread:?}", registry.all_sensitive()).as_bytes()))
 }
 
-/// A number that no other pair of files has.
+/// A number that identifies a pair of files.
 pub fn origin(id: uuid::Uuid) -> u64 {
     id.as_u64_pair().1
 }
 
-/// The snapshot's text indexes as they were kept, with what was touched since.
+/// Restores the stored text indexes of the snapshot, brought up to date.
 pub fn shelved(kept: Option<&Arc<KeptIndexes>>, look: &Look, snapshot: &Snapshot) -> Option<Arc<Texts>> {
     let kept = kept?;
     let texts = Arc::new(kept.texts(look)?);

@@ -1,4 +1,4 @@
-//! What is near a question in meaning, as far as there are vectors.
+//! Search by meaning, as far as there are vectors.
 
 use crate::features::search::embedding::{
     self, Breaker, EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules, Queue, Worker,
@@ -23,42 +23,43 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Nodes read, and vectors asked for, at a time.
+/// Number of nodes and vectors that are read at a time.
 const AT_ONCE: usize = 2_048;
-/// Which share may lack a vector of the model in use, while there are some of another, before that is told.
+/// Share of nodes without a vector of the model in use, but with one of another model, above which a warning is returned.
 const BACKLOG: f64 = 0.15;
-/// Questions whose vectors are remembered.
+/// Number of questions whose vectors are cached.
 const QUESTIONS: usize = 256;
-/// How long after a look for vectors that were made meanwhile the next is taken, for each part of what waits.
+/// Minimum interval between two checks for new vectors, per portion of the nodes that wait for one.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Looking for the vectors of many takes a while, so it is done less often.
+/// Checking many nodes takes longer, so it is done less often.
 fn again(waiting: usize) -> Duration {
     AGAIN * u32::try_from(waiting.div_ceil(AT_ONCE).max(1)).unwrap_or(u32::MAX)
 }
 
-/// The model in use, and what it is used with.
+/// The model in use, and its settings.
 pub struct Embedding {
     embedder: Arc<dyn Embedder>,
     pub rules: InputRules,
     pub breaker: Arc<Mutex<Breaker>>,
-    /// The model whose vectors are searched, where it is not the one in use.
+    /// The model whose vectors are searched, if it is not the one in use.
     reads: Option<String>,
     questions: Mutex<FxHashMap<String, Arc<Vec<f32>>>>,
 }
 
 impl Embedding {
+    /// Uses a model; `reads` is the id of the model whose vectors are searched, if it is another one.
     pub fn new(embedder: Arc<dyn Embedder>, rules: InputRules, reads: Option<String>) -> Embedding {
         let (breaker, questions) = (Arc::default(), Mutex::default());
         Embedding { embedder, rules, breaker, reads, questions }
     }
 
-    /// By the model that Lukasa brings along.
+    /// The built-in model.
     pub fn built_in(rules: InputRules, reads: Option<String>) -> Embedding {
         Embedding::new(Arc::new(BuiltIn), rules, reads)
     }
 
-    /// By whatever answers at an address.
+    /// The model behind an endpoint.
     pub fn by_endpoint(
         config: &EmbeddingEndpointConfig,
         rules: InputRules,
@@ -71,7 +72,7 @@ impl Embedding {
         &self.embedder
     }
 
-    /// The model whose vectors are searched.
+    /// The id of the model whose vectors are searched.
     pub fn reads(&self) -> String {
         embedding::model_to_read(self.reads.as_deref(), &self.embedder.model().id()).to_owned()
     }
@@ -92,7 +93,7 @@ impl Embedding {
     }
 }
 
-/// The model that Lukasa brings along, loaded when it is first used.
+/// The built-in model, loaded on first use.
 pub struct BuiltIn;
 
 impl Embedder for BuiltIn {
@@ -109,34 +110,34 @@ impl Embedder for BuiltIn {
     }
 }
 
-/// The nearest of what has a vector.
+/// The nearest nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Meaning {
     pub nearest: Nearest,
-    /// Which share of what can have a vector has one.
+    /// Share of the embeddable nodes that have a vector.
     pub share: f64,
-    /// Why there are none, or too few.
+    /// Why vectors are missing, or incomplete.
     pub warning: Option<String>,
-    /// The model whose vectors were compared, where there are any.
+    /// The model whose vectors were compared, if there are any.
     pub model: Option<String>,
-    /// Many vectors are still to be made by the model in use; those of another are there.
+    /// Many nodes have a vector of another model only.
     pub backlog: bool,
-    /// How long it took to bring the vectors up to date, which is no part of comparing them.
+    /// Time to load new vectors, which does not count as time of the search.
     pub preparing_ms: f64,
     embedded: Option<Arc<Embedded>>,
 }
 
 impl Meaning {
-    /// How many of these wait for a vector.
+    /// How many of these nodes wait for a vector.
     pub fn waiting(&self, nodes: impl Iterator<Item = Node>) -> usize {
         self.embedded.as_ref().map_or(0, |all| nodes.filter(|node| all.waiting.contains_key(node)).count())
     }
 }
 
-/// What may be found, by node.
+/// Whether a node may be in the answer.
 pub type Allowed<'a> = &'a (dyn Fn(Node) -> bool + Sync);
 
-/// Vectors of the nodes of a snapshot. Follows it, and what is embedded meanwhile.
+/// Vectors of the nodes of a snapshot, kept up to date with the graph and with new vectors.
 #[derive(Debug)]
 struct Embedded {
     model: String,
@@ -144,7 +145,7 @@ struct Embedded {
     /// Nodes whose text has no vector yet.
     waiting: FxHashMap<Node, Hash>,
     touches: u64,
-    /// When vectors were last looked for, and how often some had been made by then.
+    /// When vectors were last checked, and the number of computations at that time.
     looked: (Instant, u64),
 }
 
@@ -165,7 +166,7 @@ impl Embedded {
         Embedded { model, vectors, waiting, touches: snapshot.touches(), looked: self.looked }
     }
 
-    /// Reads what nodes say, to know which vectors are theirs.
+    /// Computes the texts of nodes, whose hashes identify their vectors.
     fn learn(&mut self, look: &Look, rules: &InputRules, nodes: &[Node]) -> Result<()> {
         let snapshot = &look.snapshot;
         for node in nodes {
@@ -195,7 +196,7 @@ impl Embedded {
         Ok(())
     }
 
-    /// Takes the vectors that have been made since.
+    /// Loads the vectors that were computed since the last check.
     fn take(&mut self, look: &Look) -> Result<()> {
         let mut by_hash: FxHashMap<Hash, Vec<Node>> = FxHashMap::default();
         self.waiting.iter().for_each(|(node, hash)| by_hash.entry(*hash).or_default().push(*node));
@@ -221,7 +222,7 @@ impl Embedded {
 }
 
 impl Engine {
-    /// What is near a question in meaning, of what is allowed. Never fails for want of a model: what is missing is told.
+    /// Returns the allowed nodes nearest to a question in meaning. A missing model is a warning, not an error.
     pub fn nearest(
         &self,
         context: &mut Context<'_>,
@@ -307,19 +308,19 @@ impl Engine {
         Ok(embedded)
     }
 
-    /// The queue of what waits for a vector; [`Engine::central_queue`] is the one to put something into.
+    /// The queue of nodes without a vector, for reading; use [`Engine::central_queue`] to enqueue.
     pub fn embedding_queue(&self, scope: &Scope) -> Queue {
         let using = self.embedding();
         Queue::new(self.ledger(scope), using.embedder.model(), using.rules.clone())
     }
 
-    /// A worker on that queue.
+    /// A worker for that queue.
     pub fn embedding_worker(&self, scope: &Scope) -> Result<Worker> {
         let using = self.embedding();
         Worker::new(&self.embedding_queue(scope), Arc::clone(&using.embedder), Arc::clone(&using.breaker))
     }
 
-    /// A queue that what is new is put into, and a worker on it whose model somebody else may have a say in.
+    /// A queue to enqueue into, and a worker for it, with the model wrapped by the caller.
     pub(crate) fn embedding_line(
         &self,
         scope: &Scope,

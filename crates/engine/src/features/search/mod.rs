@@ -1,4 +1,4 @@
-//! Finding things in a view: indexes that follow the graph, recipes over them, and what answers show.
+//! Search in a view: text indexes, vectors, recipes, and what answers contain.
 
 mod answer;
 pub mod embedding;
@@ -20,7 +20,7 @@ pub use lukasa_search::pipeline::fuse::NORMALIZATION;
 pub use lukasa_search::pipeline::rerank::TIMEOUT_MS as RERANK_MS;
 pub use meaning::{Allowed, BuiltIn, Embedding, Meaning};
 pub use reranking::RerankEndpoint;
-pub use texts::{Texts, said, title};
+pub use texts::{Texts, property_texts, title};
 
 use crate::feature::{Feature, Hooks};
 use crate::view::Look;
@@ -47,21 +47,21 @@ pub static FEATURE: Feature = Feature {
     hooks: Hooks { search: Some(in_queries::searcher), ..Hooks::NONE },
 };
 
-/// What an answer may take before work is shed, unless somebody says otherwise.
+/// Default limit of the time that a search may take before stages are shed.
 const PATIENCE_MS: f64 = 300.0;
 
-/// What searching needs beside the graph.
+/// The state of search beside the graph.
 pub struct Searching {
     reranker: Arc<dyn Reranker>,
     costs: Mutex<Averages>,
-    /// Counts the indexes that were made whole in this process.
+    /// Number of indexes that this process built completely.
     wholes: AtomicU64,
-    /// What an answer may take before work is shed.
+    /// Time that a search may take before stages are shed.
     patience_ms: f64,
     given: session::Given,
-    /// Counts how often vectors were made in this process.
+    /// Number of times that vectors were computed in this process.
     vectors: AtomicU64,
-    /// Held while the indexes of a project are made, so that they are made once.
+    /// Locks per project, so that its indexes are built only once at a time.
     making: Mutex<FxHashMap<Scope, Arc<Mutex<()>>>>,
 }
 
@@ -80,21 +80,21 @@ impl Default for Searching {
 }
 
 impl Searching {
-    /// With another judge for the second look.
+    /// Uses this reranker.
     #[must_use]
     pub fn with_reranker(mut self, reranker: Arc<dyn Reranker>) -> Searching {
         self.reranker = reranker;
         self
     }
 
-    /// With another limit of what an answer may take before work is shed.
+    /// Sets the time that a search may take before stages are shed.
     #[must_use]
     pub fn with_patience(mut self, milliseconds: f64) -> Searching {
         self.patience_ms = milliseconds;
         self
     }
 
-    /// What is shed of a request, going by what those before it took.
+    /// Returns the stages to leave out of a request, given the duration of earlier ones.
     pub fn shed(&self, reranks: bool) -> Vec<Step> {
         self.costs.lock().shed(self.patience_ms, reranks)
     }
@@ -103,12 +103,12 @@ impl Searching {
         Arc::clone(&self.reranker)
     }
 
-    /// To be held while the indexes of a project are made.
+    /// The lock to hold while the indexes of a project are built.
     fn making(&self, scope: &Scope) -> Arc<Mutex<()>> {
         Arc::clone(self.making.lock().entry(scope.clone()).or_default())
     }
 
-    /// Has vectors made meanwhile looked for at once.
+    /// Makes searches check for new vectors immediately.
     pub fn vectors_changed(&self) {
         self.vectors.fetch_add(1, Ordering::Relaxed);
     }
@@ -117,30 +117,30 @@ impl Searching {
         self.vectors.load(Ordering::Relaxed)
     }
 
-    /// Notes that an index is made whole: what requests take meanwhile is not what they usually take.
+    /// Records that an index is being built completely: the duration of requests meanwhile is not typical.
     fn made_whole(&self) {
         self.wholes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many indexes were made whole so far.
+    /// Number of indexes that were built completely so far.
     pub fn wholes(&self) -> u64 {
         self.wholes.load(Ordering::Relaxed)
     }
 
-    /// Learns from what the stages of a request took, without what was only made ready for them.
+    /// Records the duration of each stage of a request, without the building of indexes.
     pub fn learn(&self, seen: &Costs, shed: &[Step]) {
         let mut costs = self.costs.lock();
         *costs = costs.after(seen, shed);
     }
 
-    /// What of these the asking session was given lately.
+    /// Returns which of these facts the session of the caller received recently.
     pub fn given_lately(&self, context: &Context<'_>, look: &Look, now: Time, nodes: &[Node]) -> FxHashSet<ThingNo> {
         let Some(session) = &context.session else { return FxHashSet::default() };
         let things: Vec<ThingNo> = nodes.iter().map(|node| look.snapshot.thing(*node)).collect();
         self.given.lately(&look.ledger, session, now, &things).into_iter().collect()
     }
 
-    /// Remembers what the asking session is given in full.
+    /// Records the facts that the session of the caller receives in full.
     pub fn give(&self, context: &Context<'_>, look: &Look, now: Time, things: &[ThingNo]) {
         if let Some(session) = &context.session {
             self.given.give(&look.ledger, session, now, things);
@@ -148,12 +148,12 @@ impl Searching {
     }
 }
 
-/// Where indexes are kept between processes, if a cache folder is set.
+/// The cache of indexes, if a cache folder is configured.
 #[derive(Default)]
 struct Kept(Option<Arc<KeptIndexes>>);
 
 impl Engine {
-    /// Keeps data that can be recomputed in this folder, to save time. Call it after `with_graph_memory`.
+    /// Stores data that can be recomputed in this folder, to save time. Call it after `with_graph_memory`.
     #[must_use]
     pub fn with_cache(self, folder: PathBuf) -> Engine {
         let kept = Arc::new(KeptIndexes::in_folder(&folder));
@@ -161,13 +161,13 @@ impl Engine {
         self.with_cache_folder(folder).with_state(Kept(Some(kept)))
     }
 
-    /// Searches with another reranker, or within another time.
+    /// Searches with this reranker and this timeout.
     #[must_use]
     pub fn with_searching(self, searching: Searching) -> Engine {
         self.with_state(searching)
     }
 
-    /// Computes vectors with another model than the built-in one.
+    /// Computes vectors with this model instead of the built-in one.
     #[must_use]
     pub fn with_embedding(self, embedding: Embedding) -> Engine {
         self.with_state(Arc::new(embedding))
@@ -177,7 +177,7 @@ impl Engine {
         Arc::clone(self.state::<Arc<Embedding>>())
     }
 
-    /// What search needs besides graphs.
+    /// The state of search.
     pub fn searching(&self) -> &Searching {
         self.state()
     }
@@ -186,7 +186,7 @@ impl Engine {
         self.state::<Kept>().0.as_ref()
     }
 
-    /// The text indexes of a view, as they are after the last commit it shows.
+    /// Returns the text indexes of a view, up to date with the last commit it shows.
     pub fn texts(&self, context: &mut Context<'_>, look: &Look) -> Result<Arc<Texts>> {
         let searching = self.searching();
         let making = searching.making(&context.scope);
@@ -223,7 +223,7 @@ impl Engine {
     }
 }
 
-/// Amounts of objects that are told together.
+/// Numbers of objects, for warnings and metrics.
 fn amount(objects: u64) -> &'static str {
     match objects {
         0..=10 => "10",

@@ -1,4 +1,4 @@
-//! Context packs: everything a task needs, chosen to fit a budget of tokens.
+//! Context packs: what a task needs, chosen to fit a token budget.
 
 mod confidence;
 mod core;

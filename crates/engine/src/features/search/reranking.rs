@@ -1,4 +1,4 @@
-//! A second look by a model behind an endpoint that speaks `/rerank`: Text Embeddings Inference, Jina, Cohere and others.
+//! Reranking by a model behind an endpoint that speaks `/rerank`: Text Embeddings Inference, Jina, Cohere and others.
 
 use crate::model_endpoint::{Endpoint, EndpointConfig, RERANK};
 use crate::redact::redact;
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Longest text that is sent of a candidate, in characters: what models of this kind read at most.
+/// Maximum characters of a candidate that are sent: what models of this kind accept.
 const LONGEST: usize = 2_000;
 
-/// Asked once for each search that wants a second look; whoever asks does not wait longer than its deadline.
+/// Called once per search that requests reranking; the call is bounded by the deadline.
 pub struct RerankEndpoint {
     endpoint: Endpoint,
     deadline: Duration,
-    /// It wants its documents under the name that Text Embeddings Inference gives them.
+    /// The endpoint expects the documents in `texts`, as Text Embeddings Inference does.
     texts: AtomicBool,
 }
 
 impl RerankEndpoint {
-    /// Asks nobody yet. The time-out of the endpoint is the deadline.
+    /// Connects lazily. The timeout of the endpoint is the deadline.
     pub fn new(config: &EndpointConfig) -> Result<RerankEndpoint> {
         let endpoint = Endpoint::called(config, RERANK)?;
         Ok(RerankEndpoint { endpoint, deadline: config.timeout, texts: AtomicBool::new(false) })
@@ -55,14 +55,14 @@ impl Reranker for RerankEndpoint {
     }
 
     fn judge(&self, question: &str, _: &[Term], texts: &[String]) -> Result<Vec<f64>, String> {
-        // Before anything is cut off, so that no half of a secret stays.
+        // Secrets are redacted before texts are cut, so that no part of a secret remains.
         let sent: Vec<String> = texts.iter().map(|text| redact(text).chars().take(LONGEST).collect()).collect();
         let answer = self.ask(&redact(question), &sent).map_err(|e: Error| e.message)?;
         read(&answer, texts.len())
     }
 }
 
-/// A judgement of every text, in their order, between 0 and 1.
+/// Returns a score for every text, in their order, between 0 and 1.
 fn read(answer: &Value, texts: usize) -> Result<Vec<f64>, String> {
     let rows = answer.as_array().or_else(|| answer["results"].as_array()).ok_or("the answer holds no judgements")?;
     let mut judged: Vec<Option<f64>> = vec![None; texts];
@@ -80,7 +80,7 @@ fn read(answer: &Value, texts: usize) -> Result<Vec<f64>, String> {
     if given.len() != texts {
         return Err(format!("{texts} texts were sent, {} judgements came back", given.len()));
     }
-    // Some give what stands before the last step, from anywhere below zero to anywhere above.
+    // Some endpoints return logits, which are not limited to 0 to 1.
     let plain = given.iter().all(|score| (0.0..=1.0).contains(score));
     Ok(given.into_iter().map(|score| if plain { score } else { 1.0 / (1.0 + (-score).exp()) }).collect())
 }

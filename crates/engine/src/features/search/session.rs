@@ -1,4 +1,4 @@
-//! What a session was given lately, so that it is not given again in full.
+//! Records what a session received recently, so that it is not returned in full again.
 
 use lukasa_model::{Scope, ThingNo, Time};
 use lukasa_store::Ledger;
@@ -6,13 +6,13 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// How long something counts as given.
+/// How long a fact counts as recently returned.
 const LATELY_MICROS: i64 = 10 * 60 * 1_000_000;
-/// Sessions remembered, and things of each.
+/// Maximum number of sessions, and of facts per session.
 const SESSIONS: usize = 1_024;
 const THINGS: usize = 512;
 
-/// Things given, by project, epoch of its log, and session: another log may number other things the same.
+/// Returned facts, by project, epoch of its log, and session: another log may number other facts the same.
 #[derive(Default)]
 pub struct Given {
     sessions: Mutex<FxHashMap<(Scope, u64, String), Things>>,
@@ -21,7 +21,7 @@ pub struct Given {
 type Things = VecDeque<(ThingNo, Time)>;
 
 impl Given {
-    /// Which of these the session was given lately.
+    /// Which of these facts the session received recently.
     pub fn lately(&self, ledger: &Ledger, session: &str, now: Time, things: &[ThingNo]) -> Vec<ThingNo> {
         let sessions = self.sessions.lock();
         let Some(given) = sessions.get(&place(ledger, session)) else { return vec![] };
@@ -29,6 +29,7 @@ impl Given {
         things.iter().copied().filter(fresh).collect()
     }
 
+    /// Records that the session received these facts now.
     pub fn give(&self, ledger: &Ledger, session: &str, now: Time, things: &[ThingNo]) {
         let mut sessions = self.sessions.lock();
         if sessions.len() >= SESSIONS {

@@ -1,4 +1,4 @@
-//! The text indexes of a view: symbols by their own text, files by all of theirs, files by path, and everything else.
+//! The text indexes of a view: symbols by their own text, files by their whole text, files by path, and everything else.
 
 use crate::features::code::left_out;
 use crate::features::code::sources::Sources;
@@ -17,44 +17,44 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Nodes and files read and taken apart at a time.
+/// Number of nodes and files that are read and parsed at a time.
 const AT_ONCE: usize = 2_048;
 const FILES_AT_ONCE: usize = 32;
-/// Longest text of one field; beyond it are data.
+/// Maximum length of one field; longer values are data.
 const LONGEST: usize = 1 << 20;
-/// How deep properties are read.
+/// Maximum depth of properties.
 const DEEP: usize = 6;
 
-/// What can be found by words. Belongs to a snapshot, and follows it.
+/// The text indexes of a snapshot, updated with it.
 pub struct Texts {
-    /// Symbols, and files for what stands outside of their symbols: name, path, what is written about it, its own source.
+    /// Symbols, and files for the lines outside of their symbols: name, path, documentation, source.
     pub units: TextIndex,
     /// Files by their whole text.
     pub files: TextIndex,
     /// Files by name and folders.
     pub paths: TextIndex,
-    /// Files by the names of what they define.
+    /// Files by the names they define.
     pub defined: TextIndex,
-    /// Everything that is not source code: title, key, and whatever it says.
+    /// Everything that is not source code: title, key and all texts.
     pub objects: TextIndex,
-    /// The same by the keys of their titles, as texts mention them.
+    /// The same objects by the keys of their titles, as texts mention them.
     pub titles: TextIndex,
-    /// The same by the words in them that are names.
+    /// The same objects by the names that occur in them.
     pub names: TextIndex,
-    /// The same by who says it.
+    /// The same objects by their speaker or agent.
     pub speakers: TextIndex,
-    /// Files whose source was not at hand.
+    /// Files whose source was not available.
     pub without_source: FxHashSet<Node>,
-    /// Files whose text is not searched because no person wrote it, with their names in lower case.
+    /// Files whose text is not searched because it was generated, with their names in lower case.
     left_out: Arc<FxHashMap<Node, Box<str>>>,
     /// The file of each symbol and file.
     homes: Arc<Vec<Node>>,
     touches: u64,
 }
 
-/// Stands for no file.
+/// Marks a node without a file.
 const NOWHERE: Node = Node(u32::MAX);
-/// How many there are.
+/// Numbers of indexed entries.
 const INDEXES: usize = 8;
 
 fn taken<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
@@ -71,22 +71,22 @@ impl Kept for Texts {
 }
 
 impl Texts {
-    /// Whether they are those of this state.
+    /// Whether the indexes belong to this state of the graph.
     pub fn are_of(&self, snapshot: &Snapshot) -> bool {
         self.touches == snapshot.touches()
     }
 
-    /// The file that a symbol is in; itself if it is one.
+    /// The file that a symbol is in; the node itself if it is a file.
     pub fn file(&self, node: Node) -> Option<Node> {
         self.homes.get(node.index()).copied().filter(|file| *file != NOWHERE)
     }
 
-    /// Whether it is, or is in, a file whose text is not searched.
+    /// Whether the node is, or is in, a file whose text is not searched.
     pub fn is_left_out(&self, node: Node) -> bool {
         self.file(node).is_some_and(|file| self.left_out.contains_key(&file))
     }
 
-    /// Files that are not searched and that a question names.
+    /// Files that are not searched but that the question names.
     pub fn named_all_the_same(&self, question: &str) -> Vec<Node> {
         if self.left_out.is_empty() {
             return vec![];
@@ -104,11 +104,13 @@ impl Texts {
         named
     }
 
-    /// How often nodes had been touched when it was made.
+    /// The graph's change counter when the index was built.
     pub fn touches(&self) -> u64 {
         self.touches
     }
 
+    /// Builds the indexes of a view from the facts and the source texts that are available. `progress` receives the
+    /// number of nodes done.
     pub fn build(look: &Look, sources: &Sources, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Texts> {
         let read = Reading::new(look, sources).read(&look.snapshot.nodes(), progress)?;
         let homes = homes(&Arc::default(), &[], &read.homes, look.snapshot.node_places());
@@ -128,12 +130,12 @@ impl Texts {
         })
     }
 
-    /// Whether what another process would make is the same: all sources were at hand.
+    /// Whether another process would build the same indexes: all sources were available.
     pub fn can_be_kept(&self) -> bool {
         self.without_source.is_empty()
     }
 
-    /// Appends all of it.
+    /// Appends the serialized indexes.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         let number = |out: &mut Vec<u8>, number: usize| out.extend((number as u32).to_le_bytes());
         out.extend(self.touches.to_le_bytes());
@@ -154,7 +156,7 @@ impl Texts {
         }
     }
 
-    /// What [`Texts::write_to`] wrote of a graph with so many places; none where the bytes are something else.
+    /// Restores what [`Texts::write_to`] wrote for a graph with this many nodes; `None` if the bytes are invalid.
     pub fn read_from(bytes: &[u8], places: usize) -> Option<Texts> {
         let mut from = bytes;
         let touches = u64::from_le_bytes(taken(&mut from)?);
@@ -206,7 +208,7 @@ impl Texts {
         [units, files, paths, defined, objects, titles, names, speakers]
     }
 
-    /// The indexes of a later state of the same graph; none when it is too long ago to follow.
+    /// Returns the indexes of a later state of the same graph; `None` if it is too far ahead to be followed.
     pub fn follow(&self, look: &Look, sources: &Sources) -> Result<Option<Texts>> {
         let Some(touched) = look.snapshot.touched_since(self.touches) else { return Ok(None) };
         let mut touched = touched.to_vec();
@@ -225,7 +227,7 @@ impl Texts {
             touched.iter().for_each(|node| drop(left_out.remove(node)));
             left_out.extend(read.left_out);
         }
-        // A place may hold something of another kind now: it goes from all, and comes back where it belongs.
+        // The kind of a node may have changed, so it is removed from all indexes and added to the right one.
         let homes = homes(&self.homes, &touched, &read.homes, look.snapshot.node_places());
         Ok(Some(Texts {
             homes,
@@ -244,7 +246,7 @@ impl Texts {
     }
 }
 
-/// The files of symbols after some nodes changed; the same as before when none of them is in one.
+/// Returns the files of symbols after some nodes changed; the same value if nothing changed.
 fn homes(before: &Arc<Vec<Node>>, touched: &[Node], found: &[(Node, Node)], places: usize) -> Arc<Vec<Node>> {
     let was_home = |node: &Node| before.get(node.index()).is_some_and(|file| *file != NOWHERE);
     if found.is_empty() && !touched.iter().any(was_home) {
@@ -257,7 +259,7 @@ fn homes(before: &Arc<Vec<Node>>, touched: &[Node], found: &[(Node, Node)], plac
     Arc::new(homes)
 }
 
-/// What was read of some nodes.
+/// What was read for some nodes.
 #[derive(Default)]
 struct Read {
     /// Symbols and files, with their files.
@@ -293,11 +295,11 @@ struct Reading<'a> {
     look: &'a Look,
     sources: &'a Sources,
     symbols: Symbols<'a>,
-    /// By type number: declared not to be in the text index.
+    /// By type number: excluded from the text index.
     unread: Vec<bool>,
 }
 
-/// A file, and which of it and its symbols are wanted.
+/// A file, and which of its nodes (file and symbols) are requested.
 struct Wanted {
     file: Node,
     nodes: Vec<Node>,
@@ -326,7 +328,7 @@ impl<'a> Reading<'a> {
         let homes = wanted.iter().flat_map(|of| of.nodes.iter().map(|node| (*node, of.file))).collect();
         let mut all = Read { homes, ..Read::default() };
         let mut done = 0;
-        // A few at a time, so that progress can be told in between.
+        // In small portions, so that progress can be reported in between.
         for files in wanted.chunks(FILES_AT_ONCE * 16) {
             progress(done, Some(nodes.len() as u64));
             done += files.iter().map(|wanted| wanted.nodes.len() as u64).sum::<u64>();
@@ -360,7 +362,7 @@ impl<'a> Reading<'a> {
         let [mut units, mut whole, mut paths, mut defined] = std::array::from_fn(|_| Gathered::default());
         let mut file_of: FxHashMap<Node, usize> = FxHashMap::default();
         for (at, wanted) in files.iter().enumerate() {
-            // All symbols of the file: which lines are a symbol's own depends on the others.
+            // All symbols of the file are needed: which lines belong to a symbol depends on the symbols inside it.
             file_of.extend(self.symbols.whole(wanted.file, usize::MAX).0.iter().map(|node| (*node, at)));
             file_of.extend(wanted.nodes.iter().chain([&wanted.file]).map(|node| (*node, at)));
         }
@@ -389,7 +391,7 @@ impl<'a> Reading<'a> {
                 units.begin(*node);
                 let key = self.symbols.key(*node);
                 let is_file = *node == wanted.file;
-                // What it stands in is named by all that stands there, so it says little about one of them.
+                // The container's name occurs with all its members, so it has little weight for one of them.
                 units.add(Field::Name, keys::name(&key));
                 units.add(Field::Path, &key);
                 about(&mut units, content, own.is_some());
@@ -418,7 +420,7 @@ impl<'a> Reading<'a> {
         Ok(read)
     }
 
-    /// Adds the names of what a file defines.
+    /// Adds the names that a file defines.
     fn define(&self, defined: &mut Gathered, file: Node) {
         defined.begin(file);
         for member in self.symbols.whole(file, usize::MAX).0 {
@@ -431,7 +433,7 @@ impl<'a> Reading<'a> {
         let [titles, names, speakers] = std::array::from_fn(|_| Gathered::default());
         let mut all = Objects { texts: Gathered::prose(), titles, names, speakers };
         for (node, content) in self.contents(nodes)? {
-            // What is kept from everybody but its owner is not to be found by its words.
+            // Sensitive facts must not be found by their words.
             if !is_sensitive(&content) {
                 all.add(&self.look.snapshot, node, &content);
             }
@@ -442,7 +444,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Things that are not source code, on their way into the indexes.
+/// Objects that are not source code, before they are added to the indexes.
 struct Objects {
     texts: Gathered,
     titles: Gathered,
@@ -467,7 +469,7 @@ impl Objects {
             titles::keys(title).iter().for_each(|key| keys.add_word(Field::Name, key));
         }
         let mut named: Vec<String> = titles::names(title.as_deref().unwrap_or(""));
-        said(content, &mut |text| {
+        property_texts(content, &mut |text| {
             texts.add(Field::Text, text);
             asks |= ends_asking(text);
             named.extend(titles::names(text));
@@ -485,16 +487,16 @@ impl Objects {
     }
 }
 
-/// What is written about a symbol; its signature only where there is no source to have it.
+/// Returns the documentation of a symbol, and its signature if there is no source that contains it.
 fn about(into: &mut Gathered, content: &Content, has_source: bool) {
     let doc = text(content, "doc").or_else(|| text(content, "summary"));
     let signature = if has_source { None } else { text(content, "signature") };
     doc.iter().chain(&signature).for_each(|text| into.add(Field::Text, text));
 }
 
-/// Lines of a file by the innermost symbol they are in.
+/// The lines of a file by the innermost symbol that contains them.
 struct Owned<'s> {
-    /// By symbol; by none those outside of all.
+    /// By symbol; `None` for lines outside of all symbols.
     lines: FxHashMap<Option<Node>, Vec<&'s str>>,
 }
 
@@ -507,7 +509,7 @@ impl<'s> Owned<'s> {
                 spans.push((first.saturating_sub(1) as usize, last as usize, *node));
             }
         }
-        // Outer ones first, so that inner ones have the last word.
+        // Outer symbols come first, so that inner ones overwrite them.
         spans.sort_by_key(|(first, last, node)| (*first, usize::MAX - last, *node));
         let mut owners = vec![None; lines.len()];
         for (first, last, node) in spans {
@@ -521,35 +523,35 @@ impl<'s> Owned<'s> {
         owned
     }
 
-    /// A symbol's own lines; a file's are those that no symbol has.
+    /// Returns a symbol's own lines; for a file, the lines outside of all symbols.
     fn texts(&self, node: Node, is_file: bool) -> &[&'s str] {
         let own = if is_file { None } else { Some(node) };
         self.lines.get(&own).map_or(&[], Vec::as_slice)
     }
 }
 
-/// What a thing that is not source code is called.
+/// Returns the title of an object that is not source code.
 pub fn title(content: &Content) -> Option<String> {
     content.title.clone().or_else(|| text(content, "name"))
 }
 
-/// Every text that it says beside its title.
-pub fn said(content: &Content, each: &mut dyn FnMut(&str)) {
+/// Calls `each` with every text of an object besides its title.
+pub fn property_texts(content: &Content, each: &mut dyn FnMut(&str)) {
     for (name, value) in content.properties.iter().filter(|(name, _)| *name != "name") {
         values(name, value, DEEP, each);
     }
 }
 
-/// Stands in the index of speakers for turns that ask something.
+/// In the index of speakers, marks turns that contain a question.
 pub const ASKS: &str = "?";
-/// Last letters of a turn that can hold its question.
+/// Number of final letters of a turn that are searched for its question mark.
 const END: usize = 30;
 
 fn ends_asking(text: &str) -> bool {
     text.chars().rev().take(END).any(|c| c == '?')
 }
 
-/// Texts in a property, but for ids and hashes.
+/// Visits the texts of a property, except ids and hashes.
 fn values(name: &str, value: &Value, deep: usize, each: &mut dyn FnMut(&str)) {
     let is_id = ["_id", "_hash", "_at"].iter().any(|end| name.ends_with(end)) || ["id", "hash"].contains(&name);
     match value {

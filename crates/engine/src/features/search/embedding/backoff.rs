@@ -1,12 +1,12 @@
-//! How long a job that failed waits for its next try.
+//! The delay before a failed job is tried again.
 
 const MINUTE: i64 = 60_000_000;
-/// Half a minute to an hour; from then on every hour.
+/// From half a minute to an hour, then every hour.
 const STEPS: [i64; 6] = [MINUTE / 2, 2 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 60 * MINUTE];
-/// So that what failed together does not come back together.
+/// Random share of a delay, so that jobs that failed together are not retried together.
 const JITTER: f64 = 0.2;
 
-/// Microseconds to wait after a failure, given how many there were before. `jitter` is drawn from -1 to 1.
+/// Returns the microseconds to wait after a failure, given the number of earlier failures. `jitter` is from -1 to 1.
 pub fn wait(failures_before: u32, jitter: f64) -> i64 {
     let step = STEPS[(failures_before as usize).min(STEPS.len() - 1)];
     step + (step as f64 * JITTER * jitter.clamp(-1.0, 1.0)) as i64

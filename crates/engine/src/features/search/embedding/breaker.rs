@@ -1,24 +1,24 @@
-//! Stops asking a model that mostly fails, and tries it now and then with a few jobs.
+//! A circuit breaker: stops calling a model that mostly fails, and probes it at intervals with a few jobs.
 
 use lukasa_model::Time;
 use std::collections::VecDeque;
 
 const MINUTE: i64 = 60_000_000;
-/// Failures older than this say nothing about now.
+/// Older failures do not count.
 const WINDOW: i64 = 5 * MINUTE;
-/// Fewer attempts are chance.
+/// With fewer attempts, the share of failures is not meaningful.
 const ENOUGH: u64 = 30;
-/// Opens above this share of failures.
+/// The breaker opens above this share of failures.
 const TOO_MANY: f64 = 0.4;
-/// Between probes of a model that is given up for now.
+/// Time between probes while the breaker is open.
 const PROBE_EVERY: i64 = 2 * MINUTE;
-/// Jobs in one probe.
+/// Number of jobs in one probe.
 const PROBE: usize = 3;
 
-/// Closed: work goes on. Open: only probes, until one succeeds.
+/// Closed: jobs are processed. Open: only probes are allowed, until one succeeds.
 #[derive(Debug, Default)]
 pub struct Breaker {
-    /// When, how many succeeded, how many failed.
+    /// Time, number of successes, number of failures.
     attempts: VecDeque<(Time, u64, u64)>,
     open: Option<Open>,
 }
@@ -29,16 +29,17 @@ struct Open {
     next_probe: Time,
 }
 
-/// How much may be tried now.
+/// How many jobs may be tried now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed {
     All,
-    /// At most so many jobs.
+    /// At most this many jobs.
     Probe(usize),
-    /// Nothing before then.
+    /// None before this time.
     NotBefore(Time),
 }
 
+/// Whether the model is being called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
     Closed,
@@ -46,6 +47,7 @@ pub enum BreakerState {
 }
 
 impl Breaker {
+    /// Returns how many jobs may be tried now.
     pub fn allowed(&self, now: Time) -> Allowed {
         match self.open {
             None => Allowed::All,
@@ -54,7 +56,7 @@ impl Breaker {
         }
     }
 
-    /// Takes note of jobs that were tried.
+    /// Records the outcome of jobs.
     pub fn record(&mut self, now: Time, succeeded: u64, failed: u64) {
         if succeeded + failed == 0 {
             return;
@@ -109,7 +111,7 @@ mod tests {
         let mut breaker = Breaker::default();
         breaker.record(at(0), 0, 20);
         breaker.record(at(300), 0, 20);
-        assert_eq!(breaker.allowed(at(300)), Allowed::All, "the first are forgotten");
+        assert_eq!(breaker.allowed(at(300)), Allowed::All, "old failures do not count");
         breaker.record(at(599), 0, 10);
         assert_eq!(breaker.allowed(at(599)), Allowed::NotBefore(at(719)));
         let mut breaker = Breaker::default();
@@ -128,12 +130,12 @@ mod tests {
         breaker.record(at(121), 0, 3);
         assert_eq!(breaker.allowed(at(240)), Allowed::NotBefore(at(241)));
         breaker.record(at(241), 0, 0);
-        assert_eq!(breaker.allowed(at(241)), Allowed::Probe(3), "a probe that found nothing to do says nothing");
+        assert_eq!(breaker.allowed(at(241)), Allowed::Probe(3), "a probe without jobs changes nothing");
         breaker.record(at(242), 2, 1);
         assert_ne!(breaker.state(), BreakerState::Closed, "not while something fails");
         breaker.record(at(365), 3, 0);
         assert_eq!((breaker.state(), breaker.allowed(at(365))), (BreakerState::Closed, Allowed::All));
         breaker.record(at(366), 0, 29);
-        assert_eq!(breaker.state(), BreakerState::Closed, "the past is forgotten with it");
+        assert_eq!(breaker.state(), BreakerState::Closed, "earlier failures are dropped");
     }
 }

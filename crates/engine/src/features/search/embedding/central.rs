@@ -1,4 +1,4 @@
-//! How central objects are: how many relationships each has now, so that what most hangs on is embedded first.
+//! The centrality of objects: how many relationships each has now. The most central ones are embedded first.
 
 use super::Queue;
 use super::objects::view_now;
@@ -10,11 +10,12 @@ use lukasa_store::{Fields, Ledger};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Up to so many objects are looked up in the store: loading a graph would take longer, asking for each of many too.
+/// Up to this many objects are counted in the store. Loading the graph would take longer for a few; counting takes longer for
+/// many.
 const FEW: usize = 32;
 
 impl Engine {
-    /// The queue of what waits for a vector, what is required and then what is most central first.
+    /// Returns the queue of objects without a vector, ordered by requirement, then by centrality.
     pub fn central_queue(&self, scope: &Scope) -> Queue {
         let (ledger, graphs) = (self.ledger(scope), Arc::clone(self.graphs()));
         self.embedding_queue(scope).by_centrality(move |branch, things, now| match things.len() {
@@ -24,7 +25,7 @@ impl Engine {
     }
 }
 
-/// By the graph of the branch, which answers in no time once it is there.
+/// Counts in the graph of the branch, which is fast once it is loaded.
 fn in_graph(ledger: &Ledger, graphs: &Graphs, branch: BranchNo, things: &[ThingNo]) -> Result<Vec<f64>> {
     let branch = Some(ledger.registry()?.branch_name(branch).to_owned());
     let spec = ViewSpec { branch, ..ViewSpec::default() };
@@ -33,7 +34,7 @@ fn in_graph(ledger: &Ledger, graphs: &Graphs, branch: BranchNo, things: &[ThingN
     Ok(things.iter().map(degree).collect())
 }
 
-/// By what the store has of them. A relationship whose other end is gone still counts here.
+/// Counts in the store. Relationships whose other end was deleted are included.
 fn stored(ledger: &Ledger, branch: BranchNo, things: &[ThingNo], now: Time) -> Result<Vec<f64>> {
     let view = view_now(ledger, branch, now)?;
     let numbers: Vec<ThingNo> = ledger.relationships_at(things)?.iter().map(|thing| thing.no).collect();

@@ -1,20 +1,20 @@
-//! Whether a change of an object can mean that it is about something else.
+//! Whether a change of an object can change its meaning.
 
 use lukasa_model::change::{ChangeSummary, covers};
 
-/// A move in size beyond this is worth a look whatever it touched.
+/// A larger change in size is always significant.
 const SIZE_BYTES: usize = 256;
-/// Fields of a content; any other first step of a path is a property.
+/// Fields of a content; a path that begins with anything else names a property.
 const FIELDS: [&str; 6] = ["title", "subtype", "status", "labels", "properties", "evidence"];
 
-/// A path of a type's `relevant_paths` as a path into the content: `/summary` stands for `/properties/summary`.
+/// Converts a path of a type's `relevant_paths` to a path in the content: `/summary` becomes `/properties/summary`.
 pub fn in_content(path: &str) -> String {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     if FIELDS.contains(&first) { path.to_owned() } else { format!("/properties{path}") }
 }
 
-/// Whether the title, a label or one of the relevant paths changed (where there are none: any property), or the size
-/// moved by more than 256 bytes. No summary stands for a first version.
+/// Whether the title, a label or one of the relevant paths changed (any property, if there are none), or the size changed by
+/// more than 256 bytes. A first version has no summary and is significant.
 pub fn significant(change: Option<&ChangeSummary>, relevant: &[String]) -> bool {
     let Some(change) = change else { return true };
     if change.meta.bytes_before.abs_diff(change.meta.bytes_after) > SIZE_BYTES {
@@ -25,7 +25,7 @@ pub fn significant(change: Option<&ChangeSummary>, relevant: &[String]) -> bool 
         [] => watched.push("/properties".into()),
         paths => watched.extend(paths.iter().map(|path| in_content(path))),
     }
-    // A change above a path changes what is at it.
+    // A change above a path changes the value at the path.
     change.paths.iter().any(|changed| watched.iter().any(|path| covers(path, changed) || covers(changed, path)))
 }
 

@@ -6,23 +6,23 @@ use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Texts in one request when nobody says otherwise.
+/// Default number of texts per request.
 pub const BATCH: usize = 16;
-/// More texts in one request than endpoints take.
+/// Maximum number of texts per request that endpoints accept.
 const MOST: usize = 2_048;
-/// More dimensions than any model has.
+/// Larger than the dimensions of any known model.
 const DIMENSIONS: usize = 16_384;
-/// Nobody waits longer than this for the vector of a question: it can be answered without.
+/// Timeout for the vector of a question, which can also be answered without one.
 const QUESTION: Duration = Duration::from_secs(3);
 
-/// Where an embedding model is, and how texts are put to it.
+/// The address of an embedding model, and how it is called.
 #[derive(Clone, Debug)]
 pub struct EmbeddingEndpointConfig {
-    /// The part before `/embeddings`, for example `http://localhost:11434/v1`.
+    /// The address without `/embeddings`, for example `http://localhost:11434/v1`.
     pub base_url: String,
-    /// What the endpoint calls it.
+    /// The name of the model at the endpoint.
     pub model: String,
-    /// Set to something new when the same name stands for other weights.
+    /// Change it when the endpoint serves other weights under the same name.
     pub version: String,
     pub key: Option<Key>,
     pub dimensions: usize,
@@ -32,16 +32,17 @@ pub struct EmbeddingEndpointConfig {
     pub timeout: Duration,
 }
 
+/// A model behind an endpoint, with separate timeouts for objects and questions.
 pub struct EmbeddingEndpoint {
     endpoint: Endpoint,
-    /// The same with less patience.
+    /// The same endpoint with a shorter timeout, for questions.
     questions: Endpoint,
     model: Model,
     batch: usize,
 }
 
 impl EmbeddingEndpoint {
-    /// Asks nobody yet: an endpoint that is down must not keep anything from starting.
+    /// Connects lazily: an unreachable endpoint must not prevent the start.
     pub fn new(config: &EmbeddingEndpointConfig) -> Result<EmbeddingEndpoint> {
         let fault = |what: String, hint: &str| Error::invalid("invalid_model", what).hint(hint);
         if config.dimensions == 0 || config.dimensions > DIMENSIONS {
@@ -71,7 +72,7 @@ impl EmbeddingEndpoint {
         Ok(EmbeddingEndpoint { endpoint, questions, model, batch: config.batch })
     }
 
-    /// Waits through this instead of sleeping.
+    /// Replaces sleeping between retries, for tests.
     #[must_use]
     pub fn with_pause(mut self, pause: impl Fn(Duration) + Send + Sync + 'static) -> EmbeddingEndpoint {
         self.endpoint = self.endpoint.with_pause(pause);
@@ -101,13 +102,13 @@ impl Embedder for EmbeddingEndpoint {
                 Purpose::Keep => self.endpoint.post("/embeddings", &body),
                 Purpose::Question => self.questions.post_once("/embeddings", &body),
             };
-            vectors.extend(read(&answer.map_err(|e| told(&e))?, part.len(), self.model.dimensions)?);
+            vectors.extend(read(&answer.map_err(|e| embed_error(&e))?, part.len(), self.model.dimensions)?);
         }
         Ok(vectors)
     }
 }
 
-fn told(error: &Error) -> EmbedError {
+fn embed_error(error: &Error) -> EmbedError {
     let worth_another_try = match error.kind {
         ErrorKind::Timeout | ErrorKind::RateLimited => true,
         ErrorKind::Unavailable => error.code != "model_answer_invalid",
@@ -117,7 +118,7 @@ fn told(error: &Error) -> EmbedError {
     if worth_another_try { EmbedError::Unavailable(why) } else { EmbedError::Broken(why) }
 }
 
-/// The vectors of an answer, in the order of the texts, each of length one.
+/// Returns the vectors of an answer, in the order of the texts, normalized to length one.
 fn read(answer: &Value, texts: usize, dimensions: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
     let broken = |why: String| Err(EmbedError::Broken(why));
     let Some(rows) = answer["data"].as_array() else {
@@ -128,7 +129,7 @@ fn read(answer: &Value, texts: usize, dimensions: usize) -> Result<Vec<Vec<f32>>
     }
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; texts];
     for (at, row) in rows.iter().enumerate() {
-        // Some leave the index out and mean the order.
+        // Some endpoints omit the index and return vectors in the order of the texts.
         let index = match &row["index"] {
             Value::Null => Some(at),
             index => index.as_u64().and_then(|index| usize::try_from(index).ok()),
@@ -185,7 +186,7 @@ mod tests {
             (vec![good.clone(), row(json!(1), json!([1e300, 0]))], "not made of finite numbers"),
         ] {
             match of(&rows) {
-                Err(EmbedError::Broken(told)) => assert!(told.contains(why), "{told}"),
+                Err(EmbedError::Broken(message)) => assert!(message.contains(why), "{message}"),
                 other => panic!("{other:?}"),
             }
         }

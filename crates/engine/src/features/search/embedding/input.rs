@@ -1,4 +1,4 @@
-//! The text that is embedded for an object: title, type and what says most about it, without secrets, cut to a limit.
+//! The text that is embedded for an object: title, type and its most meaningful properties, without secrets, cut to a limit.
 
 use super::change::in_content;
 use crate::redact::{GONE, looks_random, redact_counted};
@@ -9,16 +9,16 @@ use lukasa_model::{Error, Result};
 use regex::Regex;
 use serde_json::Value;
 
-/// Most tokens of one input when nobody says otherwise: what common models read without loss.
+/// Default token limit of one input: what common models accept without truncation.
 pub const MAX_TOKENS: usize = 800;
-/// Most fields of an object whose type names none.
+/// Maximum number of properties of an object whose type declares no relevant paths.
 const FIELDS: usize = 24;
-/// Characters of one value looked at, per token allowed: what lies beyond is cut off later anyway.
+/// Characters of one value that are read per allowed token; the rest would be cut off anyway.
 const LOOK: usize = 16;
-/// A cut value shorter than this says nothing.
+/// Minimum length of a cut value; shorter ones have no meaning.
 const WORTH_TOKENS: usize = 8;
 
-/// What may not be embedded, and how much may.
+/// Which values must not be embedded, and the size limit.
 #[derive(Clone, Debug)]
 pub struct InputRules {
     pub max_tokens: usize,
@@ -35,7 +35,7 @@ impl Default for InputRules {
 }
 
 impl InputRules {
-    /// Takes out what matches one of these as well, in names of fields and in their values.
+    /// Also redacts what matches these patterns, in property names and values.
     pub fn with_patterns(mut self, patterns: &[String]) -> Result<InputRules> {
         for pattern in patterns {
             let rule = Regex::new(pattern)
@@ -46,25 +46,26 @@ impl InputRules {
     }
 }
 
-/// What is sent to a model for one object.
+/// The text that is sent to a model for one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     pub text: String,
-    /// Of the text: what its vector is kept under.
+    /// Hash of the text; the vector is stored under it.
     pub hash: Hash,
-    /// Secrets that were taken out.
+    /// Number of redacted secrets.
     pub redacted: u32,
-    /// Fields that found no room.
+    /// Number of properties that did not fit.
     pub dropped: usize,
 }
 
-/// Builds the input of an object from the paths its type calls relevant, else from what usually says most.
+/// Builds the input of an object from the relevant paths of its type, otherwise from the properties that usually carry the
+/// meaning.
 ///
-/// Numbers, times, hashes and ids are left out unless they are asked for: they say where a thing is, not what it is about,
-/// and change with every edit.
+/// Numbers, times, hashes and ids are left out unless a relevant path names them: they change with every edit and carry no
+/// meaning.
 ///
-/// It reads as a person would write it, because that is what models have read: the title, then a line for each field,
-/// with its name only where that is no kind of text.
+/// The text resembles prose, as models were trained on it: the title, then one line per property, with its name unless the
+/// property is a text.
 pub fn build(key: Option<&str>, content: &Content, relevant: &[String], rules: &InputRules) -> Input {
     let mut redacted = 0;
     let mut fields = Vec::new();
@@ -78,7 +79,7 @@ pub fn build(key: Option<&str>, content: &Content, relevant: &[String], rules: &
     }
     let mut left = rules.max_tokens;
     let mut text = String::new();
-    // A key says something about what says nothing else of itself.
+    // The key is used only when there is no other text.
     let title = content.title.as_deref().or(key.filter(|_| fields.is_empty())).unwrap_or_default();
     let title = plain(title, rules, &mut redacted);
     if !title.is_empty() {
@@ -92,7 +93,7 @@ pub fn build(key: Option<&str>, content: &Content, relevant: &[String], rules: &
         let name = if is_text { String::new() } else { format!("{last}: ") };
         let room = left.saturating_sub(tokens(&name));
         let shown = cut(&value, room);
-        // From the first that has no room on, everything says less.
+        // After the first property that does not fit, the rest is less meaningful.
         if dropped > 0 || value.is_empty() || (shown.len() < value.len() && room < WORTH_TOKENS) {
             dropped += usize::from(!value.is_empty());
             continue;
@@ -111,12 +112,12 @@ fn push_line(text: &mut String, name: &str, value: &str) -> usize {
     tokens(&text[before..])
 }
 
-/// What lies at the paths a type calls relevant, in their order.
+/// Returns the values at the relevant paths of a type, in their order.
 fn named(content: &Content, paths: &[String]) -> Vec<(String, String)> {
     let Ok(whole) = serde_json::to_value(content) else { return vec![] };
     let mut found = Vec::new();
     for path in paths.iter().map(|path| in_content(path)) {
-        // The title stands at the top and labels come first, whatever is said.
+        // Title and labels always come first, in whatever order paths are declared.
         if covers("/title", &path) || covers("/labels", &path) {
             continue;
         }
@@ -131,7 +132,7 @@ fn named(content: &Content, paths: &[String]) -> Vec<(String, String)> {
     found
 }
 
-/// What usually says most about an object whose type says nothing.
+/// Returns the properties that usually carry the meaning, for types without relevant paths.
 fn salient(content: &Content) -> Vec<(String, String)> {
     let mut ranked = Vec::new();
     for (name, value) in &content.properties {
@@ -148,7 +149,7 @@ fn salient(content: &Content) -> Vec<(String, String)> {
     ranked.into_iter().map(|(_, path, value)| (path, value)).collect()
 }
 
-/// Names that carry meaning, the most telling first.
+/// Property names that carry meaning, the most meaningful first.
 const TELLING: [&str; 14] = [
     "name",
     "summary",
@@ -170,7 +171,7 @@ fn rank(name: &str) -> usize {
     TELLING.iter().position(|known| known.eq_ignore_ascii_case(name)).unwrap_or(TELLING.len())
 }
 
-/// Whether a value only points somewhere: an id, a hash, a time.
+/// Whether a value is only a reference: an id, a hash, a time.
 fn is_mere_reference(name: &str, text: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "id"
@@ -179,7 +180,7 @@ fn is_mere_reference(name: &str, text: &str) -> bool {
         || uuid::Uuid::parse_str(text).is_ok()
 }
 
-/// Every value that holds no others, with its path; a list of texts is one value.
+/// Visits every leaf value with its path; a list of texts is one value.
 fn leaves(value: &Value, path: &str, each: &mut dyn FnMut(&str, &Value)) {
     match value {
         Value::Object(map) => {
@@ -205,7 +206,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The value of a field without secrets, on one line.
+/// Returns the value of a property on one line, without secrets.
 fn field(path: &str, value: &str, rules: &InputRules, redacted: &mut usize) -> String {
     let names = pointer_tokens(path).unwrap_or_default();
     let secret = |name: &String| rules.secret_names.is_match(name) || rules.patterns.iter().any(|p| p.is_match(name));
@@ -231,7 +232,7 @@ fn plain(text: &str, rules: &InputRules, redacted: &mut usize) -> String {
     without.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// So much of a text, up to the end of a word: half a secret is not recognised as one.
+/// Cuts a text at the end of a word: a secret that is cut in half is not recognized.
 fn beginning(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -240,7 +241,7 @@ fn beginning(text: &str, bytes: usize) -> &str {
     text[..end].rfind(char::is_whitespace).map_or("", |end| &text[..end])
 }
 
-/// About how many tokens a model makes of a text: pieces of five letters or digits, every other mark by itself.
+/// Estimates how many tokens a model makes of a text: pieces of five letters or digits, every other character by itself.
 pub fn tokens(text: &str) -> usize {
     let (mut count, mut run) = (0, 0);
     for c in text.chars() {
@@ -255,7 +256,7 @@ pub fn tokens(text: &str) -> usize {
     count
 }
 
-/// The longest beginning of a text, in whole words where there are any, of at most so many tokens.
+/// Returns the longest prefix of a text with at most this many tokens, in whole words if possible.
 fn cut(text: &str, most: usize) -> &str {
     let (mut count, mut run, mut word) = (0, 0, 0);
     for (at, c) in text.char_indices() {
@@ -360,7 +361,7 @@ mod tests {
             assert!(!input.text.contains("HIDDEN"), "{}", input.text);
             assert_eq!((input.redacted, input.text.matches("[redacted]").count()), (6, 6), "{}", input.text);
         }
-        // Cut in the middle it would not be recognised.
+        // A secret that is cut in the middle is not recognized.
         let far = format!("{}ghp_HIDDENHIDDENHIDDENHIDDEN", " ".repeat(MAX_TOKENS * LOOK - 10));
         let object = json!({"properties": {"summary": far}});
         let input = build(None, &content(object), &[], &InputRules::default());

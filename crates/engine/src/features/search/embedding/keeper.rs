@@ -1,4 +1,4 @@
-//! Embeds beside serving, for every project the engine is asked about: a little at a time, on one core, after who waits.
+//! Background embedding for every project of the engine: in small steps, on one core, with lower priority than requests.
 
 use super::reconcile::reconcile;
 use super::{Queue, Worker};
@@ -13,23 +13,23 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Jobs done between two looks at whether somebody waits for an answer.
+/// Number of jobs between two checks for pending requests.
 const STEP: usize = 16;
-/// Between looks when there is nothing to do.
+/// Interval between checks of an empty queue.
 const POLL: Duration = Duration::from_secs(1);
-/// How soon it is looked again while somebody waits, and how often in a row: who always asks something is not to keep
-/// everything from being embedded.
+/// Interval between checks while requests are pending, and how many such checks in a row; after that a step is done anyway, so
+/// that constant requests cannot stop embedding.
 const SOON: Duration = Duration::from_millis(10);
 const PATIENCE: u32 = 100;
-/// What no commit tells is put right so often, in microseconds.
+/// Interval of reconciliation, in microseconds. It corrects what cannot be derived from commits.
 const DAY: u64 = 24 * 3_600 * 1_000_000;
 
-/// Makes the vectors of these projects, and of whichever else the engine is asked about, until it is dropped.
+/// Computes the vectors of these projects, and of every other project the engine receives requests for, until it is dropped.
 pub fn keep(engine: &Engine, scopes: &[Scope]) -> Beat {
     scopes.iter().for_each(|scope| drop(engine.ledger(scope)));
     let mut keeper = Keeper {
         engine: engine.unwatched(),
-        // Without a thread to be had it is done on ours.
+        // Without a thread for the pool, the current thread does the work.
         core: ThreadPoolBuilder::new().num_threads(1).build().ok().map(Arc::new),
         lines: FxHashMap::default(),
         more: false,
@@ -42,22 +42,22 @@ struct Keeper {
     engine: Engine,
     core: Option<Arc<ThreadPool>>,
     lines: FxHashMap<Scope, Line>,
-    /// The last step left something to do.
+    /// The last step did not finish its work.
     more: bool,
-    /// How often in a row.
+    /// Number of consecutive delays.
     gave_way: u32,
 }
 
-/// What is done for a project.
+/// The embedding state of a project.
 struct Line {
     queue: Queue,
     worker: Worker,
-    /// Vectors were made that searches have not been told of.
+    /// Vectors were computed that searches have not loaded yet.
     fresh: bool,
 }
 
 impl Keeper {
-    /// Does a little; when to go on.
+    /// Does one step; returns when the next one is due.
     fn step(&mut self) -> Duration {
         if self.more && self.engine.is_answering() && self.gave_way < PATIENCE {
             self.gave_way += 1;
@@ -68,7 +68,7 @@ impl Keeper {
         for scope in self.engine.scopes() {
             match self.work(&scope) {
                 Ok(left) => self.more |= left,
-                // The store may be busy or away; what waits is in it, and so is there later.
+                // The store may be busy or unavailable. The queue is persistent, so the next step continues.
                 Err(error) if error.code != "unknown_project" => log::event(
                     log::Level::Warn,
                     "embedding.step",
@@ -80,7 +80,7 @@ impl Keeper {
         if self.more { Duration::ZERO } else { POLL }
     }
 
-    /// Whether there is more to do at once.
+    /// Returns whether there is more to do immediately.
     fn work(&mut self, scope: &Scope) -> Result<bool> {
         if !self.lines.contains_key(scope) {
             let (queue, worker) = self.engine.embedding_line(scope, |embedder| match &self.core {
@@ -96,7 +96,7 @@ impl Keeper {
         line.queue.follow(now)?;
         let last = derived.mark(scope, &mark)?;
         if last.is_none_or(|last| today.saturating_sub(last) >= DAY) {
-            // Noted first: of several servers one is enough.
+            // The mark is written first, so that one of several servers reconciles.
             derived.set_mark(scope, &mark, today)?;
             if last.is_some() {
                 reconcile(&line.queue, now)?;
@@ -106,14 +106,14 @@ impl Keeper {
         line.fresh |= worked.embedded > 0;
         let more = worked.leased > 0 && worked.failed == 0;
         if !more && std::mem::take(&mut line.fresh) {
-            // Searches look by themselves now and then; now there is reason to.
+            // Searches look for new vectors at intervals; this makes them look now.
             self.engine.searching().vectors_changed();
         }
         Ok(more)
     }
 }
 
-/// A model that leaves the other cores to who waits for answers.
+/// Limits a model to one core, so that requests have the others.
 struct OneCore {
     embedder: Arc<dyn Embedder>,
     core: Arc<ThreadPool>,

@@ -1,4 +1,4 @@
-//! Which objects have a say in what is embedded: everything visible now, on every branch.
+//! The objects whose texts are embedded: everything visible now, on every branch.
 
 use super::change::significant;
 use super::input::{self, Input, InputRules};
@@ -13,10 +13,10 @@ use lukasa_store::ledger::hide;
 use lukasa_store::{Fields, Ledger};
 use rustc_hash::FxHashMap;
 
-/// Objects looked at together: enough to make queries worth their while, little enough for any memory.
+/// Objects per page: large enough for efficient queries, small enough for memory.
 pub const PAGE: usize = 1_024;
 
-/// An object as it stands on a branch now.
+/// The current version of an object on a branch.
 pub struct Object {
     pub branch: BranchNo,
     pub thing: Thing,
@@ -24,36 +24,37 @@ pub struct Object {
 }
 
 impl Object {
-    /// Whether and how it is embedded; `None` when it is not.
+    /// How it is embedded; `None` if it is not.
     pub fn policy(&self, registry: &Registry) -> Option<Embedding> {
         let declared = registry.object_type(&self.thing.type_name).map(|t| t.embedding.clone()).unwrap_or_default();
         let own = self.thing.ends.is_some() || system::is(&self.thing.type_name) || self.is_sensitive();
         (!own && declared.policy != EmbeddingPolicy::Disabled).then_some(declared)
     }
 
-    /// Whether it is kept from everybody but its owner, and so from models.
+    /// Whether it is sensitive and therefore must not be sent to a model.
     fn is_sensitive(&self) -> bool {
-        // Most never say the word: only of those that do the content is read for it.
+        // Content is parsed only if its text contains the word.
         let says = self.statement.content.as_deref().is_some_and(|text| text.contains("\"sensitive\":true"));
         says && self.statement.parsed().is_ok_and(|content| is_sensitive(&content))
     }
 
+    /// Builds the text to embed for the object.
     pub fn input(&self, embedding: &Embedding, rules: &InputRules) -> Result<Input> {
         let content = self.statement.parsed()?;
         Ok(input::build(self.thing.key.as_deref(), &content, &embedding.relevant_paths, rules))
     }
 }
 
-/// The view of a branch as it is now.
+/// Returns the view of a branch now.
 pub fn view_now(ledger: &Ledger, branch: BranchNo, now: Time) -> Result<View> {
     let head = ledger.head()?;
-    // What is stated for the whole project is seen from every branch.
+    // Project-wide facts are visible on every branch.
     let branch = if branch == PROJECT_WIDE { MAIN } else { branch };
     ledger.view_fixed(branch, head.tx, now.max(head.recorded_at))
 }
 
-/// These things as they stand on a branch now, those that are visible objects; with whether anything of importance was
-/// said about them on the branch after a transaction.
+/// Returns the facts of this list that are visible objects on a branch now, and for each whether one of its versions after a
+/// transaction is a significant change.
 pub fn on_branch(
     ledger: &Ledger,
     view: &View,
@@ -79,11 +80,11 @@ pub fn on_branch(
         hide(registry, &thing, &mut now)?;
         let object = Object { branch: view.branch, thing, statement: now };
         let paths = object.policy(registry).map(|embedding| embedding.relevant_paths).unwrap_or_default();
-        let told = own.iter().filter(|s| after.is_some_and(|after| s.version.tx() > after));
+        let later = own.iter().filter(|s| after.is_some_and(|after| s.version.tx() > after));
         let mut weighty = after.is_none();
-        for statement in told {
+        for statement in later {
             let change = statement.change.as_deref().map(serde_json::from_str::<ChangeSummary>);
-            // A summary that cannot be read is no reason to miss a change.
+            // An unreadable summary counts as a significant change.
             weighty |= change.is_none_or(|read| read.map_or(true, |change| significant(Some(&change), &paths)));
         }
         found.push((object, weighty));
@@ -91,7 +92,7 @@ pub fn on_branch(
     Ok(found)
 }
 
-/// Every object that is visible now on the main branch, then what other branches say otherwise, page by page.
+/// Calls `each` with the objects visible now on the main branch, then with those that other branches change, page by page.
 pub fn each_page(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<Object>) -> Result<()>) -> Result<()> {
     each_page_of_main(ledger, now, each)?;
     let (registry, head) = (ledger.registry()?, ledger.head()?);
@@ -106,7 +107,7 @@ pub fn each_page(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<Object>) -
     Ok(())
 }
 
-/// Every object that is visible now on the main branch, page by page.
+/// Calls `each` with the objects visible now on the main branch, page by page.
 pub fn each_page_of_main(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<Object>) -> Result<()>) -> Result<()> {
     let view = view_now(ledger, MAIN, now)?;
     let mut rows = ledger.heads(&view, Fields::Content)?.only(Kind::Object);

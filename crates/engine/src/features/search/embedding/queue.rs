@@ -1,4 +1,4 @@
-//! What has to be embedded: follows the log and puts into the queue what has no vector of the model yet.
+//! The queue of objects to embed: follows the log and enqueues objects without a vector of the model.
 
 use super::input::InputRules;
 use super::kind;
@@ -15,69 +15,71 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// An optional object that is edited again and again is embedded at most so often, in microseconds.
+/// Minimum interval between embeddings of the same optional object, in microseconds.
 const REST: i64 = 30_000_000;
-/// Objects remembered for that; beyond, those that rested long enough are forgotten.
+/// Maximum number of objects remembered for that interval; beyond it, expired entries are dropped.
 const REMEMBERED: usize = 10_000;
 
-/// Puts objects of one project into the queue of one model.
+/// Enqueues the objects of one project for one model.
 pub struct Queue {
     ledger: Ledger,
     model: String,
     kind: String,
     rules: InputRules,
     central: Option<Box<Central>>,
-    /// When objects may be embedded that were queued last.
+    /// The earliest time at which recently enqueued objects may be embedded again.
     recent: Mutex<FxHashMap<String, Time>>,
 }
 
-/// How central objects of a branch are now, in their order: the more, the earlier they are embedded.
+/// Returns the current centrality of objects of a branch, in their order; more central ones are embedded earlier.
 type Central = dyn Fn(BranchNo, &[ThingNo], Time) -> Result<Vec<f64>> + Send + Sync;
 
-/// What became of the objects that were looked at.
+/// What was done with the objects that were examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Enqueued {
-    /// In the queue, or back to its beginning.
+    /// Enqueued, or moved back to the beginning of the queue.
     pub required: usize,
     pub optional: usize,
-    /// Of both: another model has a vector, this one does not.
+    /// Of `required` and `optional`: those with a vector of another model.
     pub mismatched: usize,
-    /// Changed in nothing that matters.
+    /// Without a significant change.
     pub unimportant: usize,
-    /// Has a vector already.
+    /// With a vector already.
     pub known: usize,
-    /// Its type is not embedded.
+    /// Of a type that is not embedded.
     pub disabled: usize,
-    /// Was in the queue already.
+    /// Already in the queue.
     pub waiting: usize,
 }
 
 impl Enqueued {
+    /// Number of objects that were enqueued.
     pub fn total(&self) -> usize {
         self.required + self.optional
     }
 }
 
-/// What a job says: an object as it stands on a branch.
+/// The payload of a job: an object on a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payload {
     pub thing: ThingNo,
     pub branch: BranchNo,
 }
 
-/// The key of an object's job: one for each head.
+/// The key of an object's job: one per object and branch.
 pub fn job_key(branch: BranchNo, id: Uuid) -> String {
     format!("{branch}/{id}")
 }
 
 impl Queue {
+    /// Creates the queue of a project for a model; embeds objects in the order they were enqueued.
     pub fn new(ledger: Ledger, model: &Model, rules: InputRules) -> Queue {
         let model = model.id();
         Queue { ledger, kind: kind(&model), model, rules, central: None, recent: Mutex::default() }
     }
 
-    /// Has what is more central embedded earlier, among what is required and among what is optional. Asked for up to a
-    /// thousand objects at a time; without it, what was queued first comes first.
+    /// Orders required and optional objects by centrality. The function is called with up to a thousand objects at a time;
+    /// without it, objects are embedded in the order they were enqueued.
     #[must_use]
     pub fn by_centrality(
         mut self,
@@ -95,17 +97,18 @@ impl Queue {
         &self.rules
     }
 
-    /// The id of the model that is queued for.
+    /// The id of the model that this queue is for.
     pub fn model(&self) -> &str {
         &self.model
     }
 
+    /// The kind of its jobs in the store.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// Looks at all that was committed since the last call, by whatever process; at everything on the first call for a
-    /// model, and when a type was declared. Costs one look at the head when nothing happened.
+    /// Examines everything committed since the last call, by any process; all objects on the first call for a model, and after
+    /// a type was declared. Reads only the head if nothing was committed.
     pub fn follow(&self, now: Time) -> Result<Enqueued> {
         let (derived, scope) = (self.ledger.store().derived(), self.ledger.scope());
         let head = self.ledger.head()?;
@@ -114,13 +117,13 @@ impl Queue {
             Some(mark) if self.follows(mark, &head)? => self.since(Position::tx_of_mark(mark), head.tx, now)?,
             _ => self.catch_up(now)?,
         };
-        // Only now: what is looked at twice costs little, what is never looked at is lost.
+        // The mark is set last: examining an object twice is cheap, missing one is not.
         derived.set_mark(scope, &self.kind, head.position().mark())?;
         Ok(done)
     }
 
-    /// Whether what came after a mark is all there is to look at: the log has the position it was set at, and no type was
-    /// declared since.
+    /// Whether it suffices to examine the transactions after a mark: the log still contains the position of the mark, and no
+    /// type was declared since.
     fn follows(&self, mark: u64, head: &Head) -> Result<bool> {
         let tx = Position::tx_of_mark(mark);
         if tx > head.tx || tx < head.declared.tx {
@@ -130,7 +133,7 @@ impl Queue {
         Ok(position.is_some_and(|position| position.mark() == mark))
     }
 
-    /// Looks at what transactions `after+1..=to` touched.
+    /// Examines the facts of transactions `after+1..=to`.
     pub fn since(&self, after: Tx, to: Tx, now: Time) -> Result<Enqueued> {
         let touched = self.touched(after, to)?;
         let registry = self.ledger.registry()?;
@@ -154,7 +157,7 @@ impl Queue {
         Ok(done)
     }
 
-    /// Which things were spoken of on which branch. Only their numbers are kept: a load may have touched a million.
+    /// Returns the facts that were changed, per branch. Only their numbers are kept, because a load may change a million.
     fn touched(&self, after: Tx, to: Tx) -> Result<BTreeMap<BranchNo, Vec<ThingNo>>> {
         let mut touched: BTreeMap<BranchNo, Vec<ThingNo>> = BTreeMap::new();
         let mut reader = self.ledger.store().read(self.ledger.scope())?;
@@ -173,7 +176,7 @@ impl Queue {
         }
     }
 
-    /// Looks at everything there is. What waits already is left as it is.
+    /// Examines all objects. Jobs that exist are left unchanged.
     pub fn catch_up(&self, now: Time) -> Result<Enqueued> {
         let waiting = self.waiting()?;
         let registry = self.ledger.registry()?;
@@ -187,7 +190,7 @@ impl Queue {
         Ok(done)
     }
 
-    /// Keys of the jobs there are, with whether they are required.
+    /// Returns the keys of existing jobs, and whether they are required.
     fn waiting(&self) -> Result<FxHashMap<String, bool>> {
         let mut keys = FxHashMap::default();
         let mut last = String::new();
@@ -199,7 +202,7 @@ impl Queue {
         }
     }
 
-    /// Queues those of some objects that have no vector yet.
+    /// Enqueues those of some objects that have no vector yet.
     fn offer(
         &self,
         registry: &Registry,
@@ -259,7 +262,7 @@ impl Queue {
         derived.enqueue(scope, &self.kind, &jobs, now)
     }
 
-    /// How early objects are embedded among their like.
+    /// Returns the priority of objects within their class (required or optional).
     fn priorities(&self, things: &[(BranchNo, ThingNo)], now: Time) -> Result<Vec<f64>> {
         let Some(central) = &self.central else { return Ok(vec![0.0; things.len()]) };
         let mut all = Vec::with_capacity(things.len());
@@ -267,25 +270,25 @@ impl Queue {
             let numbers: Vec<ThingNo> = of_branch.iter().map(|(_, thing)| *thing).collect();
             let found = central(of_branch[0].0, &numbers, now)?;
             if found.len() != numbers.len() {
-                return Err(Error::internal("how central objects are was told of others than asked"));
+                return Err(Error::internal("the centrality function returned another number of values than objects"));
             }
             all.extend(found);
         }
         Ok(all)
     }
 
-    /// When an object may be embedded that is queued now.
+    /// Returns the earliest time at which an object that is enqueued now may be embedded.
     fn rested(&self, key: &str, now: Time) -> Time {
         let mut recent = self.recent.lock();
         if recent.len() >= REMEMBERED {
             recent.retain(|_, last| last.0 > now.0 - REST);
-            // More at once than can be remembered: a load, of which nothing is edited in a row.
+            // More than can be remembered: a load, not repeated edits.
             if recent.len() >= REMEMBERED {
                 recent.clear();
             }
         }
         let not_before = match recent.get(key) {
-            // A time was set already: further edits do not put it off.
+            // A time is already set; further edits do not postpone it.
             Some(last) if *last > now => *last,
             Some(last) => Time(last.0 + REST).max(now),
             None => now,

@@ -1,4 +1,4 @@
-//! How far embedding has come: coverage, how far behind it is, what waits, and whether the model answers.
+//! The progress of embedding: coverage, staleness, backlog and the state of the model.
 
 use super::breaker::{Breaker, BreakerState};
 use super::kind;
@@ -12,39 +12,41 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What must have a vector mostly has one from here on.
+/// Share of required objects with a vector from which search counts as ready.
 const READY: f64 = 99.0;
-/// More required objects than this waiting is worth a warning.
+/// More required objects than this in the queue raise an alert.
 const BACKLOG: u64 = 500;
 
+/// The progress of embedding a project.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Readiness {
-    /// Whether at least 99 % of what must have a vector has one.
+    /// At least 99 % of the required objects have a vector.
     pub ready: bool,
-    /// The model that makes vectors.
+    /// The model that computes vectors.
     pub model: String,
-    /// The model whose vectors search reads, and whose coverage is told here.
+    /// The model whose vectors search reads, and to which coverage refers.
     pub reads: String,
     pub required: Coverage,
     pub optional: Coverage,
-    /// Objects of types that are not embedded.
+    /// Number of objects of types that are not embedded.
     pub disabled: u64,
-    /// None where there is nothing to embed.
+    /// Absent if there is nothing to embed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staleness: Option<Staleness>,
     pub backlog: Backlog,
     pub breaker: BreakerTold,
-    /// Every model that has vectors.
+    /// Every model with vectors.
     pub models: Vec<ModelCount>,
-    /// Secrets taken out of the texts that search reads vectors of.
+    /// Number of secrets redacted in the texts whose vectors search reads.
     pub redactions: u64,
 }
 
+/// How many objects have a vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Coverage {
     pub objects: u64,
     pub embedded: u64,
-    /// 100 where there are none.
+    /// 100 if there are no objects.
     pub percent: f64,
 }
 
@@ -60,20 +62,21 @@ impl Coverage {
     }
 }
 
-/// How long after a change the vector came; for what has none yet, how long it has been waiting.
+/// Seconds between a change and its vector; for objects without a vector, the seconds they have been waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Staleness {
     pub p50_seconds: f64,
     pub p90_seconds: f64,
 }
 
+/// The jobs that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Backlog {
     pub required: u64,
     pub optional: u64,
     pub leased: u64,
     pub failing: u64,
-    /// Made by another model than the one in use.
+    /// Objects with a vector of another model only.
     pub mismatched: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest: Option<Time>,
@@ -81,6 +84,7 @@ pub struct Backlog {
     pub alert: bool,
 }
 
+/// The state of the circuit breaker, for answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum BreakerTold {
@@ -88,6 +92,7 @@ pub enum BreakerTold {
     Open { since: Time, next_probe: Time },
 }
 
+/// The vectors of one model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ModelCount {
     pub model: String,
@@ -97,7 +102,7 @@ pub struct ModelCount {
     pub newest: Time,
 }
 
-/// Looks at every object of the main branch. `reads` is the model whose vectors search reads.
+/// Examines every object of the main branch. `reads` is the model whose vectors search reads.
 pub fn readiness(queue: &Queue, breaker: &Breaker, reads: &str, now: Time) -> Result<Readiness> {
     let ledger = queue.ledger();
     let (derived, scope) = (ledger.store().derived(), ledger.scope());
@@ -172,7 +177,7 @@ pub fn readiness(queue: &Queue, breaker: &Breaker, reads: &str, now: Time) -> Re
     })
 }
 
-/// The smallest value that so many percent do not exceed.
+/// Returns the smallest value that at least this percentage of the values do not exceed.
 fn staleness(mut lags: Vec<i64>) -> Option<Staleness> {
     lags.sort_unstable();
     let at = |percent: usize| {

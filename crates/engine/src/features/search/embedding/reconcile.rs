@@ -1,4 +1,4 @@
-//! Puts right what no commit tells: jobs about what is gone, objects nobody queued, vectors nobody needs.
+//! Corrects what cannot be derived from commits: jobs of deleted objects, objects missing in the queue, unused vectors.
 
 use super::objects::{PAGE, each_page, on_branch, view_now};
 use super::queue::{Enqueued, Payload, Queue};
@@ -7,19 +7,20 @@ use lukasa_model::{BranchNo, Result, Time};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Vectors of what is no longer said are kept this long, in microseconds: an edit may be taken back.
+/// Unused vectors are kept for this long, in microseconds, because an edit may be reverted.
 pub const KEPT: i64 = 30 * 24 * 3_600 * 1_000_000;
 
+/// What a reconciliation changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reconciled {
-    /// Jobs about objects that are gone, or no longer embedded.
+    /// Jobs of objects that were deleted or are no longer embedded.
     pub orphans: u64,
-    /// Vectors of texts that no branch holds any more.
+    /// Vectors of texts that no branch contains any more.
     pub forgotten: u64,
     pub enqueued: Enqueued,
 }
 
-/// To be done once a day or so, beside everything else.
+/// Run it about once a day, in the background.
 pub fn reconcile(queue: &Queue, now: Time) -> Result<Reconciled> {
     let orphans = remove_orphans(queue, now)?;
     let enqueued = queue.catch_up(now)?;
@@ -38,7 +39,7 @@ fn remove_orphans(queue: &Queue, now: Time) -> Result<u64> {
         let mut orphans: FxHashSet<&String> = page.iter().map(|job| &job.key).collect();
         let mut by_branch: BTreeMap<BranchNo, Vec<(&String, Payload)>> = BTreeMap::new();
         for job in &page {
-            // What cannot be read is about nothing.
+            // A job with an unreadable payload belongs to no object.
             if let Ok(payload) = serde_json::from_str::<Payload>(&job.payload) {
                 by_branch.entry(payload.branch).or_default().push((&job.key, payload));
             }
@@ -70,25 +71,25 @@ fn forget(queue: &Queue, now: Time) -> Result<u64> {
         return Ok(0);
     }
     let registry = ledger.registry()?;
-    let mut said: FxHashSet<Hash> = FxHashSet::default();
+    let mut in_use: FxHashSet<Hash> = FxHashSet::default();
     each_page(ledger, now, &mut |page| {
         for object in page {
             if let Some(embedding) = object.policy(&registry) {
-                said.insert(object.input(&embedding, queue.rules())?.hash);
+                in_use.insert(object.input(&embedding, queue.rules())?.hash);
             }
         }
         Ok(())
     })?;
     let mut gone = 0;
     for model in candidates {
-        let mut unsaid = Vec::new();
+        let mut unused = Vec::new();
         derived.each_vector(scope, &model.model, &mut |vector| {
-            if vector.made_at < old && !said.contains(&vector.input) {
-                unsaid.push(vector.input);
+            if vector.made_at < old && !in_use.contains(&vector.input) {
+                unused.push(vector.input);
             }
             Ok(())
         })?;
-        for part in unsaid.chunks(PAGE) {
+        for part in unused.chunks(PAGE) {
             gone += derived.remove_vectors(scope, &model.model, part)?;
         }
     }

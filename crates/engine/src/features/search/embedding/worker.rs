@@ -1,4 +1,4 @@
-//! Works the queue off: takes jobs, embeds what they mean now, keeps the vectors, gives back what failed.
+//! Processes the queue: leases jobs, embeds the current text of their objects, stores the vectors, returns failed jobs.
 
 use super::backoff;
 use super::breaker::{Allowed, Breaker};
@@ -19,14 +19,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Longer than any call of a model with all its tries; who dies meanwhile holds his jobs no longer than this.
+/// Longer than any call of a model with all its retries. If a worker dies, its jobs are released after this time.
 const LEASE: i64 = 10 * 60_000_000;
-/// What the last call counts in the share of calls that failed.
+/// Weight of the latest call in the moving average of the failure rate.
 const RECENT: f64 = 0.1;
-/// Begins the error of a job whose text itself may be at fault; it is tried alone the next time.
+/// Prefix of the error of a job whose text may be the cause; the job is then retried alone.
 const BROKEN: &str = "broken: ";
 
-/// Makes the vectors of one project with one model. Any number of them may work side by side, in any processes.
+/// Computes the vectors of one project with one model. Any number of workers may run at the same time, in any process.
 pub struct Worker {
     ledger: Ledger,
     kind: String,
@@ -34,32 +34,33 @@ pub struct Worker {
     embedder: Arc<dyn Embedder>,
     rules: InputRules,
     breaker: Arc<Mutex<Breaker>>,
-    /// Draws from -1 to 1.
+    /// Random source, from -1 to 1.
     jitter: Box<dyn Fn() -> f64 + Send + Sync>,
     name: String,
     steps: AtomicU64,
 }
 
-/// What one step did.
+/// The outcome of one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Worked {
     pub leased: usize,
-    /// Vectors that were made.
+    /// Vectors that were computed.
     pub embedded: usize,
-    /// Jobs whose text had a vector already.
+    /// Jobs whose text already had a vector.
     pub known: usize,
-    /// Jobs about what is no longer there, or no longer embedded.
+    /// Jobs whose object was deleted or is no longer embedded.
     pub gone: usize,
     pub failed: usize,
-    /// Secrets taken out of what was embedded.
+    /// Number of redacted secrets.
     pub redacted: u64,
-    /// Nothing is tried before then: the model fails too often.
+    /// The model fails too often and is not called before this time.
     pub paused_until: Option<Time>,
-    /// The last thing that went wrong.
+    /// The last error.
     pub error: Option<String>,
 }
 
 impl Worker {
+    /// Creates a worker for a queue. Fails if the embedder has another model than the queue.
     pub fn new(queue: &Queue, embedder: Arc<dyn Embedder>, breaker: Arc<Mutex<Breaker>>) -> Result<Worker> {
         let model = embedder.model().id();
         if model != queue.model() {
@@ -81,6 +82,7 @@ impl Worker {
         })
     }
 
+    /// Sets the random source of retry delays, for tests.
     #[must_use]
     pub fn with_jitter(mut self, jitter: impl Fn() -> f64 + Send + Sync + 'static) -> Worker {
         self.jitter = Box::new(jitter);
@@ -91,8 +93,8 @@ impl Worker {
         &self.breaker
     }
 
-    /// Does up to `limit` jobs, one call of the model for each of its batches. Stops at the first that fails: what waits
-    /// is not touched, and so not lost.
+    /// Processes up to `limit` jobs, with one call of the model per batch. Stops at the first failure; the remaining jobs stay
+    /// in the queue.
     pub fn work(&self, now: Time, limit: usize) -> Result<Worked> {
         let mut worked = Worked::default();
         while worked.leased < limit {
@@ -126,7 +128,7 @@ impl Worker {
         let mut inputs = self.inputs(jobs, now)?;
         let hashes: Vec<Hash> = inputs.values().map(|input| input.hash).collect();
         let known: FxHashMap<Hash, Time> = derived.known_vectors(scope, &self.model, &hashes)?.into_iter().collect();
-        // What needs no model: done, or pointless.
+        // Jobs that need no call of the model: already done, or without an object.
         let mut done = Vec::new();
         let mut left = Vec::new();
         for job in jobs {
@@ -155,7 +157,7 @@ impl Worker {
             for (job, _) in &call {
                 metrics().embedding_attempt.inc_of(&[&(job.attempts + 1).to_string()]);
             }
-            // A model that does not answer is not asked once more for each text.
+            // If the model does not answer, it is not called for each text separately.
             let made = match &down {
                 Some(error) => Err(EmbedError::clone(error)),
                 None => self.embed(&call, now),
@@ -174,16 +176,16 @@ impl Worker {
                     worked.redacted += vectors.iter().map(|v| u64::from(v.redacted)).sum::<u64>();
                 }
                 Err(error) => {
-                    let told = match &error {
+                    let message = match &error {
                         EmbedError::Unavailable(_) => error.to_string(),
                         EmbedError::Broken(_) => format!("{BROKEN}{error}"),
                     };
-                    let failures: Vec<Failure> = call.iter().map(|(job, _)| self.failure(job, &told, now)).collect();
+                    let failures: Vec<Failure> = call.iter().map(|(job, _)| self.failure(job, &message, now)).collect();
                     derived.fail(scope, &self.kind, owner, &failures)?;
                     self.breaker.lock().record(now, 0, failures.len() as u64);
                     metrics().embedding_failure_rate.blend_of(&[], 1.0, RECENT);
                     worked.failed += failures.len();
-                    worked.error = Some(told);
+                    worked.error = Some(message);
                     if matches!(error, EmbedError::Unavailable(_)) {
                         down = Some(error);
                     }
@@ -198,11 +200,11 @@ impl Worker {
         Failure { key: job.key.clone(), error: error.to_owned(), not_before: Time(now.0 + wait) }
     }
 
-    /// What jobs mean now, by their keys: the object may have changed since it was queued, or be gone.
+    /// Returns the current input of each job, by key: the object may have changed or been deleted since it was enqueued.
     fn inputs(&self, jobs: &[Job], now: Time) -> Result<FxHashMap<String, Input>> {
         let mut by_branch: BTreeMap<BranchNo, Vec<(&Job, Payload)>> = BTreeMap::new();
         for job in jobs {
-            // A payload that cannot be read is nobody's: the job goes as one about nothing.
+            // A job with an unreadable payload is removed like one without an object.
             if let Ok(payload) = serde_json::from_str::<Payload>(&job.payload) {
                 by_branch.entry(payload.branch).or_default().push((job, payload));
             }
@@ -224,7 +226,7 @@ impl Worker {
         Ok(inputs)
     }
 
-    /// One vector for each different text.
+    /// Embeds each distinct text once.
     fn embed(&self, call: &[(&Job, Input)], now: Time) -> Result<Vec<Vector>, EmbedError> {
         let different: BTreeMap<Hash, &Input> = call.iter().map(|(_, input)| (input.hash, input)).collect();
         let texts: Vec<&str> = different.values().map(|input| input.text.as_str()).collect();

@@ -27,6 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
+/// The operation `context_pack`.
 pub struct ContextPack;
 
 /// Longest task, in bytes: enough for an issue with its stack trace.
@@ -114,10 +115,10 @@ impl Op for ContextPack {
         fits_itself: true,
         indexes_first: true,
         summary: "Everything a task needs, in a few hundred tokens",
-        description: "Reads a task, from a sentence to a whole issue with its stack trace, and hands out where to begin, the \
+        description: "Reads a task, from a sentence to a whole issue with its stack trace, and returns where to begin, the \
                       code that matters whole or by its signature, what calls it and what it calls, decisions, learnings and \
                       what others are working on, within a budget of tokens that is never exceeded. With a path, that \
-                      working tree is brought up to date first. With `claim`, what is handed out is claimed for the agent \
+                      working tree is brought up to date first. With `claim`, what is returned is claimed for the agent \
                       that asks. No language model is asked.",
         scope: "graph:search:read",
         verb: "pack",
@@ -307,7 +308,7 @@ fn claim(
 /// Checks the request and returns its token budget.
 fn check(request: &Request) -> Result<usize> {
     if request.task.trim().is_empty() {
-        return Err(Error::invalid("invalid_query", "task: nothing is said").hint("say what is to be done"));
+        return Err(Error::invalid("invalid_query", "task: it is empty").hint("describe what is to be done"));
     }
     if request.task.len() > LONGEST {
         return Err(Error::new(

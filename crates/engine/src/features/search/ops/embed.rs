@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
+/// The operation `embed`.
 pub struct Embed;
 
 /// Jobs processed between two progress reports.
@@ -112,7 +113,7 @@ impl Op for Embed {
         out.texts_per_s = (out.embedded as f64 / seconds.max(1e-9) * 10.0).round() / 10.0;
         if let Some(error) = out.error.as_ref().filter(|_| out.embedded == 0 && out.known == 0) {
             return Err(Error::new(ErrorKind::Unavailable, "embedding_failed", error.clone())
-                .hint("nothing is lost: what waits is tried again; `lukasa readiness` tells how it stands"));
+                .hint("nothing is lost: what waits is tried again; `lukasa readiness` shows the progress"));
         }
         out.summary = format!("{} embedded in {seconds:.1} s, {} waiting", count(out.embedded, "text"), out.waiting);
         if let Some(then) = out.paused_until {

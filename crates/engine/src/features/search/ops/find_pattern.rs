@@ -26,6 +26,7 @@ use code::Code;
 use named::{NAMED, Pattern};
 use shape::Shape;
 
+/// The operation `find_pattern`.
 pub struct FindPattern;
 
 #[derive(Deserialize, JsonSchema)]
@@ -69,6 +70,7 @@ pub enum Severity {
     Info,
 }
 
+/// The matches of one pattern.
 #[derive(Serialize, JsonSchema)]
 pub struct GroupOut {
     pub pattern: String,
@@ -83,6 +85,7 @@ pub struct GroupOut {
     pub truncated: bool,
 }
 
+/// A match of a pattern.
 #[derive(Serialize, JsonSchema)]
 pub struct ItemOut {
     /// `Type:key`, or the id of an object without a key.
@@ -107,7 +110,7 @@ impl Op for FindPattern {
         default_tool: &["pattern", "path", "limit"],
         answer: &["groups.items.ref", "groups.items.detail", "groups.pattern", "groups.count", "groups.severity"],
         summary: "Find patterns in the code, with what to do about them",
-        description: "Looks for circles of imports, functions without a reference, exports that nobody imports, files and \
+        description: "Looks for circles of imports, functions without a reference, exports that no file imports, files and \
                       classes that do too much, long functions, deep inheritance, files without tests, names used twice \
                       and calls that could not be resolved; or for a shape of types and relationships; or for words. \
                       Answers are grouped by pattern, the worst first, each with a suggestion. All are hints: what is \
@@ -134,13 +137,13 @@ impl Op for FindPattern {
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let path = request.path.as_deref().map(|path| path.strip_prefix("./").unwrap_or(path));
-        let told = Telling { symbols: &symbols, limit: request.limit };
+        let groups_of = Telling { symbols: &symbols, limit: request.limit };
         let mut groups = Vec::new();
         let what = match Asked::read(asked) {
             Asked::Named(patterns) => {
                 let code = Code::new(&symbols, path);
                 for pattern in &patterns {
-                    groups.push(told.group(pattern, (pattern.find)(&code)?)?);
+                    groups.push(groups_of.group(pattern, (pattern.find)(&code)?)?);
                 }
                 match &patterns[..] {
                     [one] => one.title.to_lowercase(),
@@ -149,11 +152,11 @@ impl Op for FindPattern {
             }
             Asked::Shape => {
                 let shape = Shape::read(asked, &look)?;
-                groups.push(told.shape(asked, shape.find(&symbols, path))?);
+                groups.push(groups_of.shape(asked, shape.find(&symbols, path))?);
                 "the shape".into()
             }
             Asked::Words => {
-                groups.push(words(engine, context, &told, asked, path)?);
+                groups.push(words(engine, context, &groups_of, asked, path)?);
                 "these words (no pattern of that name)".into()
             }
         };
@@ -248,11 +251,11 @@ impl Telling<'_> {
 fn words(
     engine: &Engine,
     context: &mut Context<'_>,
-    told: &Telling<'_>,
+    groups_of: &Telling<'_>,
     asked: &str,
     path: Option<&str>,
 ) -> Result<GroupOut> {
-    let look = told.symbols.look;
+    let look = groups_of.symbols.look;
     let s = &look.snapshot;
     let texts = engine.texts(context, look)?;
     let allowed = |node: Node| path.is_none_or(|path| s.key(node).is_some_and(|key| keys::path(key).starts_with(path)));
@@ -263,7 +266,7 @@ fn words(
         vector: false,
         intent: None,
         fusion: Fusion::WeightedSum,
-        pool: told.limit,
+        pool: groups_of.limit,
         nearest: Nearest::default(),
         allowed: &allowed,
     };
@@ -278,7 +281,7 @@ fn words(
         count: found.len(),
         severity: Severity::Info,
         suggestion: known(),
-        truncated: found.len() > told.limit,
-        items: told.items(&found)?,
+        truncated: found.len() > groups_of.limit,
+        items: groups_of.items(&found)?,
     })
 }

@@ -1,4 +1,4 @@
-//! `graph_query`: a question in words or in openCypher, about single things, about whole areas, or both.
+//! `graph_query`: answers a question in words or in openCypher, with single facts, communities, or both.
 
 use crate::features::graph::communities::Kept;
 use crate::features::graph::ops::cypher;
@@ -26,13 +26,14 @@ use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The operation `graph_query`.
 pub struct GraphQuery;
 
-/// Properties that sum a thing up, the most telling first.
+/// Properties that summarize an object, the most informative first.
 const SUMMARIES: [&str; 6] = ["summary", "description", "content", "text", "doc", "body"];
-/// Longest summary of a row, in characters.
+/// Maximum length of a row's summary, in characters.
 const LONGEST: usize = 240;
-/// Words of questions about the whole, which are about nothing in particular.
+/// Words of questions about the whole project, which name nothing in particular.
 const OPEN: [&str; 26] = [
     "overview",
     "codebase",
@@ -62,7 +63,7 @@ const OPEN: [&str; 26] = [
     "general",
 ];
 
-/// How a question is written.
+/// Language of the question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Language {
@@ -77,10 +78,10 @@ pub enum Language {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Single things.
+    /// Single objects.
     #[default]
     Local,
-    /// Areas: communities by their summaries.
+    /// Communities, by their summaries.
     Global,
     /// Both.
     Hybrid,
@@ -90,13 +91,13 @@ pub enum Mode {
 pub struct Request {
     /// The question.
     pub query: String,
-    /// How it is written.
+    /// Language of the question.
     #[serde(default)]
     pub language: Language,
-    /// What a question in words is about: local (single things), global (communities) or hybrid (both).
+    /// What a question in words is about: local (single objects), global (communities) or hybrid (both).
     #[serde(default)]
     pub mode: Mode,
-    /// Most rows of each section, up to 1,000.
+    /// Maximum number of rows per section, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -114,29 +115,31 @@ pub struct Response {
     pub language: Language,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Single things, best first.
+    /// Objects, best first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<LocalOut>,
     /// Communities, best first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global: Option<GlobalOut>,
-    /// The answer to a query in openCypher.
+    /// The result of a query in openCypher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cypher: Option<cypher::Response>,
-    /// A section is shorter than what there is.
+    /// A section has more rows than are listed.
     pub truncated: bool,
     pub view: ViewEcho,
 }
 
+/// The objects that match the question.
 #[derive(Serialize, JsonSchema)]
 pub struct LocalOut {
-    /// How things were found: objects, code or recall.
+    /// The recipe that ranked the rows: objects, code or recall.
     pub recipe: &'static str,
     pub rows: Vec<RowOut>,
-    /// How many were found.
+    /// Number of matches.
     pub total: usize,
 }
 
+/// An object that matches the question.
 #[derive(Serialize, JsonSchema)]
 pub struct RowOut {
     /// `Type:key`, or its id.
@@ -152,34 +155,37 @@ pub struct RowOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     pub score: f64,
-    /// What the score is the sum of.
+    /// The components of the score.
     pub why: Vec<WhyOut>,
 }
 
+/// A component of a score.
 #[derive(Serialize, JsonSchema)]
 pub struct WhyOut {
     pub channel: &'static str,
     pub score: f64,
 }
 
+/// The communities that match the question.
 #[derive(Serialize, JsonSchema)]
 pub struct GlobalOut {
-    /// The question is about nothing in particular: all communities, largest first.
+    /// The question names nothing in particular, so all communities are listed, largest first.
     pub open_ended: bool,
     pub rows: Vec<AreaOut>,
-    /// How many answer the question.
+    /// Number of communities that match the question.
     pub total: usize,
-    /// How many communities there are.
+    /// Number of all communities.
     pub communities: usize,
-    /// The transaction they were found at.
+    /// The transaction for which they were computed.
     pub computed_at: Tx,
-    /// Transactions since then.
+    /// Number of transactions since then.
     pub transactions_since: u64,
 }
 
+/// A community that matches the question.
 #[derive(Serialize, JsonSchema)]
 pub struct AreaOut {
-    /// `COMMUNITY:key`, which other commands take.
+    /// `COMMUNITY:key`, which other commands accept.
     #[serde(rename = "ref")]
     pub reference: String,
     pub label: String,
@@ -188,11 +194,12 @@ pub struct AreaOut {
     pub central_node: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// Words of the question that it has, by what each adds to the score.
+    /// Words of the question that match, with what each adds to the score.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<WordOut>,
 }
 
+/// A matching word and its share of the score.
 #[derive(Serialize, JsonSchema)]
 pub struct WordOut {
     pub word: String,
@@ -221,7 +228,7 @@ impl Op for GraphQuery {
         ],
         summary: "Ask the graph a question in words or in openCypher",
         description: "In words, local mode finds the things that answer the question, whatever they are; global mode \
-                      ranks communities by their names, summaries and members, and tells all of them when the question \
+                      ranks communities by their names, summaries and members, and lists all of them when the question \
                       is about the whole; hybrid mode does both. Each row says what its score is made of. In openCypher \
                       it is what `cypher` does.",
         verb: "ask",
@@ -258,7 +265,7 @@ impl Op for GraphQuery {
                 Some(global(&look, &kept, &request))
             }
         };
-        let cut = |told: usize, total: usize| told < total;
+        let cut = |listed: usize, total: usize| listed < total;
         Ok(Response {
             summary: in_words(local.as_ref(), global.as_ref()),
             language: Language::Natural,
@@ -323,11 +330,11 @@ fn local(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
     };
     let answered = find(look, &texts, &ask);
     let total = answered.candidates.len();
-    let told = &answered.candidates[..total.min(request.limit)];
-    Ok(LocalOut { recipe: answered.recipe.name(), rows: rows(look, told)?, total })
+    let best = &answered.candidates[..total.min(request.limit)];
+    Ok(LocalOut { recipe: answered.recipe.name(), rows: rows(look, best)?, total })
 }
 
-/// What was found, as answers tell it.
+/// Converts candidates to rows.
 fn rows(look: &Look, found: &[Candidate]) -> Result<Vec<RowOut>> {
     let s = &look.snapshot;
     let symbols = Symbols::new(look);
@@ -360,7 +367,7 @@ fn rounded(score: f64) -> f64 {
     (score * 1e4).round() / 1e4
 }
 
-/// The first line, as far as it is short, cut between words.
+/// Returns the first line, cut between words if it is long.
 fn shortened(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim();
     match line.char_indices().nth(LONGEST) {
@@ -372,12 +379,12 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Communities by how well they answer.
+/// Returns communities by how well they match the question.
 fn global(look: &Look, kept: &Kept, request: &Request) -> GlobalOut {
     let terms = question::terms(&request.query);
     let index = areas(look, kept);
     let scores = if is_open(&terms) { vec![] } else { by_words(&index, &terms, &ANY_FIELD) };
-    // Communities are kept largest first; of equals the larger.
+    // Communities are stored largest first; of equal scores, the larger comes first.
     let mut scores = best(scores, usize::MAX, |at| u64::from(at.0));
     let open_ended = scores.is_empty();
     if open_ended {
@@ -410,12 +417,12 @@ fn global(look: &Look, kept: &Kept, request: &Request) -> GlobalOut {
     }
 }
 
-/// No word of the question is about anything in particular.
+/// Whether no word of the question names anything in particular.
 fn is_open(terms: &[Term]) -> bool {
     terms.iter().all(|term| OPEN.iter().any(|word| *word == term.word || stemmed(word) == term.word))
 }
 
-/// Communities by what they are called, what is said of them, and who belongs to them.
+/// Scores communities by their names, summaries and members.
 fn areas(look: &Look, kept: &Kept) -> TextIndex {
     let s = &look.snapshot;
     let mut all = Gathered::default();

@@ -1,6 +1,6 @@
-//! `link_mentions`: states which objects mention which others by title.
+//! `link_mentions`: records which objects mention which others by title.
 
-use crate::features::search::{said, title};
+use crate::features::search::{property_texts, title};
 use crate::ranges::check_range;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
@@ -28,21 +28,20 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
+/// The operation `link_mentions`.
 pub struct LinkMentions;
 
 const MENTIONS: &str = "MENTIONS";
-/// How these relationships are known; those known otherwise are not touched.
+/// The derivation of these relationships; relationships with another derivation are not changed.
 pub const DERIVATION: &str = "title_mention";
-/// Objects of the past of a repository: their titles are sentences that nobody quotes.
-/// Objects read at a time.
+/// Number of objects that are read at a time.
 const AT_ONCE: usize = 2_048;
-/// Up to so many writes are one batch, which is planned as a whole; more are loaded in parts of this size.
+/// Up to this many writes are committed as one batch, which is planned as a whole; more are loaded in parts of this size.
 const FEW_WRITES: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Only objects of these types, at most 64, mention and are mentioned; everything that is not source code when left
-    /// out.
+    /// Only objects of these types, at most 64, mention and are mentioned; everything except source code when left out.
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub types: Vec<String>,
@@ -57,19 +56,19 @@ pub struct Request {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Objects that were looked at.
+    /// Objects that were examined.
     pub objects: usize,
-    /// Mentions that hold now.
+    /// Mentions that are valid now.
     pub mentions: usize,
-    /// Those that were not there before.
+    /// Mentions that are new.
     pub added: usize,
-    /// Those that are stated anew because what they weigh, or what they are by, is not what it was.
+    /// Mentions whose weight or names changed.
     pub changed: usize,
-    /// Those that no longer hold and were ended.
+    /// Mentions that are no longer valid and were ended.
     pub removed: usize,
-    /// Pairs left as they are because somebody else stated that one mentions the other.
+    /// Pairs left unchanged because a relationship with another derivation connects them.
     pub stated_otherwise: usize,
-    /// The transaction; none when nothing had changed.
+    /// The transaction; null if nothing changed.
     pub tx: Option<Tx>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -130,7 +129,7 @@ impl Op for LinkMentions {
 /// The objects that mention and are mentioned.
 struct Corpus<'a> {
     look: &'a Look,
-    /// In the order in which they were first stated.
+    /// In the order in which they were first recorded.
     nodes: Vec<Node>,
 }
 
@@ -145,7 +144,7 @@ impl<'a> Corpus<'a> {
         Ok(Corpus { look, nodes: s.nodes().into_iter().filter(wanted).collect() })
     }
 
-    /// What every object says, made into something small, in the order of the objects.
+    /// Maps the content of every object to a small value, in the order of the objects.
     fn each<T: Send>(
         &self,
         progress: &mut dyn FnMut(u64, Option<u64>),
@@ -172,8 +171,8 @@ impl<'a> Corpus<'a> {
         Ok(all)
     }
 
-    /// Which titles each object mentions, without its own. Everything is read twice rather than kept: the texts of a
-    /// large corpus are larger than all that is found in them.
+    /// The titles that each object mentions, without its own. Everything is read twice rather than kept, because the texts of a
+    /// large corpus are larger than the mentions in them.
     fn mentions(&self, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Found> {
         let open = |content: &Content| title(content).filter(|_| !is_sensitive(content));
         let own = self.each(progress, 0, |content| open(content).map(|t| titles::keys(&t)).unwrap_or_default())?;
@@ -189,14 +188,16 @@ impl<'a> Corpus<'a> {
             if is_sensitive(content) {
                 return found;
             }
-            said(content, &mut |text| found.extend(titles::mentions(text, false, |key| having.contains_key(key))));
+            property_texts(content, &mut |text| {
+                found.extend(titles::mentions(text, false, |key| having.contains_key(key)))
+            });
             found.retain(|key| !own.contains(key));
             found
         })?;
         Ok(Found { having, mentioned })
     }
 
-    /// What has to be written so that these mentions hold, and no others of this derivation among the objects.
+    /// Returns the writes after which these mentions are recorded, and no other mentions of this derivation among the objects.
     fn difference(&self, mentions: &[Mention], namespace: Uuid) -> Result<Difference> {
         let s = &self.look.snapshot;
         let chosen: FxHashSet<Node> = self.nodes.iter().copied().collect();
@@ -244,15 +245,15 @@ impl<'a> Corpus<'a> {
     }
 }
 
-/// Titles and where they are mentioned; objects by their place in the corpus.
+/// Titles and the objects that mention them; objects are numbered by their place in the corpus.
 struct Found {
-    /// Objects by what they may be mentioned as.
+    /// The objects that each title refers to.
     having: FxHashMap<String, Vec<u32>>,
-    /// By object, the titles it mentions.
+    /// The titles that each object mentions.
     mentioned: Vec<BTreeSet<String>>,
 }
 
-/// One object mentions another.
+/// A mention of one object by another.
 #[derive(Debug, PartialEq)]
 struct Mention {
     from: u32,
@@ -275,8 +276,8 @@ impl Mention {
 }
 
 impl Found {
-    /// Every pair once. All mentions of a title together weigh as much as those of any other; a title that several
-    /// objects have is as sure as it is likely that this one is meant.
+    /// Returns every pair once. All mentions of a title together weigh as much as those of any other title. If several objects
+    /// have a title, the confidence is the probability that this one is meant.
     fn weighed(&self) -> Vec<Mention> {
         let mut mentioning: FxHashMap<&str, usize> = FxHashMap::default();
         for key in self.mentioned.iter().flatten() {
@@ -317,7 +318,7 @@ struct Difference {
     stated_otherwise: usize,
 }
 
-/// All or nothing, as one transaction.
+/// Writes everything as one transaction, or nothing.
 fn write(look: &Look, branch: &str, header: Header, writes: Vec<Write>) -> Result<Committed> {
     if writes.len() <= FEW_WRITES {
         return look.ledger.commit(&Batch { header, writes, ..Batch::on(branch) });
@@ -343,11 +344,11 @@ mod tests {
             mentioned: vec![keys(&["paris", "rome"]), keys(&["rome", "city of rome"]), keys(&[]), keys(&[])],
         };
         let all = found.weighed();
-        let told: Vec<(u32, u32, f64, f64, &[String])> =
+        let found: Vec<(u32, u32, f64, f64, &[String])> =
             all.iter().map(|m| (m.from, m.to, m.weight, m.confidence, &m.names[..])).collect();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect::<Vec<_>>();
         assert_eq!(
-            told,
+            found,
             [
                 (0, 1, 0.5, 0.5, &names(&["paris"])[..]),
                 (0, 2, 0.5, 0.5, &names(&["paris"])[..]),

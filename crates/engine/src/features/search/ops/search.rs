@@ -41,6 +41,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
+/// The operation `search`.
 pub struct Search;
 
 /// Longest query, in characters.
@@ -252,6 +253,7 @@ pub struct MetaOut {
     pub elapsed_ms: f64,
 }
 
+/// The outcome of reranking.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RerankOut {
     pub applied: bool,

@@ -11,6 +11,7 @@ use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The operation `search_readiness`.
 pub struct SearchReadiness;
 
 #[derive(Deserialize, JsonSchema)]
@@ -26,14 +27,14 @@ pub struct Response {
     pub text: TextOut,
 }
 
-/// What can be found by words: always everything the view shows.
+/// Numbers of facts that can be found by words: always everything the view shows.
 #[derive(Serialize, JsonSchema)]
 pub struct TextOut {
-    /// Symbols, and files for what stands outside of them.
+    /// Symbols, and files for the lines outside of them.
     pub symbols: usize,
     pub files: usize,
     pub objects: usize,
-    /// Files whose source is not at hand: found by names and comments only.
+    /// Files whose source is not available: found by names and comments only.
     pub without_source: usize,
     pub bytes: usize,
 }
@@ -45,7 +46,7 @@ impl Op for SearchReadiness {
         answer: &["embedding.ready", "embedding", "text.symbols", "text.files", "text.objects"],
         rest: &["GET /graph/search/readiness"],
         summary: "How ready search is",
-        description: "Tells which share of objects has a vector, required and optional apart, how long vectors lag behind \
+        description: "Reports which share of objects has a vector, required and optional apart, how long vectors lag behind \
                       changes, what waits in the queue, whether the breaker is open, which models have vectors, and what \
                       can be found by words. Looks at every object.",
         scope: "graph:search:read",

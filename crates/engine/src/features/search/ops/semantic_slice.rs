@@ -28,24 +28,25 @@ mod knowledge;
 
 use knowledge::{KnownOut, known_about};
 
+/// The operation `semantic_slice`.
 pub struct SemanticSlice;
 
-/// Callers and callees that are listed.
+/// Maximum number of callers and of callees that are listed.
 const LISTED: usize = 10;
 
-/// How much is told of a symbol.
+/// How much of a symbol is returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extent {
-    /// How it is declared, without its body.
+    /// Its declaration, without its body.
     Signature,
     /// Its lines.
     #[default]
     Body,
-    /// Its lines, who calls it and what it calls.
+    /// Its lines, its callers and its callees.
     #[serde(alias = "with_deps")]
     WithDeps,
-    /// All that, and the decisions and learnings about it.
+    /// The same, and the decisions and learnings about it.
     Full,
 }
 
@@ -84,16 +85,16 @@ pub struct Request {
     /// The symbol: its key, `Class::method`, `Class.method`, or a name.
     #[serde(default)]
     pub symbol: Option<String>,
-    /// The file that the symbol is in: its path, or the end of it. Alone it stands for the whole file.
+    /// The file that the symbol is in: its path, or the end of its path. Without a symbol, the whole file is returned.
     #[serde(default)]
     pub file: Option<String>,
-    /// A question to find the symbol by, where no name is given or none fits.
+    /// A question to find the symbol by, if no name is given or none matches.
     #[serde(default)]
     pub query: Option<String>,
-    /// How much is told.
+    /// How much of the symbol is returned.
     #[serde(default)]
     pub context: Extent,
-    /// What `context_pack` said of it, to be told again.
+    /// The score that `context_pack` returned for it, to be repeated in the answer.
     #[serde(default)]
     pub ppr_score: Option<f64>,
     /// How many tokens the answer may take: compact 300, balanced 1,200, debug any number.
@@ -121,46 +122,47 @@ pub struct Response {
     /// What it does, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// Its lines, as they stood when they were indexed.
+    /// Its lines as they were indexed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// key, file_and_name, name, file or question.
     pub found_by: &'static str,
-    /// The surest first, then by key; at most 10.
+    /// The most confident first, then by key; at most 10.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incoming_callers: Vec<CallOut>,
-    /// How many there are.
+    /// Number of callers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_callers: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outgoing_calls: Vec<CallOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_calls: Option<usize>,
-    /// Said of decisions and learnings, where there are any.
+    /// A notice for decisions and learnings, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
     /// The newest 3.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relevant_decisions: Vec<KnownOut>,
-    /// The surest 3.
+    /// The most confident 3.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relevant_learnings: Vec<KnownOut>,
-    /// Share of a walk that comes by here: around the answers to the question, or around the symbol itself; what a pack
-    /// said of it, where that was given.
+    /// Share of a random walk that visits this symbol. The walk starts at the matches of the question, or at the symbol itself.
+    /// If the request has a score, that score.
     pub ppr_score: f64,
-    /// Since when the symbol is what it is.
+    /// When this version of the symbol became valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Time>,
     pub freshness: FreshnessOut,
-    /// The budget was too small for something: the hint says for what.
+    /// Something was left out to stay within the budget; the hint names it.
     pub truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What this answer costs a language model.
+    /// Tokens of this answer.
     pub token_estimate: usize,
     pub view: ViewEcho,
 }
 
+/// A caller or callee.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallOut {
     pub key: String,
@@ -168,24 +170,24 @@ pub struct CallOut {
     pub path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// Lines of the calls, in the file of what calls; the first 20.
+    /// Lines of the calls, in the caller's file; the first 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub call_lines: Vec<u64>,
     pub confidence: f64,
 }
 
-/// What the lines are those of.
+/// The version of the source that the lines are from.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FreshnessOut {
-    /// The transaction that indexed the file as it is here.
+    /// The transaction that indexed this version of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<Tx>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_commit: Option<String>,
-    /// Whether the file on disk differs from what was indexed; nothing where it is not at hand.
+    /// Whether the file on disk differs from the indexed one; absent if it is not available.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs_on_disk: Option<bool>,
-    /// The same in words, with what to do.
+    /// The same in words, with a recommendation.
     pub says: String,
 }
 
@@ -249,18 +251,18 @@ impl Op for SemanticSlice {
     }
 }
 
-/// From what was asked to one symbol.
+/// Finds the symbol that a request names.
 struct Finding<'a> {
     engine: &'a Engine,
     symbols: &'a Symbols<'a>,
     request: &'a Request,
 }
 
-/// The symbol that is meant.
+/// The symbol, and how it was found.
 struct Found {
     node: Node,
     by: &'static str,
-    /// Where a walk around it begins.
+    /// The nodes at which the random walk starts.
     seeds: Vec<(Node, f64)>,
 }
 
@@ -290,7 +292,7 @@ impl Finding<'_> {
                 return self.asked(context, query, file)?.ok_or_else(|| nothing(query));
             }
         };
-        // What is no name may be a question: names have no blanks.
+        // A text with spaces is no name, so it may be a question.
         let asked = query.or(symbol.filter(|name| name.contains(char::is_whitespace)));
         match (named, asked) {
             (Err(e), Some(query)) if e.kind == ErrorKind::NotFound => self.asked(context, query, None)?.ok_or(e),
@@ -303,7 +305,7 @@ impl Finding<'_> {
         let (node, by) = match file {
             Some(file) => match look.node_in(file, name) {
                 Ok(node) => (node, "file_and_name"),
-                // A whole key needs no file beside it.
+                // A complete key needs no file.
                 Err(e) => (look.resolve(name).ok().filter(|found| found.exact).ok_or(e)?.node, "key"),
             },
             None => {
@@ -318,7 +320,7 @@ impl Finding<'_> {
         Ok(Found::named(node, by))
     }
 
-    /// The best answer to a question that has lines to show.
+    /// Returns the best match of a question that has source lines.
     fn asked(&self, context: &mut Context<'_>, query: &str, file: Option<Node>) -> Result<Option<Found>> {
         let look = self.symbols.look;
         let texts = self.engine.texts(context, look)?;
@@ -338,7 +340,7 @@ impl Finding<'_> {
             allowed: &allowed,
         };
         let found = find(look, &texts, &ask).candidates;
-        // A symbol says more exactly where the answer is than its file does.
+        // A symbol locates the answer more exactly than its file.
         let symbol = found.iter().find(|candidate| !self.symbols.is(candidate.node, Kind::File));
         let seeds = found.iter().take(PACK.seeds).map(|c| (c.node, c.score().max(0.0))).collect();
         Ok(symbol.or(found.first()).map(|best| Found { node: best.node, by: "question", seeds }))
@@ -350,7 +352,7 @@ fn nothing(query: &str) -> Error {
         .hint("`lukasa symbol` searches by parts of names; `lukasa index` reads a folder")
 }
 
-/// An answer in the making.
+/// The parameters of one answer.
 struct Slice<'a> {
     engine: &'a Engine,
     symbols: &'a Symbols<'a>,
@@ -360,7 +362,7 @@ struct Slice<'a> {
     extent: Extent,
 }
 
-/// How many of each list are tried while all lines stay.
+/// Maximum lengths of the lists that are tried before source lines are cut.
 const TRIES: [usize; 4] = [LISTED, 5, 3, 1];
 
 impl Slice<'_> {
@@ -385,13 +387,13 @@ impl Slice<'_> {
         estimated(whole)
     }
 
-    /// As many lines from the first as have room, with a mark.
+    /// Keeps as many lines from the beginning as fit, with a mark at the end.
     fn first_lines(&self, whole: &mut Response, profile: Profile, budget: usize) -> Result<()> {
         let Some(code) = whole.code.take() else { return Ok(()) };
         let ends: Vec<usize> = code.match_indices('\n').map(|(at, _)| at + 1).collect();
         whole.truncated = true;
         let first = whole.start_line.unwrap_or(1);
-        // The most lines that fit: fewer always fit where more do.
+        // The largest number of lines that fits, by binary search.
         let (mut fit, mut over) = (0, ends.len() + 1);
         let cut = |lines: usize| lines.checked_sub(1).map(|at| format!("{}…", &code[..ends[at]]));
         let mut with = |lines: usize| -> Result<bool> {
@@ -400,10 +402,7 @@ impl Slice<'_> {
                 0 => format!("not one line fits into {budget} tokens: ask with profile {}", profile.next()),
                 n => {
                     let last = first + n as u64 - 1;
-                    format!(
-                        "lines {first}-{last} fit into {budget} tokens: ask with profile {} for all",
-                        profile.next()
-                    )
+                    format!("lines {first}-{last} fit into {budget} tokens: ask with profile {} for all", profile.next())
                 }
             });
             Ok(count_within(&written(whole)?, budget).is_some())
@@ -416,7 +415,7 @@ impl Slice<'_> {
         Ok(())
     }
 
-    /// Everything that was asked for.
+    /// Builds the answer without a limit.
     fn whole(&self) -> Result<Response> {
         let (symbols, node, look) = (self.symbols, self.node, self.symbols.look);
         let file = symbols.file(node);
@@ -480,7 +479,7 @@ impl Slice<'_> {
         Ok(response)
     }
 
-    /// The text of the file as it was indexed.
+    /// Returns the text of the file as it was indexed.
     fn source(&self, file: Option<Node>, contents: &Contents) -> Option<String> {
         let file = file?;
         let id = unhex(&text(contents.get(&file)?, "content_hash")?)?;
@@ -488,7 +487,7 @@ impl Slice<'_> {
         self.engine.sources().text(scope, &self.symbols.key(file), &id)
     }
 
-    /// Direct calls; making an object of a class calls its constructor.
+    /// Returns direct calls; creating an object of a class calls its constructor.
     fn calls(&self, way: Way) -> Result<Vec<Reached>> {
         let roots = match way {
             Way::In => self.symbols.with_constructors(self.node)?,
@@ -513,24 +512,24 @@ impl Slice<'_> {
 
     fn in_words(&self, placed: &Placed, first: Option<u64>, last: Option<u64>, callers: usize) -> String {
         let name = local(&placed.key).replace("::", ".");
-        let mut told = format!("`{name}`");
+        let mut text = format!("`{name}`");
         if let Some(path) = placed.path.as_deref().filter(|path| *path != name) {
-            told += &format!(" in {path}");
+            text += &format!(" in {path}");
         }
         match (first, last) {
-            (Some(first), Some(last)) if first == last => told += &format!(", line {first}"),
-            (Some(first), Some(last)) => told += &format!(", lines {first}-{last}"),
+            (Some(first), Some(last)) if first == last => text += &format!(", line {first}"),
+            (Some(first), Some(last)) => text += &format!(", lines {first}-{last}"),
             _ => {}
         }
         let calls = self.symbols.kind(self.node).is_some_and(|kind| kind.runs() || kind == Kind::Class);
         match callers {
-            0 if calls => told + ", called by none",
-            0 => told,
-            n => format!("{told}, called by {n}"),
+            0 if calls => text + ", called by none",
+            0 => text,
+            n => format!("{text}, called by {n}"),
         }
     }
 
-    /// Which text the lines are from, and whether it is still that of the disk.
+    /// Describes which version the lines are from, and whether the file on disk is still the same.
     fn freshness(&self, file: Option<Node>, contents: &Contents, has_lines: bool) -> Result<FreshnessOut> {
         let look = self.symbols.look;
         let Some(file) = file else {
@@ -569,13 +568,13 @@ impl Slice<'_> {
     }
 }
 
-/// The version of a node that is visible.
+/// The visible version of a node.
 fn visible(look: &Look, node: Node) -> Result<Option<Statement>> {
     let states = look.ledger.states(&look.view, &[look.snapshot.thing(node)], Fields::Header)?;
     Ok(states.into_iter().next().and_then(|state| state.statement))
 }
 
-/// What can be shortened.
+/// The lists of an answer that can be shortened.
 struct Lists {
     callers: Vec<CallOut>,
     calls: Vec<CallOut>,
@@ -613,7 +612,7 @@ fn written(response: &Response) -> Result<String> {
     serde_json::to_string(response).map_err(|e| Error::internal(format!("a slice cannot be written: {e}")))
 }
 
-/// With what it costs, its own number included.
+/// Sets the token count, which includes the digits of the count itself.
 fn estimated(mut response: Response) -> Result<Response> {
     response.token_estimate = tokens(&written(&response)?);
     response.token_estimate = tokens(&written(&response)?);

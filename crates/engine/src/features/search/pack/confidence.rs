@@ -1,4 +1,4 @@
-//! Whether what was found fits a task, or is only the nearest there is.
+//! Whether the results fit a task, or are only the nearest there is.
 
 use super::core::Core;
 use crate::features::search::{Answered, Texts};
@@ -6,10 +6,10 @@ use lukasa_graph::Node;
 use lukasa_search::recipes::CONFIDENCE;
 use lukasa_search::text::Term;
 
-/// Words named that were not found.
+/// Maximum number of missing words that are named.
 const NAMED: usize = 3;
 
-/// Why the entry point may not be what the task means: it lacks the words that are rare. None where it fits, or where
+/// Returns why the entry point may not be what the task means: it lacks the rare words of the task. `None` if it fits, or if
 /// the task names it.
 pub fn doubt(texts: &Texts, found: &Answered, core: &Core, task: &str) -> Option<String> {
     let first = core.slices.first()?;
@@ -35,13 +35,13 @@ pub fn doubt(texts: &Texts, found: &Answered, core: &Core, task: &str) -> Option
     }
     let mut missing: Vec<_> = weighed.iter().filter(|(_, there, _)| *there == 0.0).collect();
     missing.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.word.cmp(&b.2.word)));
-    let written = |word: &str| format!("`{}`", found.said.get(word).map_or(word, String::as_str));
+    let written = |word: &str| format!("`{}`", found.spelled.get(word).map_or(word, String::as_str));
     let named: Vec<String> = missing.iter().take(NAMED).map(|(_, _, term)| written(&term.word)).collect();
     Some(format!("it has nothing of {}", named.join(", ")))
 }
 
-/// Whether a task has a symbol's name as it is written in code. A name that may be a plain word, such as `open`, does not
-/// count: it may not be meant as a name.
+/// Whether a task contains the name of a symbol as written in code. Names that are plain words, such as `open`, do not count,
+/// because they may not be meant as names.
 fn names(task: &str, name: &str) -> bool {
     let name = name.rsplit(['.', ':']).next().unwrap_or(name);
     let inner = name.trim_matches('_');
@@ -50,7 +50,7 @@ fn names(task: &str, name: &str) -> bool {
     compound && task.split(|c: char| !is_part(c)).any(|word| word == name)
 }
 
-/// How much it says that something has a word; one that nothing has says most.
+/// The weight of a word by its rarity; a word that occurs nowhere weighs most.
 fn rarity(texts: &Texts, word: &str) -> f32 {
     match texts.units.rarity(word) {
         0.0 => ((texts.units.len() + 1) as f32).ln(),

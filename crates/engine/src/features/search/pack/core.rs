@@ -1,4 +1,4 @@
-//! The code a task concerns: where to begin, which symbols and files, and what they are tied to.
+//! The code that a task concerns: entry point, symbols, files and their dependencies.
 
 use crate::features::code::sources::{Sources, lines};
 use crate::features::search::{Answered, Texts};
@@ -19,14 +19,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Bytes of a document that are read for what it says.
+/// Maximum number of bytes of a document that are read.
 const DOCUMENT: usize = 64 << 10;
-/// Longest sentence of a document, in characters.
+/// Maximum length of the sentence taken from a document, in characters.
 const SENTENCE: usize = 200;
 
-/// How well a symbol of this kind shows what its file has to do with a task: something that acts rather than a constant or
-/// what stands outside of all symbols.
-fn telling(kind: Option<Kind>) -> f64 {
+/// Weight of a kind of symbol as an example of its file: functions and classes show more than constants or lines outside of
+/// symbols.
+fn kind_weight(kind: Option<Kind>) -> f64 {
     match kind {
         Some(Kind::Variable) => PACK.variable,
         Some(Kind::File | Kind::Module) => PACK.file,
@@ -34,8 +34,8 @@ fn telling(kind: Option<Kind>) -> f64 {
     }
 }
 
-/// What a relationship tells about a task.
-fn tells(rel: Rel) -> f64 {
+/// Weight of a relationship type for a task.
+fn relationship_weight(rel: Rel) -> f64 {
     match rel {
         Rel::Calls => PACK.calls,
         Rel::Extends | Rel::Implements => PACK.inherits,
@@ -53,7 +53,7 @@ pub struct Slice {
     pub kind: String,
     pub start_line: u64,
     pub end_line: u64,
-    /// The exact lines; none where the source is not at hand.
+    /// Its source lines; `None` if the source is not available.
     pub code: Option<String>,
     pub signature: Option<String>,
     pub summary: Option<String>,
@@ -71,15 +71,15 @@ impl Slice {
     }
 }
 
-/// What a document says about the task, else how it begins, in a sentence.
-fn said(text: &str, terms: &[Term]) -> Option<String> {
+/// Returns the sentence of a document that fits the task best, otherwise its first sentence.
+fn sentence(text: &str, terms: &[Term]) -> Option<String> {
     let text = &text[..text.floor_char_boundary(DOCUMENT)];
     let cited = cite::best(text, terms).map(|citation| citation.span);
-    let said = cited.or_else(|| lukasa_code::summary::first_sentence(text))?;
-    Some(shortened(&said, SENTENCE).unwrap_or(said))
+    let sentence = cited.or_else(|| lukasa_code::summary::first_sentence(text))?;
+    Some(shortened(&sentence, SENTENCE).unwrap_or(sentence))
 }
 
-/// A relationship between what is handed out and what is around it.
+/// A relationship between a returned symbol and another one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Dependency {
     pub from: String,
@@ -89,23 +89,23 @@ pub struct Dependency {
     pub to: String,
 }
 
-/// What was found of the program.
+/// The source code found for a task.
 #[derive(Default)]
 pub struct Core {
     /// Keys of files, best first.
     pub files: Vec<String>,
     pub slices: Vec<Slice>,
     pub dependencies: Vec<Dependency>,
-    /// Nodes of slices and files.
+    /// Nodes of the slices and files.
     pub nodes: Vec<Node>,
-    /// The entry point and what it is written in.
+    /// The entry point and the containers it is in.
     pub near: Vec<Node>,
-    /// Files whose source is not at hand or has changed since it was indexed.
+    /// Files whose source is not available or has changed since it was indexed.
     pub stale: Vec<String>,
     pub ppr: Vec<(String, f64)>,
 }
 
-/// Gathers code for a task, best first; `breadth` times as much as a brief answer has room for.
+/// Collects code for a task, best first; `breadth` multiplies the number of candidates.
 pub fn gather(
     look: &Look,
     texts: &Texts,
@@ -132,7 +132,7 @@ pub fn gather(
     for candidate in &units {
         let Some(content) = read.content(candidate.node) else { continue };
         let slice = gathering.slice(candidate, content, &read, &ranks, &mut texts);
-        // What has nothing to show is named among the files.
+        // Files without source lines are listed by name.
         if slice.shows_something() {
             core.slices.push(slice);
         }
@@ -151,7 +151,7 @@ pub fn gather(
     Ok(core)
 }
 
-/// How often a walk that begins again and again at the seeds comes by each node.
+/// Personalized PageRank: the share of a random walk that restarts at the seeds, per node.
 pub fn walked(look: &Look, seeds: &[(Node, f64)]) -> FxHashMap<Node, f64> {
     spread::around(&look.snapshot, &look.registry, seeds, &PACK)
 }
@@ -166,7 +166,7 @@ struct Gathering<'a> {
 }
 
 impl Gathering<'_> {
-    /// Tests count half for a task that does not speak of them; what is known by name only not at all.
+    /// Tests count half if the task does not mention tests; symbols known by name only do not count.
     fn without_tests(&self, all: &[Candidate], about_tests: bool) -> Vec<Candidate> {
         let own = |c: &&Candidate| self.symbols.kind(c.node).is_some_and(|kind| !kind.outside());
         let mut all: Vec<Candidate> = all.iter().filter(own).cloned().collect();
@@ -181,13 +181,13 @@ impl Gathering<'_> {
         all
     }
 
-    /// Symbols, the files taking turns.
+    /// Picks symbols from the files in turn.
     fn by_file(&self, files: &[Candidate], units: &[Candidate]) -> Vec<Candidate> {
-        let shows = |node: Node| telling(self.symbols.kind(node));
+        let shows = |node: Node| kind_weight(self.symbols.kind(node));
         pack::by_file(files, units, PACK.symbols * self.breadth, shows, |node| self.texts.file(node))
     }
 
-    /// An interface or abstract class brings what implements it.
+    /// Adds the implementations of an interface or abstract class.
     fn add_implementations(&self, units: &mut Vec<Candidate>) -> Result<()> {
         let heads: Vec<Node> = units.iter().take(PACK.seeds).map(|c| c.node).collect();
         let read = Read::of(self.look, &heads)?;
@@ -239,9 +239,9 @@ impl Gathering<'_> {
         let signature = text(content, "signature").filter(|signature| !signature.is_empty());
         let signature = signature.or_else(|| Some(code.as_deref()?.lines().next()?.trim().to_owned()));
         let summary = about(content, signature.as_deref(), &key);
-        // A document is shown by what it says about the task.
+        // A document is represented by the sentence that fits the task.
         let summary = summary.or_else(|| match (source.as_ref(), span) {
-            (Some(source), None) => said(source, &self.found.terms),
+            (Some(source), None) => sentence(source, &self.found.terms),
             _ => None,
         });
         let end = number(content, "lines").or_else(|| Some(source.as_ref()?.lines().count() as u64));
@@ -276,7 +276,7 @@ impl Gathering<'_> {
         }
     }
 
-    /// What the best are tied to, the most central first, each pair once.
+    /// Returns the relationships of the best nodes, the most central first, each pair once.
     fn dependencies(&self, units: &[Candidate], ranks: &FxHashMap<Node, f64>) -> Vec<Dependency> {
         let s = &self.look.snapshot;
         let mut all: Vec<(f64, Edge)> = Vec::new();
@@ -290,14 +290,14 @@ impl Gathering<'_> {
                         if seen.insert(edge) && !outside && other != unit.node {
                             let degree = s.incoming(other).len() + s.outgoing(other).len();
                             let rank = ranks.get(&other).copied().unwrap_or(0.0);
-                            all.push((pack::relevance(rank, sure, tells(rel), degree), edge));
+                            all.push((pack::relevance(rank, sure, relationship_weight(rel), degree), edge));
                         }
                     }
                 }
             }
         }
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| s.edge_thing(a.1).cmp(&s.edge_thing(b.1))));
-        let told = all.into_iter().take(PACK.dependencies * self.breadth).map(|(_, edge)| {
+        let dependencies = all.into_iter().take(PACK.dependencies * self.breadth).map(|(_, edge)| {
             let (src, dst) = s.ends(edge);
             Dependency {
                 from: self.symbols.key(src).into_owned(),
@@ -305,7 +305,7 @@ impl Gathering<'_> {
                 to: self.symbols.key(dst).into_owned(),
             }
         });
-        told.collect()
+        dependencies.collect()
     }
 }
 
@@ -317,8 +317,8 @@ mod tests {
     fn a_document_is_shown_by_what_it_says_of_the_task() {
         let terms = [Term { word: "timeout".into(), weight: 1.0 }];
         let text = "# Client\n\nA client for HTTP.\n\nThe timeout is thirty seconds.\n";
-        assert_eq!(said(text, &terms).as_deref(), Some("The timeout is thirty seconds."));
-        assert_eq!(said(text, &[]).as_deref(), Some("Client"));
-        assert_eq!(said("", &terms), None);
+        assert_eq!(sentence(text, &terms).as_deref(), Some("The timeout is thirty seconds."));
+        assert_eq!(sentence(text, &[]).as_deref(), Some("Client"));
+        assert_eq!(sentence("", &terms), None);
     }
 }

@@ -1,4 +1,4 @@
-//! A pack that keeps its budget: whole units in full or in brief, and a count of the tokens of all that is given.
+//! Fits a pack to its budget: entries in full or in brief, with an exact token count of the response.
 
 use super::core::{Core, Dependency, Slice};
 use super::notes::{Note, Notes};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Most tokens, and how much was given on earlier pages.
+/// Maximum number of tokens, and the number of entries on earlier pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     pub profile: Profile,
@@ -21,29 +21,29 @@ pub struct Budget {
     pub skip: usize,
 }
 
-/// Longest texts of notes that have little room, in characters.
+/// Maximum length of a note when there is little room, in characters.
 const NOTE: [usize; 4] = [160, 100, 60, 40];
-/// Longest texts of a frame that has little room, in characters.
+/// Maximum length of texts of the frame when there is little room, in characters.
 const NARROW: [usize; 3] = [160, 80, 40];
-/// Longest signature where there is little room, in characters.
+/// Maximum length of a signature when there is little room, in characters.
 const LINE: usize = 80;
-/// Times the room that is left is filled again.
+/// Number of times that remaining room is filled.
 const REFILLS: usize = 3;
 
-/// What is handed out.
+/// The answer: a context pack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Pack {
-    /// Where to begin and what is concerned.
+    /// Where to begin, and what is concerned.
     pub summary: String,
-    /// Nothing found fits the task well; why that is thought.
+    /// Why the results may not fit the task; absent if they fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low_confidence: Option<String>,
-    /// The best symbol to begin at.
+    /// The best symbol to begin with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_point: Option<String>,
-    /// Files concerned of which no symbol is given, best first.
+    /// Concerned files without a listed symbol, best first.
     pub files: Vec<String>,
-    /// The code that matters most: whole, or by signature and summary where it does not fit.
+    /// The most relevant code: in full, or by signature and summary if it does not fit.
     pub core_symbols: Vec<SliceOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<Dependency>,
@@ -51,37 +51,37 @@ pub struct Pack {
     pub decisions: Vec<Note>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub learnings: Vec<Note>,
-    /// What others have claimed of this code.
+    /// Claims of other agents on this code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub active_blockers: Vec<Note>,
-    /// What was claimed of this code for whoever asked, and what was not to be had.
+    /// Claims made for the caller with this request, and conflicts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimNote>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Note>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub episodes: Vec<Note>,
-    /// What is said of the texts of decisions, learnings, episodes and plans, where there are any.
+    /// A notice for the texts of decisions, learnings, episodes and plans, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
-    /// As of when, and whether sources have changed since.
+    /// Branch and transaction, and whether sources have changed since.
     pub freshness: String,
     pub profile: Profile,
     /// Tokens of this answer as JSON.
     pub token_estimate: usize,
     pub token_budget: usize,
-    /// Things found that are not here.
+    /// Number of entries that were left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
-    /// Shares of a walk around the task, by what it comes by, in the debug profile.
+    /// Random walk scores by key, in the debug profile.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub ppr_scores: BTreeMap<String, f64>,
-    /// The rest, of the debug profile.
+    /// Further pages, in the debug profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// What came of claiming something that is handed out.
+/// The outcome of claiming one target.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClaimNote {
     pub target_id: String,
@@ -89,7 +89,7 @@ pub struct ClaimNote {
     pub status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_id: Option<String>,
-    /// Who has it instead.
+    /// The holder, on a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
 }
@@ -100,7 +100,7 @@ impl Pack {
         lists.iter().any(|list| !list.is_empty()) || self.plan.is_some()
     }
 
-    /// Counts its tokens again: the count is part of what is counted, so it grows until it holds.
+    /// Counts the tokens. The count is part of the text, so it is repeated until it is stable.
     pub fn count_again(&mut self) {
         self.token_estimate = 0;
         while tokens(self) > self.token_estimate {
@@ -113,23 +113,23 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// A symbol with its source, or what stands for it.
+/// A symbol with its source or its summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SliceOut {
     pub file: String,
-    /// As its file calls it: `Class::method`.
+    /// Name within its file: `Class::method`.
     pub symbol_name: String,
     pub start_line: u64,
     pub end_line: u64,
-    /// Exact lines of the source.
+    /// Exact source lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Where the code is not given.
+    /// Summary, if the code is not included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Share of a walk around the task that comes by here.
+    /// Share of a random walk around the task that visits this symbol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ppr_score: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -138,25 +138,25 @@ pub struct SliceOut {
     pub outgoing_calls: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<String>,
-    /// Which of the decisions are about it.
+    /// References of the decisions about it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relevant_decisions: Vec<String>,
-    /// Which of the learnings are about it.
+    /// References of the learnings about it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relevant_learnings: Vec<String>,
-    /// Why it is here; adds up to its score.
+    /// Components of the score.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<(String, f64)>,
 }
 
-/// One thing that may be given, in its forms.
+/// An entry of the pack, in its forms.
 struct Offer {
     slot: usize,
-    /// The fullest first.
+    /// The forms, the fullest first.
     forms: Vec<Form>,
-    /// The code it shows, or is about.
+    /// The nodes of the code that it shows or is about.
     nodes: Vec<Node>,
-    /// Its place among what is given before anything else but the entry point: what protects people.
+    /// Rank among the entries that are included first: claims, and notes about the entry point.
     guard: Option<usize>,
 }
 
@@ -198,14 +198,14 @@ impl Form {
     }
 }
 
-/// Chooses what fits. `frame` holds what is always given: summary, entry point, freshness, and the files of which no symbol
-/// is given. Claims of others and what was decided and learned about the entry point come before everything around it.
-/// None when there is no room even for the frame, files being dropped first. Also how many things are given.
+/// Chooses what fits. `frame` holds what is always included: summary, entry point, freshness, and the files without a listed
+/// symbol. Claims of others and notes about the entry point come before related code. Returns `None` if even the frame without
+/// files does not fit; otherwise the pack and the number of entries it includes.
 pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Option<(Pack, usize)> {
     let mut frame = frame;
     frame.profile = budget.profile;
     frame.token_budget = budget.tokens;
-    // Room for the figures that are filled in last.
+    // Reserve room for the figures that are filled in last.
     frame.token_estimate = budget.tokens;
     frame.left_out = 999;
     let offers = offers(core, notes, budget, explain);
@@ -219,7 +219,8 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
     fitting.pack()
 }
 
-/// Makes the frame leave so much room, if it can: files go first, then the ends of long texts. None if it has no room itself.
+/// Shortens the frame to leave this much room, if possible: removes files, then shortens texts. `None` if the frame does not
+/// fit.
 fn narrow(frame: &mut Pack, room: usize, budget: usize) -> Option<()> {
     while tokens(frame) + room > budget && frame.files.pop().is_some() {}
     for most in NARROW {
@@ -236,20 +237,20 @@ fn narrow(frame: &mut Pack, room: usize, budget: usize) -> Option<()> {
     (tokens(frame) <= budget).then_some(())
 }
 
-/// A choice in the making.
+/// A selection in progress.
 struct Fitting<'a> {
     frame: Pack,
     offers: &'a [Offer],
     units: Vec<Unit>,
     budget: usize,
-    /// What is given whatever else is not, with the form of each; the most important first.
+    /// Entries that are included in any case, with their form; the most important first.
     guarded: Vec<(usize, usize)>,
-    /// The form of everything else.
+    /// The form of every other entry.
     chosen: Vec<Option<usize>>,
 }
 
 impl<'a> Fitting<'a> {
-    /// Reserves room for what comes first, in brief; in full as far as a share of the room allows.
+    /// Reserves room for the entries that come first, in brief; in full up to a share of the room.
     fn new(mut frame: Pack, offers: &'a [Offer], budget: usize) -> Option<Fitting<'a>> {
         let costs = |offer: &Offer| offer.forms.iter().map(Form::cost).collect::<Vec<_>>();
         let mut units: Vec<Unit> = offers.iter().map(|offer| Unit { slot: offer.slot, costs: costs(offer) }).collect();
@@ -263,7 +264,7 @@ impl<'a> Fitting<'a> {
         let room = budget - tokens(&frame);
         let mut left = room;
         for at in order {
-            // The first comes even before a word of the entry point, which the summary names.
+            // The first of them comes before the entry point's details, because the summary names the entry point.
             let besides = if guarded.is_empty() { 0 } else { entry };
             if let Some(rest) = left.checked_sub(least(&units[at]) + besides) {
                 left = rest + besides;
@@ -280,7 +281,7 @@ impl<'a> Fitting<'a> {
                 *form = fuller;
             }
         }
-        // What is given already is not to be chosen again.
+        // Entries that are included already are not chosen again.
         guarded.iter().for_each(|(at, _)| units[*at].costs.clear());
         Some(Fitting { frame, offers, chosen: vec![None; units.len()], units, budget, guarded })
     }
@@ -289,11 +290,11 @@ impl<'a> Fitting<'a> {
         self.guarded.iter().map(|(at, form)| self.offers[*at].forms[*form].cost()).sum()
     }
 
-    /// Fills the rest of the room, slot by slot.
+    /// Fills the remaining room, slot by slot.
     fn choose(&mut self) {
         let guarded = self.guarded_cost();
         let room = |frame: &Pack| self.budget.saturating_sub(tokens(frame) + guarded);
-        // Files whose symbols are given need not be named again, which leaves room for more of them.
+        // Files of included symbols need not be listed, which leaves room for more of them.
         let mut without = self.frame.clone();
         let mut chosen = choose(&self.units, &PACK.shares, room(&self.frame));
         for _ in 0..REFILLS {
@@ -304,7 +305,7 @@ impl<'a> Fitting<'a> {
             }
             chosen = again;
         }
-        // Where to begin is never without a word of it.
+        // At least a brief form of the entry point is always included.
         if let Some(entry) = self.units.first().filter(|unit| unit.slot == 0 && chosen[0].is_none()) {
             let least = entry.costs.last().copied().unwrap_or(0);
             while cost(&self.units, &chosen) + least > room(&without)
@@ -315,7 +316,7 @@ impl<'a> Fitting<'a> {
         self.chosen = chosen;
     }
 
-    /// Of everything that is shown, who has claimed it.
+    /// Lists the claims on everything that is shown.
     fn show_claims(&mut self) {
         let shown: Vec<Node> = (0..self.offers.len())
             .filter(|at| self.chosen[*at].is_some() && self.offers[*at].slot == 0)
@@ -339,7 +340,7 @@ impl<'a> Fitting<'a> {
         given(self.offers, &forms.collect::<Vec<_>>())
     }
 
-    /// Takes out the least wanted until the whole fits: parts cost a little more together than alone.
+    /// Removes the least important entries until the whole fits: entries need slightly more tokens together than alone.
     fn pack(mut self) -> Option<(Pack, usize)> {
         loop {
             let all = self.all();
@@ -366,7 +367,7 @@ impl<'a> Fitting<'a> {
     }
 }
 
-/// Tells the scores of the walk, as far as they take no more than a quarter of the room.
+/// Adds the random walk scores, up to a quarter of the room.
 fn add_scores(frame: &mut Pack, core: &Core, budget: usize) {
     let (mut most, least) = (core.ppr.len(), tokens(frame));
     while most > 0 {
@@ -380,13 +381,13 @@ fn add_scores(frame: &mut Pack, core: &Core, budget: usize) {
     frame.ppr_scores.clear();
 }
 
-/// One page of all there is, in an order that gives every slot its share of each page. All of it in full: what has no room
-/// begins the next page, and stands in brief only where a page of its own would not hold it.
+/// Returns one page of all entries, ordered so that every slot has its share of each page. Entries are in full: one that does
+/// not fit moves to the next page, and is in brief only if it would not fit on a page of its own.
 fn page(frame: Pack, core: &Core, offers: &[Offer], budget: Budget) -> Option<(Pack, usize)> {
     let costs = |offer: &Offer| offer.forms.iter().map(Form::cost).collect();
     let units: Vec<Unit> = offers.iter().map(|offer| Unit { slot: offer.slot, costs: costs(offer) }).collect();
     let mut order = weave(&units, &PACK.shares);
-    // Where to begin, what protects people, then the rest.
+    // The entry point, then claims and notes about it, then the rest.
     order.sort_by_key(|at| (*at > 0 && offers[*at].guard.is_none(), if *at == 0 { None } else { offers[*at].guard }));
     let left = order.get(budget.skip..).unwrap_or_default();
     let mut frame = frame;
@@ -419,24 +420,24 @@ fn page(frame: Pack, core: &Core, offers: &[Offer], budget: Budget) -> Option<(P
         if pack.token_estimate <= budget.tokens {
             return Some((pack, given));
         }
-        // Parts cost a little more together than alone.
+        // Entries need slightly more tokens together than alone.
         given = given.checked_sub(1)?;
         chosen[left[given]] = None;
     }
 }
 
-/// The forms that were chosen.
+/// Returns the chosen forms.
 fn given<'a>(offers: &'a [Offer], chosen: &[Option<usize>]) -> Vec<&'a Form> {
     offers.iter().zip(chosen).filter_map(|(offer, form)| form.map(|form| &offer.forms[form])).collect()
 }
 
-/// Files none of these is a symbol of.
+/// Returns the files without a chosen symbol.
 fn others(files: &[String], given: &[&Form]) -> Vec<String> {
     let shows = |file: &String| given.iter().any(|form| matches!(form, Form::Slice(slice) if slice.file == *file));
     files.iter().filter(|file| !shows(file)).cloned().collect()
 }
 
-/// Tokens of what is sent: compact JSON.
+/// Tokens of the response as compact JSON.
 fn tokens(pack: &Pack) -> usize {
     serde_json::to_string(pack).map_or(usize::MAX / 4, |text| count(&text))
 }
@@ -452,7 +453,7 @@ fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offe
     }
     let entry = core.slices.first().map(|slice| slice.key.as_str());
     let is_near = |note: &Note| note.about.iter().any(|node| core.near.contains(node));
-    // What others are doing comes before what was once learned; each kind in turn.
+    // Current claims come before recorded learnings; each kind in turn.
     type Kind<'n> = (&'n [Note], fn(Note) -> Form);
     let kinds: [Kind<'_>; 3] =
         [(&notes.blockers, Form::Blocker), (&notes.decisions, Form::Decision), (&notes.learnings, Form::Learning)];
@@ -467,7 +468,7 @@ fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offe
         }
     }
     if let Some(plan) = &notes.plan {
-        // It was asked for by name: after the first of each kind.
+        // It was requested by name, so it comes after the first entry of each kind.
         let guard = Some(kinds.len() + 1 + kinds.len());
         all.push(Offer { slot: 3, forms: note_forms(plan, Form::Plan, entry), nodes: vec![], guard });
     }
@@ -477,17 +478,17 @@ fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offe
     all
 }
 
-/// A note in full, then with less and less of its text and of what is known about it.
+/// A note in full, then with shorter text and fewer details.
 fn note_forms(note: &Note, form: fn(Note) -> Form, entry: Option<&str>) -> Vec<Form> {
     let brief = Note { status: None, confidence: None, since: None, ..note.clone() };
     let mut forms = vec![form(note.clone()), form(brief.clone())];
-    // Who has claimed something must be known; who wrote a note need not be.
+    // The holder of a claim is required information, the author of a note is not.
     let agent = note.agent.clone().filter(|_| matches!(forms[0], Form::Blocker(_)));
     let unnamed = Note { reference: String::new(), agent, ..brief };
     let short = |text: &str, most: usize| shortened(text, most).unwrap_or_else(|| text.to_owned());
     for most in NOTE {
         let content = match &note.claim {
-            // Where to begin is named already; of anything else its name says more than what for.
+            // The entry point is already named. For other targets the name is more important than the intent.
             Some((target, intent)) if Some(target.as_str()) == entry => short(intent, most),
             Some((target, intent)) => short(&format!("{target}: {intent}"), most.max(target.len())),
             None => short(&note.content, most),
@@ -517,7 +518,7 @@ fn forms(slice: &Slice, notes: &Notes, profile: Profile, explain: bool) -> Vec<F
         },
         ..SliceOut::default()
     };
-    let told = SliceOut {
+    let full = SliceOut {
         ppr_score: rich.then(|| round(slice.ppr_score)),
         incoming_callers: if rich { slice.callers.clone() } else { vec![] },
         outgoing_calls: if rich { slice.callees.clone() } else { vec![] },
@@ -530,7 +531,7 @@ fn forms(slice: &Slice, notes: &Notes, profile: Profile, explain: bool) -> Vec<F
     let mut forms = Vec::new();
     let mut code = usize::MAX;
     if slice.code.is_some() {
-        forms.push(Form::Slice(SliceOut { code: slice.code.clone(), ..told }));
+        forms.push(Form::Slice(SliceOut { code: slice.code.clone(), ..full }));
         forms.push(Form::Slice(SliceOut { code: slice.code.clone(), ..named.clone() }));
         code = forms[1].cost();
     }
@@ -545,7 +546,7 @@ fn forms(slice: &Slice, notes: &Notes, profile: Profile, explain: bool) -> Vec<F
         briefs.push(plain);
     }
     briefs.push(least);
-    // Code that is no longer than what would stand for it is given itself.
+    // Code that is no longer than its summary is included itself.
     forms.extend(briefs.into_iter().map(Form::Slice).filter(|form| form.cost() < code));
     forms.sort_by_cached_key(|form| usize::MAX - form.cost());
     forms.dedup_by_key(|form| form.cost());
@@ -556,7 +557,7 @@ fn round(score: f64) -> f64 {
     (score * 1e4).round() / 1e4
 }
 
-/// The pack as a value, for who wants to look into it.
+/// The pack as a JSON value.
 impl Pack {
     pub fn value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What people and agents have noted about a task's code: decisions, learnings, episodes, claims, the plan.
+//! Recorded knowledge about a task's code: decisions, learnings, episodes, claims, the plan.
 
 use super::core::Core;
 use crate::features::search::Texts;
@@ -18,46 +18,46 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Longest text of a note, in characters.
+/// Maximum length of a note, in characters.
 const LONGEST: usize = 320;
 
-/// Something noted.
+/// A note in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Note {
-    /// `Type:key`, or the id where it has no key; left out where there is little room.
+    /// `Type:key`, or the id of an object without a key; left out if there is little room.
     #[serde(rename = "ref", skip_serializing_if = "String::is_empty")]
     pub reference: String,
-    /// What it says, from the beginning.
+    /// The beginning of its text.
     pub content: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// How sure a learning is.
+    /// Confidence of a learning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// Since when.
+    /// When it became true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Code that it is about has changed or ended since.
+    /// The code that it is about has changed or been deleted since.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub perhaps_stale: bool,
-    /// The code it is linked to.
+    /// The code that it is linked to.
     #[serde(skip)]
     pub about: Vec<Node>,
-    /// What is claimed, and what for, of a claim.
+    /// Target and intent of a claim.
     #[serde(skip)]
     pub claim: Option<(String, String)>,
 }
 
-/// Notes by what they are, best first.
+/// Notes by kind, best first.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
     pub decisions: Vec<Note>,
     pub learnings: Vec<Note>,
     pub episodes: Vec<Note>,
     pub blockers: Vec<Note>,
-    /// How many claims of others there are on this code.
+    /// Number of claims of other agents on this code.
     pub claims: usize,
     pub plan: Option<Note>,
 }
@@ -77,7 +77,7 @@ impl Notes {
     }
 }
 
-/// What is noted about these nodes, or about what the task says. `agent` asks: its own claims do not stand in its way.
+/// Returns the notes about these nodes, and those that match the text of the task. Claims of `agent` itself are left out.
 pub fn notes(
     look: &Look,
     texts: &Texts,
@@ -90,10 +90,10 @@ pub fn notes(
     let s = &look.snapshot;
     let mut scores: FxHashMap<Node, f64> = FxHashMap::default();
     let is_note = |node: Node| kind(s.type_name(node)).is_some();
-    let said = texts.objects.scores(terms, &ANY_FIELD);
-    let top = said.iter().filter(|(node, _)| is_note(*node)).map(|(_, score)| *score).fold(0.0, f32::max);
+    let by_words = texts.objects.scores(terms, &ANY_FIELD);
+    let top = by_words.iter().filter(|(node, _)| is_note(*node)).map(|(_, score)| *score).fold(0.0, f32::max);
     if top > 0.0 {
-        let near = said.iter().filter(|(node, _)| is_note(*node));
+        let near = by_words.iter().filter(|(node, _)| is_note(*node));
         scores.extend(near.map(|(node, score)| (*node, f64::from(score / top))));
     }
     let mut linked: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
@@ -147,8 +147,8 @@ pub fn notes(
 }
 
 impl Notes {
-    /// Tells exactly which claims of others are on these nodes, on what contains them or on what they contain. Of claims
-    /// that are held nothing else is in the way, whatever words they share with the task.
+    /// Replaces the blockers by the claims of others on these nodes, their containers or their contents. Claims that only share
+    /// words with the task are no blockers.
     pub fn block(&mut self, look: &Look, nodes: &[Node], held: &[Held], agent: Option<&str>) {
         let s = &look.snapshot;
         let mut exact: Vec<(&Held, Vec<Node>)> = Vec::new();
@@ -196,7 +196,7 @@ fn kind(type_name: &str) -> Option<About> {
     }
 }
 
-/// An episode of a decision is one; a claim that has ended stands in nobody's way.
+/// Classifies an episode by its subtype; a claim that has ended is no blocker.
 fn about(type_name: &str, content: &Content) -> Option<About> {
     let about = kind(type_name)?;
     let subtype = content.subtype.clone().or_else(|| text(content, "type")).unwrap_or_default();
@@ -212,17 +212,17 @@ fn about(type_name: &str, content: &Content) -> Option<About> {
 }
 
 fn note(look: &Look, node: Node, content: &Content, read: &Read) -> Note {
-    // A text that only repeats the title says nothing: of a decision its reasons do.
-    let says_more = |said: &String| content.title.as_ref().is_none_or(|title| said != title);
-    let said = ["content", "text", "summary", "description", "rationale", "intent"]
+    // A text that repeats the title is skipped; of a decision, the rationale is used then.
+    let differs = |body: &String| content.title.as_ref().is_none_or(|title| body != title);
+    let body = ["content", "text", "summary", "description", "rationale", "intent"]
         .iter()
-        .find_map(|name| text(content, name).filter(says_more));
-    let whole = match (&content.title, said) {
-        (Some(title), Some(said)) if !said.starts_with(title.as_str()) => {
-            format!("{}: {said}", title.trim_end_matches(['.', ':']))
+        .find_map(|name| text(content, name).filter(differs));
+    let whole = match (&content.title, body) {
+        (Some(title), Some(body)) if !body.starts_with(title.as_str()) => {
+            format!("{}: {body}", title.trim_end_matches(['.', ':']))
         }
         (Some(title), None) => title.clone(),
-        (_, Some(said)) => said,
+        (_, Some(body)) => body,
         (None, None) => String::new(),
     };
     Note {

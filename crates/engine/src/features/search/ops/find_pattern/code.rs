@@ -18,6 +18,7 @@ pub struct Code<'a> {
 }
 
 impl<'a> Code<'a> {
+    /// Collects the symbols of a view; `path` limits the requested files to a prefix.
     pub fn new(symbols: &'a Symbols<'a>, path: Option<&'a str>) -> Code<'a> {
         let s = &symbols.look.snapshot;
         let own = |node: Node| Some((node, symbols.kind(node).filter(|kind| !kind.outside())?));
@@ -46,6 +47,7 @@ impl<'a> Code<'a> {
         keys::name(&self.key(node)).to_string()
     }
 
+    /// Returns the nodes connected to a node by a relationship type, in one direction.
     pub fn others(&self, node: Node, rel: Rel, way: Way) -> impl Iterator<Item = Node> {
         self.symbols.linked(node, rel, way).map(|(other, _)| other).filter(move |other| *other != node)
     }
@@ -59,6 +61,7 @@ impl<'a> Code<'a> {
         self.symbols.look.snapshot.properties().number(name)
     }
 
+    /// Returns a numeric property of a symbol; 0 if it is missing.
     pub fn number(&self, node: Node, name: &str) -> Result<u64> {
         Ok(match in_row(self.contents.node(node)?, self.property(name)) {
             Some(Value::Integer(n)) => u64::try_from(*n).unwrap_or(0),
@@ -66,10 +69,12 @@ impl<'a> Code<'a> {
         })
     }
 
+    /// Whether a boolean property of a symbol is true.
     pub fn holds(&self, node: Node, name: &str) -> Result<bool> {
         Ok(matches!(in_row(self.contents.node(node)?, self.property(name)), Some(Value::Bool(true))))
     }
 
+    /// Returns a text property of a symbol.
     pub fn text(&self, node: Node, name: &str) -> Result<Option<String>> {
         Ok(match in_row(self.contents.node(node)?, self.property(name)) {
             Some(Value::Text(text)) => Some(text.to_string()),

@@ -27,8 +27,9 @@ const UNRESOLVED_SHARE: f64 = 0.2;
 /// Maximum number of calls between a test and the code it reaches.
 const REACHED: u32 = 16;
 /// Maximum number of names listed in one detail text.
-const TOLD: usize = 8;
+const MOST_NAMES: usize = 8;
 
+/// A named pattern with its search function.
 pub struct Pattern {
     pub name: &'static str,
     pub title: &'static str,
@@ -37,6 +38,7 @@ pub struct Pattern {
     pub find: fn(&Code<'_>) -> Result<Vec<Item>>,
 }
 
+/// All named patterns, in the order in which they are reported.
 pub static NAMED: [Pattern; 10] = [
     Pattern {
         name: "circular_imports",
@@ -58,7 +60,7 @@ pub static NAMED: [Pattern; 10] = [
         name: "unused_exports",
         title: "Exports that no other file uses",
         severity: Severity::Low,
-        suggestion: "keep them to their file, unless somebody outside of the project uses them",
+        suggestion: "keep them to their file, unless code outside of the project uses them",
         find: unused_exports,
     },
     Pattern {
@@ -79,7 +81,7 @@ pub static NAMED: [Pattern; 10] = [
         name: "long_functions",
         title: "Long functions",
         severity: Severity::Low,
-        suggestion: "give the steps names: each that can be told in a phrase becomes a function",
+        suggestion: "give the steps names: each that can be described in a phrase becomes a function",
         find: long_functions,
     },
     Pattern {
@@ -93,7 +95,7 @@ pub static NAMED: [Pattern; 10] = [
         name: "untested",
         title: "Files that no test calls into",
         severity: Severity::Medium,
-        suggestion: "begin with those that most others need; `lukasa impact` tells what a change reaches",
+        suggestion: "begin with those that most others need; `lukasa impact` shows what a change reaches",
         find: untested,
     },
     Pattern {
@@ -119,9 +121,9 @@ fn worst_first(code: &Code<'_>, mut all: Vec<(usize, Item)>) -> Vec<Item> {
 }
 
 fn few(names: Vec<String>) -> String {
-    let left = names.len().saturating_sub(TOLD);
-    let told = names[..names.len() - left].join(", ");
-    if left > 0 { format!("{told} and {left} more") } else { told }
+    let left = names.len().saturating_sub(MOST_NAMES);
+    let listed = names[..names.len() - left].join(", ");
+    if left > 0 { format!("{listed} and {left} more") } else { listed }
 }
 
 fn circular_imports(code: &Code<'_>) -> Result<Vec<Item>> {
@@ -458,7 +460,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shortest_circle_is_told() {
+    fn the_shortest_cycle_is_reported() {
         // 0 -> 1 -> 2 -> 0, 2 -> 1, 0 -> 3.
         let edges = [(0, 1, 0), (1, 2, 0), (2, 0, 0), (2, 1, 0), (0, 3, 0)];
         let csr = Csr::new(4, edges.iter().copied());

@@ -95,6 +95,7 @@ fn step(text: &str) -> Option<((Option<String>, bool), &str)> {
 }
 
 impl Shape {
+    /// Parses a shape and resolves its types in a view.
     pub fn read(text: &str, look: &Look) -> Result<Shape> {
         let written = Written::read(text)?;
         let list = |name: Option<String>| name.into_iter().collect::<Vec<String>>();
@@ -183,13 +184,13 @@ impl Search<'_> {
 
     fn in_words(&self) -> String {
         let s = &self.symbols.look.snapshot;
-        let mut told = self.symbols.key(self.nodes[0]).into_owned();
+        let mut text = self.symbols.key(self.nodes[0]).into_owned();
         for ((edge, node), step) in self.edges.iter().zip(&self.nodes[1..]).zip(&self.shape.steps) {
             let name = s.edge_type(*edge);
-            told += &if step.forward { format!(" -{name}-> ") } else { format!(" <-{name}- ") };
-            told += &self.symbols.key(*node);
+            text += &if step.forward { format!(" -{name}-> ") } else { format!(" <-{name}- ") };
+            text += &self.symbols.key(*node);
         }
-        told
+        text
     }
 }
 

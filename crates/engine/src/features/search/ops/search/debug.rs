@@ -25,6 +25,7 @@ pub struct DebugOut {
     pub costs: CostsOut,
 }
 
+/// A term of the query.
 #[derive(Serialize, JsonSchema)]
 pub struct TermOut {
     pub word: String,
@@ -33,6 +34,7 @@ pub struct TermOut {
     pub frequency: usize,
 }
 
+/// The candidates of one channel.
 #[derive(Serialize, JsonSchema)]
 pub struct ChannelOut {
     pub channel: &'static str,
@@ -44,6 +46,7 @@ pub struct ChannelOut {
     pub best: Vec<(String, f64)>,
 }
 
+/// The relationships that were followed from results.
 #[derive(Serialize, JsonSchema)]
 pub struct ExpansionOut {
     pub neighbors: usize,
@@ -55,6 +58,7 @@ pub struct ExpansionOut {
     pub edge_samples: Vec<EdgeOut>,
 }
 
+/// An example of a followed relationship.
 #[derive(Serialize, JsonSchema)]
 pub struct EdgeOut {
     pub relation: String,
@@ -90,14 +94,14 @@ impl CostsOut {
 impl DebugOut {
     /// Halves the lists of examples; returns false when there is nothing left to remove.
     pub(super) fn shorten(&mut self) -> bool {
-        let mut told = self.terms.len() + self.expansion.edge_samples.len();
+        let mut examples = self.terms.len() + self.expansion.edge_samples.len();
         self.terms.truncate(self.terms.len() / 2);
         self.expansion.edge_samples.truncate(self.expansion.edge_samples.len() / 2);
         for channel in &mut self.normalization {
-            told += channel.best.len();
+            examples += channel.best.len();
             channel.best.truncate(channel.best.len() / 2);
         }
-        told > 0
+        examples > 0
     }
 }
 

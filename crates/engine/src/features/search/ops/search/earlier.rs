@@ -59,9 +59,9 @@ fn channels(request: &mut Map<String, Value>) -> Result<()> {
             }
         }
     };
-    let (words, said_words) = switch(["use_fulltext", "useFulltext"], true)?;
-    let (meaning, said_meaning) = switch(["use_embedding", "useEmbedding"], false)?;
-    if !(said_words || said_meaning) || request.contains_key("channels") {
+    let (words, words_given) = switch(["use_fulltext", "useFulltext"], true)?;
+    let (meaning, meaning_given) = switch(["use_embedding", "useEmbedding"], false)?;
+    if !(words_given || meaning_given) || request.contains_key("channels") {
         return Ok(());
     }
     if !words && !meaning {

@@ -1,4 +1,4 @@
-//! Decisions and learnings about a symbol: what people and agents have written down and linked to it.
+//! Decisions and learnings linked to a symbol.
 
 use crate::sensitive::is_sensitive;
 use crate::view::memories as links;
@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Properties that say what they say, the most telling first.
+/// Properties with the text of a note, the most important first.
 const TEXTS: [&str; 7] = ["content", "text", "decision", "summary", "description", "rationale", "body"];
-/// Of each kind, so many are told.
-const TOLD: usize = 3;
+/// Maximum number of decisions and of learnings.
+const LISTED: usize = 3;
 
-/// Something that was written down about a symbol.
+/// A decision or learning about a symbol.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct KnownOut {
     /// `Type:key`, or its id.
@@ -27,7 +27,7 @@ pub struct KnownOut {
     pub content: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// True since then.
+    /// When it became valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Time>,
 }
@@ -38,7 +38,7 @@ enum Sort {
     Learning,
 }
 
-/// Decisions, the newest first, and learnings, the surest first. Sensitive ones are left out.
+/// Returns decisions, newest first, and learnings, the most confident first, without sensitive ones.
 pub fn known_about(symbols: &Symbols<'_>, node: Node) -> Result<(Vec<KnownOut>, Vec<KnownOut>)> {
     let look = symbols.look;
     let s = &look.snapshot;
@@ -69,12 +69,12 @@ pub fn known_about(symbols: &Symbols<'_>, node: Node) -> Result<(Vec<KnownOut>, 
     decisions.sort_by(|a, b| b.valid_from.cmp(&a.valid_from).then_with(|| a.reference.cmp(&b.reference)));
     let sure = |known: &KnownOut| known.confidence.unwrap_or(1.0);
     learnings.sort_by(|a, b| sure(b).total_cmp(&sure(a)).then_with(|| a.reference.cmp(&b.reference)));
-    decisions.truncate(TOLD);
-    learnings.truncate(TOLD);
+    decisions.truncate(LISTED);
+    learnings.truncate(LISTED);
     Ok((decisions, learnings))
 }
 
-/// By its type; an episode says what it is itself.
+/// Classifies an object by its type; an episode has its kind in its content.
 fn sort(type_name: &str, content: &Content) -> Option<Sort> {
     let named = |name: &str| match name.to_ascii_lowercase().as_str() {
         "decision" => Some(Sort::Decision),
