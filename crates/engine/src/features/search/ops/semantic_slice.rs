@@ -8,7 +8,7 @@ use crate::hex::unhex;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::Shown;
-use crate::tool::NOTICE;
+use crate::tool::{NOTICE, Profile};
 use crate::view::Look;
 use crate::view::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way, about, lines, local, number, text};
 use crate::{Context, Engine};
@@ -50,34 +50,18 @@ pub enum Extent {
     Full,
 }
 
-/// How many tokens an answer may take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Profile {
-    /// 300.
-    Compact,
-    /// 1,200.
-    #[default]
-    Balanced,
-    /// As many as it takes.
-    Debug,
+fn balanced() -> Profile {
+    Profile::Balanced
 }
 
-impl Profile {
-    fn budget(self) -> Option<usize> {
-        match self {
-            Profile::Compact => Some(300),
-            Profile::Balanced => Some(1_200),
-            Profile::Debug => None,
-        }
-    }
+/// Returns the token budget of an answer; the debug profile has none, because the response is paged.
+fn budget(profile: Profile) -> Option<usize> {
+    (profile != Profile::Debug).then(|| profile.tokens())
+}
 
-    fn next(self) -> &'static str {
-        match self {
-            Profile::Compact => "balanced",
-            Profile::Balanced | Profile::Debug => "debug",
-        }
-    }
+/// Returns the name of the profile to suggest when an answer does not fit.
+fn next(profile: Profile) -> &'static str {
+    profile.larger().map_or("debug", Profile::name)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -98,7 +82,7 @@ pub struct Request {
     #[serde(default)]
     pub ppr_score: Option<f64>,
     /// How many tokens the answer may take: compact 300, balanced 1,200, debug any number.
-    #[serde(default)]
+    #[serde(default = "balanced")]
     pub profile: Profile,
     #[serde(flatten)]
     pub view: ViewSpec,
@@ -368,7 +352,7 @@ const TRIES: [usize; 4] = [LISTED, 5, 3, 1];
 impl Slice<'_> {
     fn make(&self, profile: Profile) -> Result<Response> {
         let mut whole = self.whole()?;
-        let Some(budget) = profile.budget() else {
+        let Some(budget) = budget(profile) else {
             return estimated(whole);
         };
         let lists = Lists::of(&mut whole);
@@ -376,7 +360,7 @@ impl Slice<'_> {
         for most in TRIES {
             lists.put(&mut whole, most);
             whole.truncated = lists.longest() > most;
-            let next = profile.next();
+            let next = next(profile);
             let hint = || format!("not all neighbours fit into {budget} tokens: ask with profile {next}");
             whole.hint = whole.truncated.then(hint);
             if count_within(&written(&whole)?, budget).is_some() {
@@ -399,10 +383,10 @@ impl Slice<'_> {
         let mut with = |lines: usize| -> Result<bool> {
             whole.code = cut(lines);
             whole.hint = Some(match lines {
-                0 => format!("not one line fits into {budget} tokens: ask with profile {}", profile.next()),
+                0 => format!("not one line fits into {budget} tokens: ask with profile {}", next(profile)),
                 n => {
                     let last = first + n as u64 - 1;
-                    format!("lines {first}-{last} fit into {budget} tokens: ask with profile {} for all", profile.next())
+                    format!("lines {first}-{last} fit into {budget} tokens: ask with profile {} for all", next(profile))
                 }
             });
             Ok(count_within(&written(whole)?, budget).is_some())
