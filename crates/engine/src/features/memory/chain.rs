@@ -1,4 +1,4 @@
-//! Which episode of a session came last, so that the next one can follow it; and which agents and sessions are known.
+//! The last episode of each session, which the next one follows, and the agents and sessions that are already recorded.
 
 use crate::view::memories::names::{RECORDED_IN, SESSION, session_key};
 use lukasa_model::plan::Side;
@@ -9,12 +9,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Sessions remembered; each is small, and can be looked up again.
+/// Maximum number of cached sessions; others are looked up again.
 const SESSIONS: usize = 4_096;
-/// Episodes of one session looked at to find its last.
+/// Maximum number of episodes of a session that are searched for its last one.
 const EPISODES: usize = 1_000_000;
 
-/// The last episode of a session on a branch, once it was looked up. Held while the next one is written.
+/// The last episode of a session on a branch, if it was looked up. Locked while the next one is written.
 pub type Last = Arc<Mutex<Option<Option<Uuid>>>>;
 
 /// By project, epoch of its log, branch and session.
@@ -22,11 +22,11 @@ pub type Last = Arc<Mutex<Option<Option<Uuid>>>>;
 pub struct Chains(Mutex<FxHashMap<(Scope, u64, String, String), Last>>);
 
 impl Chains {
-    /// Of a session on a branch.
+    /// Returns the entry of a session on a branch.
     pub fn of(&self, ledger: &Ledger, branch: &str, session: &str) -> Last {
         let mut all = self.0.lock();
         if all.len() >= SESSIONS {
-            // Those that are held just now are written by who holds them.
+            // Entries in use are kept, because another request is writing their next episode.
             all.clear();
         }
         Arc::clone(
@@ -35,16 +35,18 @@ impl Chains {
     }
 }
 
-/// Agents and sessions that this process has stated, by project, epoch of its log, and key: they need not be stated with
+/// Agents and sessions that this process has recorded, by project, epoch of its log, and key. They need not be written with
 /// every episode.
 #[derive(Default)]
 pub struct People(Mutex<FxHashSet<(Scope, u64, String)>>);
 
 impl People {
+    /// Whether an agent or session is already recorded in this log.
     pub fn are_known(&self, ledger: &Ledger, key: &str) -> bool {
         self.0.lock().contains(&(ledger.scope().clone(), ledger.epoch(), key.to_owned()))
     }
 
+    /// Remembers that these agents and sessions are recorded.
     pub fn know(&self, ledger: &Ledger, keys: impl IntoIterator<Item = String>) {
         let mut all = self.0.lock();
         if all.len() >= SESSIONS {
@@ -55,7 +57,7 @@ impl People {
     }
 }
 
-/// Looks up the last episode of a session in a view: the one that was stated last of those recorded in it.
+/// Looks up the last episode of a session in a view, by order of recording.
 pub fn last(ledger: &Ledger, view: &View, session: &str) -> Result<Option<Uuid>> {
     let session = match ledger.find(view, &Reference::exact(SESSION, &session_key(session))) {
         Ok(found) => found.thing,

@@ -39,6 +39,7 @@ impl Mode {
     }
 }
 
+/// The type of the relationships from a node to the policies that govern it.
 pub const GOVERNED_BY: &str = "GOVERNED_BY";
 pub const POLICY: &str = "Policy";
 /// Labels of nodes that need protection.
@@ -70,6 +71,7 @@ pub struct NodeOut {
 }
 
 impl NodeOut {
+    /// Builds the node at a depth, without title and properties if it is sensitive.
     pub fn of(snapshot: &Snapshot, read: &Read, node: Node, depth: u32, with_properties: bool) -> NodeOut {
         let content = read.content(node).filter(|content| !is_sensitive(content));
         let properties = content.filter(|_| with_properties).map(|content| content.properties.clone());
@@ -101,6 +103,7 @@ fn whole() -> f64 {
 }
 
 impl EdgeOut {
+    /// Builds the relationship of an edge.
     pub fn of(snapshot: &Snapshot, edge: Edge) -> EdgeOut {
         let (src, dst) = snapshot.ends(edge);
         EdgeOut {
@@ -196,13 +199,13 @@ pub fn prompt(
     }
     let governing: FxHashSet<Node> = policies.iter().copied().collect();
     let mut shown: FxHashMap<Node, String> = policies.iter().map(|policy| (*policy, s.name(*policy))).collect();
-    let mut told = 0;
+    let mut included = 0;
     if room("Nodes, nearest first:\n", &mut text) {
         for (node, _) in nodes.iter().filter(|(node, _)| !governing.contains(node)) {
             if !room(&line(s, read, *node), &mut text) {
                 break;
             }
-            told += 1;
+            included += 1;
             shown.insert(*node, s.name(*node));
         }
     }
@@ -220,7 +223,7 @@ pub fn prompt(
             }
         }
     }
-    (text, told)
+    (text, included)
 }
 
 /// A node on one line: its name, its state, and its description, quoted.
@@ -237,11 +240,11 @@ fn line(snapshot: &Snapshot, read: &Read, node: Node) -> String {
     if let Some(status) = &content.status {
         let _ = write!(line, " [{status}]");
     }
-    let said = content.title.clone().into_iter();
+    let title = content.title.clone().into_iter();
     let texts = TEXTS.iter().filter_map(|name| content.properties.get(*name)?.as_str().map(str::to_owned));
-    let said: Vec<String> = said.chain(texts.take(1)).collect();
-    if !said.is_empty() {
-        let words = said.iter().flat_map(|text| text.split_whitespace()).collect::<Vec<_>>().join(" ");
+    let parts: Vec<String> = title.chain(texts.take(1)).collect();
+    if !parts.is_empty() {
+        let words = parts.iter().flat_map(|text| text.split_whitespace()).collect::<Vec<_>>().join(" ");
         let _ = write!(line, ": {}", Value::String(begin(&words, LINE).unwrap_or(words)));
     }
     line + "\n"

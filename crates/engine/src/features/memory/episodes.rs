@@ -25,71 +25,72 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-/// Longest content, in bytes: what somebody may want to read again. Logs and dumps belong into files.
+/// Maximum length of the content, in bytes: text that is worth reading again. Logs and dumps belong in files.
 pub const CONTENT_BYTES: usize = 256 << 10;
 /// How far a caller's clock may be ahead, in microseconds, before its times are refused.
 pub const SKEW: i64 = 5 * 60 * 1_000_000;
-/// Most episodes of one call.
+/// Maximum number of episodes per call.
 pub const AT_ONCE: usize = 1_000;
-/// Metadata that lists files.
+/// Metadata fields that list files.
 const AFFECTED_FILES: &str = "affected_files";
 const TEST_FILES: &str = "test_files";
-/// The property that lists names which fitted nothing when an episode was recorded.
+/// The property that lists the names that matched nothing when the episode was recorded.
 const UNLINKED: &str = "unlinked";
-/// How to name what is not there.
+/// Hint for names that do not exist.
 const MAKE: &str = "set `new` (--new) to name what does not exist yet";
-/// Most entities of one episode.
+/// Maximum number of entities per episode.
 pub const ENTITIES: usize = 200;
 
-/// Something to remember.
+/// An episode to record.
 #[derive(Clone, Debug, Default)]
 pub struct NewEpisode {
     pub kind: Kind,
     /// What happened, in words.
     pub content: String,
-    /// The caller's own id; drawn when left out.
+    /// The caller's own id; generated when left out.
     pub id: Option<String>,
     pub title: Option<String>,
     pub status: Option<String>,
-    /// Keys of what it involves.
+    /// Keys of the facts it involves.
     pub entities: Vec<String>,
     pub outcome: Option<Outcome>,
-    /// What its kind asks for, and whatever else.
+    /// The fields that its kind requires, and any others.
     pub metadata: Map<String, Value>,
-    /// Kept from everybody but its agent.
+    /// Visible to its agent only.
     pub sensitive: bool,
     /// The caller's when left out.
     pub agent_id: Option<String>,
     /// The caller's when left out.
     pub session_id: Option<String>,
     pub task_id: Option<String>,
-    /// When it was; now when left out.
+    /// When it happened; now when left out.
     pub time: Option<Time>,
-    /// Names of what it speaks of; linked to those that mean something.
+    /// Names that its content mentions; linked if they exist.
     pub mentions: Vec<String>,
-    /// Names of what it was concluded from.
+    /// Names of the episodes it was concluded from.
     pub derived_from: Vec<String>,
-    /// Names of what it replaces.
+    /// Names of the decisions it replaces.
     pub supersedes: Vec<String>,
-    /// What it tells to be so.
+    /// Facts that it establishes.
     pub facts: Vec<NewFact>,
-    /// The task that it came of, where it does not belong to one.
+    /// The task that it resulted from, for kinds that do not belong to a task.
     pub came_of: Option<String>,
-    /// What it names may not exist yet: such names are kept, and linked to nothing.
+    /// Accept names that do not exist yet; they are recorded without links.
     pub new: bool,
-    /// Says anew what is kept under its id already, instead of refusing.
-    pub anew: bool,
-    /// Belongs to no session: a conclusion, not something that happened in one.
+    /// Replace the episode with the same id, instead of refusing.
+    pub replace: bool,
+    /// It belongs to no session, because it is a conclusion and not an event.
     pub apart: bool,
 }
 
 impl NewEpisode {
+    /// Creates an episode with only its kind and content.
     pub fn new(kind: Kind, content: impl Into<String>) -> NewEpisode {
         NewEpisode { kind, content: content.into(), ..NewEpisode::default() }
     }
 }
 
-/// What was recorded.
+/// A recorded episode.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Added {
     /// Its key, for example `episode:…` or `decision:…`.
@@ -99,29 +100,29 @@ pub struct Added {
     pub reference: String,
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// When it was.
+    /// When it happened.
     pub time: Time,
-    /// What it is linked to.
+    /// The facts it is linked to.
     pub entities: Vec<EntityOut>,
-    /// Facts it told, and what they mean for those known before.
+    /// The facts it established, and how they relate to earlier ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<FactOut>,
     /// Its content is encrypted with the key of its agent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
-    /// It was recorded before, word for word; nothing was written.
+    /// It was recorded before with the same content; nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The transaction; none when nothing new was said.
+    /// The transaction; null if nothing was written.
     pub tx: Option<Tx>,
 }
 
 /// Records an episode on a branch.
 pub fn add(engine: &Engine, context: &mut Context<'_>, branch: &str, new: NewEpisode) -> Result<Added> {
     let added = add_all(engine, context, branch, vec![new])?;
-    added.into_iter().next().ok_or_else(|| Error::internal("an episode was recorded and not told"))
+    added.into_iter().next().ok_or_else(|| Error::internal("an episode was recorded but not returned"))
 }
 
 /// Records episodes in one transaction, all or none, in their order.
@@ -153,19 +154,19 @@ pub fn add_all(
     recording.commit(branch, prepared)
 }
 
-/// One call that records.
+/// One call that records episodes.
 struct Recording<'a, 'c> {
     engine: &'a Engine,
     context: &'a Context<'c>,
     ledger: &'a Ledger,
     view: &'a View,
     origin: Origin,
-    /// What comes near to the names that fit nothing.
+    /// Suggestions for names that match nothing.
     near: FxHashMap<String, String>,
 }
 
-/// Puts exact names in the place of those that an episode is given by. What fits nothing stays as it is, and is judged
-/// where it is linked; `near` gets what comes near to it.
+/// Replaces the names in an episode by exact names. Names that match nothing are unchanged and are checked when they are
+/// linked; `near` receives suggestions for them.
 fn by_key(
     engine: &Engine,
     context: &mut Context<'_>,
@@ -202,23 +203,23 @@ fn by_key(
     Ok(())
 }
 
-/// What a name means.
+/// The fact that a name refers to.
 struct Entity {
     thing: Thing,
     ended: bool,
     renamed_from: Option<String>,
-    /// Of code, to tell later whether it changed.
+    /// Hash of the code, to detect later changes.
     code_hash: Option<String>,
 }
 
-/// A relationship to be written from an episode.
+/// A relationship to write from an episode.
 struct Linked {
     type_name: &'static str,
     id: Uuid,
     code_hash: Option<String>,
 }
 
-/// An episode that may be written as it is.
+/// An episode that has been checked and can be written.
 struct Prepared {
     put: PutObject,
     key: String,
@@ -228,7 +229,7 @@ struct Prepared {
     session: Option<String>,
     apart: bool,
     links: Vec<Linked>,
-    /// The task that it came of.
+    /// The task that it resulted from.
     task: Option<Uuid>,
     entities: Vec<EntityOut>,
     facts: Vec<FactOut>,
@@ -236,7 +237,7 @@ struct Prepared {
     encrypted: bool,
     repeated: bool,
     warnings: Vec<String>,
-    /// Nobody else may have claimed what was edited, where that is the rule.
+    /// Preconditions against claims of other agents on the edited code, if the policy requires it.
     preconditions: Vec<Precondition>,
 }
 
@@ -252,7 +253,7 @@ impl Recording<'_, '_> {
         let metadata = kinds::checked(kind, new.metadata.clone())?;
         check_content(&new.content)?;
         let agent = new.agent_id.clone().or_else(|| self.context.agent.clone());
-        // A connection that stays is a session, where the agent names none.
+        // A persistent connection counts as a session if the agent names none.
         let session = new.session_id.clone().or_else(|| self.context.session.clone());
         let session = session.or_else(|| self.context.connection.clone()).filter(|_| !new.apart);
         let task = new.task_id.clone();
@@ -285,24 +286,27 @@ impl Recording<'_, '_> {
         if !unlinked.is_empty() {
             content.properties.insert(UNLINKED.into(), json!(unlinked));
         }
-        let repeated = new.id.is_some() && !new.anew && self.is_repeated(kind, &key, &content)?;
+        let repeated = new.id.is_some() && !new.replace && self.is_repeated(kind, &key, &content)?;
         let (content, encrypted) = match agent.as_deref().filter(|_| new.sensitive) {
             Some(agent) if self.engine.memory().vault.has(agent) => (self.seal(agent, &key, content)?, true),
             _ => (content, false),
         };
         if new.sensitive && !encrypted {
-            let whose = agent.as_deref().map_or("nobody in particular".into(), |agent| format!("agent `{agent}`"));
+            let whose = agent.as_deref().map_or("episodes without an agent".into(), |agent| format!("agent `{agent}`"));
             warnings.push(format!("no key is configured for {whose}: it is left out of searches, but not encrypted"));
         }
         let mut put = PutObject::new(kind.type_name(), &key).with_content(content);
         put.valid_from = time;
-        if new.id.is_some() && !new.anew {
+        if new.id.is_some() && !new.replace {
             put.expected_version = Some(0);
         }
-        let (mut told, mut fact_writes) = (Vec::new(), Vec::new());
+        let (mut facts, mut fact_writes) = (Vec::new(), Vec::new());
         if new.sensitive && !new.facts.is_empty() {
-            return Err(Error::invalid("sensitive_facts", "facts are seen by everybody; a sensitive episode has none")
-                .hint("leave out `facts`, or `sensitive`"));
+            return Err(Error::invalid(
+                "sensitive_facts",
+                "facts are visible to all agents; a sensitive episode cannot have any",
+            )
+            .hint("leave out `facts`, or `sensitive`"));
         }
         let own = Reference::exact(kind.type_name(), &key);
         for fact in new.facts.iter().filter(|_| !repeated) {
@@ -310,7 +314,7 @@ impl Recording<'_, '_> {
             let at = time.unwrap_or_else(|| self.engine.clock().now());
             let (writes, out) = facts::writes(self.ledger, self.view, fact, &own, at)?;
             fact_writes.extend(writes);
-            told.push(out);
+            facts.push(out);
         }
         let apart = new.apart;
         Ok(Prepared {
@@ -324,7 +328,7 @@ impl Recording<'_, '_> {
             links,
             task: task_node.map(|entity| entity.thing.id),
             entities,
-            facts: told,
+            facts,
             fact_writes,
             encrypted,
             repeated,
@@ -333,7 +337,7 @@ impl Recording<'_, '_> {
         })
     }
 
-    /// An edit of what another agent has claimed is told, or refused, whichever is the rule.
+    /// An edit of code that another agent has claimed is reported or refused, depending on the policy.
     fn heed_claims(
         &self,
         kind: Kind,
@@ -349,14 +353,14 @@ impl Recording<'_, '_> {
         if guarded.preconditions.is_empty() || self.context.agent.as_deref() == Some(agent) {
             return Ok(guarded.preconditions);
         }
-        // Recorded for another agent than the one that writes, whom the commit would ask about.
+        // The episode is recorded for another agent than the writer, so the commit would check the wrong agent.
         match in_the_way(&self.engine.claims_held(self.ledger)?, &target, Some(agent)) {
             Some((held, relation)) => Err(claimed(&target, held, relation)),
             None => Ok(vec![]),
         }
     }
 
-    /// When it was. A clock that is a little ahead means now; one that is far ahead means nothing.
+    /// Returns when it happened. A time slightly ahead of the clock is replaced by now; one that is far ahead is refused.
     fn time(&self, given: Option<Time>, warnings: &mut Vec<String>) -> Result<Option<Time>> {
         let now = self.engine.clock().now();
         match given {
@@ -373,9 +377,9 @@ impl Recording<'_, '_> {
         }
     }
 
-    /// What it involves, and the names that fit nothing where that is allowed. Names that were given must fit something,
-    /// and so must the files that a decision affects, or lie in the working tree; files that other metadata names are
-    /// linked if they do.
+    /// Returns the facts it involves, and the names that match nothing if that is allowed. Explicit names must exist; files
+    /// that a decision affects must exist in the graph or in the working tree; files that other metadata names are linked if
+    /// they exist.
     fn entities(
         &self,
         new: &NewEpisode,
@@ -426,12 +430,12 @@ impl Recording<'_, '_> {
         Ok((found, unknown))
     }
 
-    /// A task by its name, as far as it is known.
+    /// Resolves the name of a task, if it is recorded.
     fn task(&self, name: &str) -> Option<Entity> {
         [name.to_owned(), prefixed("task:", name)].iter().find_map(|key| self.entity(&format!("Task:{key}")).ok())
     }
 
-    /// What a name means, be it there or ended; by its new name if it was renamed.
+    /// Resolves a name to a fact, current or ended; a renamed fact is returned under its new name.
     fn entity(&self, name: &str) -> Result<Entity> {
         let reference = Reference::from(name);
         let error = match self.ledger.find(self.view, &reference) {
@@ -451,14 +455,14 @@ impl Recording<'_, '_> {
             return Err(error);
         }
         match self.ledger.history(self.view, &reference, false) {
-            Ok((thing, told)) if thing.ends.is_none() && !told.is_empty() => {
+            Ok((thing, versions)) if thing.ends.is_none() && !versions.is_empty() => {
                 Ok(Entity { thing, ended: true, renamed_from: None, code_hash: None })
             }
             _ => Err(error),
         }
     }
 
-    /// Whether just this was recorded under its id before. Something else under the same id is a conflict.
+    /// Whether the same episode was recorded under its id before. Another episode under the same id is a conflict.
     fn is_repeated(&self, kind: Kind, key: &str, content: &Content) -> Result<bool> {
         let found = match self.ledger.find(self.view, &Reference::exact(kind.type_name(), key)) {
             Ok(found) => found,
@@ -473,15 +477,15 @@ impl Recording<'_, '_> {
             .hint("episodes never change: leave out `id`, or give another"))
     }
 
-    /// Puts what a sensitive episode says under the key of its agent.
+    /// Encrypts the content of a sensitive episode with the key of its agent.
     fn seal(&self, agent: &str, key: &str, mut content: Content) -> Result<Content> {
-        let mut said = json!({"title": content.title.take(), "properties": {}});
+        let mut sealed = json!({"title": content.title.take(), "properties": {}});
         let open = ["agent_id", "session_id", "task_id", "sensitive"];
         let hidden: Map<String, Value> =
             content.properties.iter().filter(|(name, _)| !open.contains(&name.as_str())).map(pair).collect();
         content.properties.retain(|name, _| open.contains(&name.as_str()));
-        said["properties"] = Value::Object(hidden);
-        content.properties.insert("sealed".into(), self.engine.memory().vault.seal(agent, key, &said)?);
+        sealed["properties"] = Value::Object(hidden);
+        content.properties.insert("sealed".into(), self.engine.memory().vault.seal(agent, key, &sealed)?);
         Ok(content)
     }
 
@@ -493,7 +497,7 @@ impl Recording<'_, '_> {
         let chains = &self.engine.memory().chains;
         let mut sessions: Vec<&String> =
             episodes.iter().filter(|e| e.chained()).filter_map(|e| e.session.as_ref()).collect();
-        // In one order for everybody, so that nobody waits for who waits for him.
+        // Sorted, so that all writers lock in the same order and cannot deadlock.
         sessions.sort();
         sessions.dedup();
         let slots: Vec<_> = sessions.iter().map(|session| chains.of(self.ledger, branch, session)).collect();
@@ -519,7 +523,7 @@ impl Recording<'_, '_> {
         let done = if batch.writes.is_empty() { None } else { Some(self.ledger.commit(&batch)?) };
         self.engine.memory().people.know(self.ledger, people.into_iter().filter_map(|put| put.key));
         if let Some(done) = &done {
-            // The last of each session, as it is known now.
+            // The last episode of each session, as currently known.
             for (session, slot) in sessions.iter().zip(&mut held) {
                 let newest = episodes.iter().rfind(|e| e.chained() && e.session.as_ref() == Some(*session));
                 let place = newest.and_then(|newest| place_of(&batch.writes, newest));
@@ -547,7 +551,7 @@ impl Recording<'_, '_> {
             ..PutRelationship::new(type_name, src, dst)
         };
         writes.extend(episode.fact_writes.iter().cloned());
-        // What lasts beyond its session says what it came of.
+        // Facts that outlive the session record what they resulted from.
         if episode.kind.lasts() {
             let session = episode.session.as_ref().map(|session| Reference::exact(SESSION, &session_key(session)));
             let from = session.into_iter().chain(episode.task.map(Reference::Id));
@@ -576,7 +580,7 @@ impl Recording<'_, '_> {
 
 impl Prepared {
     fn chained(&self) -> bool {
-        // The same may be concluded on several branches, behind different episodes.
+        // The same conclusion may be recorded on several branches, after different episodes.
         !self.apart && !self.repeated && self.session.is_some() && self.kind != Kind::Reflection
     }
 
@@ -596,20 +600,20 @@ impl Prepared {
     }
 }
 
-/// The content of an episode, opened if its agent's key is at hand and it was sealed.
+/// Returns the content of an episode, decrypted if it is encrypted and the key of its agent is configured.
 pub fn unseal(engine: &Engine, key: &str, mut content: Content) -> Result<Content> {
     let Some(sealed) = content.properties.get("sealed").cloned() else { return Ok(content) };
     let agent = content.properties.get("agent_id").and_then(Value::as_str).unwrap_or_default();
-    let mut said = engine.memory().vault.open(agent, key, &sealed)?;
+    let mut opened = engine.memory().vault.open(agent, key, &sealed)?;
     content.properties.shift_remove("sealed");
-    content.title = said["title"].take().as_str().map(str::to_owned);
-    if let Value::Object(properties) = said["properties"].take() {
+    content.title = opened["title"].take().as_str().map(str::to_owned);
+    if let Value::Object(properties) = opened["properties"].take() {
         content.properties.extend(properties);
     }
     Ok(content)
 }
 
-/// What an episode says, before anything of it is sealed.
+/// Builds the content of an episode, before anything is encrypted.
 fn plain(new: &NewEpisode, metadata: &Map<String, Value>, names: [(&str, &Option<String>); 3]) -> Result<Content> {
     let mut properties = Map::new();
     properties.insert("content".into(), new.content.clone().into());
@@ -630,7 +634,7 @@ fn plain(new: &NewEpisode, metadata: &Map<String, Value>, names: [(&str, &Option
     if let Some(title) = &title {
         check_text("title", title, TITLE_BYTES)?;
     }
-    // A title is what an object is called, not something it says.
+    // The title is a field of its own, not a property.
     properties.extend(metadata.iter().filter(|(name, value)| *name != "title" && !value.is_null()).map(pair));
     let subtype = (new.kind.type_name() == crate::view::memories::names::EPISODE).then(|| new.kind.name().to_owned());
     Ok(Content { title, subtype, status: new.status.clone(), labels, properties, ..Content::default() })
@@ -652,7 +656,7 @@ fn check_content(content: &str) -> Result<()> {
     Ok(())
 }
 
-/// Files that metadata names, and whether it is said that they are affected.
+/// Returns the files that metadata names, and whether they are listed as affected.
 fn spoken_of(metadata: &Map<String, Value>) -> impl Iterator<Item = (&str, bool)> {
     let one = metadata.get("file").and_then(Value::as_str).map(|file| (file, false));
     let lists = [(AFFECTED_FILES, true), (TEST_FILES, false)].into_iter();
@@ -662,7 +666,7 @@ fn spoken_of(metadata: &Map<String, Value>) -> impl Iterator<Item = (&str, bool)
     one.into_iter().chain(listed)
 }
 
-/// The same files, to be written in another way. Callers may write the names of metadata in camel case.
+/// Rewrites the names of files in metadata, whose fields callers may write in camel case.
 fn files_in(metadata: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
     let own = |name: &str| [AFFECTED_FILES, TEST_FILES, "file"].contains(&snake_case(name).as_str());
     metadata.iter_mut().filter(move |(name, _)| own(name)).flat_map(|(_, value)| match value {
@@ -700,7 +704,7 @@ fn check_ids(episodes: &[Prepared]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses two facts about the same in one call: each is judged by what was known before the call.
+/// Refuses two facts about the same attribute in one call, because each is compared only with facts from before the call.
 fn check_facts(episodes: &[Prepared]) -> Result<()> {
     let mut seen = BTreeSet::new();
     for fact in episodes.iter().flat_map(|episode| &episode.facts) {
@@ -712,7 +716,7 @@ fn check_facts(episodes: &[Prepared]) -> Result<()> {
     Ok(())
 }
 
-/// Agents and sessions of what is recorded; saying again that they are there writes nothing.
+/// Returns the agents and sessions of the episodes; writing them again has no effect.
 fn people(episodes: &[Prepared]) -> Vec<PutObject> {
     let fresh = || episodes.iter().filter(|episode| !episode.repeated);
     let agents: BTreeSet<&String> = fresh().filter_map(|episode| episode.agent.as_ref()).collect();

@@ -1,7 +1,8 @@
-//! Facts: what a subject's attribute is from some time on, and what becomes of a fact when another says otherwise.
+//! Facts of agent memory: the value of a subject's attribute from some time on, and the effect of a fact on conflicting ones.
 //!
-//! An earlier fact ends only when the rule is sure: the same subject and attribute, an attribute that has one value at a
-//! time, a later beginning, and at least as much confidence. Else both stay, joined by CONTRADICTS, and answers show both.
+//! A fact ends an earlier one only if the rule is certain: the same subject and attribute, an attribute with one value at a
+//! time, a later beginning, and at least the same confidence. Otherwise both stay, connected by CONTRADICTS, and answers show
+//! both.
 
 use crate::view::memories::names::{CONTRADICTS, DERIVED_FROM, FACT, SUPERSEDES};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
@@ -14,13 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Longest value, in bytes.
+/// Maximum length of a value, in bytes.
 const VALUE_BYTES: usize = 4_096;
-/// A fact that nobody rated is believed so much.
+/// Default confidence of a fact.
 const CONFIDENCE: f64 = 0.8;
-/// Less than this never ends another.
+/// A fact with a lower confidence never ends another.
 const SURE: f64 = 0.7;
-/// Attributes that have one value at a time, unless somebody says otherwise.
+/// Attributes that have one value at a time unless the fact declares otherwise.
 const SINGLE: [&str; 28] = [
     "address",
     "age",
@@ -52,27 +53,27 @@ const SINGLE: [&str; 28] = [
     "version",
 ];
 
-/// A fact to keep.
+/// A fact to record.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFact {
-    /// Whom or what it is about.
+    /// The person or thing that it is about.
     pub subject: String,
-    /// Which side of it, for example port, owner or lives in.
+    /// The attribute, for example port, owner or lives in.
     pub attribute: String,
     pub value: Value,
-    /// Since when; the time of the episode when left out.
+    /// When it became true; the time of the episode when left out.
     #[serde(default)]
     pub since: Option<Time>,
-    /// How sure, 0 to 1.
+    /// Confidence, 0 to 1.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// Whether the attribute has one value at a time; known of common ones.
+    /// Whether the attribute has one value at a time; known for common attributes.
     #[serde(default, alias = "singleValued")]
     pub single_valued: Option<bool>,
 }
 
-/// A fact that is kept.
+/// A recorded fact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     pub value: String,
@@ -80,23 +81,23 @@ pub struct Known {
     pub confidence: f64,
 }
 
-/// What a new fact means for one that is there.
+/// How a new fact relates to an existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It says the same.
+    /// Both have the same value.
     Same,
-    /// It ends the other from its own beginning on.
+    /// The new fact ends the other at its own beginning.
     Ends,
-    /// It was so before the other began, and ends there.
+    /// The new fact began before the other, and ends where the other begins.
     EndsBefore,
-    /// Both stay; answers show both.
+    /// Both stay, and answers show both.
     Contradicts,
-    /// Both hold: the attribute has several values.
+    /// Both are true: the attribute has several values.
     Beside,
 }
 
-/// What a new fact means for one about the same subject and attribute.
+/// Returns how a new fact relates to an existing one about the same subject and attribute.
 pub fn judge(old: &Known, new: &Known, single_valued: Option<bool>) -> Verdict {
     if normal(&old.value) == normal(&new.value) {
         return Verdict::Same;
@@ -111,12 +112,12 @@ pub fn judge(old: &Known, new: &Known, single_valued: Option<bool>) -> Verdict {
     }
 }
 
-/// Whether an attribute has one value at a time, by what is said or by its name.
-pub fn is_single(attribute: &str, said: Option<bool>) -> Option<bool> {
-    said.or_else(|| SINGLE.contains(&normal(attribute).as_str()).then_some(true))
+/// Whether an attribute has one value at a time: as declared, otherwise by its name.
+pub fn is_single(attribute: &str, declared: Option<bool>) -> Option<bool> {
+    declared.or_else(|| SINGLE.contains(&normal(attribute).as_str()).then_some(true))
 }
 
-/// Words as they are compared: lower case, without what only separates them.
+/// Normalizes words for comparison: lower case, without separators and articles.
 pub fn normal(text: &str) -> String {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric() && !".-+:/@".contains(c)).filter(|word| !word.is_empty());
@@ -124,7 +125,7 @@ pub fn normal(text: &str) -> String {
     words.join(" ")
 }
 
-/// What came of a fact.
+/// A recorded fact, with its relation to others.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FactOut {
     #[serde(rename = "ref")]
@@ -133,11 +134,12 @@ pub struct FactOut {
     pub attribute: String,
     pub value: Value,
     pub since: Time,
-    /// Facts about the same, and what this one means for them.
+    /// Facts with the same subject and attribute, and how this one relates to them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherOut>,
 }
 
+/// A fact about the same attribute, and how the new one relates to it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OtherOut {
     #[serde(rename = "ref")]
@@ -146,6 +148,7 @@ pub struct OtherOut {
     pub verdict: Verdict,
 }
 
+/// Refuses a fact with an empty or too long text, or with an invalid confidence.
 pub fn check(fact: &NewFact) -> Result<()> {
     check_text("subject", &fact.subject, NAME_BYTES)?;
     check_text("attribute", &fact.attribute, NAME_BYTES)?;
@@ -156,7 +159,7 @@ pub fn check(fact: &NewFact) -> Result<()> {
     Ok(())
 }
 
-/// What to write so that a fact is kept, taken from an episode at a time.
+/// Returns the writes that record a fact established by an episode at a time.
 pub fn writes(
     ledger: &Ledger,
     view: &View,
@@ -201,7 +204,7 @@ pub fn writes(
         let other = Reference::Id(state.thing.id);
         let link = |type_name: &str| PutRelationship::new(type_name, own.clone(), other.clone());
         match verdict {
-            // Known already, and since longer: nothing to say but where it was said again.
+            // The same fact is already recorded from an earlier time, so only its source is added.
             Verdict::Same => is_there = old.since <= new.since && old.confidence >= new.confidence,
             Verdict::Ends => {
                 let expected_version = Some(statement.number);

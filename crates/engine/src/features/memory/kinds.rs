@@ -1,4 +1,4 @@
-//! Kinds of episodes, and what each must say about itself: the contracts, as data.
+//! Kinds of episodes, and the metadata that each requires.
 
 use crate::view::memories::names::{DECISION, EPISODE, LEARNING};
 use lukasa_model::{Error, ErrorKind, Result};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What an episode is.
+/// The kind of an episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Kind {
@@ -26,10 +26,10 @@ pub enum Kind {
     /// Something went wrong.
     #[serde(alias = "error")]
     Error,
-    /// What several episodes add up to.
+    /// A conclusion from several episodes.
     #[serde(alias = "reflection")]
     Reflection,
-    /// Something worth knowing next time.
+    /// A lesson for later.
     #[serde(alias = "learning")]
     Learning,
 }
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// It is what came of something, and holds beyond it.
+    /// It is a conclusion that outlives its session: a decision or a learning.
     pub fn lasts(self) -> bool {
         matches!(self, Kind::Decision | Kind::Learning)
     }
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// What its keys begin with.
+    /// The prefix of its keys.
     pub fn prefix(self) -> &'static str {
         match self {
             Kind::Decision => "decision:",
@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// The kind of an object by its type and subtype, whoever wrote it; none of what is no memory.
+    /// Returns the kind of an object by its type and subtype, whatever its source; `None` if it is no memory.
     pub fn of(type_name: &str, subtype: Option<&str>) -> Option<Kind> {
         let is = |name: &str| type_name.eq_ignore_ascii_case(name);
         if is(DECISION) {
@@ -94,7 +94,7 @@ impl Kind {
     }
 }
 
-/// How it went.
+/// The outcome of what an episode records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -113,7 +113,7 @@ impl Outcome {
     }
 }
 
-/// What a value of metadata must be.
+/// The expected form of a metadata value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     Text,
@@ -146,10 +146,10 @@ impl Shape {
     }
 }
 
-/// A field of metadata: its name, what it is, and whether it must be there.
+/// A field of metadata: its name, its form, and whether it is required.
 pub type Field = (&'static str, Shape, bool);
 
-/// What the metadata of a kind must have and may have. More is always allowed.
+/// The fields that metadata of a kind must and may have. Other fields are always allowed.
 pub fn contract(kind: Kind) -> &'static [Field] {
     use Shape::{Count, Number, Share, Text, Texts};
     match kind {
@@ -181,8 +181,8 @@ pub fn contract(kind: Kind) -> &'static [Field] {
     }
 }
 
-/// Metadata with its names in snake_case, checked against the contract of its kind. All that is missing or wrong is told
-/// at once.
+/// Returns metadata with its names in snake_case, checked against the requirements of its kind. The error lists everything that
+/// is missing or wrong.
 pub fn checked(kind: Kind, metadata: Map<String, Value>) -> Result<Map<String, Value>> {
     let metadata: Map<String, Value> =
         metadata.into_iter().map(|(name, value)| (crate::registry::snake_case(&name), value)).collect();
@@ -203,8 +203,8 @@ pub fn checked(kind: Kind, metadata: Map<String, Value>) -> Result<Map<String, V
     if missing.is_empty() && wrong.is_empty() {
         return Ok(metadata);
     }
-    let mut told: Vec<String> = missing.iter().map(|name| format!("`{name}` is missing")).collect();
-    told.extend(wrong.iter().cloned());
+    let mut faults: Vec<String> = missing.iter().map(|name| format!("`{name}` is missing")).collect();
+    faults.extend(wrong.iter().cloned());
     let code = if missing.is_empty() { "invalid_metadata" } else { "missing_metadata" };
     let all: Vec<String> = contract(kind)
         .iter()
@@ -212,7 +212,7 @@ pub fn checked(kind: Kind, metadata: Map<String, Value>) -> Result<Map<String, V
             format!("{name}: {}{}", shape.words(), if *required { "" } else { " (may be left out)" })
         })
         .collect();
-    Err(Error::new(ErrorKind::ValidationFailed, code, format!("metadata of a {}: {}", kind.name(), told.join(", ")))
+    Err(Error::new(ErrorKind::ValidationFailed, code, format!("metadata of a {}: {}", kind.name(), faults.join(", ")))
         .hint(format!("`metadata` of this kind has {}", all.join("; ")))
         .details(json!({"kind": kind.name(), "missing": missing, "wrong": wrong})))
 }

@@ -1,4 +1,4 @@
-//! What led to something and what came of it, along relationships that say so.
+//! Causes and consequences of a fact, along the relationships that record them.
 
 use lukasa_graph::{Edge, Node, Snapshot};
 use rustc_hash::FxHashSet;
@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Which end of a relationship comes first.
+/// Which end of a relationship is the cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
-    /// The source leads to the destination.
+    /// The source causes the destination.
     Source,
-    /// The source comes of the destination.
+    /// The destination causes the source.
     Destination,
 }
 
-/// Relationships that tell what comes of what.
+/// Relationships between cause and consequence.
 const LEADS: [(&str, First); 17] = [
     ("PRODUCES", First::Source),
     ("DEFINES", First::Source),
@@ -36,38 +36,38 @@ const LEADS: [(&str, First); 17] = [
     ("RENAMED_FROM", First::Destination),
 ];
 
-/// Relationships to what something is about.
+/// Relationships from a memory to what it is about.
 const ABOUT: [&str; 2] = ["INVOLVES", "APPLIES_TO"];
-/// What is worked for.
+/// Types of planned work.
 const WORK: [&str; 2] = ["Task", "Feature"];
 
-/// What is told but not gone through: everything meets there.
+/// Types that are listed but not followed further, because they are related to almost everything.
 const ENDS: [&str; 4] = ["Session", "Agent", "Policy", "Track"];
 
-/// Which way to look.
+/// The direction of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// What led to it.
+    /// Causes.
     Upstream,
-    /// What came of it.
+    /// Consequences.
     Downstream,
     #[default]
     Both,
 }
 
-/// Something on the way.
+/// A fact that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub node: Node,
     pub depth: u32,
-    /// The one it was reached from.
+    /// The node from which it was reached.
     pub from: Node,
     pub edge: Edge,
 }
 
-/// Everything that led to a node, or that came of it, nearest first; whether there is more than `most`. What is code, by
-/// `is_code`, is told and not gone through.
+/// Returns the causes or the consequences of a node, nearest first, and whether there are more than `most`. Source code, as
+/// decided by `is_code`, is listed but not followed further.
 pub fn trace(
     snapshot: &Snapshot,
     start: Node,
@@ -85,7 +85,7 @@ pub fn trace(
         let mut next: Vec<(Node, Edge)> = Vec::new();
         for (first, links) in [(First::Source, snapshot.outgoing(node)), (First::Destination, snapshot.incoming(node))]
         {
-            // Along an edge one comes to what came of it when its source was first, and so on.
+            // Following an edge from cause to consequence depends on which end is the cause.
             for (other, edge, _) in links.iter() {
                 let Some(leads) = leads(snapshot, edge) else { continue };
                 if (leads == first) != upstream {
@@ -113,7 +113,7 @@ pub fn trace(
 
 fn leads(snapshot: &Snapshot, edge: Edge) -> Option<First> {
     let (name, first) = LEADS.iter().find(|(name, _)| name.eq_ignore_ascii_case(snapshot.edge_type(edge)))?;
-    // What was done for a task came of it, though it is about it too.
+    // Work done for a task is a consequence of it, although it is also about the task.
     let about_work = || WORK.iter().any(|work| snapshot.type_name(snapshot.ends(edge).1).eq_ignore_ascii_case(work));
     Some(if ABOUT.contains(name) && about_work() { First::Destination } else { *first })
 }

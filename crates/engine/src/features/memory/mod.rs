@@ -1,4 +1,4 @@
-//! What agents remember: episodes, decisions, learnings and facts, how they are recalled, and what is learned from them.
+//! Agent memory: episodes, decisions, learnings and facts, how they are recalled, and the patterns found in them.
 
 pub mod chain;
 pub mod context_graph;
@@ -31,7 +31,7 @@ pub static FEATURE: Feature = Feature {
     hooks: Hooks::NONE,
 };
 
-/// What remembering needs beside the store.
+/// The state of agent memory.
 #[derive(Default)]
 pub struct Memory {
     pub vault: Vault,

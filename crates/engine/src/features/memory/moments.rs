@@ -1,4 +1,4 @@
-//! Times that a question speaks of, such as "last week" or "before the release", as periods of valid time.
+//! Times in a question, such as "last week" or "before the release", as periods of valid time.
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
@@ -7,30 +7,31 @@ use lukasa_model::Time;
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
-/// What a question says about when.
+/// The time that a question names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct When {
-    /// The words that say it.
+    /// The words of the question that name it.
     pub phrase: String,
-    /// From this moment on; none: since ever.
+    /// The first moment of the period; `None` if it has no beginning.
     pub from: Option<Time>,
-    /// Up to this moment, and not including it; none: for ever.
+    /// The end of the period, exclusive; `None` if it has no end.
     pub to: Option<Time>,
-    /// A date or a month on which something was, and which may be told of later: what happened in March is spoken of in
-    /// April too. "Last week" and "since March" leave no such doubt.
+    /// The question names a date or a month, which may also be mentioned later: what happened in March may be recorded in
+    /// April. "Last week" and "since March" refer to the time of recording only.
     pub of_event: bool,
 }
 
 impl When {
+    /// Whether a time is within the period.
     pub fn holds(&self, at: Time) -> bool {
         self.from.is_none_or(|from| at >= from) && self.to.is_none_or(|to| at < to)
     }
 }
 
-/// A release that questions may speak of: its name, and when it was made.
+/// A release that questions may name, and its time.
 pub type Named = (String, Time);
 
-/// The first time that a question speaks of. Days, weeks and months are those of UTC; weeks begin on Monday.
+/// Returns the first time that a question names. Days, weeks and months are in UTC; weeks begin on Monday.
 pub fn read(question: &str, now: Time, releases: &[Named]) -> Option<When> {
     let text = question.to_lowercase();
     let today = date(now)?;
@@ -49,7 +50,7 @@ pub fn read(question: &str, now: Time, releases: &[Named]) -> Option<When> {
                 Side::Before => (None, Some(from)),
                 Side::After => (Some(to), None),
                 Side::Since => (Some(from), None),
-                // A release is a moment; within it there is nothing.
+                // A release is a moment, so it has no duration.
                 Side::At if from == to => continue,
                 Side::At => (Some(from), Some(to)),
             };
@@ -74,7 +75,7 @@ enum Side {
     At,
 }
 
-/// What stands right before a time, and where that begins.
+/// Returns the preposition right before a time, and where it begins.
 fn side(before: &str) -> (usize, Side) {
     static WORDS: LazyLock<Regex> = LazyLock::new(|| {
         rule(
@@ -91,14 +92,14 @@ fn side(before: &str) -> (usize, Side) {
     (words.get(0).map_or(before.len(), |words| words.start()), side)
 }
 
-/// From the words of a time, today, now and releases to where it begins and ends.
+/// Computes the period from the words of a time, today, now and releases.
 type ToPeriod = fn(&Captures<'_>, Date, Time, &[Named]) -> Option<(Time, Time)>;
 
 struct Rule {
     pattern: Regex,
-    /// Stands for a time only after a word such as `in`: "may" alone is none.
+    /// It is a time only after a preposition such as `in`, because "may" alone is ambiguous.
     needs_word: bool,
-    /// Names a day, a month or a year of the calendar.
+    /// It names a day, a month or a year of the calendar.
     is_date: bool,
     period: ToPeriod,
 }
@@ -226,7 +227,7 @@ fn of_day(day: &str, name: &str, year: Option<&str>, today: Date) -> Option<(Tim
     let of = |year: i16| Date::new(year, month(name)?, day).ok();
     let date = match year {
         Some(year) => of(year.parse().ok()?)?,
-        // The last one that is not to come.
+        // The last one that is not in the future.
         None => of(today.year()).filter(|date| *date <= today).or_else(|| of(today.year() - 1))?,
     };
     days(date, 1)
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_of_events_are_told_from_periods_of_telling() {
+    fn dates_of_events_differ_from_periods_of_recording() {
         let now = Time::parse(NOW).unwrap();
         for (question, of_event) in [
             ("what happened on 7 May 2023", true),

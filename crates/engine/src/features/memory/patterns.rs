@@ -1,4 +1,4 @@
-//! Patterns in episodes, found by rule: what a person would notice reading them all.
+//! Patterns in episodes, found by rule.
 
 use super::Kind;
 use lukasa_model::Time;
@@ -8,22 +8,22 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Edits of one file that make it a hotspot.
+/// Number of edits of a file that make it a hotspot.
 const HOT: usize = 3;
-/// Observations that say the same, before they count as repeated.
+/// Number of similar observations that count as repeated.
 const REPEATED: usize = 3;
-/// Episodes after a decision within which a failure may have come of it.
+/// Number of episodes after a decision within which a failure is attributed to it.
 const NEAR: usize = 5;
-/// How much of their words two observations share when they say the same.
+/// Share of common words from which two observations count as similar.
 const ALIKE: f64 = 0.6;
-/// Times that two files were changed by the same work.
+/// Number of pieces of work that change two files, from which these change together.
 const TOGETHER: usize = 2;
-/// From here on a pattern is worth a learning.
+/// Minimum confidence of a pattern that becomes a learning.
 pub const LEARNED: f64 = 0.7;
-/// Most files of one piece of work that are paired: a change of everything says nothing about two of them.
+/// Maximum number of files in one piece of work that are paired: a change of everything relates no two of them.
 const WIDE: usize = 12;
 
-/// An episode as patterns are looked for in it.
+/// An episode with the fields that patterns are searched in.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Past {
     /// `Type:key`.
@@ -36,7 +36,7 @@ pub struct Past {
     pub task: Option<String>,
     pub outcome: Option<String>,
     pub time: Option<Time>,
-    /// Present names of what it involves.
+    /// Current names of the facts it involves.
     pub entities: Vec<String>,
     pub metadata: Map<String, Value>,
 }
@@ -58,7 +58,7 @@ impl Past {
         self.kind == Kind::Error || self.kind == Kind::TestResult && self.count("failed") > 0
     }
 
-    /// The piece of work it belongs to.
+    /// The piece of work it belongs to: its task or session.
     fn work(&self) -> Option<&str> {
         self.task.as_deref().or(self.session.as_deref())
     }
@@ -68,15 +68,15 @@ impl Past {
     }
 }
 
-/// What a pattern is.
+/// The kind of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// A file that is edited again and again.
     Hotspot,
-    /// A decision that something failed soon after.
+    /// A decision soon followed by a failure.
     DecisionNearError,
-    /// The same was found out several times.
+    /// An observation made several times.
     RepeatedObservation,
     /// A test that passed and failed.
     FlakyTest,
@@ -96,36 +96,37 @@ impl Shape {
     }
 }
 
-/// Something that was noticed.
+/// A pattern in episodes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Pattern {
     #[serde(rename = "type")]
     pub shape: Shape,
-    /// In words.
+    /// A description in words.
     pub insight: String,
-    /// How sure, 0 to 1; from 0.7 on it is kept as a learning.
+    /// Confidence, 0 to 1; from 0.7 on it is recorded as a learning.
     pub confidence: f64,
-    /// What it is about.
+    /// The facts it is about.
     pub entities: Vec<String>,
-    /// What it was found in.
+    /// The episodes it was found in.
     pub episodes: Vec<String>,
-    /// What it is, whatever was found of it this time: by it a pattern that is found again is the same.
+    /// Identifies the pattern, whichever episodes it was found in this time.
     #[serde(skip)]
     pub subject: String,
-    /// Observations it was found in, oldest first.
+    /// The observations it was found in, oldest first.
     #[serde(skip)]
     observed: Vec<String>,
 }
 
 impl Pattern {
-    /// The id of the learning that it becomes where none is known yet.
+    /// The id of the learning that records it, if there is none yet.
     pub fn id(&self) -> String {
         let hash = Hash::of(format!("{}\0{}", self.shape.name(), self.subject).as_bytes());
         format!("{}-{}", self.shape.name(), hash.digits(24))
     }
 
-    /// How far a learning contains this pattern, 0 to 1; none where it is another one. Patterns are known by their
-    /// subject, repeated observations by their words: the first one that was made may lie outside of what was looked at.
+    /// Returns how much of a learning's text this pattern covers, 0 to 1; `None` if it is another pattern. Patterns are
+    /// compared by subject, repeated observations by their words, because the first observation may be outside of the examined
+    /// episodes.
     pub fn likeness(&self, learning: &Learned) -> Option<f64> {
         if learning.shape != self.shape.name() {
             return None;
@@ -142,7 +143,7 @@ impl Pattern {
         (likeness >= ALIKE).then_some(likeness)
     }
 
-    /// The same pattern, found in these episodes too.
+    /// Returns the same pattern, with these episodes added.
     #[must_use]
     pub fn with(mut self, episodes: &BTreeSet<String>) -> Pattern {
         let count = self.episodes.iter().chain(episodes).collect::<BTreeSet<_>>().len();
@@ -152,27 +153,27 @@ impl Pattern {
                 let last = self.observed.last().map(String::as_str).unwrap_or_default();
                 (self.insight, self.confidence) = repetition(last, count);
             }
-            // What these report is not how many episodes there are.
+            // These patterns do not report the number of episodes.
             Shape::DecisionNearError | Shape::FlakyTest | Shape::ChangeTogether => {}
         }
         self
     }
 }
 
-/// A learning as patterns are compared with it.
+/// A recorded learning, for comparison with patterns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learned {
     pub id: String,
-    /// The name of the shape it was found by.
+    /// The name of its kind of pattern.
     pub shape: String,
     pub content: String,
     pub confidence: Option<f64>,
     pub entities: Vec<String>,
-    /// What it was derived from.
+    /// The episodes it was derived from.
     pub episodes: BTreeSet<String>,
 }
 
-/// Stands before the text of a repeated observation.
+/// Comes before the text of a repeated observation.
 const OBSERVED: &str = " times: ";
 
 fn hotspot(file: &str, edits: usize) -> (String, f64) {
@@ -183,12 +184,12 @@ fn repetition(text: &str, count: usize) -> (String, f64) {
     (format!("found out {count}{OBSERVED}{}", short(text)), (0.4 + 0.1 * count as f64).min(0.9))
 }
 
-/// Whether two observations are about different things.
+/// Whether two observations are about different facts.
 fn are_apart(one: &[String], other: &[String]) -> bool {
     !one.is_empty() && !other.is_empty() && !one.iter().any(|name| other.contains(name))
 }
 
-/// All patterns in episodes, which come oldest first; the surest first.
+/// Returns all patterns in episodes, which are ordered oldest first; the most confident first.
 pub fn find(episodes: &[Past]) -> Vec<Pattern> {
     let mut all = hotspots(episodes);
     all.extend(near_errors(episodes));
@@ -278,7 +279,7 @@ fn repeated(episodes: &[Past]) -> Vec<Pattern> {
         let mut entities: Vec<String> = same.iter().flat_map(|episode| episode.entities.clone()).collect();
         entities.sort();
         entities.dedup();
-        // What was observed first, and about what: several things may be observed of one symbol.
+        // The first observation and its facts identify the pattern: several observations may be about one symbol.
         let first: Vec<&str> = seen[at].1.iter().map(String::as_str).collect();
         let mut about = seen[at].0.entities.clone();
         about.sort();
@@ -297,7 +298,7 @@ fn repeated(episodes: &[Past]) -> Vec<Pattern> {
 }
 
 fn flaky(episodes: &[Past]) -> Vec<Pattern> {
-    /// Results of one test: where, whether it passed, and how many edits there had been.
+    /// Results of one test: the episode, whether it passed, and the number of edits before.
     type Results<'a> = Vec<(&'a Past, bool, usize)>;
     let mut by_test: BTreeMap<&str, (Results<'_>, bool)> = BTreeMap::new();
     let mut edits = 0;
@@ -311,7 +312,7 @@ fn flaky(episodes: &[Past]) -> Vec<Pattern> {
             names("passed_tests").map(|test| (test, true)).chain(names("failed_tests").map(|test| (test, false)));
         let named: Vec<(&str, bool)> = named.collect();
         let by_name = !named.is_empty();
-        // Without names of tests, a file stands for all of its tests.
+        // Without names of tests, a file represents all of its tests.
         let files = episode.texts("test_files").map(|file| (file, episode.count("failed") == 0));
         let results = if by_name { named } else { files.collect() };
         for (test, passed) in results {
@@ -328,7 +329,7 @@ fn flaky(episodes: &[Past]) -> Vec<Pattern> {
         let confidence = match (unedited, by_name) {
             (true, true) => 0.85,
             (true, false) => 0.7,
-            // An edit in between explains it.
+            // An edit in between explains the different results.
             (false, _) => 0.4,
         };
         let passed = results.iter().filter(|(_, passed, _)| *passed).count();
@@ -386,7 +387,7 @@ fn jaccard(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     if all == 0 { 0.0 } else { shared as f64 / all as f64 }
 }
 
-/// The beginning of a text, on one line.
+/// Returns the beginning of a text, on one line.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(160) {
@@ -545,6 +546,6 @@ mod tests {
         assert!(found(&twice[..3]).is_empty(), "once is chance");
         let wide: Vec<Past> =
             ["s1", "s2"].iter().flat_map(|work| (0..20).map(|n| edit(n, work, &format!("f{n:02}")))).collect();
-        assert!(found(&wide).is_empty(), "a change of everything says nothing");
+        assert!(found(&wide).is_empty(), "a change of everything is no pattern");
     }
 }

@@ -1,4 +1,4 @@
-//! What episodes add up to: patterns found by rule, kept as a reflection and as learnings linked to code.
+//! Reflection: patterns found in episodes by rule, recorded as a reflection and as learnings linked to code.
 
 use super::patterns::{self, LEARNED, Learned, Past, Pattern};
 use super::recall::newest;
@@ -24,55 +24,56 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Episodes looked at when nobody says otherwise.
+/// Default number of episodes.
 pub const LIMIT: usize = 20;
-/// Fewer than this add up to nothing.
+/// Minimum number of episodes.
 const LEAST: usize = 3;
 
-/// Which episodes to look at.
+/// Which episodes to examine.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
     pub task_id: Option<String>,
     pub agent_id: Option<String>,
-    /// The newest so many; 0: twenty.
+    /// Number of newest episodes; 0 means twenty.
     pub limit: usize,
-    /// Empty: main.
+    /// Empty means main.
     pub branch: String,
 }
 
-/// What was found.
+/// The outcome of a reflection.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reflected {
-    /// The reflection; none when there was too little to reflect on.
+    /// The recorded reflection; `None` if there were too few episodes.
     pub reflection_id: Option<String>,
-    /// What it says.
+    /// Its text.
     pub insight: String,
-    /// Learnings that were not known before.
+    /// Learnings that are new.
     pub learnings_created: usize,
     pub learnings: Vec<LearningOut>,
-    /// The surest first.
+    /// The most confident first.
     pub patterns: Vec<Pattern>,
-    /// Episodes that were looked at.
+    /// Number of examined episodes.
     pub episodes: usize,
     /// The same episodes had been reflected on before.
     pub repeated: bool,
 }
 
+/// A learning that records a pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LearningOut {
     #[serde(rename = "ref")]
     pub reference: String,
     pub content: String,
     pub confidence: f64,
-    /// created; renewed: it was found in further episodes; known: as before.
+    /// created; renewed: found in further episodes; known: unchanged.
     pub state: &'static str,
 }
 
-/// Reflects on the newest episodes of a project now and then, until it is dropped.
+/// Reflects on the newest episodes of a project at intervals, until it is dropped.
 pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
     let (engine, scope, mut first) = (engine.unwatched(), scope.clone(), true);
     Beat::start("reflect", every, move || {
-        // Whoever starts a server wants answers first.
+        // Wait first, so that a starting server can answer requests.
         if std::mem::take(&mut first) {
             return;
         }
@@ -80,17 +81,17 @@ pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
         let mut context = Context::of(scope.clone(), &mut quiet);
         match engine.call(&mut context, Reflect::META.name, json!({})) {
             Err(error) if error.code != "unknown_project" => {
-                let told = [("project", json!(scope.project)), ("code", json!(error.code))];
-                log::event(log::Level::Warn, "memory.reflect", &told);
+                let fields = [("project", json!(scope.project)), ("code", json!(error.code))];
+                log::event(log::Level::Warn, "memory.reflect", &fields);
             }
             _ => {}
         }
     })
 }
 
-/// Looks at the newest episodes of a task, of an agent or of all, and keeps what they add up to. A learning is written when
-/// it is new, or found in an episode that it was not derived from before; reflecting on the same episodes again, or on
-/// some of them, writes nothing.
+/// Examines the newest episodes of a task, of an agent or of all, and records the patterns in them. A learning is written if it
+/// is new, or found in an episode that it was not derived from before. Reflecting on the same episodes again, or on some of
+/// them, writes nothing.
 pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<Reflected> {
     let limit = if ask.limit == 0 { LIMIT } else { ask.limit };
     check_range("limit", limit, 1, 500)?;
@@ -170,8 +171,8 @@ fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) 
     let id = format!("reflection-{}", Hash::of(what.as_bytes()).digits(24));
     let mut metadata = Map::new();
     metadata.insert("source_episode_ids".into(), json!(refs));
-    let told = serde_json::to_value(patterns).map_err(|e| Error::internal(e.to_string()))?;
-    metadata.insert("patterns".into(), told);
+    let found = serde_json::to_value(patterns).map_err(|e| Error::internal(e.to_string()))?;
+    metadata.insert("patterns".into(), found);
     let key = format!("{}{id}", Kind::Reflection.prefix());
     let new = NewEpisode {
         id: Some(id),
@@ -180,7 +181,7 @@ fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) 
         agent_id: ask.agent_id.clone(),
         mentions: patterns.iter().flat_map(|pattern| pattern.entities.clone()).collect(),
         derived_from: refs,
-        anew: true,
+        replace: true,
         ..NewEpisode::new(Kind::Reflection, insight)
     };
     Ok((new, key))
@@ -190,7 +191,7 @@ fn is_learned(pattern: &Pattern) -> bool {
     pattern.confidence >= LEARNED
 }
 
-/// Every learning of a view that a pattern became, whatever its id was made of when it was first found.
+/// Returns the learnings of a view that record patterns, whatever their ids.
 fn learned(look: &Look) -> Result<Vec<Learned>> {
     let s = &look.snapshot;
     let is_learning = |node: &Node| s.type_name(*node).eq_ignore_ascii_case(LEARNING) && !s.is_ended(*node);
@@ -216,12 +217,12 @@ fn learned(look: &Look) -> Result<Vec<Learned>> {
     Ok(all)
 }
 
-/// The learning that a pattern is most like, taken out: no other pattern is the same one.
+/// Removes and returns the learning that is most similar to a pattern, so that no other pattern matches it.
 fn take_best(known: &mut Vec<Learned>, pattern: &Pattern) -> Option<Learned> {
     let id = pattern.id();
     let likeness =
         known.iter().enumerate().filter_map(|(at, learned)| Some((pattern.likeness(learned)?, learned.id == id, at)));
-    // Of equals its own, then the first by id.
+    // Of equal similarity, its own id first, then by id.
     let best = likeness.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(b.2.cmp(&a.2)));
     best.map(|(_, _, at)| known.remove(at))
 }
@@ -237,13 +238,13 @@ fn learning(ask: &Ask, id: &str, pattern: &Pattern) -> NewEpisode {
         came_of: ask.task_id.clone(),
         mentions: pattern.entities.clone(),
         derived_from: pattern.episodes.clone(),
-        anew: true,
+        replace: true,
         apart: true,
         ..NewEpisode::new(Kind::Learning, pattern.insight.clone())
     }
 }
 
-/// What was looked at and what was noticed, in words.
+/// Describes the examined episodes and the patterns in words.
 fn insight(sources: &[Past], patterns: &[Pattern]) -> String {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     sources.iter().for_each(|past| *kinds.entry(past.kind.name()).or_default() += 1);
@@ -252,8 +253,8 @@ fn insight(sources: &[Past], patterns: &[Pattern]) -> String {
     match patterns.is_empty() {
         true => text.push_str(": nothing that repeats itself"),
         false => {
-            let told: Vec<&str> = patterns.iter().map(|pattern| pattern.insight.as_str()).collect();
-            text.push_str(&format!(": {}", told.join("; ")));
+            let insights: Vec<&str> = patterns.iter().map(|pattern| pattern.insight.as_str()).collect();
+            text.push_str(&format!(": {}", insights.join("; ")));
         }
     }
     text

@@ -1,4 +1,4 @@
-//! Running a project's tests: which command that is, running it within limits, and what its output says.
+//! Runs a project's tests: chooses the command, runs it within limits, and reads its output.
 
 pub mod command;
 pub mod output;

@@ -1,4 +1,4 @@
-//! The types of what agents remember, decide, claim and plan.
+//! The types of agent memory, claims and tasks.
 
 use crate::{Context, Engine, packs};
 use lukasa_model::Result;
@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 
 static AGENT: packs::Read = LazyLock::new(|| packs::read("agent", include_str!("../../../../../packs/agent.json")));
 
-/// The pack `agent` as it came with this program.
+/// The pack `agent` of this build.
 pub fn agent() -> Result<&'static Pack> {
     packs::known(&AGENT)
 }
 
 impl Engine {
-    /// Sees to it that the project knows the types of the `agent` pack. Declared once, in the project's own log.
+    /// Declares the types of the `agent` pack in the project, once, in its own log.
     pub fn know_agents(&self, context: &Context<'_>) -> Result<()> {
         self.know(&context.scope, agent()?, &context.header(None))
     }

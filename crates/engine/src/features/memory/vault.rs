@@ -1,7 +1,7 @@
-//! Keys of agents, and contents that only they can read: AES-256-GCM, a key for each agent, from configuration.
+//! Encryption of sensitive contents with a key per agent (AES-256-GCM), from configuration.
 //!
-//! What is sealed is the text of an episode with its title and its metadata. Who made it, when, and what it involves is
-//! not: without that it could not be found, nor forgotten, by who may.
+//! The text, title and metadata of an episode are encrypted. Its agent, time and links are not, because it must be possible to
+//! find and delete it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Bytes of a key.
+/// Length of a key, in bytes.
 pub const KEY_BYTES: usize = 32;
 const ALGORITHM: &str = "AES-256-GCM";
 
@@ -25,7 +25,7 @@ pub struct Vault {
 
 struct Key {
     key: LessSafeKey,
-    /// Tells keys apart without telling the key.
+    /// Identifies a key without revealing it.
     id: String,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// With a key for each of these agents, written as 64 hexadecimal digits or as base64 of 32 bytes.
+    /// Creates a vault with a key for each of these agents, written as 64 hexadecimal digits or as base64 of 32 bytes.
     pub fn new<'a>(keys: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Vault> {
         let mut vault = Vault::default();
         for (agent, text) in keys {
@@ -51,11 +51,12 @@ impl Vault {
         Ok(vault)
     }
 
+    /// Whether a key is configured for the agent.
     pub fn has(&self, agent: &str) -> bool {
         self.keys.contains_key(agent)
     }
 
-    /// Seals a value so that only the agent can open it again, under the name it is sealed for.
+    /// Encrypts a value so that only the agent can decrypt it, under the given name.
     pub fn seal(&self, agent: &str, name: &str, value: &Value) -> Result<Value> {
         let key = self.key(agent)?;
         let mut nonce = [0; NONCE_LEN];
@@ -73,7 +74,7 @@ impl Vault {
         }))
     }
 
-    /// Opens what was sealed. Fails, and says why, when the key is missing, is another one, or the data was changed.
+    /// Decrypts a value. Fails if the key is missing, is another one, or the data was changed.
     pub fn open(&self, agent: &str, name: &str, sealed: &Value) -> Result<Value> {
         let key = self.key(agent)?;
         if sealed["key_id"].as_str().is_some_and(|id| id != key.id) {
@@ -106,7 +107,7 @@ impl Vault {
     }
 }
 
-/// What a sealed text belongs to, so that it cannot be passed off as another's.
+/// The associated data of a ciphertext, so that it cannot be used in another place.
 fn bound(agent: &str, name: &str) -> Vec<u8> {
     format!("{agent}\0{name}").into_bytes()
 }
@@ -132,11 +133,15 @@ mod tests {
     #[test]
     fn what_is_sealed_opens_with_its_key_and_name_alone() {
         let vault = Vault::new([("ada", ONE), ("bob", OTHER)]).unwrap();
-        let said = json!({"content": "the master password is swordfish"});
-        let sealed = vault.seal("ada", "episode:1", &said).unwrap();
+        let content = json!({"content": "the master password is swordfish"});
+        let sealed = vault.seal("ada", "episode:1", &content).unwrap();
         assert!(!sealed.to_string().contains("swordfish"));
-        assert_eq!(vault.open("ada", "episode:1", &sealed).unwrap(), said);
-        assert_ne!(vault.seal("ada", "episode:1", &said).unwrap()["data"], sealed["data"], "nothing tells equals");
+        assert_eq!(vault.open("ada", "episode:1", &sealed).unwrap(), content);
+        assert_ne!(
+            vault.seal("ada", "episode:1", &content).unwrap()["data"],
+            sealed["data"],
+            "equal contents look different"
+        );
         for (vault, agent, name, code) in [
             (&vault, "bob", "episode:1", "wrong_agent_key"),
             (&vault, "ada", "episode:2", "wrong_agent_key"),

@@ -27,6 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+/// The operation `build_context_graph`.
 pub struct BuildContextGraph;
 
 pub(super) const CONTEXT_GRAPH: &str = "ContextGraph";
@@ -137,9 +138,9 @@ impl Op for BuildContextGraph {
         name: "build_context_graph",
         answer: &["prompt", "context_graph_id", "nodes.node_id", "nodes.name", "governance"],
         summary: "What matters for a task and which rules apply, as a small graph and as text",
-        description: "Takes what is around some anchors, in `semantic` mode also what is like them, in `policy_first` mode of \
-                      that what the policies govern; adds the policies that apply; and gives it as nodes and relationships \
-                      and as text for a prompt. It is kept with its budget and its policies, can be shown again as it was, \
+        description: "Selects the nodes around some anchors; `semantic` mode adds similar ones, `policy_first` mode keeps only \
+                      those that policies govern. Adds the policies that apply, and returns nodes and relationships, \
+                      and text for a prompt. The graph is recorded with its budget and policies, can be replayed, \
                       and `context_graph_usage` links it to the calls it had a part in. Sensitive things are left out.",
         verb: "context-graph",
         toolset: "memory",
@@ -214,8 +215,8 @@ fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
     let rules = policies.iter().filter(|policy| !there.contains(policy)).map(|policy| (*policy, farthest + 1));
     let all: Vec<(Node, u32)> = chosen.nodes.iter().copied().chain(rules).collect();
     let edges = among(look, &all.iter().map(|(node, _)| *node).collect::<Vec<_>>(), &Filter::default());
-    let (text, told) = prompt(look, &read, &policies, &chosen.nodes, &edges, request.token_budget);
-    let to_tell = chosen.nodes.iter().filter(|(node, _)| !governing.contains(node)).count();
+    let (text, included) = prompt(look, &read, &policies, &chosen.nodes, &edges, request.token_budget);
+    let to_include = chosen.nodes.iter().filter(|(node, _)| !governing.contains(node)).count();
     let node = |(node, depth): &(Node, u32)| NodeOut::of(s, &read, *node, *depth, request.include_properties);
     let protected = all.iter().filter(|(node, _)| is_protected(s, *node)).count();
     let mut summary = format!(
@@ -251,7 +252,7 @@ fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
         },
         prompt_tokens: lukasa_search::count::count(&text),
         prompt: text,
-        truncated: chosen.truncated || told < to_tell,
+        truncated: chosen.truncated || included < to_include,
         replayed: false,
         view: echo(&look.view.echo())?,
     })

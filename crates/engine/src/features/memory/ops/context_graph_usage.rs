@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+/// The operation `context_graph_usage`.
 pub struct ContextGraphUsage;
 
 const TOOL_CALL: &str = "ToolCall";
@@ -58,7 +59,7 @@ impl Op for ContextGraphUsage {
         answer: &["tx", "written", "unchanged"],
         summary: "Record which call a context graph had a part in",
         description: "Links a context graph to a tool call with the nodes that were used, and to the decision or episode that \
-                      came of it, so that `trace_decision_lineage` tells what was known when it was made.",
+                      came of it, so that `trace_decision_lineage` shows what was known when it was made.",
         verb: "context-graph-usage",
         toolset: "memory",
         names: &["context_graph_id", "result"],

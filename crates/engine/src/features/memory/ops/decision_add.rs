@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
+/// The operation `decision_add`.
 pub struct DecisionAdd;
 
 #[derive(Deserialize, JsonSchema)]
@@ -85,7 +86,7 @@ impl Op for DecisionAdd {
         answer: &["episode_id", "ref", "entities.ref", "facts"],
         summary: "Record a decision with why, what was weighed against it and what it affects",
         description: "The same as `episode_add` of a DECISION. `decision_query` finds it again, `context_pack` shows it with the \
-                      code it is about, and `trace_decision_lineage` tells what led to it and what came of it.",
+                      code it is about, and `trace_decision_lineage` shows what led to it and what came of it.",
         verb: "decide",
         toolset: "memory",
         names: &["affected_files", "entities", "supersedes"],

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// The operation `episode_add`.
 pub struct EpisodeAdd;
 
 #[derive(Deserialize, JsonSchema)]

@@ -17,7 +17,9 @@ use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The operation `episode_recall`.
 pub struct EpisodeRecall;
+/// The operation `decision_query`.
 pub struct DecisionQuery;
 
 #[derive(Deserialize, JsonSchema)]

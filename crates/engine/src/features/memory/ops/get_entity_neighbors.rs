@@ -16,6 +16,7 @@ use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The operation `get_entity_neighbors`.
 pub struct GetEntityNeighbors;
 
 #[derive(Deserialize, JsonSchema)]

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+/// The operation `query_knowledge_graph`.
 pub struct QueryKnowledgeGraph;
 
 #[derive(Deserialize, JsonSchema)]
@@ -23,7 +24,7 @@ pub struct Request {
     /// Only nodes of these types; all when left out.
     #[serde(default)]
     pub node_types: Vec<String>,
-    /// Most nodes, up to 40.
+    /// Maximum number of nodes, up to 40.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -38,20 +39,21 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Said of names and properties, where there are any.
+    /// A notice for names and properties, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
     /// Best first.
     pub nodes: Vec<FoundOut>,
-    /// How many were found in all.
+    /// Number of matches.
     pub total: usize,
-    /// Which share of what can be embedded has a vector; left out where meaning was not looked at.
+    /// Share of the embeddable facts that have a vector; absent if meaning was not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedded_share: Option<f64>,
     pub truncated: bool,
     pub view: ViewEcho,
 }
 
+/// A node that matches the query.
 #[derive(Serialize, JsonSchema)]
 pub struct FoundOut {
     /// `Type:key`, or its id.
@@ -59,7 +61,7 @@ pub struct FoundOut {
     pub node_type: String,
     pub name: String,
     pub score: f64,
-    /// The fields that tell most.
+    /// The most informative properties.
     pub properties: Map<String, Value>,
     pub reasons: Vec<ReasonOut>,
 }

@@ -1,4 +1,4 @@
-//! `reflect`: what the newest episodes add up to.
+//! `reflect`: finds patterns in the newest episodes.
 
 use crate::features::memory::reflect::{Ask, LIMIT, Reflected, reflect};
 use crate::features::memory::rendering;
@@ -11,6 +11,7 @@ use lukasa_model::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The operation `reflect`.
 pub struct Reflect;
 
 #[derive(Deserialize, JsonSchema)]
@@ -21,10 +22,10 @@ pub struct Request {
     /// Only episodes of this agent.
     #[serde(default)]
     pub agent_id: Option<String>,
-    /// The newest so many, 1 to 500.
+    /// Number of newest episodes to examine, 1 to 500.
     #[serde(default = "limit")]
     pub limit: usize,
-    /// The branch to look at and to write to.
+    /// The branch to read and to write to.
     #[serde(default)]
     pub branch: Option<String>,
 }
@@ -54,9 +55,9 @@ impl Op for Reflect {
             "reflection_id",
             "learnings_created",
         ],
-        summary: "See what the newest episodes add up to, and keep it",
-        description: "Looks by rule for files edited again and again, decisions that something failed soon after, the same found \
-                      out several times, flaky tests, and files that change together. Keeps a reflection, and a learning for \
+        summary: "Find patterns in the newest episodes, and record them",
+        description: "Looks by rule for files edited again and again, decisions soon followed by a failure, the same observation \
+                      made several times, flaky tests, and files that change together. Keeps a reflection, and a learning for \
                       each pattern that is sure enough (confidence from 0.7), linked to the code, so that later context packs \
                       show it. Reflecting on the same again changes nothing.",
         verb: "reflect",

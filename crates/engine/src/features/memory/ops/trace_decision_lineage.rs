@@ -1,4 +1,4 @@
-//! `trace_decision_lineage`: what led to a decision, and what came of it.
+//! `trace_decision_lineage`: the causes and consequences of a decision.
 
 use crate::features::memory::lineage::{Step, Way, trace};
 use crate::features::memory::rendering;
@@ -23,20 +23,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+/// The operation `trace_decision_lineage`.
 pub struct TraceDecisionLineage;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The decision, or anything else: `Type:key`, a key alone, or an id.
+    /// The decision, or any other fact: `Type:key`, a key alone, or an id.
     pub decision_id: String,
     /// upstream: what led to it; downstream: what came of it; both.
     #[serde(default)]
     pub direction: Way,
-    /// Steps away, 1 to 8.
+    /// Maximum number of steps, 1 to 8.
     #[serde(default = "depth")]
     #[schemars(range(min = 1, max = 8))]
     pub depth: u32,
-    /// Most things to tell each way, 1 to 500.
+    /// Maximum number of facts per direction, 1 to 500.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 500))]
     pub limit: usize,
@@ -55,20 +56,21 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Said of titles.
+    /// A notice for titles.
     pub notice: &'static str,
-    /// Where it was asked from.
+    /// The fact at which the trace begins.
     pub decision: StepOut,
-    /// What led to it, nearest first.
+    /// Causes, nearest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Vec<StepOut>>,
-    /// What came of it, nearest first.
+    /// Consequences, nearest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub downstream: Option<Vec<StepOut>>,
     pub truncated: bool,
     pub view: ViewEcho,
 }
 
+/// A cause or consequence.
 #[derive(Serialize, JsonSchema)]
 pub struct StepOut {
     /// `Type:key`, or its id.
@@ -81,21 +83,21 @@ pub struct StepOut {
     pub subtype: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Since when it is so.
+    /// When it became valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
-    /// Steps away.
+    /// Number of steps from the start.
     pub depth: u32,
-    /// The relationship it was reached by.
+    /// The relationship by which it was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// The thing it was reached from.
+    /// The fact from which it was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// It is no longer there.
+    /// It has ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
-    /// What it is called now.
+    /// Its new name, if it was renamed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<String>,
 }
@@ -142,7 +144,8 @@ impl Op for TraceDecisionLineage {
         let after = (request.direction != Way::Upstream).then(|| go(false));
         let all = before.iter().chain(&after).flat_map(|(steps, _)| steps.iter().map(|step| step.node)).chain([start]);
         let read = Read::of(&look, &all.collect::<Vec<Node>>())?;
-        let out = |found: &(Vec<Step>, bool)| found.0.iter().map(|step| told(&look, &read, step)).collect::<Vec<_>>();
+        let out =
+            |found: &(Vec<Step>, bool)| found.0.iter().map(|step| step_out(&look, &read, step)).collect::<Vec<_>>();
         let truncated = before.iter().chain(&after).any(|(_, more)| *more);
         let (upstream, downstream) = (before.as_ref().map(out), after.as_ref().map(out));
         let mut parts = Vec::new();
@@ -182,7 +185,7 @@ fn thing(look: &Look, read: &Read, node: Node) -> StepOut {
     }
 }
 
-fn told(look: &Look, read: &Read, step: &Step) -> StepOut {
+fn step_out(look: &Look, read: &Read, step: &Step) -> StepOut {
     StepOut {
         depth: step.depth,
         via: Some(look.snapshot.edge_type(step.edge).to_string()),

@@ -1,13 +1,13 @@
-//! The command that runs a project's tests: told by what lies in its root, as a program and its arguments.
+//! The command that runs a project's tests, derived from the files in its root.
 
 use lukasa_model::{Error, Result};
 use serde_json::Value;
 use std::path::Path;
 
-/// Most tests that can be selected.
+/// Maximum number of tests that can be selected.
 const TESTS: usize = 500;
 
-/// What runs tests. Arguments are handed over one by one, and never to a shell.
+/// A test program and its arguments, which are passed one by one and never to a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestCommand {
     pub program: String,
@@ -25,7 +25,7 @@ impl TestCommand {
     }
 }
 
-/// The command for a project, for these tests or for all.
+/// Returns the command of a project, for these tests or for all.
 pub fn detect(root: &Path, tests: &[String]) -> Result<TestCommand> {
     check(tests)?;
     let has = |name: &str| root.join(name).exists();
@@ -34,7 +34,7 @@ pub fn detect(root: &Path, tests: &[String]) -> Result<TestCommand> {
         arguments: first.iter().map(|word| (*word).to_owned()).chain(tests.iter().cloned()).collect(),
     };
     if has("Cargo.toml") {
-        // Nextest takes names as they are; the other one takes several only behind two dashes.
+        // Nextest accepts names directly; cargo test accepts several only after two dashes.
         let nextest = has(".config/nextest.toml");
         return Ok(match (nextest, tests.is_empty()) {
             (true, _) => all("cargo", &["nextest", "run", "--no-fail-fast"]),
@@ -58,11 +58,11 @@ pub fn detect(root: &Path, tests: &[String]) -> Result<TestCommand> {
     {
         return Ok(all("python3", &["-m", "pytest", "-rA", "-q"]));
     }
-    Err(Error::not_found("no_test_command", format!("nothing in `{}` tells how its tests are run", root.display()))
+    Err(Error::not_found("no_test_command", format!("no file in `{}` shows how its tests are run", root.display()))
         .hint("give `command` as a list of words, for example [\"make\", \"check\"]"))
 }
 
-/// A command that was given, with selected tests behind it.
+/// The given command, followed by the selected tests.
 pub fn given(command: &[String], tests: &[String]) -> Result<TestCommand> {
     check(tests)?;
     let [program, rest @ ..] = command else {
@@ -75,7 +75,7 @@ pub fn given(command: &[String], tests: &[String]) -> Result<TestCommand> {
     Ok(TestCommand { program: program.clone(), arguments: rest.iter().chain(tests).cloned().collect() })
 }
 
-/// Names of tests must not be taken for options.
+/// Names of tests must not be parsed as options.
 fn check(tests: &[String]) -> Result<()> {
     if tests.len() > TESTS {
         return Err(Error::too_large("too_many_tests", format!("{} tests, {TESTS} can be selected", tests.len()))
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_in_the_root_tells_the_command() {
+    fn files_in_the_root_determine_the_command() {
         for (files, tests, expected) in [
             (&[("Cargo.toml", "")][..], &[][..], Some("cargo test --no-fail-fast")),
             (&[("Cargo.toml", "")], &["a::b"], Some("cargo test --no-fail-fast -- a::b")),

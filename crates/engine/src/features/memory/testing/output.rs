@@ -1,13 +1,13 @@
-//! What the output of a test program says: how many passed and failed, and which.
+//! Parses the output of test programs: numbers and names of tests that passed and failed.
 
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// Names kept of each list.
+/// Maximum number of names in each list.
 const NAMES: usize = 1_000;
 
-/// What was found; counts only where the output tells them.
+/// Parsed results; numbers only if the output contains them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Results {
     pub passed: Option<u64>,
@@ -17,15 +17,16 @@ pub struct Results {
 }
 
 impl Results {
+    /// Whether the output contained the number of passed or of failed tests.
     pub fn are_known(&self) -> bool {
         self.passed.is_some() || self.failed.is_some()
     }
 }
 
-/// A line that tells how one test went: the pattern, where its name is, and whether it passed.
+/// A line with the result of one test: the pattern, the group of the name, and whether it passed.
 struct Line(Regex, bool);
 
-/// A line that sums up: the pattern with groups `passed` and `failed`, either of which may be missing.
+/// A summary line: the pattern with groups `passed` and `failed`, either of which may be missing.
 static TOTALS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         // cargo test, once for each program.
@@ -34,7 +35,7 @@ static TOTALS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"^\s*Summary \[.*\] \d+(?:/\d+)? tests? run: (?P<passed>\d+) passed(?:.*?, (?P<failed>\d+) failed)?",
         // jest and vitest.
         r"^\s*Tests:?\s+(?:(?P<failed>\d+) failed[,|\s]*)?(?:\d+ (?:skipped|todo)[,|\s]*)*(?:(?P<passed>\d+) passed)?",
-        // pytest: what could not be set up or collected has failed, too.
+        // pytest: errors during setup or collection count as failures.
         r"^(?:=+ )?(?:(?P<failed>\d+) failed(?:, )?)?(?:(?P<passed>\d+) passed)?(?:.*?\b(?P<errors>\d+) errors?\b)?.* in [\d.:]+ ?s",
         // mocha.
         r"^\s*(?P<passed>\d+) passing\b",
@@ -54,7 +55,7 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
         (r"^test (\S+)(?: - .*)? \.\.\. FAILED", false),
         (r"^\s+PASS \[.*?\](?: \(.*?\))? \S+ (\S+)", true),
         (r"^\s+(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV) \[.*?\](?: \(.*?\))? \S+ (\S+)", false),
-        // Not the totals of unittest and trial, which stand in brackets.
+        // Excludes the totals of unittest and trial, which are in parentheses.
         (r"^PASSED ([^(\s]\S*)", true),
         (r"^FAILED ([^(\s]\S*)", false),
         (r"^(\S+::\S+) PASSED", true),
@@ -67,7 +68,7 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Reads what was printed.
+/// Parses the output of a run.
 pub fn read(output: &str) -> Results {
     let (mut passed, mut failed) = (BTreeSet::new(), BTreeSet::new());
     let mut sums: (Option<u64>, Option<u64>) = (None, None);
@@ -79,7 +80,7 @@ pub fn read(output: &str) -> Results {
     let mut unittest = Unittest::default();
     for line in output.lines() {
         let plain = without_colours(line);
-        // Several programs each sum up for themselves.
+        // Several programs print a summary each.
         if let Some((ok, not)) = unittest.line(&plain, &mut passed, &mut failed) {
             add(&mut sums.0, Some(ok));
             add(&mut sums.1, Some(not));
@@ -104,7 +105,7 @@ pub fn read(output: &str) -> Results {
             break;
         }
     }
-    // What failed and then passed when tried again is told as both.
+    // A test that failed and then passed when retried is in both lists.
     let names = |set: BTreeSet<String>| set.into_iter().take(NAMES).collect::<Vec<_>>();
     let (by_name, any) = ((passed.len() as u64, failed.len() as u64), !passed.is_empty() || !failed.is_empty());
     let known = sums.0.is_some() || sums.1.is_some();
@@ -116,19 +117,19 @@ pub fn read(output: &str) -> Results {
     }
 }
 
-/// A run of Python's unittest, or of what prints as it does, read line by line: a heading for each failure, how many tests ran, and
-/// how they went.
+/// The state of parsing a run of Python's unittest, or of programs with the same output: a heading for each failure, the number
+/// of tests, and the totals.
 #[derive(Default)]
 struct Unittest {
-    /// What failed since the last totals: by its heading, and how many headings there were.
+    /// Failures since the last totals, by heading, and the number of headings.
     headed: BTreeSet<String>,
     headings: u64,
-    /// Tests that ran, once that was said and the totals have not been.
+    /// The number of tests that ran, until the totals are read.
     ran: Option<u64>,
 }
 
 impl Unittest {
-    /// How many passed and failed, at the line with the totals. Names are put where they belong.
+    /// Returns how many passed and failed, at the line with the totals. Adds names to the lists.
     fn line(&mut self, line: &str, passed: &mut BTreeSet<String>, failed: &mut BTreeSet<String>) -> Option<(u64, u64)> {
         static HEADING: LazyLock<Regex> =
             LazyLock::new(|| rule(r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\S+) \(([^)]+)\)"));
@@ -154,28 +155,28 @@ impl Unittest {
     }
 }
 
-/// Passed and failed of so many tests; none where the numbers contradict each other.
+/// Computes passed and failed of this many tests; `None` if the numbers contradict each other.
 fn went(ran: u64, totals: &str, headed: &BTreeSet<String>, headings: u64) -> Option<(u64, u64)> {
     let total = |name: &str| {
         let parts = totals.split(", ").filter_map(|part| part.split_once('='));
         parts.filter(|(n, _)| *n == name).find_map(|(_, number)| number.parse::<u64>().ok()).unwrap_or(0)
     };
-    let told = total("failures") + total("errors") + total("unexpected successes");
-    // Parts of one test fail each for themselves, and are one test; before Python 3.12 unexpected successes had no heading.
-    let silent = told.checked_sub(headings).filter(|silent| *silent <= total("unexpected successes"));
+    let reported = total("failures") + total("errors") + total("unexpected successes");
+    // Subtests fail separately but are one test; before Python 3.12 unexpected successes had no heading.
+    let silent = reported.checked_sub(headings).filter(|silent| *silent <= total("unexpected successes"));
     let fixtures = headed.iter().filter(|name| is_fixture(name)).count() as u64;
-    let failed = silent.map_or(told, |silent| headed.len() as u64 + silent);
-    // What could not be set up is no test that ran.
+    let failed = silent.map_or(reported, |silent| headed.len() as u64 + silent);
+    // A fixture that failed is no test that ran.
     let not_passed = failed.saturating_sub(fixtures) + total("skipped") + total("expected failures");
     Some((ran.checked_sub(not_passed)?, failed))
 }
 
-/// What runs before and after all tests of a class or module.
+/// Fixtures that run before and after all tests of a class or module.
 fn is_fixture(name: &str) -> bool {
     ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"].iter().any(|fixture| name.ends_with(fixture))
 }
 
-/// `module.Class.test`: Python writes it whole since 3.11, and without the test before.
+/// Returns `module.Class.test`: Python prints it in full since 3.11, and without the test before.
 fn full_name(test: &str, within: &str) -> String {
     let last = within.rsplit('.').next().unwrap_or(within);
     if last == test { within.to_owned() } else { format!("{within}.{test}") }
@@ -283,7 +284,7 @@ mod tests {
                 vec![],
             ),
             (format!("{rule}\nRan 0 tests in 0.000s\n\nNO TESTS RAN\n"), Some(0), Some(0), vec![]),
-            // Numbers that contradict each other tell nothing, and neither does a run that was killed.
+            // Contradicting numbers and killed runs have no counts.
             (format!("{rule}\nRan 1 test in 0.000s\n\nOK (skipped=3)\n"), None, None, vec![]),
             (format!("{rule}\nRan 3 tests in 0.1s\n"), None, None, vec![]),
             ("OK\nFAILED (failures=1)\n".into(), None, None, vec![]),
@@ -292,7 +293,7 @@ mod tests {
             assert_eq!((found.passed, found.failed), (passed, failed), "{output}");
             assert_eq!(found.failed_tests, names, "{output}");
         }
-        let told = read("test_a (t.A.test_a) ... ok\ntest_b (t.A) ... ok\ntest_c (t.A.test_c) ... FAIL\n");
-        assert_eq!(told.passed_tests, ["t.A.test_a", "t.A.test_b"]);
+        let results = read("test_a (t.A.test_a) ... ok\ntest_b (t.A) ... ok\ntest_c (t.A.test_c) ... FAIL\n");
+        assert_eq!(results.passed_tests, ["t.A.test_a", "t.A.test_b"]);
     }
 }

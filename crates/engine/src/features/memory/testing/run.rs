@@ -1,4 +1,4 @@
-//! Runs a program within limits of time and output.
+//! Runs a program with limits of time and output.
 
 use super::TestCommand;
 use crate::Stop;
@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes of output kept: its end, where results stand.
+/// Maximum bytes of output that are kept: its end, which contains the results.
 pub const KEPT: usize = 1 << 20;
-/// How often it is looked whether the program has ended.
+/// Interval between checks whether the program has ended.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long output is waited for once the program has ended: its children may hold it open.
+/// How long to wait for output after the program has ended, because its children may keep the pipe open.
 const TAIL: Duration = Duration::from_secs(2);
-/// Lukasa's own secrets are none of a test's business.
+/// Environment variables with Lukasa's own secrets, which tests must not see.
 const SECRETS: [&str; 7] = [
     "LUKASA_AGENT_KEYS",
     "LUKASA_AGENT_KEYS_FILE",
@@ -29,20 +29,20 @@ const SECRETS: [&str; 7] = [
     "LUKASA_EMBEDDING_API_KEY",
 ];
 
-/// How a program ended.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Its exit code; none when it was stopped or killed.
+    /// Its exit code; `None` if it was stopped or killed.
     pub exit_code: Option<i32>,
     pub timed_out: bool,
-    /// The end of what it printed, both streams as they came.
+    /// The end of its output, both streams in the order they arrived.
     pub output: String,
-    /// Bytes that are not part of it.
+    /// Bytes of output that were dropped.
     pub dropped: u64,
     pub took: Duration,
 }
 
-/// Runs it in a folder, at most so long. It gets no input.
+/// Runs the command in a folder with a timeout, without input.
 pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Stop) -> Result<Ran> {
     let mut process = Command::new(&command.program);
     process.args(&command.arguments).current_dir(folder);
@@ -53,7 +53,7 @@ pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Stop) ->
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt;
-        // A group of its own, so that what it starts can be stopped with it.
+        // A process group of its own, so that its children can be stopped with it.
         process.process_group(0);
     }
     let began = Instant::now();
@@ -99,19 +99,19 @@ pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Stop) ->
     Ok(Ran { exit_code: status.and_then(|status| status.code()), timed_out, output, dropped, took })
 }
 
-/// Stops a program and all that it started.
+/// Stops a program and its children.
 fn end(child: &mut Child) {
     #[cfg(unix)]
     {
         let group = format!("-{}", child.id());
-        // Should it fail, at least the program itself is ended below.
+        // If this fails, the program itself is still killed below.
         let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
     }
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// The last bytes of what came.
+/// The last bytes of the output.
 #[derive(Default)]
 struct Kept {
     bytes: VecDeque<u8>,
@@ -134,7 +134,7 @@ impl Kept {
 
 fn keep(mut stream: Box<dyn Read + Send>, kept: &Mutex<Kept>) {
     let mut buffer = [0; 8_192];
-    // An end that cannot be read is an end.
+    // A read error counts as the end.
     while let Ok(n @ 1..) = stream.read(&mut buffer) {
         kept.lock().add(&buffer[..n]);
     }
