@@ -24,6 +24,7 @@ pub struct ConflictOut {
 }
 
 impl ConflictOut {
+    /// Builds the conflict with a held claim, given how its target relates to the requested one.
     pub fn of(held: &Held, relation: Relation) -> ConflictOut {
         ConflictOut {
             agent_id: held.agent_id.clone(),

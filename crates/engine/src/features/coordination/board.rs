@@ -14,7 +14,9 @@ use lukasa_store::{Fields, Ledger};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
+/// The type of the objects that record claims.
 pub const CLAIM: &str = "Claim";
+/// The type of the relationships from a claim or task to its code.
 pub const TARGETS: &str = "TARGETS";
 /// Maximum number of retries because another process wrote a board first. Each time that process made progress.
 const TRIES: usize = 256;
@@ -89,10 +91,10 @@ impl Engine {
                     }
                     Decision::Conflict(held, relation) => {
                         let held = held.clone();
-                        self.coordination().tell(&context.scope, denied(wish, &held, relation, self.clock().now()));
+                        self.coordination().emit(&context.scope, denied(wish, &held, relation, self.clock().now()));
                         return Ok(Claimed::Conflict(held, relation));
                     }
-                    Decision::Yours(own) if is_said(own, wish) => return Ok(Claimed::Yours(own.clone())),
+                    Decision::Yours(own) if is_up_to_date(own, wish) => return Ok(Claimed::Yours(own.clone())),
                     Decision::Yours(own) => {
                         let rest = held.iter().filter(|held| held.claim_id != own.claim_id).cloned().collect();
                         (adopted(own, wish), rest)
@@ -241,7 +243,7 @@ impl Engine {
             }
         }
         boards.at = Some(to);
-        let mut told: Vec<Happening> = Vec::new();
+        let mut events: Vec<Happening> = Vec::new();
         if !gone.is_empty() {
             let ids: Vec<String> = gone.iter().map(|claim| claim.claim_id.clone()).collect();
             let records = ledger.keyed(&view, CLAIM, &ids, Fields::Content)?;
@@ -250,12 +252,12 @@ impl Engine {
                 let content = record.and_then(|state| state.statement.as_ref()?.parsed().ok());
                 let text = |name: &str| Some(content.as_ref()?.properties.get(name)?.as_str()?.to_owned());
                 let (reason, ended_by) = (text("invalidation_reason"), text("ended_by"));
-                told.push(Happening::Ended { claim, reason, ended_by });
+                events.push(Happening::Ended { claim, reason, ended_by });
             }
         }
-        told.extend(taken.into_iter().map(|claim| Happening::Taken { claim }));
+        events.extend(taken.into_iter().map(|claim| Happening::Taken { claim }));
         // While the lock is held, so that events are emitted in order.
-        told.into_iter().for_each(|happening| self.coordination().tell(ledger.scope(), happening));
+        events.into_iter().for_each(|event| self.coordination().emit(ledger.scope(), event));
         Ok(())
     }
 
@@ -326,7 +328,7 @@ fn claim_put(held: &Held, ended: Option<(&Ending, Time)>) -> PutObject {
 }
 
 /// Whether a claim already has everything that is requested.
-fn is_said(own: &Held, wish: &Wish) -> bool {
+fn is_up_to_date(own: &Held, wish: &Wish) -> bool {
     adopted(own, wish) == *own
 }
 

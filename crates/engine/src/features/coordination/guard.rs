@@ -28,11 +28,11 @@ pub fn guard_targets(engine: &Engine, ledger: &Ledger, agent: &str, targets: Vec
     let held = if targets.is_empty() { vec![] } else { engine.claims_held(ledger)? };
     match engine.coordination().rules().edits {
         Edits::Warn => {
-            let told = targets.iter().filter_map(|target| {
+            let warnings = targets.iter().filter_map(|target| {
                 let (held, relation) = in_the_way(&held, target, Some(agent))?;
                 Some(claimed(target, held, relation).message)
             });
-            guarded.warnings = told.collect();
+            guarded.warnings = warnings.collect();
         }
         Edits::Refuse => {
             // The commit checks the boards, which still have claims of disconnected holders.

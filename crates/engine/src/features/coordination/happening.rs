@@ -41,8 +41,8 @@ impl Happening {
             Happening::Taken { claim } => log::event(log::Level::Info, "claim.taken", &fields(scope, claim)),
             Happening::Refused(denied) => {
                 let wanted = [("wanted_by", json!(denied.agent_id)), ("relation", json!(denied.relation))];
-                let told = [&fields(scope, &denied.held)[..], &wanted].concat();
-                log::event(log::Level::Info, "claim.conflict", &told);
+                let fields = [&fields(scope, &denied.held)[..], &wanted].concat();
+                log::event(log::Level::Info, "claim.conflict", &fields);
             }
             Happening::Ended { claim, reason, ended_by } => {
                 let why = [("reason", json!(reason)), ("ended_by", json!(ended_by))];
@@ -97,8 +97,8 @@ impl Refusals {
             let still = held.iter().any(|held| held.claim_id == denied.held.claim_id);
             // The refused agent may have got the claim since.
             let got = held.iter().any(|held| held.agent_id == denied.agent_id && held.target == denied.target);
-            let told = open.iter().any(|other| other.agent_id == denied.agent_id && other.target == denied.target);
-            if still && !got && !told {
+            let listed = open.iter().any(|other| other.agent_id == denied.agent_id && other.target == denied.target);
+            if still && !got && !listed {
                 open.push(denied.clone());
             }
         }

@@ -1,7 +1,7 @@
-//! What happens in a project, as those who listen are told: transactions, claims, conflicts, tasks, episodes.
+//! Events of a project for subscribers: transactions, claims, conflicts, tasks, episodes.
 //!
-//! All but conflicts is read from the log, so whoever listens late, or at another server, is told the same. A conflict writes
-//! nothing: it is remembered for a while by the process that refused.
+//! All events except conflicts are read from the log, so a subscriber that connects later, or to another server, receives the
+//! same. A conflict writes nothing; the process that refused the claim remembers it for a while.
 
 use crate::Engine;
 use crate::features::coordination::Denied;
@@ -14,25 +14,25 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Transactions that state more are told as a whole only: they are loads and rebuilds.
+/// Larger transactions, such as loads and rebuilds, are reported as one event only.
 const MOST_STATED: u32 = 10_000;
 
-/// Kinds of what happens.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Something was committed.
     Transaction,
-    /// A claim was taken, or has ended.
+    /// A claim was made, or has ended.
     Claim,
-    /// A claim was refused because somebody holds the target.
+    /// A claim was refused because another agent holds the target.
     Conflict,
     /// A task or a feature is new or has changed.
     Task,
     /// An episode, a decision or a learning was recorded.
     Episode,
-    /// The database was restored or failed over, and the log is another one after `tx`: what was reported of later
-    /// transactions is void. Reported whichever kinds are asked for.
+    /// The database was restored or failed over, and the log differs after `tx`: later transactions that were reported are
+    /// void. Always reported, whichever kinds are requested.
     Replaced,
 }
 
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// What a statement about a thing of this type tells, beside that it was committed.
+    /// The kind of event for a version of a fact of this type, besides that of its transaction.
     fn of_type(type_name: &str) -> Option<Kind> {
         match type_name {
             "Claim" => Some(Kind::Claim),
@@ -62,50 +62,51 @@ impl Kind {
     }
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Happening {
     pub kind: Kind,
-    /// The transaction it belongs to; none for a conflict.
+    /// The transaction it belongs to; absent for a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<Tx>,
-    /// Of a transaction: the hash of the log up to it.
+    /// For a transaction: the hash of the log up to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     pub at: Time,
-    /// `Type:key` of what it is about.
+    /// `Type:key` of the fact it is about.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// Who did it.
+    /// The agent that caused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The kind of transaction, or the refinement of an episode.
+    /// The kind of transaction, or the subtype of an episode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subtype: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// How it stands now: for a claim whether it is held, for a task how far it is.
+    /// The current state: for a claim whether it is held, for a task its status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// What is claimed.
+    /// The claimed target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Who holds it.
+    /// The holder of the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// What for; for a claim that ended, why.
+    /// The intent of a claim; the reason if it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How many objects and relationships a transaction stated.
+    /// Number of versions that a transaction contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<u32>,
 }
 
 impl Happening {
+    /// Creates an event with no fields but its kind and time.
     pub fn new(kind: Kind, at: Time) -> Happening {
         Happening {
             kind,
@@ -127,13 +128,13 @@ impl Happening {
     }
 }
 
-/// How far a client has listened: `42`, `42.1f0a96b2c4d5e6f7` or `42.1f0a96b2c4d5e6f7~1700000000000001`.
+/// The position of a subscriber: `42`, `42.1f0a96b2c4d5e6f7` or `42.1f0a96b2c4d5e6f7~1700000000000001`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     pub tx: Tx,
-    /// Of the hash of that transaction; whichever log is there when left out.
+    /// A prefix of that transaction's hash; any log is accepted when left out.
     pub digest: Option<u64>,
-    /// The last conflict; from now on when left out.
+    /// The last conflict; only new ones when left out.
     pub conflict: Option<u64>,
 }
 
@@ -166,8 +167,8 @@ impl FromStr for Heard {
     }
 }
 
-/// Where to go on from in the log as it is: behind what was heard, or, where that is not in it, behind what both logs are
-/// known to have in common, with what to report of it.
+/// Returns where to continue in the current log: after the position, or, if the log does not contain it, after the last
+/// position that both logs are known to have in common, with a replacement event to report.
 fn resume(ledger: &Ledger, heard: Heard, head: &Head) -> Result<(Tx, Option<Happening>)> {
     let common = match heard.digest {
         Some(digest) => ledger.common_with(heard.tx, digest)?,
@@ -186,7 +187,7 @@ fn resume(ledger: &Ledger, heard: Heard, head: &Head) -> Result<(Tx, Option<Happ
     Ok((from, Some(replaced)))
 }
 
-/// What happened since, oldest first; of each transaction what it is about before the transaction itself.
+/// Returns the events since a position, oldest first; of each transaction, the facts it changed before the transaction itself.
 pub fn since(
     engine: &Engine,
     ledger: &Ledger,
@@ -204,7 +205,7 @@ pub fn since(
     let to = match log.last() {
         Some(last) => last.position(),
         None if from == head.tx => head.position(),
-        // It stays as it was heard.
+        // The hash in the cursor stays as the client sent it.
         None => ledger.transactions(from, from, 1)?.first().map_or(Position::START, Transaction::position),
     };
     let registry = ledger.registry()?;
@@ -218,7 +219,7 @@ pub fn since(
             all.push(committed(transaction, branch));
         }
     }
-    // Who does not say how far they have heard listens from now on.
+    // Without a position, a subscriber starts at the head.
     let (last, refused) = engine.coordination().refused(ledger.scope(), heard.conflict);
     if wanted(Kind::Conflict) {
         all.extend(refused.into_iter().map(conflict));
@@ -253,7 +254,7 @@ fn committed(transaction: Transaction, branch: String) -> Happening {
     }
 }
 
-/// What a transaction says about claims, tasks and episodes.
+/// Returns the events of a transaction about claims, tasks and episodes.
 fn stated(ledger: &Ledger, transaction: &Transaction, branch: &str) -> Result<Vec<Happening>> {
     let changes = ledger.stated_by(transaction)?;
     let mut things: FxHashMap<ThingNo, Thing> = changes.things.into_iter().map(|thing| (thing.no, thing)).collect();
@@ -267,12 +268,12 @@ fn stated(ledger: &Ledger, transaction: &Transaction, branch: &str) -> Result<Ve
     for statement in &changes.statements {
         let Some(thing) = things.get(&statement.thing).filter(|thing| thing.ends.is_none()) else { continue };
         let Some(kind) = Kind::of_type(&thing.type_name) else { continue };
-        all.push(told(kind, thing, statement, transaction, branch)?);
+        all.push(event(kind, thing, statement, transaction, branch)?);
     }
     Ok(all)
 }
 
-fn told(
+fn event(
     kind: Kind,
     thing: &Thing,
     statement: &Statement,
@@ -280,21 +281,21 @@ fn told(
     branch: &str,
 ) -> Result<Happening> {
     let content = if statement.absent { Content::default() } else { statement.parsed()? };
-    let said = |name: &str| content.properties.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    let property = |name: &str| content.properties.get(name).and_then(|value| value.as_str()).map(str::to_owned);
     let hidden = is_sensitive(&content);
     let is_claim = kind == Kind::Claim;
-    let why = said("invalidation_reason").or_else(|| said("intent"));
+    let why = property("invalidation_reason").or_else(|| property("intent"));
     Ok(Happening {
         tx: Some(transaction.tx),
         reference: Some(thing.name()),
-        agent: transaction.header.agent.clone().or_else(|| said("agent_id")),
-        session: transaction.header.session.clone().or_else(|| said("session_id")),
+        agent: transaction.header.agent.clone().or_else(|| property("agent_id")),
+        session: transaction.header.session.clone().or_else(|| property("session_id")),
         branch: (!is_claim && kind != Kind::Task).then(|| branch.to_owned()),
         subtype: content.subtype.clone(),
         title: content.title.clone().filter(|_| !hidden),
         status: if statement.absent { Some("ended".into()) } else { content.status.clone() },
-        target: said("target").filter(|_| is_claim),
-        holder: said("agent_id").filter(|_| is_claim),
+        target: property("target").filter(|_| is_claim),
+        holder: property("agent_id").filter(|_| is_claim),
         reason: why.filter(|_| is_claim),
         ..Happening::new(kind, statement.recorded_at)
     })

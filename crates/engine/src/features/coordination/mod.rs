@@ -84,6 +84,7 @@ impl Claims for Boarded {
 /// How long the claims of a closed connection stay, so that its agent can reconnect.
 pub const GRACE: Duration = Duration::from_secs(60);
 
+/// The configurable policies of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimRules {
     pub grace: Duration,
@@ -137,7 +138,7 @@ impl Coordination {
         Arc::clone(self.boards.lock().entry(scope.clone()).or_default())
     }
 
-    fn tell(&self, scope: &Scope, happening: Happening) {
+    fn emit(&self, scope: &Scope, happening: Happening) {
         happening.log(scope);
         if let Happening::Refused(denied) = happening {
             self.refusals.lock().entry(scope.clone()).or_default().add(denied);

@@ -43,6 +43,7 @@ impl Presence {
         open.forget(before);
     }
 
+    /// Sets the open connections of this process itself.
     pub fn own(&self, connections: BTreeSet<String>) {
         self.here(OWN, connections);
     }
@@ -63,6 +64,7 @@ impl Presence {
         }
     }
 
+    /// Whether the connection is open, here or at an attached process.
     pub fn is_open(&self, connection: &str) -> bool {
         self.0.lock().is_open(connection)
     }

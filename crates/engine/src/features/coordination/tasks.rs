@@ -1,4 +1,4 @@
-//! Tasks as the graph has them: what each waits for, what can be begun, and circles that nobody can begin.
+//! Tasks of a view: what each waits for, which are ready, and cycles of tasks that wait for each other.
 
 use crate::view::Look;
 use crate::view::symbols::text;
@@ -18,14 +18,14 @@ pub const TRACK: &str = "Track";
 pub const BLOCKED_BY: &str = "BLOCKED_BY";
 pub const BELONGS_TO: &str = "BELONGS_TO";
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     InProgress,
     #[default]
     Pending,
-    /// Somebody said so; that it waits for others follows from what it is blocked by.
+    /// Set explicitly; that a task waits for others follows from its blockers.
     Blocked,
     Completed,
     Failed,
@@ -47,7 +47,7 @@ impl Status {
         }
     }
 
-    /// By any of its usual names.
+    /// Parses a status by any of its usual names.
     pub fn read(word: &str) -> Result<Status> {
         let plain = word.trim().to_ascii_lowercase().replace([' ', '-'], "_");
         Ok(match plain.as_str() {
@@ -65,23 +65,23 @@ impl Status {
         })
     }
 
-    /// Nothing is left to do.
+    /// Whether the task is finished.
     pub fn is_over(self) -> bool {
         matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
     }
 }
 
-/// A task with what it is tied to, by key.
+/// A task with its relationships, by key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Task {
     pub key: String,
     pub title: String,
     pub status: Status,
-    /// The most urgent first.
+    /// The most urgent has the highest number.
     pub priority: i64,
     pub assignee: Option<String>,
     pub description: Option<String>,
-    /// When it was first stated, as a number in order.
+    /// When it was first recorded, as a number in order.
     pub age: u64,
     pub updated: Option<Time>,
     pub version: u32,
@@ -91,7 +91,7 @@ pub struct Task {
     pub targets: Vec<String>,
 }
 
-/// What a task waits for.
+/// A task or other fact that a task waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Blocker {
     /// Its key.
@@ -100,7 +100,7 @@ pub struct Blocker {
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// It is not done, so what waits for it cannot go on.
+    /// It is not completed, so what waits for it cannot start.
     pub open: bool,
 }
 
@@ -114,7 +114,7 @@ impl Task {
     }
 }
 
-/// Every task of the view, in the order they were stated.
+/// Returns every task of the view, in the order in which they were recorded.
 pub fn read(look: &Look) -> Result<Vec<Task>> {
     let s = &look.snapshot;
     let is = |node: Node, name: &str| s.type_name(node).eq_ignore_ascii_case(name);
@@ -132,14 +132,14 @@ pub fn read(look: &Look) -> Result<Vec<Task>> {
     let mut numbers: Vec<ThingNo> = wanted.iter().map(|node| s.thing(*node)).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let mut said: FxHashMap<ThingNo, (Content, Statement)> = FxHashMap::default();
+    let mut versions: FxHashMap<ThingNo, (Content, Statement)> = FxHashMap::default();
     for state in look.ledger.states(&look.view, &numbers, Fields::Content)? {
         if let Some(statement) = state.statement {
-            said.insert(state.thing.no, (statement.parsed()?, statement));
+            versions.insert(state.thing.no, (statement.parsed()?, statement));
         }
     }
-    let content = |node: Node| said.get(&s.thing(node)).map(|(content, _)| content);
-    let statement = |node: Node| said.get(&s.thing(node)).map(|(_, statement)| statement);
+    let content = |node: Node| versions.get(&s.thing(node)).map(|(content, _)| content);
+    let statement = |node: Node| versions.get(&s.thing(node)).map(|(_, statement)| statement);
     let key_of = |node: Node| s.key(node).map_or_else(|| s.id(node).to_string(), str::to_owned);
     let blocker = |node: Node| {
         let content = content(node);
@@ -180,10 +180,10 @@ pub fn read(look: &Look) -> Result<Vec<Task>> {
     Ok(nodes.iter().map(task).collect())
 }
 
-/// Of tasks that say nothing about it.
+/// The default priority.
 pub const PRIORITY: i64 = 2;
 
-/// A number, or one of the usual words.
+/// Parses a number, or one of the usual words.
 pub fn priority(value: &serde_json::Value) -> Option<i64> {
     if let Some(number) = value.as_i64() {
         return Some(number);
@@ -198,18 +198,18 @@ pub fn priority(value: &serde_json::Value) -> Option<i64> {
     })
 }
 
-/// A task that can be begun, and what speaks for it.
+/// A task that can be started, with the values it is ranked by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ready<'a> {
     pub task: &'a Task,
-    /// Open tasks that wait for it, also through others.
+    /// Number of open tasks that wait for it, directly or indirectly.
     pub unblocks: usize,
-    /// The asker has claimed it.
+    /// The agent has claimed it.
     pub yours: bool,
 }
 
-/// Tasks that can be worked on now by an agent: open, waiting for nothing, and neither they nor their code claimed by
-/// others. What is under way comes first, then what unblocks most, then by priority, then the oldest.
+/// Returns the tasks that an agent can work on now: open, waiting for nothing, and neither they nor their code claimed by
+/// others. Those in progress come first, then those that unblock most, then by priority, then the oldest.
 pub fn ready<'a>(tasks: &'a [Task], held: &[Held], agent: Option<&str>) -> Vec<Ready<'a>> {
     let waiting = waiting_for(tasks);
     let mut all: Vec<Ready<'a>> = tasks
@@ -229,17 +229,17 @@ pub fn ready<'a>(tasks: &'a [Task], held: &[Held], agent: Option<&str>) -> Vec<R
     all
 }
 
-/// Claims of others that stand in the way of a task: on itself, or on the code it is about.
+/// Returns the claims of others that block a task: on itself, or on the code it is about.
 pub fn obstacles<'a>(task: &Task, held: &'a [Held], agent: Option<&str>) -> Vec<&'a Held> {
     let own = Target::task(&task.key);
     let code = task.targets.iter().filter_map(|key| Target::read(key, None).ok().flatten());
-    // Whoever works on the task itself is not in its way.
+    // The claims of the agent that works on the task do not block it.
     let worker = held.iter().find(|held| held.target == own.name).map(|held| held.agent_id.as_str());
     let who = agent.or(worker).or(task.assignee.as_deref());
     let mut found: Vec<&Held> = std::iter::once(own)
         .chain(code)
         .filter_map(|target| Some(in_the_way(held, &target, who)?.0))
-        // A claim made for the task is the task's own.
+        // A claim made for the task belongs to the task.
         .filter(|held| held.task_id.as_deref() != Some(&own_key("task", &task.key)) || agent.is_some())
         .collect();
     if agent.is_none() {
@@ -250,7 +250,7 @@ pub fn obstacles<'a>(task: &Task, held: &'a [Held], agent: Option<&str>) -> Vec<
     found
 }
 
-/// Open tasks by what they wait for.
+/// Maps open tasks to the tasks they wait for.
 pub fn waiting_for(tasks: &[Task]) -> FxHashMap<&str, Vec<&str>> {
     let mut waiting: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
     for task in tasks.iter().filter(|task| task.is_open()) {
@@ -261,7 +261,7 @@ pub fn waiting_for(tasks: &[Task]) -> FxHashMap<&str, Vec<&str>> {
     waiting
 }
 
-/// How many tasks wait for one, also through others.
+/// Counts the tasks that wait for one, directly or indirectly.
 pub fn behind(key: &str, waiting: &FxHashMap<&str, Vec<&str>>) -> usize {
     let mut seen: FxHashSet<&str> = FxHashSet::default();
     let mut next: Vec<&str> = waiting.get(key).cloned().unwrap_or_default();
@@ -273,7 +273,7 @@ pub fn behind(key: &str, waiting: &FxHashMap<&str, Vec<&str>>) -> usize {
     seen.len()
 }
 
-/// Circles of open tasks that wait for each other, each beginning with its least key.
+/// Returns cycles of open tasks that wait for each other, each beginning with its smallest key.
 pub fn circles(tasks: &[Task]) -> Vec<Vec<String>> {
     let open: FxHashMap<&str, Vec<&str>> = tasks
         .iter()
@@ -281,7 +281,7 @@ pub fn circles(tasks: &[Task]) -> Vec<Vec<String>> {
         .map(|task| (task.key.as_str(), task.open_blockers().map(|blocker| blocker.id.as_str()).collect()))
         .collect();
     let mut left: BTreeSet<&str> = open.keys().copied().collect();
-    // Whatever waits for nothing that is left is in no circle.
+    // A task that waits for no remaining task is in no cycle.
     loop {
         let free: Vec<&str> =
             left.iter().filter(|key| !open[**key].iter().any(|blocker| left.contains(blocker))).copied().collect();
@@ -312,7 +312,7 @@ pub fn circles(tasks: &[Task]) -> Vec<Vec<String>> {
     found.into_iter().collect()
 }
 
-/// A circle in words.
+/// Describes a cycle in words.
 pub fn circle_words(circle: &[String]) -> String {
     let first = circle.first().cloned().unwrap_or_default();
     format!("{} waits for {first}", circle.join(" waits for "))
@@ -357,7 +357,7 @@ mod tests {
             all.iter().map(|r| format!("{} {}", r.task.key, r.unblocks)).collect::<Vec<_>>()
         };
         assert_eq!(order(&tasks, &[]), ["task:1 2", "task:5 0", "task:4 0"]);
-        assert_eq!(order(&tasks, &[held("task:1", "bob")]), ["task:5 0", "task:4 0"], "somebody else does it");
+        assert_eq!(order(&tasks, &[held("task:1", "bob")]), ["task:5 0", "task:4 0"], "another agent does it");
         tasks[3].targets = vec!["src/a.rs".into()];
         assert_eq!(order(&tasks, &[held("src/a.rs::f", "bob")]), ["task:1 2", "task:5 0"], "its code is taken");
         assert_eq!(order(&tasks, &[held("src/a.rs::f", "ada")]).len(), 3, "by herself");

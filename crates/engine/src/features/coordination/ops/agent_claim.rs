@@ -15,6 +15,7 @@ use lukasa_model::limits::{NAME_BYTES, TITLE_BYTES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The operation `agent_claim`.
 pub struct AgentClaim;
 
 #[derive(Deserialize, JsonSchema)]
@@ -89,7 +90,7 @@ impl Op for AgentClaim {
         description: "Says what an agent is about to work on. If another agent has claimed it, or the file around it, or \
                       something within it, the answer is CONFLICT with who, what for and since when, and nothing is claimed. \
                       What does not exist is refused, unless `new` says that it is yet to be made. A claim holds for the \
-                      whole project whatever the branch. It ends by `agent_release`, when somebody else changes the code, \
+                      whole project whatever the branch. It ends by `agent_release`, when another agent changes the code, \
                       when its task is completed, and when the connection it was made by has been closed for a minute; \
                       claims by single requests (REST, command line) end by release only. Claiming again what one has \
                       changes its intent.",

@@ -17,6 +17,7 @@ use lukasa_store::Ledger;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The operation `agent_release`.
 pub struct AgentRelease;
 
 #[derive(Deserialize, JsonSchema)]
@@ -60,7 +61,7 @@ impl Op for AgentRelease {
         summary: "Release a claim",
         description: "Gives up a claim, with what was accomplished. Another agent's claim can be released with `force` and a \
                       reason, which is kept; that is how a claim without a connection is ended when its holder is gone. \
-                      Releasing what has ended already tells why it ended.",
+                      For a claim that has already ended, returns why it ended.",
         verb: "release-claim",
         toolset: "coordination",
         positional: &["claim_id"],
@@ -157,7 +158,7 @@ fn held(engine: &Engine, context: &mut Context<'_>, ledger: &Ledger, name: &str)
     let target = meant(engine, context, name, None, true, &Worktree::default())?;
     let found = all.into_iter().find(|held| held.target == target.name);
     found.map(Some).ok_or_else(|| {
-        Error::not_found("no_claim", format!("nobody has claimed `{}`", target.name))
+        Error::not_found("no_claim", format!("no agent has claimed `{}`", target.name))
             .hint("`coordination_overview` lists who works on what")
     })
 }
@@ -186,15 +187,15 @@ fn ended_before(engine: &Engine, ledger: &Ledger, name: &str) -> Result<Response
         return Err(Error::not_found("no_claim", format!("there is no claim `{name}`"))
             .hint("`coordination_overview` lists who works on what"));
     };
-    let said = |name: &str| text(&record, name).unwrap_or_default();
-    let (reason, target) = (said("invalidation_reason"), said("target"));
+    let property = |name: &str| text(&record, name).unwrap_or_default();
+    let (reason, target) = (property("invalidation_reason"), property("target"));
     let by = text(&record, "ended_by").map(|by| format!(" by {by}")).unwrap_or_default();
     Ok(Response {
         summary: format!("the claim on `{target}` had ended before: {reason}{by}"),
         claim_id: id,
         status: "ended".into(),
         target_id: target,
-        agent_id: said("agent_id"),
+        agent_id: property("agent_id"),
         invalidation_reason: reason,
         episode_id: None,
     })

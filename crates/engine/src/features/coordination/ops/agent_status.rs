@@ -16,6 +16,7 @@ use lukasa_store::Find;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The operation `agent_status`.
 pub struct AgentStatus;
 
 /// Maximum number of episodes returned.

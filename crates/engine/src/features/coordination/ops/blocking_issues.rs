@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
+/// The operation `blocking_issues`.
 pub struct BlockingIssues;
 
 #[derive(Deserialize, JsonSchema)]
@@ -91,7 +92,7 @@ impl Op for BlockingIssues {
             "cycles",
         ],
         summary: "What keeps tasks from going on",
-        description: "Lists open tasks that wait for others, that somebody marked as blocked, or whose code another agent has \
+        description: "Lists open tasks that wait for others, that are marked as blocked, or whose code another agent has \
                       claimed; claims that were refused; and tasks that wait for each other in a circle.",
         verb: "task blockers",
         toolset: "coordination",

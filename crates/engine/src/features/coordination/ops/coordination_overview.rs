@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The operation `coordination_overview`.
 pub struct CoordinationOverview;
 
 #[derive(Deserialize, JsonSchema)]
@@ -52,6 +53,7 @@ pub struct Response {
     pub truncated: bool,
 }
 
+/// An agent with the number of its claims.
 #[derive(Serialize, JsonSchema)]
 pub struct AgentSummary {
     pub agent_id: String,

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The operation `event_list`.
 pub struct EventList;
 
 #[derive(Deserialize, JsonSchema)]
@@ -62,7 +63,7 @@ impl Op for EventList {
         unrecorded: Some(is_silence),
         answer: &["events.kind", "events.at", "events.ref", "events.title", "events.agent", "events.target", "cursor"],
         summary: "What happened: claims, conflicts, tasks, episodes, transactions",
-        description: "Oldest first. Ask again with `after` set to the `cursor` of the answer to be told what happened since. Over \
+        description: "Oldest first. Call again with `after` set to the `cursor` of the answer for what happened since. Over \
                       HTTP, `GET /v1/events` sends the same as it happens; over MCP, subscribe to lukasa://project/events.",
         verb: "events",
         toolset: "coordination",
@@ -92,8 +93,8 @@ impl Op for EventList {
         let (events, heard) = since(engine, &ledger, heard, &request.kinds, request.limit)?;
         let mut by_kind: BTreeMap<Kind, usize> = BTreeMap::new();
         events.iter().for_each(|event| *by_kind.entry(event.kind).or_default() += 1);
-        let told: Vec<String> = by_kind.iter().map(|(kind, n)| count(*n, kind.name())).collect();
-        let summary = if told.is_empty() { "nothing happened".to_string() } else { told.join(", ") };
+        let counts: Vec<String> = by_kind.iter().map(|(kind, n)| count(*n, kind.name())).collect();
+        let summary = if counts.is_empty() { "nothing happened".to_string() } else { counts.join(", ") };
         let notice = events.iter().any(|event| event.title.is_some() || event.reason.is_some()).then_some(NOTICE);
         Ok(Response { summary, notice, events, cursor: heard.to_string(), head, truncated: heard.tx < head })
     }

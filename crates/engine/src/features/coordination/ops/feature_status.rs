@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The operation `feature_status`.
 pub struct FeatureStatus;
 
 /// Maximum number of symbols considered per file.

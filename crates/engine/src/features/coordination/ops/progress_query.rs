@@ -1,4 +1,4 @@
-//! `progress_query`: tasks and how far they are.
+//! `progress_query`: lists tasks and their progress.
 
 use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{self, Blocker, Status, Task};
@@ -17,11 +17,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The operation `progress_query`.
 pub struct ProgressQuery;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Only tasks with this status; `open` for all that are not over, `all` for every one.
+    /// Only tasks with this status; `open` for all that are not finished, `all` for every task.
     #[serde(default = "open")]
     pub status: String,
     /// Only tasks of this feature or track.
@@ -30,13 +31,13 @@ pub struct Request {
     /// Only tasks of this agent.
     #[serde(default)]
     pub assignee: Option<String>,
-    /// Only tasks whose key, title or description has these words.
+    /// Only tasks whose key, title or description contains these words.
     #[serde(default)]
     pub query: Option<String>,
-    /// Go on after this place: `next` of the page before.
+    /// Continue from `next` of the previous page.
     #[serde(default)]
     pub after: Option<u64>,
-    /// Most tasks to list, up to 1,000.
+    /// Maximum number of tasks, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -55,16 +56,16 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// In the order they were made.
+    /// In the order in which they were created.
     pub tasks: Vec<TaskOut>,
-    /// How many fit; more than `tasks` when that was cut.
+    /// Number of matching tasks, listed or not.
     pub total: usize,
-    /// All that fit, by status.
+    /// Number of matching tasks by status.
     pub by_status: BTreeMap<&'static str, usize>,
-    /// Completed, of those that were not cancelled, in percent.
+    /// Percentage of completed tasks, not counting cancelled ones.
     pub percent_complete: f64,
     pub truncated: bool,
-    /// Where the next page begins, when there is one.
+    /// Where the next page begins, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
     pub view: ViewEcho,
@@ -82,13 +83,13 @@ pub struct TaskOut {
     /// Features and tracks it is part of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub belongs_to: Vec<String>,
-    /// Open things it waits for.
+    /// Open tasks or other facts it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<Blocker>,
-    /// Who has claimed it.
+    /// The agents that have claimed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<String>,
-    /// Code it is about.
+    /// The code it is about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +98,7 @@ pub struct TaskOut {
 }
 
 impl TaskOut {
+    /// Builds the row of a task, with the claims that concern it among the held ones.
     pub fn of(task: &Task, held: &[Held]) -> TaskOut {
         let own = own_key("task", &task.key);
         TaskOut {
@@ -191,7 +193,7 @@ impl Op for ProgressQuery {
     }
 }
 
-/// Claims belong to now; a look back has none.
+/// Claims exist only now, so a view of the past has none.
 pub(super) fn held(engine: &Engine, look: &Look) -> Result<Vec<Held>> {
     if look.is_head { engine.claims_held(&look.ledger) } else { Ok(vec![]) }
 }

@@ -1,4 +1,4 @@
-//! `task_ready`: what can be worked on now, the best first.
+//! `task_ready`: lists tasks that can be started now, best first.
 
 use super::progress_query::{TaskOut, held, is_part_of};
 use crate::features::coordination::rendering;
@@ -14,17 +14,18 @@ use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The operation `task_ready`.
 pub struct TaskReady;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Who asks: what it has claimed itself does not stand in its way; the agent that asks when left out.
+    /// The agent whose own claims do not count as blockers; the caller's when left out.
     #[serde(default)]
     pub agent_id: Option<String>,
     /// Only tasks of this feature or track.
     #[serde(default)]
     pub feature_id: Option<String>,
-    /// Most tasks to list, up to 1,000.
+    /// Maximum number of tasks, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -37,23 +38,24 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// The best first.
+    /// Best first.
     pub tasks: Vec<ReadyOut>,
-    /// How many there are in all.
+    /// Number of all ready tasks.
     pub total: usize,
     pub truncated: bool,
-    /// Tasks that wait for each other, so that nobody can begin them.
+    /// Cycles of tasks that wait for each other, so that none can start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cycles: Vec<Vec<String>>,
 }
 
+/// A task that can be started.
 #[derive(Serialize, JsonSchema)]
 pub struct ReadyOut {
     #[serde(flatten)]
     pub task: TaskOut,
-    /// Open tasks that wait for it, also through others.
+    /// Number of open tasks that wait for it, directly or indirectly.
     pub unblocks: usize,
-    /// Claimed by whoever asks.
+    /// Claimed by the agent itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub yours: bool,
 }
@@ -64,9 +66,9 @@ impl Op for TaskReady {
         shown: Shown::By(rendering::ready),
         answer: &["tasks.task_id", "tasks.title", "tasks.priority", "tasks.unblocks", "tasks.yours", "cycles"],
         summary: "What can be worked on now, the best first",
-        description: "Lists tasks that are open, wait for nothing, and which nobody else has claimed, neither them nor the \
-                      code they are about. What the asker is working on comes first, then what most other tasks wait for, \
-                      then by priority and age. Tasks that wait for each other are told as cycles.",
+        description: "Lists tasks that are open, wait for nothing, and are not claimed by another agent, neither they nor the \
+                      code they are about. What the agent is working on comes first, then what most other tasks wait for, \
+                      then by priority and age. Tasks that wait for each other are listed as cycles.",
         verb: "task ready",
         toolset: "coordination",
         positional: &[],

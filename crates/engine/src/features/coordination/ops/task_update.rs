@@ -1,4 +1,4 @@
-//! `task_update`: makes a task, or says what is new about it; completing one gives back what was claimed for it.
+//! `task_update`: creates or changes a task; completing it ends the claims made for it.
 
 use crate::claims::ClaimOut;
 use crate::features::code::place::Worktree;
@@ -25,55 +25,56 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
+/// The operation `task_update`.
 pub struct TaskUpdate;
 
-/// Times a task is read again because somebody else was faster.
+/// Maximum number of retries because another writer changed the task first.
 const TRIES: usize = 16;
 
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 pub struct Request {
-    /// The task: `12` or `task:12`. One that does not exist yet is made.
+    /// The task: `12` or `task:12`. Created if it does not exist.
     pub task_id: String,
     /// pending, in_progress, blocked, completed, failed or cancelled.
     #[serde(default)]
     pub status: Option<String>,
-    /// What is to be done, in a line.
+    /// What is to be done, in one line.
     #[serde(default)]
     pub title: Option<String>,
-    /// The same at length.
+    /// The same in detail.
     #[serde(default)]
     pub description: Option<String>,
     /// A number, the most urgent highest, or low (1), medium (2), high (3), critical (4).
     #[serde(default)]
     pub priority: Option<Value>,
-    /// Who is to do it.
+    /// The agent or person who is to do it.
     #[serde(default)]
     pub assignee: Option<String>,
-    /// The feature it is part of; made when it does not exist yet.
+    /// The feature it is part of; created if it does not exist.
     #[serde(default)]
     pub feature_id: Option<String>,
-    /// The line of work it belongs to; made when it does not exist yet.
+    /// The line of work it belongs to; created if it does not exist.
     #[serde(default)]
     pub track_id: Option<String>,
-    /// Tasks that must be done before; added to those it has.
+    /// Tasks that must be completed before; added to the recorded ones.
     #[serde(default)]
     pub blocked_by: Vec<String>,
-    /// Tasks that it need not wait for any more.
+    /// Tasks that it no longer waits for.
     #[serde(default)]
     pub unblock: Vec<String>,
-    /// Files and functions it is about; added to those it has.
+    /// Files and functions it is about; added to the recorded ones.
     #[serde(default)]
     pub targets: Vec<String>,
-    /// What came of it, in words; kept with the decision that completing it records.
+    /// The outcome, in words; recorded with the decision that completing the task adds.
     #[serde(default)]
     pub outcome: Option<String>,
     /// Refuse unless the task is at this version; 0: unless it does not exist.
     #[serde(default)]
     pub expected_version: Option<u32>,
-    /// Who says so; the agent that asks when left out.
+    /// The agent that makes the change; the caller's when left out.
     #[serde(default)]
     pub agent_id: Option<String>,
-    /// The branch that what is remembered of it belongs to.
+    /// The branch of the episodes and the decision about the task.
     #[serde(default)]
     pub branch: Option<String>,
     /// Why, for the log.
@@ -86,17 +87,17 @@ pub struct Response {
     pub summary: String,
     pub task_id: String,
     pub status: Status,
-    /// The number of its version now.
+    /// The number of its current version.
     pub version: u32,
     /// It did not exist before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub created: bool,
-    /// The transaction; none when nothing new was said.
+    /// The transaction; null if nothing changed.
     pub tx: Option<Tx>,
-    /// Claims that its completion has ended.
+    /// Claims that its completion ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims_released: Vec<ClaimOut>,
-    /// What the episodes of the task add up to.
+    /// The reflection on the episodes of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reflection: Option<Reflected>,
     /// The decision that its completion recorded.
@@ -119,8 +120,8 @@ impl Op for TaskUpdate {
             "reflection.insight",
             "decision_id",
         ],
-        summary: "Make a task, or say what is new about it",
-        description: "Changes what is named and keeps the rest; a task that does not exist yet is made. It can belong to a \
+        summary: "Create or change a task",
+        description: "Changes the given fields and keeps the rest; a task that does not exist yet is created. It can belong to a \
                       feature or a track, wait for other tasks and be about code. Completing it (or saying that it failed) \
                       ends every claim made for it, reflects on its episodes, and records a decision with the outcome. A \
                       circle of tasks that wait for each other is refused.",
@@ -156,7 +157,7 @@ impl Op for TaskUpdate {
         }
         check_circle(engine, context, &key, &request)?;
         let mut response = written(engine, context, &key, status, &targets, &request, agent.as_deref())?;
-        // Also when nothing new was said: whoever said it first may not have come so far.
+        // Also if nothing changed: the writer that changed it may have stopped before the claims were ended.
         if status.is_some_and(|status| matches!(status, Status::Completed | Status::Failed)) {
             completed(engine, context, &request, agent, &mut response)?;
         } else if status == Some(Status::Cancelled) {
@@ -166,7 +167,7 @@ impl Op for TaskUpdate {
     }
 }
 
-/// Writes the task and what it is tied to, on top of whatever is there.
+/// Writes the task and its relationships, on top of the current version.
 fn written(
     engine: &Engine,
     context: &Context<'_>,
@@ -195,7 +196,7 @@ fn written(
         }
         let created = version == 0;
         let status = status.unwrap_or_else(|| was(&content));
-        said(&mut content, key, status, targets, request)?;
+        apply(&mut content, key, status, targets, request)?;
         let put = PutObject { expected_version: Some(version), ..PutObject::new(TASK, key) }.with_content(content);
         let mut batch = Batch { header: header.clone(), ..Batch::on("") }.write(put);
         tie(engine, &ledger, &view, key, targets, request, &mut batch)?;
@@ -227,8 +228,8 @@ fn was(content: &Content) -> Status {
     content.status.as_deref().and_then(|word| Status::read(word).ok()).unwrap_or_default()
 }
 
-/// What is named is changed, everything else stays.
-fn said(content: &mut Content, key: &str, status: Status, targets: &[Target], request: &Request) -> Result<()> {
+/// Changes the fields of the request and keeps the others.
+fn apply(content: &mut Content, key: &str, status: Status, targets: &[Target], request: &Request) -> Result<()> {
     if let Some(title) = request.title.clone().or_else(|| content.title.clone()) {
         content.title = Some(title);
     } else {
@@ -257,7 +258,7 @@ fn said(content: &mut Content, key: &str, status: Status, targets: &[Target], re
     Ok(())
 }
 
-/// Adds relationships to features, tracks, blockers and code; makes features and tracks that are not there.
+/// Adds relationships to features, tracks, blockers and code; creates missing features and tracks.
 fn tie(
     engine: &Engine,
     ledger: &Ledger,
@@ -305,7 +306,7 @@ fn tie(
     Ok(())
 }
 
-/// Refuses to let tasks wait for each other.
+/// Refuses cycles of tasks that wait for each other.
 fn check_circle(engine: &Engine, context: &mut Context<'_>, key: &str, request: &Request) -> Result<()> {
     if request.blocked_by.is_empty() {
         return Ok(());
@@ -319,11 +320,12 @@ fn check_circle(engine: &Engine, context: &mut Context<'_>, key: &str, request: 
         None => all.push(tasks::Task { key: key.to_owned(), blocked_by: added.collect(), ..Default::default() }),
     }
     match circles(&all).into_iter().find(|circle| circle.iter().any(|one| one == key)) {
-        Some(circle) => {
-            Err(Error::conflict("dependency_cycle", format!("nobody could begin: {}", circle_words(&circle)))
-                .hint("leave one of them out of `blocked_by`, or take it out with `unblock`")
-                .details(json!({"cycle": circle})))
-        }
+        Some(circle) => Err(Error::conflict(
+            "dependency_cycle",
+            format!("none of these tasks could start: {}", circle_words(&circle)),
+        )
+        .hint("leave one of them out of `blocked_by`, or take it out with `unblock`")
+        .details(json!({"cycle": circle}))),
         None => Ok(()),
     }
 }
@@ -339,8 +341,8 @@ fn released(engine: &Engine, context: &Context<'_>, key: &str, agent: Option<&st
     Ok(ended.into_iter().map(|claim| ClaimOut::of(claim, &context.scope).ended(ending.reason, at)).collect())
 }
 
-/// What follows from a task that is done: claims end, its episodes are reflected on, and a decision says how it ended.
-/// The task is done all the same when one of these cannot be had, and that is told.
+/// Handles the consequences of a finished task: ends claims, reflects on its episodes, and records a decision with its outcome.
+/// If one of these fails, the task is finished anyway, and a warning is returned.
 fn completed(
     engine: &Engine,
     context: &mut Context<'_>,
@@ -353,7 +355,7 @@ fn completed(
     let branch = request.branch.clone().unwrap_or_default();
     let ask =
         reflect::Ask { task_id: Some(request.task_id.clone()), branch: branch.clone(), ..reflect::Ask::default() };
-    // The decision is about the task, not one of its episodes: it comes after they were reflected on, and once.
+    // The decision is about the task and not one of its episodes: it is recorded once, after the reflection.
     let id = decision_id(&key, response.version);
     if matches!(is_decided(engine, context, &id, &branch), Ok(true)) {
         response.decision_id = Some(id);
@@ -374,7 +376,7 @@ fn completed(
     Ok(())
 }
 
-/// The key of the decision that a version of a task is over.
+/// The key of the decision that records the end of a version of a task.
 fn decision_id(key: &str, version: u32) -> String {
     format!("{}{key}-v{version}", Kind::Decision.prefix())
 }
@@ -416,7 +418,7 @@ fn decision(
     new.id = Some(decision_id(key, response.version));
     new.title = Some(title.clone());
     new.outcome = Some(outcome);
-    // Its files may be gone, or may never have been made.
+    // Its files may have been deleted, or never created.
     new.new = true;
     new.agent_id = agent;
     new.task_id = Some(request.task_id.clone());
