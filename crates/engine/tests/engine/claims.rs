@@ -1,4 +1,4 @@
-//! Claims on every store: who may have what, what ends them, and that nothing is ever held twice.
+//! Claims on every store: who may claim, what ends a claim, and that no target is ever held twice.
 
 use crate::desk::Desk;
 use lukasa_engine::claims::Edits;
@@ -48,7 +48,7 @@ fn claim(target: &str) -> Value {
 }
 
 #[test]
-fn who_comes_second_is_told_who_has_it_what_for_and_since_when() {
+fn a_conflict_reports_holder_intent_and_start() {
     for desk in Desk::all() {
         let first = desk.by("ada", "agent_claim", claim("src/auth.ts"));
         assert_eq!((&first["status"], &first["target_id"]), (&json!("ok"), &json!("src/auth.ts")));
@@ -119,18 +119,18 @@ fn another_agents_claim_is_released_by_force_and_with_a_reason() {
         let out = desk.by("bob", "agent_release", request);
         assert_eq!((&out["status"], &out["agent_id"]), (&json!("released"), &json!("ada")));
         let kept = desk.ok("get", json!({"ref": id}))["thing"].clone();
-        let said = &kept["properties"];
-        assert_eq!((&kept["status"], &said["invalidation_reason"]), (&json!("ended"), &json!("released")));
-        assert_eq!((&said["ended_by"], &said["forced"]), (&json!("bob"), &json!(true)));
-        assert_eq!(said["release_reason"], "her machine is gone");
-        assert!(said["ended_at"].is_string());
+        let properties = &kept["properties"];
+        assert_eq!((&kept["status"], &properties["invalidation_reason"]), (&json!("ended"), &json!("released")));
+        assert_eq!((&properties["ended_by"], &properties["forced"]), (&json!("bob"), &json!(true)));
+        assert_eq!(properties["release_reason"], "her machine is gone");
+        assert!(properties["ended_at"].is_string());
         assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": "a.rs"})).code, "no_claim");
         assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": "claim:nothing"})).code, "invalid_target");
     }
 }
 
 #[test]
-fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
+fn writes_of_others_about_a_claimed_target_get_a_warning_or_are_refused() {
     for desk in Desk::all() {
         desk.ok("put", json!({"type": "Task", "key": "task:1", "title": "One"}));
         desk.by("ada", "agent_claim", claim("task:1"));
@@ -138,8 +138,8 @@ fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
         let patch = json!({"ref": "Task:task:1", "status": "pending"});
         assert!(desk.by("ada", "patch", patch.clone())["warnings"].is_null(), "her own");
         let patch = json!({"ref": "Task:task:1", "status": "done"});
-        let told = desk.by("bob", "patch", patch);
-        assert!(told["warnings"][0].as_str().unwrap().contains("claimed by ada"), "{told}");
+        let answer = desk.by("bob", "patch", patch);
+        assert!(answer["warnings"][0].as_str().unwrap().contains("claimed by ada"), "{answer}");
         let strict = desk.another(ClaimRules { edits: Edits::Refuse, ..ClaimRules::default() });
         let by = |agent: &str, name: &str, request: Value| ask(&strict, &desk, (agent, None), name, request);
         for (name, request) in [
@@ -160,8 +160,8 @@ fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
         assert!(by("bob", "put", json!({"type": "File", "key": "b.py"})).is_ok());
         let edit = json!({"type": "EDIT", "content": "tidied up", "metadata": {"file": "a.py", "diff_summary": "shorter",
             "lines_before": 9, "lines_after": 5, "reason": "too long"}});
-        let told = desk.by("bob", "episode_add", edit.clone());
-        assert!(told["warnings"].to_string().contains("claimed in part"), "{told}");
+        let answer = desk.by("bob", "episode_add", edit.clone());
+        assert!(answer["warnings"].to_string().contains("claimed in part"), "{answer}");
         assert_eq!(by("bob", "episode_add", edit.clone()).unwrap_err().code, "claimed");
         assert!(by("ada", "episode_add", edit).is_ok());
         let unclaimed = |target: &str| json!({"writes": [{"object": {"type": "Note", "key": target}}], "preconditions": [{"unclaimed": {"ref": target}}]});
@@ -173,7 +173,7 @@ fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
 
 /// A repository of two files, indexed.
 #[test]
-fn what_a_change_reaches_tells_who_works_there() {
+fn impact_lists_claims_on_the_code_it_reaches() {
     for desk in Desk::all() {
         desk.ok(
             "batch",
@@ -195,13 +195,13 @@ fn what_a_change_reaches_tells_who_works_there() {
             let claims = out["claims"].as_array().cloned().unwrap_or_default();
             claims.iter().map(|claim| claim["agent_id"].as_str().unwrap().to_owned()).collect()
         };
-        assert_eq!(who("a.py::f"), ["bob"], "who works on what calls it");
+        assert_eq!(who("a.py::f"), ["bob"], "the agent that works on its caller");
         assert_eq!(who("File:a.py"), ["ada", "bob"], "and on what is in it");
     }
 }
 
 #[test]
-fn somebody_elses_merge_is_told_or_refused_and_ends_claims() {
+fn another_agents_merge_gets_a_warning_or_is_refused_and_ends_claims() {
     for desk in Desk::all() {
         let put = |branch: &str, hash: &str| {
             json!({"branch": branch, "writes": [
@@ -228,8 +228,8 @@ fn somebody_elses_merge_is_told_or_refused_and_ends_claims() {
         };
         assert_eq!(holders(), ["ada", "bob"], "nothing has changed yet");
         let done = desk.by("bob", "merge", merge.clone());
-        let told = done["warnings"].to_string();
-        assert!(told.contains("claimed by ada") && told.contains("this ended the claim of ada"), "{done}");
+        let warnings = done["warnings"].to_string();
+        assert!(warnings.contains("claimed by ada") && warnings.contains("this ended the claim of ada"), "{done}");
         assert_eq!(holders(), ["bob"], "one's own merge leaves one's own claims alone");
         assert!(desk.by("bob", "merge", merge)["warnings"].is_null());
     }
@@ -248,7 +248,7 @@ fn write(folder: &tempfile::TempDir, name: &str, text: &str) {
 }
 
 #[test]
-fn somebody_elses_change_ends_a_claim_and_the_holders_own_does_not() {
+fn another_agents_change_ends_a_claim_and_the_holders_own_does_not() {
     for desk in Desk::all() {
         let folder = repository(&desk);
         let here = |target: &str| json!({"target_id": target, "intent": "tidy up", "path": folder.path()});
@@ -263,7 +263,7 @@ fn somebody_elses_change_ends_a_claim_and_the_holders_own_does_not() {
             all.iter().map(|claim| claim["target_id"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
         };
         let all = BTreeSet::from(["a.py::f".to_owned(), "a.py::g".to_owned(), "b.py".to_owned()]);
-        // Saved where she works, found by whoever looks: the watcher, or a pack that somebody else asks for.
+        // Saved in her working tree, detected by the watcher or by a pack that another agent requests.
         write(&folder, "b.py", "def h():\n    return 4\n");
         desk.ok("index_directory", json!({"path": folder.path()}));
         write(&folder, "b.py", "def h():\n    return 5\n");
@@ -271,7 +271,7 @@ fn somebody_elses_change_ends_a_claim_and_the_holders_own_does_not() {
         assert_eq!(held(&desk), all);
         let stale = desk.by("bob", "coordination_overview", json!({}))["stale_claims"].clone();
         assert_eq!((stale.as_array().unwrap().len(), &stale[0]["target_id"]), (1, &json!("b.py")));
-        // Somebody else changes one function of the file.
+        // Another agent changes one function of the file.
         write(&folder, "a.py", "# moved\ndef f():\n    return 10\n\n\ndef g():\n    return 2\n");
         let report = desk.by("bob", "index_directory", json!({"path": folder.path()}));
         assert_eq!(report["claims_ended"][0]["claim_id"], f["claim_id"], "{report}");
@@ -281,20 +281,24 @@ fn somebody_elses_change_ends_a_claim_and_the_holders_own_does_not() {
             (&kept["properties"]["invalidation_reason"], &kept["properties"]["ended_by"]),
             (&json!("code_changed"), &json!("bob"))
         );
-        // The same by a batch that tells of an edit.
+        // The same by a batch that records an edit.
         let edit =
             json!({"kind": "agent_edit", "writes": [{"object": {"type": "File", "key": "b.py", "title": "edited"}}]});
-        let told = desk.by("bob", "batch", edit);
+        let answer = desk.by("bob", "batch", edit);
         assert!(
-            told["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("ended the claim of ada")),
-            "{told}"
+            answer["warnings"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|w| w.as_str().unwrap().contains("ended the claim of ada")),
+            "{answer}"
         );
         assert_eq!(held(&desk), BTreeSet::from(["a.py::g".to_owned()]));
     }
 }
 
 #[test]
-fn a_save_in_another_working_tree_is_somebody_elses() {
+fn a_save_in_another_working_tree_is_another_agents() {
     for desk in Desk::all() {
         let folder = repository(&desk);
         let elsewhere = tempfile::tempdir().unwrap();
@@ -314,7 +318,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn programs_of_one_name_are_told_apart_by_their_connections() {
+fn programs_of_one_name_are_distinguished_by_their_connections() {
     for desk in Desk::all() {
         let engine = &desk.engine;
         let presence = engine.coordination().presence();
@@ -332,13 +336,13 @@ fn programs_of_one_name_are_told_apart_by_their_connections() {
                 "{target}"
             );
         }
-        // Another server's, which vouches for it.
+        // A connection to another server, which refreshes its mark.
         let other = desk.another(ClaimRules::default());
         other.coordination().presence().own(set(&["c9"]));
         ask(&other, &desk, ("cli", Some("c9")), "agent_claim", claim("b.rs")).unwrap();
         other.sweep_claims(SECOND);
         assert_eq!(by("c2", "b.rs")["status"], "CONFLICT");
-        // Restarted, it has what it had.
+        // After a restart, the process has the same connections.
         presence.own(set(&["c3"]));
         assert_eq!(by("c3", "a.rs")["already_yours"], true);
         assert_eq!(engine.sweep_claims(100 * SECOND), 0);
@@ -367,7 +371,7 @@ fn claims_end_when_their_connection_is_gone_for_the_grace_time() {
         assert_eq!(engine.sweep_claims(159 * SECOND), 0);
         assert_eq!(engine.sweep_claims(160 * SECOND), 1);
         assert_eq!(held(), ["a.rs", "c.rs"]);
-        // Who comes back in time keeps what it had, by whichever connection.
+        // An agent that reconnects in time keeps its claims, whichever the connection.
         presence.own(set(&[]));
         assert_eq!(engine.sweep_claims(161 * SECOND), 0);
         presence.own(set(&["c3"]));
@@ -422,7 +426,7 @@ fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
         let held = |engine: &Engine| engine.claims_held(&desk.fixture.ledger).unwrap().len();
         let by = |engine: &Engine, who, target: &str| ask(engine, &desk, who, "agent_claim", claim(target)).unwrap();
         let seconds = |n: i64| desk.fixture.clock.advance(n);
-        // One was vouched for and then left; the other's process was killed before it could be.
+        // One was refreshed and then left; the other's process was killed before it could refresh it.
         for (target, vouched) in [("a.rs", true), ("b.rs", false)] {
             let first = begin("c1");
             assert_eq!(by(&first, ("ada", Some("c1")), target)["status"], "ok");
@@ -438,7 +442,7 @@ fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
             drop(next);
             seconds(51);
             let last = begin("c3");
-            assert_eq!(held(&last), 0, "{target}: nobody has it after 110 s");
+            assert_eq!(held(&last), 0, "{target}: no agent holds it after 110 s");
             assert_eq!(by(&last, ("eve", Some("c3")), target)["status"], "ok", "{target}");
             assert_eq!(held(&last), 1);
             drop(last);
@@ -447,7 +451,7 @@ fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
             ask(&other, &desk, ("ann", None), "list", json!({})).unwrap();
             assert_eq!(other.sweep_claims(Duration::ZERO), 1, "{target}: a process that only looks ends it too");
         }
-        // Edits are not refused for who is gone.
+        // Edits are not refused because of agents that are gone.
         let first = begin("c4");
         by(&first, ("ada", Some("c4")), "d.rs");
         drop(first);
@@ -460,7 +464,7 @@ fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
 }
 
 #[test]
-fn whatever_happens_to_claims_can_be_followed() {
+fn all_changes_of_claims_are_reported_as_events() {
     for desk in Desk::all() {
         desk.by("ada", "agent_claim", claim("first.rs"));
         let from = desk.ok("event_list", json!({}))["cursor"].clone();
@@ -468,18 +472,18 @@ fn whatever_happens_to_claims_can_be_followed() {
         let id = ask(&other, &desk, ("ada", None), "agent_claim", claim("a.rs")).unwrap()["claim_id"].clone();
         desk.by("bob", "agent_claim", claim("a.rs::f"));
         desk.by("ada", "agent_release", json!({"claim_id": id}));
-        let told = desk.ok("event_list", json!({"after": from, "kinds": ["claim", "conflict"]}));
-        let told: Vec<String> = told["events"]
+        let answer = desk.ok("event_list", json!({"after": from, "kinds": ["claim", "conflict"]}));
+        let events: Vec<String> = answer["events"]
             .as_array()
             .unwrap()
             .iter()
             .map(|event| {
-                let said = |name: &str| event[name].as_str().unwrap_or("-").to_owned();
-                format!("{} {} {} {}", said("kind"), said("status"), said("agent"), said("target"))
+                let field = |name: &str| event[name].as_str().unwrap_or("-").to_owned();
+                format!("{} {} {} {}", field("kind"), field("status"), field("agent"), field("target"))
             })
             .collect();
         let want = ["claim active ada a.rs", "claim ended ada a.rs", "conflict - bob a.rs::f"];
-        assert_eq!(told, want, "also what another process did");
+        assert_eq!(events, want, "also what another process did");
     }
 }
 
@@ -504,14 +508,14 @@ fn never_held_twice(ledger: &Ledger) -> usize {
 }
 
 #[test]
-fn no_interleaving_gives_one_target_to_two() {
+fn no_interleaving_gives_one_target_to_two_agents() {
     const AGENTS: u64 = 8;
     const STEPS: u64 = 60;
     for desk in Desk::all() {
         desk.by("nobody", "agent_claim", claim("begin.rs"));
-        // Two processes, as far as the store can tell.
+        // Two processes, from the store's point of view.
         let engines = [desk.engine.clone(), desk.another(ClaimRules::default())];
-        let told: Vec<(u64, u64)> = std::thread::scope(|scope| {
+        let results: Vec<(u64, u64)> = std::thread::scope(|scope| {
             let agents: Vec<_> = (0..AGENTS)
                 .map(|agent| {
                     let (engine, desk) = (&engines[(agent % 2) as usize], &desk);
@@ -520,7 +524,7 @@ fn no_interleaving_gives_one_target_to_two() {
                 .collect();
             agents.into_iter().map(|agent| agent.join().unwrap()).collect()
         });
-        let (won, lost) = told.iter().fold((0, 0), |(won, lost), (w, l)| (won + w, lost + l));
+        let (won, lost) = results.iter().fold((0, 0), |(won, lost), (w, l)| (won + w, lost + l));
         assert!(won > 0 && lost > 0, "{won} won, {lost} lost on {}", desk.fixture.name);
         assert!(never_held_twice(&desk.fixture.ledger) > 0);
         let left: BTreeMap<String, usize> = desk.engine.claims_held(&desk.fixture.ledger).unwrap().into_iter().fold(
@@ -530,11 +534,11 @@ fn no_interleaving_gives_one_target_to_two() {
                 count
             },
         );
-        assert_eq!(left, BTreeMap::from([("board:begin.rs".to_owned(), 1)]), "everybody released what it had");
+        assert_eq!(left, BTreeMap::from([("board:begin.rs".to_owned(), 1)]), "every agent released its claims");
     }
 }
 
-/// Claims and releases in an order of its own; tells how often it won and lost.
+/// Claims and releases in an order of its own; returns how often it won and lost.
 fn race(engine: &Engine, desk: &Desk, agent: u64, steps: u64) -> (u64, u64) {
     let name = format!("agent-{agent}");
     let (mut won, mut lost, mut held) = (0, 0, Vec::new());

@@ -176,7 +176,7 @@ impl Setting {
         std::fs::write(self.beside.join("index.scip"), encode::index("scip-python", "file:///x", &[doc], &[])).unwrap();
     }
 
-    /// Asks in a project; what restores needs an empty one.
+    /// Calls an operation in a project; operations that restore need an empty one.
     fn ask(&self, project: &str, name: &str, request: Value) -> Result<Value, Error> {
         let mut progress = |_, _| {};
         let scope = self.desk.fixture.ledger.scope();
@@ -185,7 +185,7 @@ impl Setting {
         self.desk.engine.call(&mut context, name, request)
     }
 
-    /// What each operation is asked; an operation without a request here fails the test.
+    /// The request for each operation; an operation without a request fails the test.
     fn request(&self, name: &str) -> Value {
         let file = |name: &str| self.beside.join(name);
         match name {
@@ -289,7 +289,7 @@ impl Setting {
     }
 }
 
-/// What a declared path leads to.
+/// Returns the values at a declared path.
 fn at<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
     let mut here = vec![value];
     for name in path.split('.') {
@@ -312,7 +312,7 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
-/// Whether the answer has the first of what its operation declares, as far as there is any.
+/// Whether the shaped answer has the first declared field that the whole answer has.
 fn answers(operation: &Operation, whole: &Value, shaped: &Value) -> bool {
     let there = |answer: &Value, path: &str| at(answer, path).into_iter().any(is_something);
     let first = operation.meta.answer.iter().find(|path| there(whole, path));
@@ -375,7 +375,7 @@ fn what_operations_declare_as_their_answer_exists() {
     assert_eq!(unknown, [""; 0]);
 }
 
-/// Whether a path leads somewhere in what a schema describes; where anything is allowed, so is this.
+/// Whether a path exists in a schema; every path exists where any value is allowed.
 fn exists(root: &Value, here: &Value, path: &[&str]) -> bool {
     let Some((name, rest)) = path.split_first() else { return true };
     if let Some(reference) = here["$ref"].as_str() {

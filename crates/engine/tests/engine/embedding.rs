@@ -1,4 +1,4 @@
-//! From a commit to a vector: the queue, the worker and what is told about them, on every store.
+//! From a commit to a vector: the queue, the worker and the readiness report, on every store.
 
 use lukasa_engine::features::search::embedding::breaker::BreakerState;
 use lukasa_engine::features::search::embedding::readiness::BreakerTold;
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A model that answers as it is told and remembers what it was asked.
+/// A model with configurable answers that records its calls.
 struct Fake {
     model: Model,
     state: Mutex<State>,
@@ -149,7 +149,7 @@ impl Desk {
         counts.iter().filter(|c| c.model == self.queue.model()).map(|c| c.vectors).sum()
     }
 
-    fn told(&self) -> lukasa_engine::features::search::embedding::Readiness {
+    fn readiness(&self) -> lukasa_engine::features::search::embedding::Readiness {
         readiness(&self.queue, &self.worker.breaker().lock(), self.queue.model(), self.now()).unwrap()
     }
 }
@@ -181,18 +181,18 @@ macro_rules! on_each {
 
 on_each! {
     emb_1_a_new_object_is_queued_by_its_policy,
-    emb_2_a_change_that_matters_not_is_not_queued,
-    emb_3_a_batch_is_worked_off,
+    emb_2_an_insignificant_change_is_not_queued,
+    emb_3_a_batch_is_processed,
     emb_4_a_failure_waits_longer_each_time,
     emb_5_the_breaker_opens_and_nothing_is_lost,
-    emb_6_reconciling_finds_what_nobody_queued,
+    emb_6_reconciling_finds_objects_missing_in_the_queue,
     emb_7_long_objects_are_cut_and_secrets_taken_out,
-    emb_8_coverage_is_told,
+    emb_8_coverage_is_reported,
     a_change_of_model_keeps_both,
     what_changes_while_it_is_embedded_is_embedded_again,
     edits_in_a_row_are_embedded_once,
     branches_have_their_own_texts,
-    a_text_the_model_refuses_holds_up_nobody_else,
+    a_text_the_model_refuses_does_not_block_others,
     two_workers_do_nothing_twice,
     what_a_dead_worker_held_is_done_by_another,
     jobs_are_handed_out_by_lane_then_required_then_central,
@@ -205,7 +205,7 @@ fn emb_1_a_new_object_is_queued_by_its_policy(d: &Desk) {
     assert_eq!(d.follow(), Enqueued { required: 1, optional: 1, disabled: 1, ..Enqueued::default() });
     let counts = d.counts();
     assert_eq!((counts.required, counts.optional), (1, 1));
-    // Nothing new: nothing is looked at. A new object: only that.
+    // Nothing new: nothing is examined. A new object: only that one.
     assert_eq!(d.follow(), Enqueued::default());
     d.put("Must", "d", "four");
     assert_eq!(d.follow(), Enqueued { required: 1, ..Enqueued::default() });
@@ -213,23 +213,23 @@ fn emb_1_a_new_object_is_queued_by_its_policy(d: &Desk) {
     d.work();
     let texts = d.fake.texts();
     assert_eq!(texts.len(), 3);
-    // A deleted object is not queued, a restored one is known already.
+    // A deleted object is not queued; the text of a restored one has a vector already.
     d.write("main", vec![End::new("d").into()]);
     assert_eq!(d.follow(), Enqueued::default());
     d.put("Must", "d", "four");
     assert_eq!(d.follow(), Enqueued { known: 1, ..Enqueued::default() });
 }
 
-fn emb_2_a_change_that_matters_not_is_not_queued(d: &Desk) {
+fn emb_2_an_insignificant_change_is_not_queued(d: &Desk) {
     d.write("main", vec![object("Must", "a", "one").property("line", 1).into()]);
     d.follow();
     d.work();
     d.write("main", vec![object("Must", "a", "one").property("line", 2).into()]);
     assert_eq!(d.follow(), Enqueued { unimportant: 1, ..Enqueued::default() });
-    // Large, but not in what is embedded: looked at, and found to say the same.
+    // Large, but outside of the embedded text: examined, and found unchanged.
     d.write("main", vec![object("Must", "a", "one").property("line", "x".repeat(300)).into()]);
     assert_eq!(d.follow(), Enqueued { known: 1, ..Enqueued::default() });
-    // One that matters between two that do not.
+    // A significant change between two that are not.
     d.write("main", vec![object("Must", "a", "uno").property("line", 4).into()]);
     d.write("main", vec![object("Must", "a", "uno").property("line", 5).into()]);
     assert_eq!(d.follow(), Enqueued { required: 1, ..Enqueued::default() });
@@ -240,10 +240,10 @@ fn emb_2_a_change_that_matters_not_is_not_queued(d: &Desk) {
     assert_eq!(d.follow().required, 1);
 }
 
-fn emb_3_a_batch_is_worked_off(d: &Desk) {
+fn emb_3_a_batch_is_processed(d: &Desk) {
     let writes = (0..25).map(|i| object("Note", &format!("k{i}"), &format!("text {i}")).into()).collect();
     d.write("main", writes);
-    // Two that say the same share a vector.
+    // Two with the same text share a vector.
     d.write(
         "main",
         vec![PutObject { key: None, id: Some(uuid::Uuid::from_u128(7)), ..object("Note", "", "x") }.into()],
@@ -258,11 +258,11 @@ fn emb_3_a_batch_is_worked_off(d: &Desk) {
     assert_eq!((d.fake.texts().len(), d.vectors(), d.counts()), (26, 26, JobCounts::default()));
     assert!(d.fake.state.lock().calls.iter().all(|call| call.len() <= 10), "no call is larger than the model likes");
     assert_eq!(d.work(), Worked::default(), "nothing is left");
-    // A limit holds.
+    // The limit is respected.
     d.write("main", (0..25).map(|i| object("Note", &format!("n{i}"), "new").into()).collect());
     d.follow();
     assert_eq!(d.worker.work(d.now(), 7).unwrap().leased, 7);
-    // What is deleted before its turn comes is passed over.
+    // An object that is deleted while it waits is skipped.
     d.write("main", (0..25).map(|i| End::new(format!("n{i}").as_str()).into()).collect());
     assert_eq!((d.work().gone, d.counts()), (18, JobCounts::default()));
 }
@@ -302,7 +302,7 @@ fn emb_5_the_breaker_opens_and_nothing_is_lost(d: &Desk) {
     assert!(matches!(d.worker.breaker().lock().state(), BreakerState::Open { .. }));
     let paused = d.work();
     assert_eq!((paused.leased, paused.paused_until), (0, Some(Time(opened.0 + 120_000_000))));
-    assert!(matches!(d.told().breaker, BreakerTold::Open { .. }));
+    assert!(matches!(d.readiness().breaker, BreakerTold::Open { .. }));
     d.minutes(2);
     assert_eq!((d.work().leased, d.counts().optional), (3, 100), "a probe of three; all are still there");
     assert_eq!(d.work().leased, 0);
@@ -316,7 +316,7 @@ fn emb_5_the_breaker_opens_and_nothing_is_lost(d: &Desk) {
     assert_eq!((d.counts(), d.vectors()), (JobCounts::default(), 100));
 }
 
-fn emb_6_reconciling_finds_what_nobody_queued(d: &Desk) {
+fn emb_6_reconciling_finds_objects_missing_in_the_queue(d: &Desk) {
     d.put("Must", "a", "one");
     d.put("Note", "b", "two");
     d.put("Note", "gone", "three");
@@ -324,7 +324,7 @@ fn emb_6_reconciling_finds_what_nobody_queued(d: &Desk) {
     d.work();
     let (derived, scope) = (d.fixture.store.derived(), d.ledger().scope());
     assert_eq!(reconcile(&d.queue, d.now()).unwrap().enqueued, Enqueued { known: 3, ..Enqueued::default() });
-    // Vectors went missing, a job was lost, an object is deleted before its job was done.
+    // Vectors are missing, a job is lost, an object is deleted before its job is done.
     derived.remove_model(scope, d.queue.model()).unwrap();
     d.put("Note", "c", "four");
     d.follow();
@@ -332,7 +332,7 @@ fn emb_6_reconciling_finds_what_nobody_queued(d: &Desk) {
     let done = reconcile(&d.queue, d.now()).unwrap();
     let enqueued = Enqueued { required: 1, optional: 2, ..Enqueued::default() };
     assert_eq!(done, Reconciled { orphans: 1, forgotten: 0, enqueued });
-    // What waits is not put back to its beginning.
+    // Jobs that wait keep their place.
     d.minutes(1);
     d.fake.fail(down());
     d.work();
@@ -341,7 +341,7 @@ fn emb_6_reconciling_finds_what_nobody_queued(d: &Desk) {
     d.fake.fail(None);
     d.minutes(1);
     assert_eq!(d.work().embedded, 3);
-    // Vectors of what is gone are kept for a while.
+    // Vectors of deleted objects are kept for a while.
     d.write("main", vec![End::new("gone").into()]);
     assert_eq!((reconcile(&d.queue, d.now()).unwrap().forgotten, d.vectors()), (0, 3));
     d.fixture.clock.advance(KEPT / 1_000_000 + 60);
@@ -360,11 +360,11 @@ fn emb_7_long_objects_are_cut_and_secrets_taken_out(d: &Desk) {
     assert!(texts.iter().all(|text| lukasa_engine::features::search::embedding::input::tokens(text) <= 800));
     let all = texts.concat();
     assert!(["hunter2", "swordfish", "QWERTY"].iter().all(|secret| !all.contains(secret)), "{all}");
-    assert_eq!((all.matches("[redacted]").count(), d.told().redactions), (5, 5));
+    assert_eq!((all.matches("[redacted]").count(), d.readiness().redactions), (5, 5));
 }
 
-fn emb_8_coverage_is_told(d: &Desk) {
-    let empty = d.told();
+fn emb_8_coverage_is_reported(d: &Desk) {
+    let empty = d.readiness();
     assert!(empty.ready && empty.staleness.is_none() && empty.required.percent == 100.0);
     d.write("main", (0..20).map(|i| object("Must", &format!("r{i}"), "x").into()).collect());
     d.write("main", (0..10).map(|i| object("Note", &format!("o{i}"), "x").into()).collect());
@@ -374,20 +374,20 @@ fn emb_8_coverage_is_told(d: &Desk) {
     // Half of what is required, to begin with.
     d.worker.work(d.now(), 10).unwrap();
     d.fixture.clock.advance(70);
-    let told = d.told();
-    assert_eq!((told.required.objects, told.required.embedded, told.required.percent), (20, 10, 50.0));
-    assert_eq!((told.optional.embedded, told.optional.percent, told.disabled), (0, 0.0, 1));
-    assert_eq!((told.ready, told.backlog.required, told.backlog.optional), (false, 10, 10));
-    let staleness = told.staleness.unwrap();
+    let report = d.readiness();
+    assert_eq!((report.required.objects, report.required.embedded, report.required.percent), (20, 10, 50.0));
+    assert_eq!((report.optional.embedded, report.optional.percent, report.disabled), (0, 0.0, 1));
+    assert_eq!((report.ready, report.backlog.required, report.backlog.optional), (false, 10, 10));
+    let staleness = report.staleness.unwrap();
     assert_eq!((staleness.p50_seconds, staleness.p90_seconds), (101.0, 102.0), "most still wait");
     d.work();
-    let told = d.told();
-    assert_eq!((told.required.percent, told.optional.percent, told.ready), (100.0, 100.0, true));
-    assert_eq!((told.models.len(), told.models[0].vectors, told.backlog.oldest), (1, 30, None));
-    assert!(!told.backlog.alert);
+    let report = d.readiness();
+    assert_eq!((report.required.percent, report.optional.percent, report.ready), (100.0, 100.0, true));
+    assert_eq!((report.models.len(), report.models[0].vectors, report.backlog.oldest), (1, 30, None));
+    assert!(!report.backlog.alert);
     d.write("main", (0..501).map(|i| object("Must", &format!("m{i}"), "x").into()).collect());
     d.follow();
-    assert!(d.told().backlog.alert, "more than 500 required ones wait");
+    assert!(d.readiness().backlog.alert, "more than 500 required ones wait");
 }
 
 fn a_change_of_model_keeps_both(d: &Desk) {
@@ -402,20 +402,20 @@ fn a_change_of_model_keeps_both(d: &Desk) {
     d.put("Must", "c", "three");
     let enqueued = queue.follow(d.now()).unwrap();
     assert_eq!((enqueued.required, enqueued.optional, enqueued.mismatched), (2, 1, 2));
-    // What another version had goes first, even before what is required and new.
+    // Objects with a vector of another model come first, even before required and new ones.
     fake.state.lock().calls.clear();
     new_worker.work(d.now(), 2).unwrap();
     let first: BTreeSet<String> = fake.texts().iter().map(|t| t.lines().next().unwrap().to_owned()).collect();
     assert_eq!(first, ["a".to_owned(), "b".to_owned()].into());
     let breaker = Breaker::default();
-    // Search reads the old one as long as it is told to, and goes back at will.
+    // Search reads the old one while it is configured to, and can be switched back.
     assert_eq!((model_to_read(Some(old), queue.model()), model_to_read(None, queue.model())), (old, queue.model()));
     assert!(!readiness(&queue, &breaker, queue.model(), d.now()).unwrap().ready);
     assert_eq!(readiness(&queue, &breaker, old, d.now()).unwrap().required.embedded, 1);
     new_worker.work(d.now(), 9).unwrap();
-    let told = readiness(&queue, &breaker, queue.model(), d.now()).unwrap();
-    assert!(told.ready);
-    assert_eq!(told.models.iter().map(|m| m.vectors).collect::<Vec<_>>(), [2, 3], "both are kept");
+    let report = readiness(&queue, &breaker, queue.model(), d.now()).unwrap();
+    assert!(report.ready);
+    assert_eq!(report.models.iter().map(|m| m.vectors).collect::<Vec<_>>(), [2, 3], "both are kept");
     assert_eq!(remove_model(d.ledger(), old, &[queue.model(), old]).unwrap_err().code, "model_in_use");
     assert_eq!(remove_model(d.ledger(), old, &[queue.model()]).unwrap(), 2);
     let derived = d.fixture.store.derived();
@@ -462,7 +462,7 @@ fn branches_have_their_own_texts(d: &Desk) {
     let new = NewBranch { name: "side".into(), parent: "main".into(), mode: BranchMode::Live, ..NewBranch::default() };
     d.ledger().create_branch(&new, &Header::default()).unwrap();
     d.write("side", vec![object("Note", "a", "other").into()]);
-    // A branch is declared, so everything is looked at: all but one thing is known.
+    // A branch is declared, so everything is examined: all objects but one have a vector.
     assert_eq!(d.follow(), Enqueued { optional: 1, known: 2, ..Enqueued::default() });
     d.fixture.clock.advance(30);
     assert_eq!(d.work().embedded, 1);
@@ -472,7 +472,7 @@ fn branches_have_their_own_texts(d: &Desk) {
     assert_eq!((d.work().embedded, d.vectors()), (1, 4));
 }
 
-fn a_text_the_model_refuses_holds_up_nobody_else(d: &Desk) {
+fn a_text_the_model_refuses_does_not_block_others(d: &Desk) {
     d.write("main", (0..9).map(|i| object("Note", &format!("k{i}"), "fine").into()).collect());
     d.put("Note", "bad", "poison");
     d.follow();
@@ -514,7 +514,7 @@ fn jobs_are_handed_out_by_lane_then_required_then_central(d: &Desk) {
     for (key, type_name) in [("a", "Note"), ("b", "Must"), ("c", "Note"), ("d", "Must"), ("e", "Note"), ("f", "Must")] {
         d.put(type_name, key, key);
     }
-    // Told for all of them at once, by number: later ones are more central, but for the last two.
+    // The function is called for all objects at once: later ones are more central, except the last two.
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
     let queue = Queue::new(d.ledger().clone(), &d.fake.model, InputRules::default());
@@ -531,12 +531,12 @@ fn jobs_are_handed_out_by_lane_then_required_then_central(d: &Desk) {
     let leased = derived.lease(scope, queue.kind(), 10, "all", d.now(), until).unwrap();
     let order: Vec<_> = leased.iter().map(|job| (job.required, job.priority)).collect();
     assert_eq!(order, [(true, 4.0), (true, 2.0), (true, 0.0), (false, 3.0), (false, 1.0), (false, 0.5)]);
-    // Many are asked about a thousand at a time.
+    // It is called with at most a thousand objects at a time.
     d.write("main", (0..3_000).map(|i| object("Note", &format!("k{i}"), "x").into()).collect());
     queue.follow(d.now()).unwrap();
     let asked = asked.lock().clone();
     assert_eq!((asked.len(), asked.iter().sum::<usize>()), (4, 3_006));
-    // Whoever tells of others than asked is not believed.
+    // A result of the wrong length is an error.
     let odd = Queue::new(d.ledger().clone(), &Fake::new("odd").model, InputRules::default());
     let odd = odd.by_centrality(|_, _, _| Ok(vec![1.0]));
     assert_eq!(odd.follow(d.now()).unwrap_err().kind, ErrorKind::Internal);

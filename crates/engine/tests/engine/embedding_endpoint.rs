@@ -1,4 +1,4 @@
-//! An embedding model behind HTTP: order, checks, and what is worth another try.
+//! An embedding model behind HTTP: order, checks, and which failures are retried.
 
 use lukasa_engine::features::search::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig};
 use lukasa_engine::model_endpoint::Key;
@@ -50,7 +50,7 @@ fn vectors_come_in_the_order_of_the_texts_and_of_length_one() {
 }
 
 #[test]
-fn failures_are_told_apart() {
+fn kinds_of_failures_are_distinguished() {
     let fake = FakeEmbeddings::start(8);
     let model = model(&fake);
     for (mood, worth_another_try) in [
@@ -77,15 +77,15 @@ fn failures_are_told_apart() {
     fake.set(Mood::Down);
     let before = fake.asked().len();
     model.embed(&["one"], Purpose::Question).unwrap_err();
-    assert_eq!(fake.asked().len() - before, 1, "who asks a question does not wait for more tries");
+    assert_eq!(fake.asked().len() - before, 1, "a question is not retried");
     let url = fake.url();
     drop(fake);
     let gone = EmbeddingEndpoint::new(&config(&url)).unwrap().with_pause(|_| {});
-    assert!(matches!(gone.embed(&["one"], Purpose::Keep), Err(EmbedError::Unavailable(_))), "nobody listens");
+    assert!(matches!(gone.embed(&["one"], Purpose::Keep), Err(EmbedError::Unavailable(_))), "no server listens");
 }
 
 #[test]
-fn settings_that_cannot_be_are_refused_by_name() {
+fn invalid_settings_are_refused_by_name() {
     let url = "http://localhost:1/v1";
     for (config, says) in [
         (EmbeddingEndpointConfig { dimensions: 0, ..config(url) }, "dimensions"),
@@ -95,8 +95,8 @@ fn settings_that_cannot_be_are_refused_by_name() {
         (EmbeddingEndpointConfig { timeout: Duration::ZERO, ..config(url) }, "embedding.timeout_seconds"),
     ] {
         let error = EmbeddingEndpoint::new(&config).err().unwrap();
-        let told = format!("{} {}", error.message, error.hint.clone().unwrap_or_default());
-        assert!(error.code == "invalid_model" && told.contains(says), "{told}");
-        assert!(!told.contains("sk-very-secret"));
+        let text = format!("{} {}", error.message, error.hint.clone().unwrap_or_default());
+        assert!(error.code == "invalid_model" && text.contains(says), "{text}");
+        assert!(!text.contains("sk-very-secret"));
     }
 }

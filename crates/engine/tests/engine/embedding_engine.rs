@@ -1,4 +1,4 @@
-//! Embedding as operations see it, on every store: what comes first, and what happens while the model fails.
+//! Embedding through operations, on every store: the order of objects, and behaviour while the model fails.
 
 use crate::desk::Desk;
 use lukasa_engine::features::search::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An engine on each store whose vectors come from an endpoint with moods.
+/// An engine on each store whose vectors come from an endpoint that can be made to fail.
 fn desks(batch: usize) -> Vec<(Desk, FakeEmbeddings)> {
     let with_endpoint = |mut desk: Desk| {
         let fake = FakeEmbeddings::start(8);
@@ -28,7 +28,7 @@ fn desks(batch: usize) -> Vec<(Desk, FakeEmbeddings)> {
         };
         let model = EmbeddingEndpoint::new(&config).unwrap().with_pause(|_| {});
         let embedding = Embedding::new(Arc::new(model), InputRules::default(), None);
-        // Nothing is shed, however slow the machine: what is told must be the model's doing.
+        // No stage is shed, however slow the machine: warnings must be about the model.
         let searching = Searching::default().with_patience(f64::INFINITY);
         desk.engine = desk.engine.clone().with_embedding(embedding).with_searching(searching);
         (desk, fake)
@@ -60,7 +60,7 @@ fn what_is_required_comes_first_and_then_what_is_most_central() {
         let required = Policy { policy: EmbeddingPolicy::Required, relevant_paths: vec![], fts: true };
         let must = ObjectType { name: "Must".into(), embedding: required, ..ObjectType::default() };
         desk.fixture.ledger.declare_object_type(&must, &Header::default()).unwrap();
-        // More of them than are looked up one by one.
+        // More of them than are counted one by one in the store.
         for i in 0..40 {
             put(&desk, "Note", &format!("n{i}"), "main");
         }
@@ -144,7 +144,7 @@ const BAD: [Mood; 9] = [
     Mood::Nulls,
 ];
 
-/// Asks something that was not asked before, so that the model is needed for it, and looks at what is told.
+/// Sends a question that is not cached, so that the model is needed, and checks the warnings.
 struct Seeker<'a> {
     desk: &'a Desk,
     asked: u64,
@@ -162,8 +162,8 @@ impl Seeker<'_> {
         assert_eq!(channels.contains(&"vector"), by_meaning, "{when}");
         let share = meta["embedded_share"].as_f64().unwrap();
         assert!((share - embedded as f64 / OBJECTS as f64).abs() < 1e-3, "{when}");
-        let told = meta["warnings"].to_string().contains("no search by meaning");
-        assert_eq!(told, embedded > 0 && !by_meaning, "{when}");
+        let warned = meta["warnings"].to_string().contains("no search by meaning");
+        assert_eq!(warned, embedded > 0 && !by_meaning, "{when}");
     }
 }
 
@@ -172,7 +172,7 @@ fn readiness(desk: &Desk) -> Value {
 }
 
 #[test]
-fn a_model_that_fails_costs_nothing_but_meaning_and_comes_back() {
+fn a_failing_model_only_disables_search_by_meaning_until_it_recovers() {
     for (desk, fake) in desks(16) {
         for i in 0..OBJECTS {
             let about = format!("the lighthouse number {i} of the harbour");
@@ -187,7 +187,7 @@ fn a_model_that_fails_costs_nothing_but_meaning_and_comes_back() {
         seeker.seeks(done, true, "in the middle");
         for mood in BAD {
             let when = format!("{mood:?} on {}", desk.fixture.name);
-            // What failed before is due again.
+            // Failed jobs are due again.
             desk.fixture.clock.advance(75 * 60);
             fake.set(mood);
             seeker.seeks(done, false, &when);
@@ -202,11 +202,11 @@ fn a_model_that_fails_costs_nothing_but_meaning_and_comes_back() {
             let paused = desk.ok("embed", json!({}));
             assert_eq!((&paused["embedded"], &paused["waiting"]), (&json!(0), &json!(OBJECTS - done)), "{when}");
             assert!(paused["paused_until"].is_string() && fake.asked().len() == asked, "{when}: {paused}");
-            let told = readiness(&desk);
-            assert_eq!(told["breaker"]["state"], "open", "{when}");
-            assert_eq!(told["optional"]["embedded"], done, "{when}: {told}");
-            assert_eq!(told["backlog"]["optional"], OBJECTS - done, "{when}: {told}");
-            assert!(told["backlog"]["failing"].as_u64().unwrap() >= 30, "{when}: {told}");
+            let report = readiness(&desk);
+            assert_eq!(report["breaker"]["state"], "open", "{when}");
+            assert_eq!(report["optional"]["embedded"], done, "{when}: {report}");
+            assert_eq!(report["backlog"]["optional"], OBJECTS - done, "{when}: {report}");
+            assert!(report["backlog"]["failing"].as_u64().unwrap() >= 30, "{when}: {report}");
             seeker.seeks(done, false, &when);
             // A probe that fails leaves it open.
             desk.fixture.clock.advance(121);
@@ -217,16 +217,20 @@ fn a_model_that_fails_costs_nothing_but_meaning_and_comes_back() {
             desk.fixture.clock.advance(121);
             assert_eq!(desk.ok("embed", json!({"limit": 1}))["embedded"], 1, "{when}");
             done += 1;
-            let told = readiness(&desk);
-            assert_eq!(told["breaker"]["state"], "closed", "{when}");
-            assert_eq!(told["backlog"]["optional"], OBJECTS - done, "{when}: nothing is lost");
+            let report = readiness(&desk);
+            assert_eq!(report["breaker"]["state"], "closed", "{when}");
+            assert_eq!(report["backlog"]["optional"], OBJECTS - done, "{when}: nothing is lost");
             seeker.seeks(done, true, &when);
         }
         desk.fixture.clock.advance(75 * 60);
         let rest = desk.ok("embed", json!({}));
         assert_eq!((&rest["embedded"], &rest["waiting"]), (&json!(OBJECTS - done), &json!(0)), "{rest}");
-        let told = readiness(&desk);
-        assert_eq!((&told["optional"]["percent"], &told["backlog"]["failing"]), (&json!(100.0), &json!(0)), "{told}");
+        let report = readiness(&desk);
+        assert_eq!(
+            (&report["optional"]["percent"], &report["backlog"]["failing"]),
+            (&json!(100.0), &json!(0)),
+            "{report}"
+        );
         seeker.seeks(OBJECTS, true, "in the end");
     }
 }
@@ -251,7 +255,7 @@ fn queries_search_by_words_and_meaning() {
         assert!(all[0][1].as_f64() > all[1][1].as_f64(), "{all}");
         let searched = desk.ok("search", json!({"query": "how are discounts rounded at the till"}));
         assert_eq!(searched["items"][0]["ref"], "Note:discount");
-        // What is found is a node like any other.
+        // A result is a node like any other.
         let who = rows(&format!("{found} MATCH (p)-[:WROTE]->(node) RETURN p.key, node.key"));
         assert_eq!(who, json!([["ann", "discount"]]));
         assert_eq!(rows("CALL lukasa.search('discount till', 1) YIELD node RETURN count(node)"), json!([[1]]));
@@ -265,7 +269,7 @@ fn queries_search_by_words_and_meaning() {
                 ["rows"],
             json!([[2]])
         );
-        // A view of the past shows what was there then.
+        // A view of the past returns what was visible then.
         let past = json!({"query": "CALL lukasa.search('cars') YIELD node RETURN node.key", "known_at": "tx:1"});
         assert_eq!(desk.ok("cypher", past)["rows"], json!([]), "{}", desk.fixture.name);
         for (query, code) in [
@@ -276,7 +280,7 @@ fn queries_search_by_words_and_meaning() {
         ] {
             assert_eq!(desk.fails("cypher", json!({"query": query})), code, "{query}");
         }
-        // A model that does not answer takes away meaning, not the answer.
+        // Without the model, results by words are still returned.
         desk.ok("embed", json!({}));
         fake.set(Mood::Down);
         let answer = ask("CALL lukasa.search('the till opens') YIELD node RETURN node.key");
@@ -309,7 +313,7 @@ fn what_is_sensitive_is_never_sent_to_a_model() {
     }
 }
 
-/// Waits for what other threads do.
+/// Waits for other threads.
 fn until(what: &str, done: &dyn Fn() -> bool) {
     for _ in 0..6_000 {
         if done() {
@@ -321,7 +325,7 @@ fn until(what: &str, done: &dyn Fn() -> bool) {
 }
 
 #[test]
-fn a_server_embeds_by_itself_until_it_is_told_not_to() {
+fn a_server_embeds_by_itself_until_it_is_stopped() {
     for (desk, fake) in desks(4) {
         put(&desk, "Note", "one", "main");
         let keeper =
@@ -335,11 +339,11 @@ fn a_server_embeds_by_itself_until_it_is_told_not_to() {
         fake.set(Mood::Fine);
         desk.fixture.clock.advance(3_600);
         until("the second", &|| embedded() == 2);
-        // What is found by meaning is what has a vector by now.
+        // Search by meaning finds the objects that have a vector by now.
         until("search", &|| {
             desk.ok("search", json!({"query": "one", "recipe": "objects"}))["meta"]["embedded_share"] == 1.0
         });
-        // What no commit tells is put right after a day.
+        // Reconciliation runs after a day.
         let (derived, scope) = (desk.fixture.store.derived(), desk.fixture.ledger.scope());
         let model = derived.vector_models(scope).unwrap().remove(0);
         derived.remove_model(scope, &model).unwrap();
@@ -354,17 +358,17 @@ fn a_server_embeds_by_itself_until_it_is_told_not_to() {
 }
 
 #[test]
-fn a_new_model_that_is_far_behind_is_told_of() {
+fn a_new_model_that_is_far_behind_causes_a_warning() {
     for (mut desk, fake) in desks(4) {
         for key in ["one", "two"] {
             put(&desk, "Note", key, "main");
         }
         desk.ok("embed", json!({}));
-        let told = |desk: &Desk| {
+        let is_warned = |desk: &Desk| {
             let answer = desk.ok("search", json!({"query": "one", "recipe": "objects"}));
             answer["meta"]["warnings"].to_string().contains("embedding_version_backlog")
         };
-        assert!(!told(&desk));
+        assert!(!is_warned(&desk));
         let config = EmbeddingEndpointConfig {
             base_url: fake.url(),
             model: "small".into(),
@@ -379,12 +383,12 @@ fn a_new_model_that_is_far_behind_is_told_of() {
         let embedding = |reads: Option<String>| Embedding::by_endpoint(&config, InputRules::default(), reads).unwrap();
         let old = desk.fixture.store.derived().vector_models(desk.fixture.ledger.scope()).unwrap().remove(0);
         desk.engine = desk.engine.clone().with_embedding(embedding(None));
-        assert!(told(&desk), "it has no vector yet");
+        assert!(is_warned(&desk), "it has no vector yet");
         desk.ok("embed", json!({"limit": 1}));
-        assert!(told(&desk), "half of them");
+        assert!(is_warned(&desk), "half of them");
         desk.ok("embed", json!({}));
-        assert!(!told(&desk));
+        assert!(!is_warned(&desk));
         desk.engine = desk.engine.clone().with_embedding(embedding(Some(old)));
-        assert!(told(&desk), "search reads those of another");
+        assert!(is_warned(&desk), "search reads those of another");
     }
 }

@@ -1,19 +1,19 @@
-//! What happens is told once, in order, to whoever listens, on every store.
+//! Events are reported once, in order, to every subscriber, on every store.
 
 use crate::desk::Desk;
 use serde_json::{Value, json};
 
-fn kinds(told: &Value) -> Vec<&str> {
-    told["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap()).collect()
+fn kinds(answer: &Value) -> Vec<&str> {
+    answer["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap()).collect()
 }
 
 #[test]
-fn what_happens_is_told_once_and_in_order() {
+fn events_are_reported_once_and_in_order() {
     for desk in Desk::all() {
         desk.ok("put", json!({"type": "Service", "key": "auth"}));
         let first = desk.ok("event_list", json!({}));
         assert_eq!((kinds(&first), &first["head"]), (vec!["transaction"], &json!(1)));
-        // Declares the types of what follows.
+        // Declares the types of the objects below.
         desk.ok("put", json!({"type": "Track", "key": "track:1"}));
         let first = desk.ok("event_list", json!({}));
         let listened = first["cursor"].as_str().unwrap().to_owned();
@@ -31,26 +31,29 @@ fn what_happens_is_told_once_and_in_order() {
                 {"relationship": {"type": "INVOLVES", "src": "Episode:episode:1", "dst": "Service:auth"}}
             ]}),
         );
-        let told = desk.ok("event_list", json!({"after": listened}));
-        assert_eq!(kinds(&told), ["claim", "episode", "episode", "task", "transaction"]);
-        let claim = &told["events"][0];
+        let answer = desk.ok("event_list", json!({"after": listened}));
+        assert_eq!(kinds(&answer), ["claim", "episode", "episode", "task", "transaction"]);
+        let claim = &answer["events"][0];
         assert_eq!(
             (&claim["holder"], &claim["target"], &claim["reason"], &claim["status"]),
             (&json!("ada"), &json!("task:1"), &json!("mend it"), &json!("active"))
         );
-        assert_eq!((&told["events"][1]["title"], &told["events"][1]["subtype"]), (&json!("it broke"), &json!("ERROR")));
-        assert!(!told.to_string().contains("password"), "what is sensitive is not told");
-        assert_eq!((&told["events"][4]["reason"], &told["events"][4]["stated"]), (&json!("morning"), &json!(5)));
+        assert_eq!(
+            (&answer["events"][1]["title"], &answer["events"][1]["subtype"]),
+            (&json!("it broke"), &json!("ERROR"))
+        );
+        assert!(!answer.to_string().contains("password"), "sensitive episodes are not reported");
+        assert_eq!((&answer["events"][4]["reason"], &answer["events"][4]["stated"]), (&json!("morning"), &json!(5)));
         let some = desk.ok("event_list", json!({"after": listened, "kinds": ["claim", "task"]}));
         assert_eq!(kinds(&some), ["claim", "task"]);
         desk.ok("delete", json!({"ref": "Claim:claim:1"}));
-        let told = desk.ok("event_list", json!({"after": told["cursor"], "kinds": ["claim"]}));
-        assert_eq!((kinds(&told), &told["events"][0]["status"]), (vec!["claim"], &json!("ended")));
+        let answer = desk.ok("event_list", json!({"after": answer["cursor"], "kinds": ["claim"]}));
+        assert_eq!((kinds(&answer), &answer["events"][0]["status"]), (vec!["claim"], &json!("ended")));
     }
 }
 
 #[test]
-fn a_conflict_is_told_though_nothing_was_written() {
+fn a_conflict_is_reported_though_nothing_was_written() {
     for desk in Desk::all() {
         let claim = |agent: &str| {
             desk.ok(
@@ -61,19 +64,19 @@ fn a_conflict_is_told_though_nothing_was_written() {
         desk.ok("task_update", json!({"task_id": "1", "title": "Mend it", "agent_id": "ada"}));
         let listened = desk.ok("event_list", json!({}))["cursor"].clone();
         assert_eq!(claim("ada")["status"], "ok");
-        let told = desk.ok("event_list", json!({"after": listened, "kinds": ["claim", "conflict"]}));
-        assert_eq!((kinds(&told), &told["events"][0]["holder"]), (vec!["claim"], &json!("ada")));
+        let answer = desk.ok("event_list", json!({"after": listened, "kinds": ["claim", "conflict"]}));
+        assert_eq!((kinds(&answer), &answer["events"][0]["holder"]), (vec!["claim"], &json!("ada")));
         assert_eq!(claim("bob")["status"], "CONFLICT");
-        let told = desk.ok("event_list", json!({"after": told["cursor"]}));
-        assert_eq!(kinds(&told), ["conflict"]);
-        let conflict = &told["events"][0];
+        let answer = desk.ok("event_list", json!({"after": answer["cursor"]}));
+        assert_eq!(kinds(&answer), ["conflict"]);
+        let conflict = &answer["events"][0];
         assert_eq!(
             (&conflict["holder"], &conflict["agent"], &conflict["target"], &conflict["reason"]),
             (&json!("ada"), &json!("bob"), &json!("task:1"), &json!("ada mends it"))
         );
-        assert_eq!(kinds(&desk.ok("event_list", json!({"after": told["cursor"]}))), [""; 0], "told once");
-        let head = told["head"].to_string();
-        // Who begins by a transaction alone listens for conflicts from then on.
+        assert_eq!(kinds(&desk.ok("event_list", json!({"after": answer["cursor"]}))), [""; 0], "reported once");
+        let head = answer["head"].to_string();
+        // A subscriber that begins at a transaction receives conflicts from then on.
         assert_eq!(kinds(&desk.ok("event_list", json!({"after": head}))), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Graphs and text indexes that one process leaves to the next: the same answers, and never those of something else.
+//! Cached graphs and text indexes: a new process gives the same answers, and reads no cache of another log.
 
 use crate::desk::Desk;
 use crate::search::{note, refs, write};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// An engine as a new process has it, perhaps with what others kept.
+/// An engine as in a new process, optionally with a cache.
 fn process(desk: &Desk, cache: Option<&Path>) -> Engine {
     let clock = Arc::clone(&desk.fixture.clock) as Arc<dyn Clock>;
     let engine = Engine::new(Arc::clone(&desk.fixture.store), clock, std::env::temp_dir());
@@ -23,7 +23,7 @@ fn process(desk: &Desk, cache: Option<&Path>) -> Engine {
     }
 }
 
-/// What is found, and how many indexes had to be made for it.
+/// The results, and how many indexes were built for them.
 fn found(desk: &Desk, cache: Option<&Path>, root: &Path) -> (Vec<Vec<String>>, u64) {
     let engine = process(desk, cache);
     let mut progress = |_, _| ();
@@ -87,7 +87,7 @@ fn a_new_process_reads_what_the_last_one_kept() {
         }
         assert!(was_read(&desk, &cache));
         assert_eq!(found(&desk, Some(&cache), root), (plain, 0), "the next has it");
-        // What was written since is followed.
+        // Later changes are applied.
         note(&desk, "decision:2", "Winch", "The winch of the harbour is oiled.");
         desk.ok("delete", json!({"ref": "Decision:decision:1"}));
         write(root, "quays_3.py", "from fees import tariff\n\n\ndef winch(ship):\n    return tariff(ship)\n");
@@ -97,7 +97,7 @@ fn a_new_process_reads_what_the_last_one_kept() {
         assert!(plain[3].is_empty() && plain[4].len() >= 2, "{plain:?}");
         assert!(was_read(&desk, &cache));
         assert_eq!(found(&desk, Some(&cache), root), (plain.clone(), 0), "followed");
-        // Whatever is damaged counts as not there.
+        // A damaged file is ignored.
         for file in &kept {
             let whole = fs::read(file).unwrap();
             let middle = whole.len() / 2;
@@ -131,7 +131,7 @@ fn what_another_log_kept_is_not_read() {
     assert_eq!((answers[3].as_slice(), made), (["Decision:decision:1".to_owned()].as_slice(), 1));
 }
 
-/// What becomes sensitive is found no more, also by words that were kept before.
+/// Words of a property that becomes sensitive are not found any more, although they are in the cache.
 #[test]
 fn what_became_sensitive_is_not_read_from_what_was_kept() {
     let cache = TempDir::new().unwrap();

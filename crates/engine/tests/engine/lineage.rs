@@ -1,10 +1,10 @@
-//! Where decisions come from, what came of them, and context graphs that are kept and shown again, on every store.
+//! The lineage of decisions, and context graphs that are recorded and replayed, on every store.
 
 use crate::desk::Desk;
 use serde_json::{Value, json};
 
 /// A session with two episodes and a decision about a service; a learning from it; a policy; a secret.
-fn told() -> Vec<Desk> {
+fn desks() -> Vec<Desk> {
     let writes = json!([
         {"object": {"type": "Session", "key": "session:1"}},
         {"object": {"type": "Service", "key": "auth", "title": "Signs people in"}},
@@ -42,15 +42,15 @@ fn refs<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_decision_tells_where_it_comes_from_and_what_came_of_it() {
-    for desk in told() {
+fn a_decision_has_causes_and_consequences() {
+    for desk in desks() {
         let out = desk.ok("trace_decision_lineage", json!({"decision_id": "decision:1"}));
         let mut up = refs(&out["upstream"], "ref");
         up.sort_unstable();
         assert_eq!(up, ["Decision:decision:0", "Episode:episode:1", "Session:session:1"]);
         let mut down = refs(&out["downstream"], "ref");
         down.sort_unstable();
-        assert_eq!(down, ["Learning:learning:1", "Service:auth"], "it goes on where something comes of it");
+        assert_eq!(down, ["Learning:learning:1", "Service:auth"], "consequences are followed");
         assert_eq!(out["summary"], "Decision:decision:1: 3 things led to it, 2 things came of it");
         let via = out["downstream"].as_array().unwrap().iter().find(|row| row["ref"] == "Learning:learning:1").unwrap();
         assert_eq!(
@@ -67,13 +67,13 @@ fn a_decision_tells_where_it_comes_from_and_what_came_of_it() {
         desk.ok("delete", json!({"ref": "Service:auth"}));
         let out = desk.ok("trace_decision_lineage", json!({"decision_id": "decision:1", "direction": "downstream"}));
         let auth = out["downstream"].as_array().unwrap().iter().find(|row| row["ref"] == "Service:auth").unwrap();
-        assert_eq!(auth["ended"], true, "what it was about has ended, and is told as such");
+        assert_eq!(auth["ended"], true, "the fact it was about has ended, and is marked");
     }
 }
 
 #[test]
 fn a_context_graph_is_kept_and_shown_again() {
-    for desk in told() {
+    for desk in desks() {
         let out = desk.ok("build_context_graph", json!({"anchors": ["auth"], "max_depth": 2, "task_id": "T-1"}));
         let nodes = refs(&out["nodes"], "node_id");
         assert_eq!(nodes[0], "Service:auth");
@@ -106,7 +106,7 @@ fn a_context_graph_is_kept_and_shown_again() {
 
 #[test]
 fn a_context_graph_keeps_its_budgets() {
-    for desk in told() {
+    for desk in desks() {
         for (max_nodes, token_budget) in [(1, 100), (3, 100), (128, 150), (128, 4_000)] {
             let request = json!({"anchors": ["auth", "decision:1"], "max_nodes": max_nodes, "token_budget": token_budget,
                 "max_depth": 3, "store": false});
@@ -128,7 +128,7 @@ fn a_context_graph_keeps_its_budgets() {
 
 #[test]
 fn modes_choose_by_likeness_and_by_policy() {
-    for desk in told() {
+    for desk in desks() {
         let near = desk.ok("build_context_graph", json!({"anchors": ["mail"], "max_depth": 0, "store": false}));
         assert_eq!(refs(&near["nodes"], "node_id"), ["Service:mail"]);
         let request =
@@ -146,14 +146,14 @@ fn modes_choose_by_likeness_and_by_policy() {
 }
 
 #[test]
-fn what_a_context_graph_had_a_part_in() {
-    for desk in told() {
+fn uses_of_a_context_graph_are_recorded() {
+    for desk in desks() {
         let out = desk.ok("build_context_graph", json!({"anchors": ["auth"]}));
         let id = out["context_graph_id"].as_str().unwrap();
         let used = json!({"context_graph_id": id, "tool_call_id": "7", "tool": "edit", "nodes_used": ["Service:auth"],
             "result": "decision:1"});
         desk.ok("context_graph_usage", used.clone());
-        assert!(desk.ok("context_graph_usage", used)["tx"].is_null(), "said twice, kept once");
+        assert!(desk.ok("context_graph_usage", used)["tx"].is_null(), "recorded once, although sent twice");
         let up = desk.ok("trace_decision_lineage", json!({"decision_id": "decision:1", "direction": "upstream"}));
         let graph = format!("ContextGraph:{id}");
         assert!(refs(&up["upstream"], "ref").contains(&graph.as_str()), "{up}");
@@ -175,7 +175,7 @@ fn what_a_context_graph_had_a_part_in() {
 
 #[test]
 fn knowledge_is_found_by_its_names_for_things() {
-    for desk in told() {
+    for desk in desks() {
         let out =
             desk.ok("query_knowledge_graph", json!({"query": "how long do tokens last", "node_types": ["Decision"]}));
         let mut found = refs(&out["nodes"], "node_id");

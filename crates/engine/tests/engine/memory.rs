@@ -1,11 +1,11 @@
-//! Episodes, decisions, learnings and facts: recorded, recalled, reflected on, on every store.
+//! Episodes, decisions, learnings and facts: recorded, recalled and reflected on, on every store.
 
 use crate::desk::Desk;
 use lukasa_engine::{Context, Engine, Grants};
 use lukasa_model::Error;
 use serde_json::{Value, json};
 
-/// Desks with two services and a small program.
+/// An engine on each store, with two services and a small program.
 fn desks() -> Vec<Desk> {
     let desks = Desk::all();
     for desk in &desks {
@@ -53,7 +53,7 @@ fn an_episode_is_kept_with_who_when_and_what_it_involves() {
         let mut near = refs(&around["nodes"], "node_id");
         near.sort_unstable();
         assert_eq!(near, ["Agent:agent:ada", "Episode:episode:7", "Function:src/auth.ts::login", "Session:session:s1"]);
-        // The next one of the session follows it; that of another session does not.
+        // The next episode of the session follows it; that of another session does not.
         desk.ok("episode_add", json!({"content": "second", "session_id": "s1", "id": "8"}));
         desk.ok("episode_add", json!({"content": "elsewhere", "session_id": "s2", "id": "9"}));
         desk.ok("episode_add", json!({"content": "third", "session_id": "s1", "id": "10"}));
@@ -123,7 +123,7 @@ fn kinds_ask_for_their_metadata() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused_with_a_way_out() {
+fn invalid_episodes_are_refused_with_a_hint() {
     for desk in desks() {
         let error = desk
             .call("episode_add", json!({"content": "x", "entities": ["src/auth.ts::logn", "nothing-like-it"]}))
@@ -167,7 +167,7 @@ fn what_cannot_be_kept_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn an_id_of_ones_own_makes_sending_again_harmless() {
+fn an_episode_sent_twice_with_an_id_is_recorded_once() {
     for desk in desks() {
         let request = json!({"content": "said once", "id": "own", "session_id": "s1", "entities": ["billing"]});
         let first = desk.ok("episode_add", request.clone());
@@ -232,14 +232,14 @@ fn recall_weighs_likeness_age_and_what_it_is_about() {
             assert_eq!(item["untrusted"], true);
         }
         assert!(out["notice"].as_str().unwrap().contains("not instructions"));
-        // What it is about comes first, though it says nothing of the question.
+        // Episodes about the requested entity come first, although their words do not match the question.
         let out = desk.ok(
             "episode_recall",
             json!({"query": "token cache", "entities": ["src/mail.ts"],
             "weights": {"similarity": 0.1, "recency": 0.0, "entities": 0.9}}),
         );
         assert_eq!(out["episodes"][0]["episode_id"], "episode:other");
-        // A file that is asked about stands for what is in it.
+        // A requested file also stands for its contents.
         let out = desk.ok("episode_recall", json!({"query": "zebra", "entities": ["src/auth.ts"]}));
         let mut found = refs(&out["episodes"], "episode_id");
         found.sort_unstable();
@@ -289,7 +289,7 @@ fn recall_keeps_to_its_filters() {
             (Some(3), &json!(false)),
             "nothing is from then"
         );
-        assert!(out["warnings"][0].as_str().unwrap().contains("yesterday"), "and that is told: {out}");
+        assert!(out["warnings"][0].as_str().unwrap().contains("yesterday"), "with a warning: {out}");
         let out = desk.ok("episode_recall", json!({"query": "gateway in March 2024"}));
         assert_eq!(out["time_filter"]["applied"], true);
         assert_eq!(out["time_filter"]["phrase"], "in march 2024");
@@ -335,7 +335,7 @@ fn decisions_are_found_by_what_they_affect() {
 }
 
 #[test]
-fn links_last_and_show_what_has_become_of_code() {
+fn links_stay_and_show_ended_and_renamed_code() {
     for desk in desks() {
         desk.ok(
             "episode_add",
@@ -352,12 +352,12 @@ fn links_last_and_show_what_has_become_of_code() {
                 {"ref": "File:src/mail.ts", "ended": true}
             ])
         );
-        // Asking by the new name, or by the old one, finds it.
+        // Both the new and the old name find it.
         for name in ["src/auth.ts::sign_in", "src/auth.ts::login"] {
             let out = desk.ok("episode_recall", json!({"query": "zebra", "entities": [name]}));
             assert_eq!(refs(&out["episodes"], "episode_id"), ["episode:1"], "{name}");
         }
-        // Whatever is told of the episode or of the code says so.
+        // Every answer about the episode or the code reports it.
         let renamed = "Function:src/auth.ts::sign_in";
         let lineage = desk.ok("trace_decision_lineage", json!({"decision_id": "episode:1", "direction": "downstream"}));
         let graph = desk.ok("build_context_graph", json!({"anchors": ["episode:1"], "max_depth": 1, "store": false}));
@@ -396,15 +396,16 @@ fn links_last_and_show_what_has_become_of_code() {
 }
 
 #[test]
-fn a_fact_ends_another_only_where_that_is_sure() {
+fn a_fact_ends_another_only_if_the_rule_is_certain() {
     for desk in desks() {
-        let tell = |attribute: &str, value: Value, since: &str, more: Value| {
+        let record = |attribute: &str, value: Value, since: &str, more: Value| {
             let mut fact = json!({"subject": "The gateway", "attribute": attribute, "value": value, "since": since});
             fact.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
-            desk.ok("episode_add", json!({"content": format!("{attribute} told"), "facts": [fact]}))["facts"][0].clone()
+            desk.ok("episode_add", json!({"content": format!("{attribute} recorded"), "facts": [fact]}))["facts"][0]
+                .clone()
         };
-        tell("port", json!(8080), "2024-01-01", json!({}));
-        let second = tell("Port", json!(9090), "2024-06-01", json!({}));
+        record("port", json!(8080), "2024-01-01", json!({}));
+        let second = record("Port", json!(9090), "2024-06-01", json!({}));
         assert_eq!(second["others"][0]["verdict"], "ends");
         let find = |as_of: Option<&str>| {
             let out = desk.ok("episode_recall", json!({"query": "gateway port", "as_of": as_of}));
@@ -415,21 +416,21 @@ fn a_fact_ends_another_only_where_that_is_sure() {
         assert_eq!(find(None)[0]["metadata"]["value"], 9090);
         let then = find(Some("time:2024-03-01"));
         assert_eq!((then.len(), &then[0]["metadata"]["value"]), (1, &json!(8080)), "the past keeps what was true then");
-        // Not sure enough: both stay and are shown.
-        let third = tell("port", json!(7070), "2024-07-01", json!({"confidence": 0.4}));
+        // Not certain enough: both stay and are shown.
+        let third = record("port", json!(7070), "2024-07-01", json!({"confidence": 0.4}));
         assert_eq!(third["others"][0]["verdict"], "contradicts");
         let both = find(None);
         assert_eq!(both.len(), 2);
         assert!(both.iter().all(|row| row["contradicts"].as_array().unwrap().len() == 1), "{both:?}");
-        // Nobody knows whether one can like two things.
-        tell("likes", json!("tea"), "2024-01-01", json!({}));
-        assert_eq!(tell("likes", json!("milk"), "2024-02-01", json!({}))["others"][0]["verdict"], "contradicts");
+        // It is unknown whether this attribute can have several values.
+        record("likes", json!("tea"), "2024-01-01", json!({}));
+        assert_eq!(record("likes", json!("milk"), "2024-02-01", json!({}))["others"][0]["verdict"], "contradicts");
         assert_eq!(
-            tell("likes", json!("salt"), "2024-03-01", json!({"single_valued": false}))["others"][0]["verdict"],
+            record("likes", json!("salt"), "2024-03-01", json!({"single_valued": false}))["others"][0]["verdict"],
             "beside"
         );
         assert_eq!(
-            tell("likes", json!("Tea"), "2024-04-01", json!({"single_valued": false}))["others"]
+            record("likes", json!("Tea"), "2024-04-01", json!({"single_valued": false}))["others"]
                 .as_array()
                 .unwrap()
                 .len(),
@@ -437,10 +438,10 @@ fn a_fact_ends_another_only_where_that_is_sure() {
         );
         let twice = json!({"content": "x", "facts": [{"subject": "a", "attribute": "b", "value": 1}, {"subject": "A", "attribute": "b", "value": 2}]});
         assert_eq!(desk.fails("episode_add", twice), "duplicate_fact");
-        let told = tell("owner", json!("ann"), "2024-05-01", json!({}));
-        let before = tell("owner", json!("bob"), "2023-05-01", json!({}));
+        let fact = record("owner", json!("ann"), "2024-05-01", json!({}));
+        let before = record("owner", json!("bob"), "2023-05-01", json!({}));
         assert_eq!(before["others"][0]["verdict"], "ends_before");
-        let out = desk.ok("get", json!({"ref": told["ref"]}))["thing"].clone();
+        let out = desk.ok("get", json!({"ref": fact["ref"]}))["thing"].clone();
         assert_eq!(out["properties"]["value"], "ann", "what was known later still holds");
         assert_eq!(desk.fails("get", json!({"ref": before["ref"]})), "not_found", "that was before");
         desk.ok("get", json!({"ref": before["ref"], "as_of": "time:2023-06-01"}));
@@ -509,7 +510,7 @@ fn different_repeated_observations_of_one_symbol_are_learnings_of_their_own() {
             texts.sort();
             texts
         };
-        // As it was kept when the symbol alone named it.
+        // As it was recorded when only the symbol identified it.
         let old = json!({"type": "LEARNING", "content": "found out 3 times: login retries without a limit",
             "id": "repeated_observation-of-login", "entities": ["src/auth.ts::login"],
             "metadata": {"confidence": 0.7, "pattern": "repeated_observation"}});
@@ -545,7 +546,7 @@ fn different_repeated_observations_of_one_symbol_are_learnings_of_their_own() {
                 "found out 4 times: login retries without a limit"
             ]
         );
-        // Fewer of them are looked at: what is known of it stays.
+        // Fewer episodes are examined: the known learning stays.
         desk.ok("reflect", json!({"limit": 5}));
         assert_eq!(texts().len(), 2);
     }
@@ -563,8 +564,8 @@ fn what_does_not_fit_is_counted_beside_what_there_is() {
         desk.ok("episode_add", json!({"content": "seen too", "agent_id": "bob"}));
         assert_eq!(summary(json!({"query": "zanzibar"})), "nothing fits, of 12 episodes");
         assert_eq!(summary(json!({"query": "zanzibar", "agent_id": "ada"})), "nothing fits, of 11 episodes");
-        let nobody = json!({"query": "seen", "agent_id": "eve"});
-        assert_eq!(summary(nobody), "the filters leave none of the 12 that are remembered");
+        let other = json!({"query": "seen", "agent_id": "eve"});
+        assert_eq!(summary(other), "the filters leave none of the 12 that are remembered");
     }
 }
 
@@ -594,7 +595,7 @@ fn learnings_come_back_in_packs_and_say_when_their_code_changed() {
         assert!(before["learnings"][0]["perhaps_stale"].is_null());
         assert_eq!(before["decisions"].as_array().unwrap().len(), 1);
         assert!(!before.to_string().contains("swordfish"));
-        // A line above it moves it, which is no change; another body is one.
+        // A line above moves it, which is no change; another body is one.
         desk.fixture.clock.advance(1);
         write(
             "# a comment\ndef refresh_token(user):\n    return user\n\n\ndef login(user):\n    return refresh_token(user)\n",
@@ -612,7 +613,7 @@ fn learnings_come_back_in_packs_and_say_when_their_code_changed() {
             out["episodes"][0]["perhaps_stale"],
             json!([{"ref": "Function:auth.py::refresh_token", "how": "changed"}])
         );
-        // Under another name it is remembered as well.
+        // Memories are found under another name as well.
         desk.fixture.clock.advance(1);
         desk.ok("rename", json!({"ref": "Function:auth.py::refresh_token", "to": "auth.py::renew_ticket"}));
         desk.fixture.clock.advance(1);
@@ -679,7 +680,7 @@ fn what_was_learned_on_two_branches_merges() {
                 );
             }
         };
-        // The branch goes its own way, so that both make the learning for themselves.
+        // The branch diverges, so both record the learning independently.
         edits("feature", 5);
         desk.ok(
             "put",
@@ -705,7 +706,7 @@ fn what_was_learned_on_two_branches_merges() {
 }
 
 #[test]
-fn texts_are_marked_as_data_wherever_they_are_told() {
+fn texts_are_marked_as_data_in_every_answer() {
     for desk in Desk::all() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("auth.py"), "def login(user):\n    return user\n").unwrap();
@@ -776,7 +777,7 @@ fn ask(
     engine.call(&mut context, name, request)
 }
 
-/// A decision about code that nobody but its agent may read.
+/// A decision about code that only its agent may read.
 fn secret_decision() -> Value {
     json!({"type": "DECISION", "content": "swordfish for all", "id": "d", "agent_id": "ada", "sensitive": true,
         "entities": ["src/auth.ts::login"],
@@ -800,7 +801,7 @@ fn sensitive_episodes_are_read_by_their_agent_alone() {
         );
         as_ada(&engine, "episode_add", json!({"content": "passwords are hashed", "id": "open"})).unwrap();
         as_ada(&engine, "episode_add", secret_decision()).unwrap();
-        // Nowhere is a word of it: not in the store, nor in any answer.
+        // No word of it is readable anywhere: neither in the store nor in any answer.
         for (name, request) in [
             ("get", json!({"ref": "episode:s"})),
             ("history", json!({"ref": "episode:s"})),
@@ -822,32 +823,32 @@ fn sensitive_episodes_are_read_by_their_agent_alone() {
         let mut dump = Vec::new();
         desk.fixture.ledger.dump(&mut dump, &mut |_, _| {}).unwrap();
         assert!(!String::from_utf8(dump).unwrap().contains("swordfish"));
-        // Its own agent reads it when it asks for it.
+        // Its own agent can read it with the option.
         let asked = json!({"query": "master password", "include_sensitive": true});
         let mine = as_ada(&engine, "episode_recall", asked.clone()).unwrap();
         let item = mine["episodes"].as_array().unwrap().iter().find(|row| row["episode_id"] == "episode:s").unwrap();
         assert_eq!((&item["content"], &item["sensitive"]), (&json!("the master password is swordfish"), &json!(true)));
         assert_eq!(item["metadata"]["query_used"], "swordfish where");
-        // Another agent, no key, another key, no right: not readable, and said so.
-        let told = |out: &Value| out["warnings"].to_string();
+        // Another agent, no key, another key, no permission: not readable, with a warning.
+        let warnings = |out: &Value| out["warnings"].to_string();
         let bob = ask(&engine, &desk, Some("bob"), Grants::All, "episode_recall", asked.clone()).unwrap();
-        assert!(!bob.to_string().contains("swordfish") && told(&bob).contains("other agents"), "{bob}");
+        assert!(!bob.to_string().contains("swordfish") && warnings(&bob).contains("other agents"), "{bob}");
         let none = as_ada(&desk.engine, "episode_recall", asked.clone()).unwrap();
-        assert!(!none.to_string().contains("swordfish") && told(&none).contains("no_agent_key"), "{none}");
+        assert!(!none.to_string().contains("swordfish") && warnings(&none).contains("no_agent_key"), "{none}");
         let wrong = as_ada(&desk.with_keys(&[("ada", OTHER)]), "episode_recall", asked.clone()).unwrap();
-        assert!(!wrong.to_string().contains("swordfish") && told(&wrong).contains("wrong_agent_key"), "{wrong}");
-        // Whoever gives another's name is still who it is.
+        assert!(!wrong.to_string().contains("swordfish") && warnings(&wrong).contains("wrong_agent_key"), "{wrong}");
+        // An authenticated agent cannot act under another name.
         let mut named = asked.clone();
         named["agent_id"] = json!("ada");
         let bob = ask(&engine, &desk, Some("bob"), Grants::All, "episode_recall", named).unwrap();
-        assert!(!bob.to_string().contains("swordfish") && told(&bob).contains("other agents"), "{bob}");
+        assert!(!bob.to_string().contains("swordfish") && warnings(&bob).contains("other agents"), "{bob}");
         let few = Grants::of(["graph:search:read"]);
         assert_eq!(ask(&engine, &desk, Some("ada"), few, "episode_recall", asked).unwrap_err().code, "missing_scope");
     }
 }
 
 #[test]
-fn without_a_key_sensitive_episodes_are_left_out_and_that_is_told() {
+fn without_a_key_sensitive_episodes_are_left_out_with_a_warning() {
     for desk in desks() {
         let out = desk.ok(
             "episode_add",
@@ -861,8 +862,8 @@ fn without_a_key_sensitive_episodes_are_left_out_and_that_is_told() {
             ("reflect", json!({})),
         ] {
             let answer = desk.ok(name, request);
-            let said = answer.to_string().replace("swordfish billing", "");
-            assert!(!said.contains("\"swordfish\"") && !said.contains("content\":\"swordfish"), "{name}: {answer}");
+            let text = answer.to_string().replace("swordfish billing", "");
+            assert!(!text.contains("\"swordfish\"") && !text.contains("content\":\"swordfish"), "{name}: {answer}");
         }
         let mine =
             desk.ok("episode_recall", json!({"query": "swordfish", "agent_id": "ada", "include_sensitive": true}));
@@ -909,7 +910,7 @@ fn text_search_is_current_at_each_return() {
 }
 
 #[test]
-fn a_server_reflects_by_itself_when_told_to() {
+fn a_server_reflects_by_itself_when_configured() {
     let desk = Desk::all().remove(0);
     desk.ok("put", json!({"type": "File", "key": "auth.py"}));
     for n in 0..3 {

@@ -1,4 +1,4 @@
-//! Mentions of titles: stated once, brought up to date by difference, on every store.
+//! Mentions of titles: recorded once, updated by difference, on every store.
 
 use crate::desk::Desk;
 use lukasa_search::recipes::RECALL;
@@ -40,7 +40,7 @@ fn titles_in_texts_become_relationships() {
         assert_eq!(out["tx"], 2);
         let found = mentions(&desk);
         let of = |src: &str, dst: &str| found[&(src.to_string(), dst.to_string())].clone();
-        // Three texts beside its own mention Rome; Carthage is what two objects are called, and two others mention it.
+        // Three other texts mention Rome; Carthage is the title of two objects, and two others mention it.
         assert_eq!(of("n", "rome"), json!([1.0 / 3.0, 1.0, "title_mention", ["rome"]]));
         assert_eq!(of("rome", "carthage2"), json!([0.25, 0.5, "title_mention", ["carthage"]]));
         assert_eq!(of("n", "wars"), json!([1.0, 1.0, "title_mention", ["punic wars"]]));
@@ -73,11 +73,15 @@ fn an_edit_changes_only_what_it_concerns() {
         let out = desk.ok("link_mentions", json!({}));
         assert_eq!((&out["added"], &out["mentions"], &out["stated_otherwise"]), (&json!(4), &json!(4), &json!(1)));
         let before = mentions(&desk);
-        assert_eq!(before[&("c".into(), "a".into())], json!([null, 0.1, null, null]), "somebody else's is left alone");
+        assert_eq!(
+            before[&("c".into(), "a".into())],
+            json!([null, 0.1, null, null]),
+            "a mention with another derivation is not changed"
+        );
         desk.fixture.clock.advance(1);
         desk.ok("batch", json!({"writes": [article("a", "Alpha", "Beta and Delta.")]}));
         let out = desk.ok("link_mentions", json!({}));
-        // Gamma is mentioned once less, Delta once more: those that also mention them weigh something else.
+        // Gamma is mentioned once less, Delta once more, so other mentions of them change their weights.
         assert_eq!((&out["added"], &out["changed"], &out["removed"]), (&json!(1), &json!(2), &json!(1)));
         let after = mentions(&desk);
         let differ: BTreeSet<_> =
@@ -132,7 +136,7 @@ impl Dice {
     }
 }
 
-/// What must hold, read off the texts in the plainest way.
+/// The expected mentions, computed from the texts in the simplest way.
 fn expected(articles: &BTreeMap<String, (String, String)>) -> BTreeMap<(String, String), f64> {
     let having = |key: &str| -> Vec<&String> {
         articles
@@ -158,7 +162,7 @@ fn expected(articles: &BTreeMap<String, (String, String)>) -> BTreeMap<(String, 
 }
 
 #[test]
-fn random_corpora_come_out_as_read_plainly() {
+fn random_corpora_match_the_simple_computation() {
     let names =
         ["Ada", "Bern", "Cairo", "New Delhi", "Delhi", "The Old Elm", "Elm", "Fez", "Ada (city)", "Bern, Upper Town"];
     for desk in Desk::all() {
@@ -169,8 +173,8 @@ fn random_corpora_come_out_as_read_plainly() {
             for _ in 0..=dice.roll(if step == 0 { 30 } else { 4 }) {
                 let key = format!("k{}", dice.roll(25));
                 let title = names[dice.roll(names.len())].to_string();
-                let said: Vec<&str> = (0..dice.roll(5)).map(|_| names[dice.roll(names.len())]).collect();
-                let text = format!("it is said of {}", said.join(" and then "));
+                let named: Vec<&str> = (0..dice.roll(5)).map(|_| names[dice.roll(names.len())]).collect();
+                let text = format!("it is said of {}", named.join(" and then "));
                 articles.insert(key.clone(), (title, text));
                 writes.push(key);
             }
@@ -188,7 +192,7 @@ fn random_corpora_come_out_as_read_plainly() {
                 assert!((found[pair][0].as_f64().unwrap() - weight).abs() < 1e-12, "step {step}: {pair:?}");
             }
             assert_eq!(out["mentions"], expected.len());
-            assert_eq!(desk.ok("link_mentions", json!({}))["tx"], Value::Null, "a second time there is nothing to say");
+            assert_eq!(desk.ok("link_mentions", json!({}))["tx"], Value::Null, "nothing changes the second time");
         }
         desk.ok("verify", json!({}));
     }

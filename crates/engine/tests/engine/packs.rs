@@ -1,4 +1,4 @@
-//! What a context pack carries whatever its size, and what it does not pretend to.
+//! Context packs of all sizes: required contents, and low confidence.
 
 use crate::desk::Desk;
 use lukasa_engine::tool::Profile;
@@ -75,7 +75,7 @@ fn protect(desk: &Desk) {
     }
 }
 
-/// The data of the answer as an agent gets it.
+/// The data of the answer as an agent receives it.
 fn by_agent(desk: &Desk, mut request: Value, profile: Profile) -> Value {
     let operation = registry::find("context_pack").unwrap();
     request["profile"] = json!(profile.name());
@@ -156,7 +156,7 @@ fn a_summary_points_only_at_what_is_there() {
 }
 
 #[test]
-fn whoever_has_claimed_something_shown_is_named() {
+fn holders_of_claims_on_shown_code_are_named() {
     let desk = Desk::all().remove(0);
     let _folder = indexed(&desk);
     let keys: Vec<String> =
@@ -181,7 +181,7 @@ fn whoever_has_claimed_something_shown_is_named() {
 }
 
 #[test]
-fn every_row_has_content_that_is_not_said_twice() {
+fn every_row_has_content_without_repetition() {
     for desk in Desk::all() {
         let _folder = indexed(&desk);
         for (task, profile) in [
@@ -212,7 +212,7 @@ fn every_row_has_content_that_is_not_said_twice() {
 }
 
 #[test]
-fn code_that_is_short_stands_for_itself() {
+fn short_code_is_included_instead_of_a_summary() {
     for desk in Desk::all() {
         let _folder = indexed(&desk);
         for profile in ["compact", "balanced"] {
@@ -224,7 +224,7 @@ fn code_that_is_short_stands_for_itself() {
 }
 
 #[test]
-fn a_pack_says_when_nothing_fits() {
+fn a_pack_reports_low_confidence() {
     for desk in Desk::all() {
         let _folder = indexed(&desk);
         for task in [

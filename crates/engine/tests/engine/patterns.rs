@@ -15,7 +15,7 @@ fn link(type_name: &str, src: &str, dst: &str) -> Value {
     json!({"relationship": {"type": type_name, "src": src, "dst": dst}})
 }
 
-/// Files in a circle, a hierarchy, a class and a file that do too much: what an index would state of it.
+/// Cyclic imports, a hierarchy, and a class and a file that do too much, as an index would record them.
 fn muddle() -> Value {
     let mut writes = vec![];
     for file in ["a.py", "b.py", "c.py", "d.py", "big.py"] {
@@ -110,9 +110,9 @@ fn named_patterns_are_found() {
                 ],
             ),
         ] {
-            let told = found(&desk, json!({"pattern": pattern}));
-            let told: Vec<(&str, &str)> = told.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-            assert_eq!(told, expected, "{pattern}");
+            let places = found(&desk, json!({"pattern": pattern}));
+            let places: Vec<(&str, &str)> = places.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+            assert_eq!(places, expected, "{pattern}");
         }
         let idle = found(&desk, json!({"pattern": "unreferenced", "path": "a.py"}));
         assert_eq!(
@@ -152,8 +152,8 @@ fn answers_are_grouped_and_cut_where_they_say_so() {
         assert_eq!(groups.len(), 10);
         assert_eq!(all["truncated"], true);
         for group in groups {
-            let (told, count) = (group["items"].as_array().unwrap().len(), group["count"].as_u64().unwrap() as usize);
-            assert_eq!(told, count.min(3), "{group}");
+            let (listed, count) = (group["items"].as_array().unwrap().len(), group["count"].as_u64().unwrap() as usize);
+            assert_eq!(listed, count.min(3), "{group}");
             assert_eq!(group["truncated"], count > 3);
             assert!(!group["suggestion"].as_str().unwrap().is_empty() && !group["severity"].is_null());
         }
@@ -169,10 +169,10 @@ fn answers_are_grouped_and_cut_where_they_say_so() {
 fn shapes_are_found() {
     for desk in desks() {
         let class = |n: usize| format!("Class:d.py::C{n}");
-        let told = found(&desk, json!({"pattern": "Class -EXTENDS-> Class -IMPLEMENTS-> Interface"}));
-        assert_eq!(told, [(class(1), "d.py::C1 -EXTENDS-> d.py::C0 -IMPLEMENTS-> d.py::Closable".to_string())]);
-        let told = found(&desk, json!({"pattern": "Class:C2 <-EXTENDS- *"}));
-        assert_eq!(told, [(class(2), "d.py::C2 <-EXTENDS- d.py::C3".to_string())]);
+        let places = found(&desk, json!({"pattern": "Class -EXTENDS-> Class -IMPLEMENTS-> Interface"}));
+        assert_eq!(places, [(class(1), "d.py::C1 -EXTENDS-> d.py::C0 -IMPLEMENTS-> d.py::Closable".to_string())]);
+        let places = found(&desk, json!({"pattern": "Class:C2 <-EXTENDS- *"}));
+        assert_eq!(places, [(class(2), "d.py::C2 <-EXTENDS- d.py::C3".to_string())]);
         assert_eq!(found(&desk, json!({"pattern": "Class -EXTENDS-> Class", "limit": 2})).len(), 2);
         assert!(found(&desk, json!({"pattern": "Class -EXTENDS-> Class", "path": "a.py"})).is_empty());
         // A relationship stands for one step only.

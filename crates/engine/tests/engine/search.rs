@@ -1,4 +1,4 @@
-//! Searching and packing on every store: what is found, why, within which limits, and what is told.
+//! Search and packs on every store: results, reasons, limits and warnings.
 
 use crate::desk::Desk;
 use lukasa_engine::features::search::Searching;
@@ -57,7 +57,7 @@ pub fn note(desk: &Desk, key: &str, title: &str, text: &str) {
 fn the_same_question_gives_the_same_answer_on_every_store() {
     let mut answers: Vec<Value> = vec![];
     for mut desk in Desk::all() {
-        // What is shed depends on the machine, and is told; here nothing is.
+        // Stages are shed depending on the speed of the machine, with a warning; here none are.
         desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(f64::INFINITY));
         let _folder = indexed(&desk);
         note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
@@ -82,7 +82,7 @@ fn the_same_question_gives_the_same_answer_on_every_store() {
     }
 }
 
-/// Ids that are drawn by lot replaced by one and the same.
+/// Replaces random ids by one constant.
 pub fn without_ids(text: &str) -> String {
     let id = regex_like_uuid;
     let mut out = String::new();
@@ -169,7 +169,7 @@ fn sources_are_searched_and_followed() {
         write(folder.path(), "shop/catalogue.py", "def worth(item):\n    \"\"\"Pelican.\"\"\"\n    return 3\n");
         desk.ok("index_directory", json!({"path": folder.path()}));
         assert_eq!(best("pelican"), "Function:shop/catalogue.py::worth");
-        // Changed on disk and not indexed yet: the text that was indexed is not at hand, names and comments are.
+        // Changed on disk and not indexed yet: the indexed text is not available, names and comments are.
         write(folder.path(), "shop/catalogue.py", "def other():\n    pass\n");
         assert_eq!(best("pelican"), "Function:shop/catalogue.py::worth");
         let pack = desk.ok("context_pack", json!({"task": "the pelican is wrong", "profile": "balanced"}));
@@ -182,7 +182,7 @@ fn sources_are_searched_and_followed() {
 }
 
 #[test]
-fn bad_requests_are_told_what_is_wrong() {
+fn errors_of_bad_requests_name_the_fault() {
     for desk in Desk::all() {
         let _folder = indexed(&desk);
         for (request, code) in [
@@ -279,7 +279,7 @@ fn a_session_is_not_given_the_same_twice() {
     }
 }
 
-/// Takes longer than anybody waits, or fails, or says too little.
+/// A reranker that exceeds the deadline, fails, or returns too few scores.
 struct Odd(&'static str);
 
 impl Reranker for Odd {
@@ -298,7 +298,7 @@ impl Reranker for Odd {
 }
 
 #[test]
-fn a_second_look_never_holds_an_answer_up() {
+fn reranking_never_delays_an_answer() {
     for (name, applied, timeout) in
         [("slow", false, true), ("broken", false, false), ("short", false, false), ("good", true, false)]
     {
@@ -402,9 +402,9 @@ fn an_interface_brings_what_implements_it() {
     }
 }
 
-/// A file is shown by something that acts rather than by its constants, and named once.
+/// A file is represented by a function or class rather than by its constants, and listed once.
 #[test]
-fn packs_show_what_acts_and_name_a_file_once() {
+fn packs_show_functions_and_list_a_file_once() {
     for desk in Desk::all() {
         let folder = tempfile::tempdir().unwrap();
         write(
@@ -424,7 +424,7 @@ fn packs_show_what_acts_and_name_a_file_once() {
 }
 
 #[test]
-fn what_is_embedded_is_found_by_meaning_and_readiness_tells() {
+fn embedded_objects_are_found_by_meaning_and_counted_in_readiness() {
     for desk in Desk::all() {
         note(&desk, "a", "Refunds", "Customers get their money back within two weeks.");
         note(&desk, "b", "Opening hours", "The shop opens at nine in the morning.");
@@ -442,13 +442,13 @@ fn what_is_embedded_is_found_by_meaning_and_readiness_tells() {
         let answer = desk.ok("search", json!({"query": "reimbursement of a purchase", "recipe": "objects"}));
         assert_eq!(refs(&answer)[0], "Decision:a", "{answer}");
         assert_eq!(answer["meta"]["embedded_share"], 1.0);
-        // No word of it occurs anywhere, and nobody named a recipe.
+        // No word of it occurs anywhere, and no recipe is given.
         let answer = desk.ok("search", json!({"query": "reimbursement"}));
         assert_eq!(refs(&answer)[0], "Decision:a", "{answer}");
         let by_words = desk.ok("search", json!({"query": "reimbursement", "channels": ["lexical"]}));
         assert!(refs(&by_words).is_empty() && by_words["meta"].get("embedded_share").is_none(), "{by_words}");
         assert_eq!(desk.ok("search_readiness", json!({}))["embedding"]["optional"]["percent"], 100.0);
-        // What changes is found by words at once, by meaning when its vector is there.
+        // A change is found by words at once, by meaning when its vector is computed.
         note(&desk, "c", "Parking", "Bicycles are repaired here.");
         let answer = desk.ok("search", json!({"query": "mending a bike", "recipe": "objects"}));
         assert!(answer["meta"]["embedded_share"].as_f64().unwrap() < 1.0);
@@ -458,12 +458,12 @@ fn what_is_embedded_is_found_by_meaning_and_readiness_tells() {
 }
 
 #[test]
-fn work_is_shed_in_order_when_answers_take_too_long_and_told() {
+fn stages_are_shed_in_order_with_a_warning_when_answers_take_too_long() {
     let mut desk = Desk::all().remove(0);
     desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(1e-9));
     note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
     let ask = || desk.ok("search", json!({"query": "discounts", "rerank": true}));
-    // The first makes the index; of the next three nobody knows what was loaded once.
+    // The first builds the index; the next three load other data for the first time.
     for turn in 0..4 {
         assert!(ask()["meta"]["warnings"].is_null(), "turn {turn}");
     }
@@ -481,7 +481,7 @@ fn work_is_shed_in_order_when_answers_take_too_long_and_told() {
     assert_eq!(refs(&second), ["Decision:decision:1"], "still answered");
 }
 
-/// Making the indexes and loading the model is no reason to shed anything afterwards.
+/// Building the indexes and loading the model must not shed stages afterwards.
 #[test]
 fn the_first_search_sheds_nothing_of_the_next() {
     let mut desk = Desk::all().remove(0);
@@ -498,7 +498,7 @@ fn the_first_search_sheds_nothing_of_the_next() {
     assert_eq!(desk.engine.searching().wholes(), before + 2, "and followed since");
 }
 
-/// What has the word comes before what is only nearest by meaning, however few there are.
+/// Results that contain the word come before those that are only nearest by meaning, however few there are.
 #[test]
 fn a_likeness_of_nothing_does_not_outrank_a_word() {
     for desk in Desk::all() {
@@ -523,7 +523,7 @@ fn a_likeness_of_nothing_does_not_outrank_a_word() {
     }
 }
 
-/// Everything that is embedded is looked at, not the nearer half.
+/// All vectors are compared, not a part of them.
 #[test]
 fn all_that_is_near_is_found_by_meaning() {
     for desk in Desk::all() {
@@ -542,7 +542,7 @@ fn all_that_is_near_is_found_by_meaning() {
     }
 }
 
-/// A decision with a word that no code has is not to hide the code.
+/// A decision with a word that no code contains must not hide the code.
 #[test]
 fn one_rare_word_does_not_hide_the_code() {
     for desk in Desk::all() {
@@ -581,7 +581,7 @@ fn one_rare_word_does_not_hide_the_code() {
     }
 }
 
-/// What no person wrote is known and not searched, unless it is named.
+/// Generated files are indexed but not searched, unless the question names them.
 #[test]
 fn what_was_generated_is_known_and_not_searched() {
     for desk in Desk::all() {
@@ -660,19 +660,19 @@ fn citations_are_without_secrets_and_need_their_scope() {
             let mut context = Context { grants: Grants::of(scopes), ..Context::of(scope, &mut progress) };
             let answer = desk.engine.call(&mut context, "search", asked.clone()).unwrap();
             assert_eq!(answer.to_string().contains("\"citations\""), cites, "{answer}");
-            assert_eq!(answer["items"].as_array().unwrap().len(), 3, "the rest is told all the same");
+            assert_eq!(answer["items"].as_array().unwrap().len(), 3, "the results are returned without citations");
         }
     }
 }
 
 #[test]
-fn a_model_behind_an_endpoint_takes_a_second_look() {
+fn a_model_behind_an_endpoint_reranks() {
     use lukasa_engine::features::search::RerankEndpoint;
     use lukasa_engine::model_endpoint::EndpointConfig;
     use lukasa_testkit::{FakeEndpoint, Reply};
     use std::time::Duration;
     let texts = |body: &Value| body["documents"].as_array().or(body["texts"].as_array()).unwrap().clone();
-    // Likes whatever speaks of pears.
+    // Prefers texts that contain pears.
     let scores = move |body: &Value| -> Vec<Value> {
         let of = |text: &Value| if text.as_str().unwrap().contains("pears") { 0.99 } else { 0.01 };
         texts(body).iter().enumerate().map(|(at, text)| json!({"index": at, "relevance_score": of(text)})).collect()

@@ -8,7 +8,7 @@ use lukasa_store::Clock;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// An engine on each store. What is shed depends on the machine, and is told; here nothing is.
+/// An engine on each store. Stages are shed depending on the speed of the machine, with a warning; here none are.
 fn desks() -> Vec<Desk> {
     let patient = |mut desk: Desk| {
         desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(f64::INFINITY));
@@ -34,14 +34,14 @@ fn pages(desk: &Desk, request: &Value) -> Vec<Value> {
     all
 }
 
-/// Words that nothing else has: what says nothing new is left out.
+/// Words that occur only once: repeated content is left out.
 fn words(n: usize) -> String {
     let syllable = |digit: usize| ["ka", "lo", "mi", "ru", "se", "ta", "vo", "wi", "xe", "zu"][digit % 10];
     let word = |n: usize| format!("{}{}{}", syllable(n / 100), syllable(n / 10), syllable(n));
     (0..8).map(|k| word(n * 8 + k)).collect::<Vec<_>>().join(" ")
 }
 
-/// Decisions about discounts, each with something of its own but for every fourth, tied to meetings and to one another.
+/// Decisions about discounts, of which every fourth has no words of its own, linked to meetings and to one another.
 fn many(desk: &Desk, decisions: usize) {
     let mut writes = vec![];
     for n in 0..decisions {
@@ -89,18 +89,18 @@ fn pages_together_are_one_large_page() {
                 }
                 assert_eq!(back, large, "{more} back in pages of {limit}");
                 let ways = |page: &Value| page["path_summaries"].as_array().cloned().unwrap_or_default();
-                let mut told: Vec<String> = small.iter().flat_map(ways).map(|way| way["path_id"].to_string()).collect();
-                let all = told.len();
-                told.sort();
-                told.dedup();
-                assert_eq!(told.len(), all, "a relationship is told once");
+                let mut ids: Vec<String> = small.iter().flat_map(ways).map(|way| way["path_id"].to_string()).collect();
+                let all = ids.len();
+                ids.sort();
+                ids.dedup();
+                assert_eq!(ids.len(), all, "a relationship is listed once");
             }
         }
     }
 }
 
 #[test]
-fn a_cursor_dies_when_the_order_is_another() {
+fn a_cursor_is_refused_when_the_order_changes() {
     let desk = desks().remove(0);
     many(&desk, 12);
     let request = json!({"query": "discount rounded", "recipe": "objects", "limit": 3});
@@ -109,7 +109,7 @@ fn a_cursor_dies_when_the_order_is_another() {
     let other = with(with(request.clone(), &cursor), &json!({"fusion": "rrf"}));
     assert_eq!(desk.fails("search", other), "cursor_of_another_request");
     desk.ok("search", with(request.clone(), &cursor));
-    // The same request is answered by words and meaning now.
+    // The same request now matches by words and meaning.
     desk.ok("embed", json!({}));
     assert_eq!(desk.fails("search", with(request.clone(), &cursor)), "stale_cursor");
     let again = desk.ok("search", request.clone());
@@ -117,7 +117,7 @@ fn a_cursor_dies_when_the_order_is_another() {
 }
 
 #[test]
-fn a_further_page_spares_what_the_first_spared() {
+fn a_further_page_sheds_the_same_stages_as_the_first() {
     let mut desk = desks().remove(0);
     many(&desk, 12);
     let request = json!({"query": "discount rounded", "recipe": "objects", "limit": 3});
@@ -125,7 +125,7 @@ fn a_further_page_spares_what_the_first_spared() {
     assert!(plain["meta"]["warnings"].is_null());
     let cursor = json!({"cursor": plain["next_cursor"]});
     desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(1e-9));
-    // Some to learn from what they take.
+    // Some requests whose durations are recorded.
     for _ in 0..4 {
         desk.ok("search", request.clone());
     }
@@ -134,7 +134,7 @@ fn a_further_page_spares_what_the_first_spared() {
     let second = desk.ok("search", with(request.clone(), &json!({"cursor": hurried["next_cursor"]})));
     assert_eq!(second["meta"]["warnings"], hurried["meta"]["warnings"]);
     let second = desk.ok("search", with(request, &cursor));
-    assert!(second["meta"]["warnings"].is_null(), "the list that was begun goes on: {second}");
+    assert!(second["meta"]["warnings"].is_null(), "the list that was begun is continued: {second}");
 }
 
 #[test]
@@ -218,10 +218,10 @@ fn labels_and_times_hold_for_neighbours_and_paths() {
 #[test]
 fn citations_are_few_verbatim_and_never_of_what_is_hidden() {
     for desk in desks() {
-        let said =
+        let rule =
             |n: usize| format!("Nothing of that here. Discount {n} is  rounded at till {n}! The end: {}.", words(n));
         for n in 0..14 {
-            note(&desk, &format!("d{n}"), &format!("Rule {n}"), &said(n));
+            note(&desk, &format!("d{n}"), &format!("Rule {n}"), &rule(n));
         }
         let secret = json!({"content": "Discount rounded by secret.", "sensitive": true});
         desk.ok("put", json!({"type": "EPISODE", "key": "e", "properties": secret}));
@@ -233,7 +233,7 @@ fn citations_are_few_verbatim_and_never_of_what_is_hidden() {
         assert_eq!(cited.len(), 8, "{answer}");
         for citation in cited {
             let span = citation["span"].as_str().unwrap();
-            assert!((0..14).any(|n| said(n).contains(span)) && span.starts_with("Discount"), "{span}");
+            assert!((0..14).any(|n| rule(n).contains(span)) && span.starts_with("Discount"), "{span}");
             assert!(items.iter().any(|item| item["object_id"] == citation["source_object_id"]));
         }
         assert!(!answer.to_string().contains("secret"));
@@ -323,7 +323,7 @@ fn what_a_neighbour_gains_is_capped() {
 }
 
 #[test]
-fn a_neighbour_that_says_nothing_new_is_told_by_its_path_only() {
+fn a_neighbour_that_repeats_a_result_is_listed_by_its_path_only() {
     for desk in desks() {
         let text = "Discounts are rounded to whole cents at the till whenever somebody pays in coins";
         for n in 0..5 {
@@ -368,7 +368,7 @@ fn the_nearer_to_an_anchor_the_higher() {
 }
 
 #[test]
-fn an_intent_can_be_given_and_what_ranked_is_told() {
+fn an_intent_can_be_given_and_ranking_is_reported() {
     for desk in desks() {
         note(&desk, "decision:1", "Timeout", "The timeout setting is ten seconds.");
         let ask =

@@ -1,4 +1,4 @@
-//! Tasks and features on every store: what waits for what, what can be begun, and what completing one brings about.
+//! Tasks and features on every store: dependencies, ready tasks, and what follows from completing one.
 
 use crate::desk::Desk;
 use lukasa_engine::Context;
@@ -64,7 +64,7 @@ fn tasks_are_listed_by_feature_status_and_words_page_by_page() {
 }
 
 #[test]
-fn what_can_be_begun_follows_from_what_is_done_and_claimed() {
+fn ready_tasks_follow_from_completed_and_claimed_ones() {
     for desk in planned() {
         let ready = by(&desk, "ada", "task_ready", json!({}));
         assert_eq!(keys(&ready["tasks"]), ["task:1", "task:4"]);
@@ -75,7 +75,7 @@ fn what_can_be_begun_follows_from_what_is_done_and_claimed() {
         assert_eq!((keys(&own["tasks"]), &own["tasks"][0]["yours"]), (vec!["task:1", "task:4"], &json!(true)));
         by(&desk, "bob", "task_update", json!({"task_id": "1", "status": "done"}));
         assert_eq!(keys(&by(&desk, "ada", "task_ready", json!({}))["tasks"]), ["task:2", "task:4"]);
-        // Its code is taken by somebody else.
+        // Its code is claimed by another agent.
         by(&desk, "bob", "agent_claim", json!({"new": true, "target_id": "src/auth.py", "intent": "tidy up"}));
         assert_eq!(keys(&by(&desk, "ada", "task_ready", json!({}))["tasks"]), ["task:4"]);
         let refused =
@@ -96,12 +96,12 @@ fn what_can_be_begun_follows_from_what_is_done_and_claimed() {
 }
 
 #[test]
-fn tasks_that_wait_for_each_other_are_told_and_refused() {
+fn cycles_of_tasks_are_reported_and_refused() {
     for desk in planned() {
         let request = json!({"task_id": "1", "blocked_by": ["3"]});
         assert_eq!(desk.fails("task_update", request), "dependency_cycle");
         assert_eq!(desk.fails("task_update", json!({"task_id": "5", "blocked_by": ["9"]})), "unknown_task");
-        // Made by other means, they are told.
+        // Cycles made by other operations are reported.
         desk.ok("link", json!({"type": "BLOCKED_BY", "src": "Task:task:1", "dst": "Task:task:3"}));
         let ready = desk.ok("task_ready", json!({}));
         assert_eq!(keys(&ready["tasks"]), ["task:4"]);
@@ -150,15 +150,19 @@ fn completing_a_task_gives_back_its_claims_reflects_and_records_a_decision() {
         assert_eq!(status["active_claims"][0]["claim_id"], other["claim_id"], "of another task");
         assert!(!status["recent_episodes"].as_array().unwrap().is_empty(), "{status}");
         let again = by(&desk, "ada", "task_update", request);
-        assert_eq!((&again["tx"], &again["decision_id"]), (&Value::Null, &done["decision_id"]), "said before: {again}");
+        assert_eq!(
+            (&again["tx"], &again["decision_id"]),
+            (&Value::Null, &done["decision_id"]),
+            "recorded before: {again}"
+        );
         assert_eq!(desk.ok("list", json!({"type": "Decision"}))["total"], 1);
         let lineage = desk.ok("trace_decision_lineage", json!({"decision_id": done["decision_id"]}));
-        let told = |way: &str| lineage[way].to_string();
+        let side = |way: &str| lineage[way].to_string();
         assert!(
-            told("upstream").contains("Task:task:2") && told("upstream").contains("Session:session:s1"),
+            side("upstream").contains("Task:task:2") && side("upstream").contains("Session:session:s1"),
             "{lineage}"
         );
-        assert!(!told("downstream").contains("Task:task:2"), "what was decided came of the task: {lineage}");
+        assert!(!side("downstream").contains("Task:task:2"), "what was decided came of the task: {lineage}");
         let feature = desk.ok("feature_status", json!({"feature_id": "login"}));
         assert_eq!(
             (&feature["percent_complete"], &feature["by_status"]),
@@ -171,10 +175,10 @@ fn completing_a_task_gives_back_its_claims_reflects_and_records_a_decision() {
 }
 
 #[test]
-fn what_follows_from_completing_a_task_is_made_up_for() {
+fn an_interrupted_completion_is_finished_by_the_next_one() {
     for desk in planned() {
         by(&desk, "ada", "agent_claim", json!({"target_id": "task:2", "intent": "do it"}));
-        // As when whoever completed it was stopped before anything else.
+        // As if the process that completed it had been stopped before anything else.
         desk.ok("patch", json!({"ref": "Task:task:2", "status": "completed"}));
         let request = json!({"task_id": "2", "status": "completed"});
         let done = by(&desk, "ada", "task_update", request.clone());
@@ -184,7 +188,7 @@ fn what_follows_from_completing_a_task_is_made_up_for() {
         assert!(done["claims_released"][0]["valid_to"].is_string() && done["decision_id"].is_string(), "{done}");
         let again = by(&desk, "bob", "task_update", request);
         assert_eq!((&again["decision_id"], &again["claims_released"]), (&done["decision_id"], &Value::Null));
-        // Opened again and done again, it is decided again.
+        // When reopened and completed again, it gets another decision.
         by(&desk, "ada", "task_update", json!({"task_id": "2", "status": "in progress"}));
         let other = by(&desk, "ada", "task_update", json!({"task_id": "2", "status": "failed"}));
         assert_ne!(other["decision_id"], done["decision_id"]);
@@ -235,7 +239,7 @@ fn a_task_changes_only_from_the_version_that_was_read() {
 }
 
 #[test]
-fn a_pack_claims_what_it_hands_out_and_shows_who_is_in_the_way() {
+fn a_pack_claims_what_it_returns_and_shows_blockers() {
     for desk in Desk::all() {
         let folder = tempfile::tempdir().unwrap();
         let source = "class Till:\n    \"\"\"Adds up prices.\"\"\"\n\n    def discount(self, cents):\n        \"\"\"The discount of the till.\"\"\"\n        return cents // 10\n";
@@ -261,7 +265,7 @@ fn a_pack_claims_what_it_hands_out_and_shows_who_is_in_the_way() {
         );
         let compact = pack("ada", json!({"claim": true, "profile": "compact"}));
         assert!(compact["token_estimate"].as_u64().unwrap() <= 300, "{compact}");
-        // A claim on the file around it is in the way too, and one that only shares words with the task is not.
+        // A claim on the file around it also blocks; one that only shares words with the task does not.
         for claim in first["claims"].as_array().unwrap().iter().filter(|claim| claim["status"] == "ok") {
             by(&desk, "ada", "agent_release", json!({"claim_id": claim["claim_id"]}));
         }

@@ -1,4 +1,4 @@
-//! Running a project's tests and remembering how they went.
+//! Running a project's tests and recording the result.
 
 use crate::desk::Desk;
 use lukasa_engine::{Context, Grants};
@@ -34,16 +34,16 @@ fn a_run_is_remembered_with_what_passed_and_failed() {
         let slow = desk.ok("test_run", request(&folder, "sleep 600", json!({"timeout_seconds": 1})));
         assert_eq!(slow["status"], "timed_out");
         // Selected tests are arguments, whatever they look like.
-        let told = desk.ok(
+        let answer = desk.ok(
             "test_run",
             request(&folder, "for a in \"$@\"; do echo \"[$a]\"; done", json!({"tests": ["$(id)", "a b; ls"]})),
         );
-        assert!(told["output"].as_str().unwrap().contains("[$(id)]\n[a b; ls]"), "{told}");
+        assert!(answer["output"].as_str().unwrap().contains("[$(id)]\n[a b; ls]"), "{answer}");
     }
 }
 
 #[test]
-fn who_may_not_run_programs_does_not() {
+fn running_programs_needs_permission() {
     for desk in Desk::all() {
         let folder = tempfile::tempdir().unwrap();
         let marker = folder.path().join("ran");
