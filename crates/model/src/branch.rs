@@ -64,7 +64,7 @@ impl Lineage {
             if line.len() == limits::LINEAGE_DEPTH {
                 return Err(Error::too_large(
                     "lineage_too_deep",
-                    format!("more than {} branches on top of one another", limits::LINEAGE_DEPTH),
+                    format!("more than {} branches in one lineage", limits::LINEAGE_DEPTH),
                 ));
             }
             line.push((number, cap));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn pinned_ancestors_hold_back_all_before_them() {
+    fn a_pinned_branch_limits_all_its_ancestors() {
         use BranchMode::{Live, Pinned};
         let all = [Branch::main(), branch(2, 1, Pinned, 10), branch(3, 2, Live, 20), branch(4, 3, Pinned, 5)];
         let line = |b, t| Lineage::of(b, t, |n, _| all.iter().find(|x| x.number == n).cloned()).map(|l| l.0);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_an_error_and_not_a_hang() {
+    fn a_cycle_is_an_error() {
         let all = [branch(2, 3, BranchMode::Live, 0), branch(3, 2, BranchMode::Live, 0)];
         let line = Lineage::of(2, 9, |n, _| all.iter().find(|x| x.number == n).cloned());
         assert_eq!(line.unwrap_err().code, "cyclic_branch");

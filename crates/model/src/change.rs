@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn ignored_paths_are_silent() {
+    fn ignored_paths_are_left_out() {
         let d = diff(&json!({"a": {"b": 1}, "ab": 1}), &json!({"a": {"b": 2}, "ab": 2}));
         assert_eq!(d.ignoring(&["/a".into()]).updated.len(), 1);
     }

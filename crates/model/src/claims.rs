@@ -74,8 +74,8 @@ impl Target {
         let text = text.trim();
         check_text("target", text, limits::KEY_BYTES)?;
         if let Some((type_name, rest)) = typed(text) {
-            if let Some(told) = ClaimType::of_type(type_name) {
-                return Target::read(rest, Some(kind.filter(|kind| is_code(*kind) && is_code(told)).unwrap_or(told)));
+            if let Some(named) = ClaimType::of_type(type_name) {
+                return Target::read(rest, Some(kind.filter(|kind| is_code(*kind) && is_code(named)).unwrap_or(named)));
             }
             if kind.is_none_or(is_code) {
                 return Err(Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))
@@ -348,7 +348,7 @@ mod tests {
     }
 
     fn held(target: &str, agent: &str) -> Held {
-        let target = Target::read(target, None).expect("a target").expect("sure");
+        let target = Target::read(target, None).expect("a target").expect("not a bare word");
         Held {
             claim_id: format!("claim:{target}"),
             claim_type: target.kind,
@@ -366,9 +366,9 @@ mod tests {
     }
 
     #[test]
-    fn what_contains_the_other_is_in_its_way() {
+    fn claims_conflict_when_one_target_contains_the_other() {
         let board = [held("a.py::A", "ada"), held("a.py::f", "bob")];
-        let wanted = |text: &str| Target::read(text, None).expect("a target").expect("sure");
+        let wanted = |text: &str| Target::read(text, None).expect("a target").expect("not a bare word");
         let decided = |text: &str, agent: &str| match decide(&board, &wanted(text), &|held| held.agent_id == agent) {
             Decision::Grant => "grant".to_string(),
             Decision::Yours(held) => format!("yours {}", held.target),
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(decided("a.py::A::run", "bob"), "ada Within");
         assert_eq!(decided("a.py", "ada"), "bob Contains");
         assert_eq!(decided("a.py::A", "ada"), "yours a.py::A");
-        assert_eq!(decided("a.py::A::run", "ada"), "grant", "within one's own");
-        assert_eq!(decided("a.py::AB", "bob"), "grant", "a longer name is another one");
+        assert_eq!(decided("a.py::A::run", "ada"), "grant", "within a target that the agent holds");
+        assert_eq!(decided("a.py::AB", "bob"), "grant", "a common prefix alone is no containment");
     }
 }

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told() {
+    fn contents_over_a_limit_are_rejected() {
         let check = |content: Content| content.check(content.canonical().len()).unwrap_err().code;
         let with = |value: Value| Content {
             properties: [("p".to_string(), value)].into_iter().collect(),

@@ -134,7 +134,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn no_part_of_an_error_has_the_password_of_a_url() {
+    fn errors_contain_no_passwords_of_urls() {
         let url = "postgres://ann:HIDDEN@db/shop";
         let error = Error::invalid("invalid_argument", format!("--store: `{url}` is not true or false"))
             .hint(format!("use {url}"))

@@ -187,7 +187,7 @@ impl FromStr for VersionId {
         });
         parsed.ok_or_else(|| {
             Error::invalid("invalid_version_id", format!("`{text}` is not a version id"))
-                .hint("version ids look like 42.7: transaction 42, statement 7")
+                .hint("version ids look like 42.7: transaction 42, index 7")
         })
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_follow_from_names_and_never_from_where() {
+    fn ids_depend_on_names_and_not_on_the_tenant() {
         let (a, b) = (Scope::new("a", "shop").unwrap(), Scope::new("b", "shop").unwrap());
         assert_eq!(a.namespace(), b.namespace());
         let ns = a.namespace();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn version_ids_read_back() {
+    fn version_ids_round_trip() {
         let id = VersionId::new(42, 7);
         assert_eq!((id.tx(), id.place(), id.to_string().as_str()), (42, 7, "42.7"));
         assert_eq!("42.7".parse::<VersionId>().unwrap(), id);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_names_say_why() {
+    fn invalid_names_are_rejected_with_a_code() {
         let long = "k".repeat(1025);
         for (text, code) in [("", "empty_name"), ("a\0b", "nul_byte"), (long.as_str(), "text_too_long")] {
             assert_eq!(check_text("key", text, limits::KEY_BYTES).unwrap_err().code, code);

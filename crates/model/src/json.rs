@@ -325,12 +325,12 @@ pub(crate) mod tests {
         ] {
             assert_eq!(canonical(&json!(f64::from_bits(bits))), text, "{bits:#018x}");
         }
-        assert_eq!(canonical(&json!(f64::NAN)), "null", "what is no number is none here either");
+        assert_eq!(canonical(&json!(f64::NAN)), "null", "not a number becomes null");
     }
 
     /// The examples of RFC 8785, sections 3.2.2 and 3.2.3.
     #[test]
-    fn values_are_those_of_rfc_8785() {
+    fn values_match_rfc_8785() {
         let given = r#"{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
             "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/", "literals": [null, true, false]}"#;
         let want = "{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,1e+30,4.5,0.002,1e-27],\
@@ -352,7 +352,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn bombs_and_nul_are_refused() {
+    fn deep_nesting_and_nul_are_rejected() {
         let mut bomb = json!(1);
         for _ in 0..=limits::JSON_DEPTH {
             bomb = json!([bomb]);
@@ -364,7 +364,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn canonical_reads_back_and_is_a_fixed_point(value in any_json()) {
+        fn canonical_text_parses_to_the_same_text(value in any_json()) {
             let text = canonical(&value);
             let back: Value = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(canonical(&back), text);
@@ -376,7 +376,7 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn pointers_read_back(tokens in prop::collection::vec("[a~/01]{0,3}", 0..4)) {
+        fn pointers_round_trip(tokens in prop::collection::vec("[a~/01]{0,3}", 0..4)) {
             let path = tokens.iter().fold(String::new(), |p, t| push_pointer(&p, t));
             prop_assert_eq!(pointer_tokens(&path).unwrap(), tokens);
         }

@@ -293,7 +293,7 @@ mod tests {
         .unwrap()
     }
 
-    fn said(branch: BranchNo, tx: Tx, parents: &[Tx], content: Option<&str>) -> Statement {
+    fn version_of(branch: BranchNo, tx: Tx, parents: &[Tx], content: Option<&str>) -> Statement {
         let text = content.map(|c| canonical(&serde_json::from_str(c).unwrap()));
         Statement {
             thing: 1,
@@ -336,38 +336,51 @@ mod tests {
     #[test]
     fn classes() {
         use Class::{Added, Conflict, FastForward, Merged, Unchanged};
-        check(vec![said(1, 1, &[], A)], &[], (Unchanged, ""));
-        check(vec![said(2, 2, &[], A)], &[], (Added, A.unwrap()));
-        check(vec![said(1, 1, &[], A), said(2, 2, &[1], X2)], &[], (FastForward, X2.unwrap()));
-        check(vec![said(1, 1, &[], A), said(2, 2, &[1], None)], &[], (FastForward, "absent"));
-        check(vec![said(1, 1, &[], A), said(3, 2, &[1], X2)], &[], (Unchanged, ""));
+        check(vec![version_of(1, 1, &[], A)], &[], (Unchanged, ""));
+        check(vec![version_of(2, 2, &[], A)], &[], (Added, A.unwrap()));
+        check(vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], X2)], &[], (FastForward, X2.unwrap()));
+        check(vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], None)], &[], (FastForward, "absent"));
+        check(vec![version_of(1, 1, &[], A), version_of(3, 2, &[1], X2)], &[], (Unchanged, ""));
         check(
-            vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], Y2)],
+            vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], X2), version_of(3, 3, &[1], Y2)],
             &[],
             (Merged, r#"{"properties":{"x":2,"y":2}}"#),
         );
-        check(vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], X3)], &[], (Conflict, "/properties/x"));
+        check(
+            vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], X2), version_of(3, 3, &[1], X3)],
+            &[],
+            (Conflict, "/properties/x"),
+        );
         // One side ended, the other changed: the whole content conflicts.
-        check(vec![said(1, 1, &[], A), said(2, 2, &[1], None), said(3, 3, &[1], Y2)], &[], (Conflict, ""));
-        check(vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], None)], &[], (Conflict, ""));
+        check(
+            vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], None), version_of(3, 3, &[1], Y2)],
+            &[],
+            (Conflict, ""),
+        );
+        check(
+            vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], X2), version_of(3, 3, &[1], None)],
+            &[],
+            (Conflict, ""),
+        );
     }
 
     #[test]
-    fn taking_the_last_property_away_is_no_quarrel() {
+    fn removing_the_last_property_does_not_conflict() {
         let all = vec![
-            said(1, 1, &[], Some(r#"{"properties":{"x":1},"title":"t"}"#)),
-            said(2, 2, &[1], Some(r#"{"title":"t"}"#)),
-            said(3, 3, &[1], Some(r#"{"properties":{"x":1,"y":1},"title":"t"}"#)),
+            version_of(1, 1, &[], Some(r#"{"properties":{"x":1},"title":"t"}"#)),
+            version_of(2, 2, &[1], Some(r#"{"title":"t"}"#)),
+            version_of(3, 3, &[1], Some(r#"{"properties":{"x":1,"y":1},"title":"t"}"#)),
         ];
         check(all, &[], (Class::Merged, r#"{"properties":{"y":1},"title":"t"}"#));
     }
 
     #[test]
-    fn what_is_taken_is_taken_for_its_whole_period() {
+    fn a_source_version_is_taken_for_its_whole_period() {
         // The source changes the past too: the target's past is unchanged, so it is fast-forwarded.
-        let all = vec![said(1, 1, &[], A), Statement { period: Period::since(Time(-9)), ..said(2, 2, &[1], X2) }];
+        let all =
+            vec![version_of(1, 1, &[], A), Statement { period: Period::since(Time(-9)), ..version_of(2, 2, &[1], X2) }];
         let mut all: Vec<_> = all;
-        all.insert(0, Statement { period: Period { from: Time(-9), to: Time(1) }, ..said(1, 0, &[], Y2) });
+        all.insert(0, Statement { period: Period { from: Time(-9), to: Time(1) }, ..version_of(1, 0, &[], Y2) });
         all[2].parents.push(VersionId::new(0, 0));
         all.sort_by_key(|s| (s.branch, s.version));
         let got = merge_thing(&all, &[], &line(2), &line(3), Time(50), &Strategies::new());
@@ -376,18 +389,18 @@ mod tests {
     }
 
     #[test]
-    fn equal_edits_are_remembered_so_that_a_further_edit_goes_forward() {
-        let mut all = vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], X2)];
+    fn a_further_edit_after_equal_edits_is_a_fast_forward() {
+        let mut all = vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], X2), version_of(3, 3, &[1], X2)];
         check(all.clone(), &[], (Class::Unchanged, "3.0<-2.0"));
-        all.push(said(2, 4, &[2], X3));
+        all.push(version_of(2, 4, &[2], X3));
         // Without provenance the base is A, and both sides changed x.
         check(all.clone(), &[], (Class::Conflict, "/properties/x"));
         check(all, &[from(3, 2)], (Class::FastForward, X3.unwrap()));
     }
 
     #[test]
-    fn going_there_and_back_needs_no_memory_and_makes_no_circle() {
-        let all = vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(2, 3, &[2], A)];
+    fn a_reverted_edit_changes_nothing() {
+        let all = vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], X2), version_of(2, 3, &[2], A)];
         check(all, &[], (Class::Unchanged, ""));
     }
 
@@ -396,20 +409,20 @@ mod tests {
         // 2 and 3 each merged the other's edit: two bases, 2.0 and 3.0, neither an ancestor of the other.
         let both = r#"{"properties":{"x":2,"y":2}}"#;
         let all = vec![
-            said(1, 1, &[], A),
-            said(2, 2, &[1], X2),
-            said(3, 3, &[1], Y2),
-            said(2, 4, &[2], Some(both)),
-            said(3, 5, &[3], Some(both)),
+            version_of(1, 1, &[], A),
+            version_of(2, 2, &[1], X2),
+            version_of(3, 3, &[1], Y2),
+            version_of(2, 4, &[2], Some(both)),
+            version_of(3, 5, &[3], Some(both)),
         ];
         let all: Vec<_> = all.into_iter().map(|s| Statement { period: Period::since(Time(1)), ..s }).collect();
         let crossed = [from(4, 3), from(5, 2)];
         check(all.clone(), &crossed, (Class::Unchanged, "5.0<-4.0"));
         let mut further = all;
-        further.push(said(2, 6, &[4], Some(r#"{"properties":{"x":2,"y":2,"z":1}}"#)));
+        further.push(version_of(2, 6, &[4], Some(r#"{"properties":{"x":2,"y":2,"z":1}}"#)));
         check(further.clone(), &crossed, (Class::Merged, r#"{"properties":{"x":2,"y":2,"z":1}}"#));
-        further.push(said(3, 7, &[5], Some(r#"{"properties":{"x":9,"y":2}}"#)));
-        further.push(said(2, 8, &[6], Some(r#"{"properties":{"x":8,"y":2,"z":1}}"#)));
+        further.push(version_of(3, 7, &[5], Some(r#"{"properties":{"x":9,"y":2}}"#)));
+        further.push(version_of(2, 8, &[6], Some(r#"{"properties":{"x":8,"y":2,"z":1}}"#)));
         check(further, &crossed, (Class::Conflict, "/properties/x"));
     }
 
@@ -418,20 +431,29 @@ mod tests {
         let backfill = |branch, tx, content| Statement {
             period: Period { from: Time(-20), to: Time(-10) },
             parents: vec![],
-            ..said(branch, tx, &[], content)
+            ..version_of(branch, tx, &[], content)
         };
-        check(vec![said(1, 1, &[], A), backfill(2, 2, X2)], &[], (Class::Added, X2.unwrap()));
-        check(vec![said(1, 1, &[], A), backfill(2, 2, X2), backfill(3, 3, X3)], &[], (Class::Conflict, ""));
-        check(vec![said(1, 1, &[], A), backfill(2, 2, X2), backfill(3, 3, X2)], &[], (Class::Unchanged, "3.0<-2.0"));
+        check(vec![version_of(1, 1, &[], A), backfill(2, 2, X2)], &[], (Class::Added, X2.unwrap()));
+        check(vec![version_of(1, 1, &[], A), backfill(2, 2, X2), backfill(3, 3, X3)], &[], (Class::Conflict, ""));
+        check(
+            vec![version_of(1, 1, &[], A), backfill(2, 2, X2), backfill(3, 3, X2)],
+            &[],
+            (Class::Unchanged, "3.0<-2.0"),
+        );
     }
 
     #[test]
-    fn two_ordinary_histories_only_meet_now() {
+    fn edits_of_the_past_do_not_conflict() {
         // Both sides edited x in the past, then the source reverted: the past does not conflict.
-        let all = vec![said(1, 1, &[], A), said(2, 10, &[1], X2), said(3, 20, &[1], X3), said(2, 30, &[10], A)];
+        let all = vec![
+            version_of(1, 1, &[], A),
+            version_of(2, 10, &[1], X2),
+            version_of(3, 20, &[1], X3),
+            version_of(2, 30, &[10], A),
+        ];
         check(all, &[], (Class::Unchanged, ""));
         // A fact that the target never had is added with its history.
-        let mut all = vec![said(2, 10, &[], A), said(2, 20, &[10], X2)];
+        let mut all = vec![version_of(2, 10, &[], A), version_of(2, 20, &[10], X2)];
         all.sort_by_key(|s| (s.branch, s.version));
         let got = merge_thing(&all, &[], &line(2), &line(3), Time(50), &Strategies::new());
         let periods: Vec<_> = got.writes.iter().map(|w| (w.period.from.0, w.period.to.0)).collect();

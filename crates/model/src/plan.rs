@@ -149,32 +149,35 @@ pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result
     for (target, board) in &resolved.unclaimed {
         planner.expect_unclaimed(target, *board, resolved.agent.as_deref())?;
     }
-    let mut silences = check_told(&resolved.items)?;
+    let mut all_gaps = find_gaps(&resolved.items)?;
     for item in &mut resolved.items {
-        let silence = if item.then_absent { silences.remove(&item.id).unwrap_or_default() } else { vec![] };
-        planner.item(item, &silence).map_err(|e| at_write(e, item.place))?;
+        let gaps = if item.then_absent { all_gaps.remove(&item.id).unwrap_or_default() } else { vec![] };
+        planner.item(item, &gaps).map_err(|e| at_write(e, item.place))?;
     }
     for item in resolved.items.iter().filter(|item| item.ends.is_some()) {
         planner.check_ends(item).map_err(|e| at_write(e, item.place))?;
     }
     planner.check_multiplicity(&resolved.items)?;
     if planner.plan.statements.len() + at.first_place as usize > VersionId::PLACES {
-        return Err(Error::too_large("batch_too_large", "the batch makes more statements than one transaction holds"));
+        return Err(Error::too_large(
+            "batch_too_large",
+            "the batch makes more versions than one transaction can contain",
+        ));
     }
     Ok(planner.plan)
 }
 
 /// Rejects two writes of one fact for overlapping periods, or under two identities. For facts that end within the
 /// batch, returns the periods after the first end that no write covers.
-fn check_told(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
+fn find_gaps(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
     let mut seen = FxHashSet::with_capacity_and_hasher(items.len(), Default::default());
     if items.iter().all(|item| !item.then_absent && seen.insert(item.id)) {
         return Ok(FxHashMap::default());
     }
-    let mut told: Vec<&Item> = items.iter().collect();
-    told.sort_unstable_by_key(|item| (item.id, item.period));
-    let mut silences = FxHashMap::default();
-    for items in told.chunk_by(|a, b| a.id == b.id) {
+    let mut sorted: Vec<&Item> = items.iter().collect();
+    sorted.sort_unstable_by_key(|item| (item.id, item.period));
+    let mut all_gaps = FxHashMap::default();
+    for items in sorted.chunk_by(|a, b| a.id == b.id) {
         let id = items[0].id;
         for pair in items.windows(2) {
             let later = if pair[0].place > pair[1].place { pair[0] } else { pair[1] };
@@ -185,31 +188,31 @@ fn check_told(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
                     "duplicate_in_batch",
                     format!("`{}` is written twice for the same time in one batch", name()),
                 );
-                let hint = "write each thing once, or for periods that do not overlap";
+                let hint = "write each fact once, or for periods that do not overlap";
                 return Err(at_write(error.hint(hint), later.place));
             }
             let identity = |item: &Item| (item.type_name.to_ascii_lowercase(), item.key.clone(), item.ends.is_some());
             if !pair[0].named && !pair[1].named && identity(pair[0]) != identity(pair[1]) {
                 return Err(at_write(
-                    Error::conflict("type_changed", format!("`{}` is written as two different things", name())),
+                    Error::conflict("type_changed", format!("`{}` is written as two different facts", name())),
                     later.place,
                 ));
             }
         }
         let Some(first_end) = items.iter().filter(|i| i.then_absent).map(|i| i.period.to).min() else { continue };
-        let (mut silent_from, mut silence) = (first_end, Vec::new());
+        let (mut gap_from, mut gaps) = (first_end, Vec::new());
         for item in items.iter().filter(|item| item.period.to > first_end) {
-            if silent_from < item.period.from {
-                silence.push(Period { from: silent_from, to: item.period.from });
+            if gap_from < item.period.from {
+                gaps.push(Period { from: gap_from, to: item.period.from });
             }
-            silent_from = silent_from.max(item.period.to);
+            gap_from = gap_from.max(item.period.to);
         }
-        if silent_from < Time::MAX {
-            silence.push(Period::since(silent_from));
+        if gap_from < Time::MAX {
+            gaps.push(Period::since(gap_from));
         }
-        silences.insert(id, silence);
+        all_gaps.insert(id, gaps);
     }
-    Ok(silences)
+    Ok(all_gaps)
 }
 
 /// Relationships of one type at one end, and the periods for which the batch writes some of them.
@@ -249,8 +252,8 @@ impl Planner<'_> {
 
     /// Fails if the claim board lists a conflicting claim by another agent.
     fn expect_unclaimed(&self, target: &Target, board: Uuid, agent: Option<&str>) -> Result<()> {
-        let said = visible(self.known.statements_of(board), self.at.lineage, self.at.now);
-        let Some(text) = said.and_then(|s| s.content.as_deref()) else { return Ok(()) };
+        let listed = visible(self.known.statements_of(board), self.at.lineage, self.at.now);
+        let Some(text) = listed.and_then(|s| s.content.as_deref()) else { return Ok(()) };
         let held = claims::held_in(&Content::parse(text)?)?;
         match claims::in_the_way(&held, target, agent) {
             Some((held, relation)) => Err(claims::claimed(target, held, relation)),
@@ -258,7 +261,7 @@ impl Planner<'_> {
         }
     }
 
-    fn item(&mut self, item: &mut Item, silence: &[Period]) -> Result<()> {
+    fn item(&mut self, item: &mut Item, gaps: &[Period]) -> Result<()> {
         // Earlier parts of a load remember only objects, so relationships are looked up among stored facts only.
         let (thing, before) = if item.ends.is_some() { self.known.stored(item.id) } else { self.known.found(item.id) };
         if let Some(thing) = thing {
@@ -271,11 +274,11 @@ impl Planner<'_> {
         let relationship = thing.map_or(item.ends.is_some(), |t| t.ends.is_some());
         let ignored = self.at.registry.ignored_paths(&item.type_name, relationship);
         let mut last = None;
-        if item.merged.is_some() || !says_already(before, self.at.lineage, item, ignored) {
-            let said = item.said.take();
-            last = Some(self.record(item, (thing, before), said, item.period, ignored)?);
+        if item.merged.is_some() || !is_recorded(before, self.at.lineage, item, ignored) {
+            let content = item.content.take();
+            last = Some(self.record(item, (thing, before), content, item.period, ignored)?);
         }
-        for period in silence {
+        for period in gaps {
             let line = timeline(before, self.at.lineage, *period);
             if !(covers(&line, *period) && line.iter().all(|s| s.statement.absent)) {
                 self.record(item, (thing, before), Said::Absent, *period, ignored)?;
@@ -294,7 +297,7 @@ impl Planner<'_> {
         &mut self,
         item: &Item,
         (known, before): (Option<&Thing>, &[Statement]),
-        said: Said,
+        content: Said,
         period: Period,
         ignored: &[String],
     ) -> Result<(VersionId, u32)> {
@@ -308,7 +311,7 @@ impl Planner<'_> {
         parents.dedup();
         let main = overridden.iter().find(|s| s.period.holds(self.at.now)).or(overridden.first()).map(|s| s.statement);
         let change = main.map(|old| {
-            let summary = summarise(old.content.as_deref(), said.text(), ignored);
+            let summary = summarise(old.content.as_deref(), content.text(), ignored);
             serde_json::to_string(&summary).expect("a summary is plain data").into()
         });
         let place = self.plan.statements.len();
@@ -342,9 +345,9 @@ impl Planner<'_> {
             period,
             number,
             parents,
-            hash: said.hash(),
-            absent: matches!(said, Said::Absent),
-            content: match said {
+            hash: content.hash(),
+            absent: matches!(content, Said::Absent),
+            content: match content {
                 Said::Content { text, .. } => Some(text),
                 Said::Absent => None,
             },
@@ -401,7 +404,7 @@ impl Planner<'_> {
     }
 
     fn check_ends(&self, item: &Item) -> Result<()> {
-        let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.said) else { return Ok(()) };
+        let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.content) else { return Ok(()) };
         let declared = self.at.registry.relationship_type(&item.type_name);
         let lasting = self.at.registry.is_lasting(&item.type_name);
         for (side, id) in [(Side::Src, *src), (Side::Dst, *dst)] {
@@ -425,7 +428,7 @@ impl Planner<'_> {
                 }
                 (Some(thing), _) => Some(&thing.type_name),
                 (None, Some(no)) => Some(
-                    &self.plan.things[usize::try_from(no - self.at.next_thing).expect("a new thing is in memory")]
+                    &self.plan.things[usize::try_from(no - self.at.next_thing).expect("a new fact is in memory")]
                         .type_name,
                 ),
                 (None, None) => None,
@@ -456,7 +459,7 @@ impl Planner<'_> {
     fn check_multiplicity(&self, items: &[Item]) -> Result<()> {
         let mut groups: FxHashMap<(String, Side, Uuid), Group> = FxHashMap::default();
         for item in items {
-            let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.said) else { continue };
+            let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.content) else { continue };
             for side in limited_sides(self.at.registry, &item.type_name) {
                 let end = if side == Side::Src { *src } else { *dst };
                 let key = (item.type_name.to_ascii_lowercase(), side, end);
@@ -545,7 +548,7 @@ fn same_identity(thing: &Thing, item: &Item) -> Result<()> {
 }
 
 /// Whether the stored versions already have this content for the whole period.
-fn says_already(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &[String]) -> bool {
+fn is_recorded(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &[String]) -> bool {
     // Without an explicit time, only the version visible at that moment counts, not later periods.
     let window = if item.defaulted {
         Period { from: item.period.from, to: Time(item.period.from.0.saturating_add(1)) }
@@ -554,12 +557,12 @@ fn says_already(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &
     };
     let line = timeline(before, lineage, window);
     let same = |s: &Statement| {
-        let hash = item.said.hash();
+        let hash = item.content.hash();
         s.hash == hash
             || s.present_hash() == hash
-            || (!ignored.is_empty() && !s.absent && same_but_for(s, item.said.text(), ignored))
+            || (!ignored.is_empty() && !s.absent && same_but_for(s, item.content.text(), ignored))
     };
-    match item.said {
+    match item.content {
         // A period without a version counts as absent.
         Said::Absent => line.iter().all(|s| s.statement.absent),
         Said::Content { .. } => covers(&line, window) && line.iter().all(|s| same(s.statement)),
@@ -597,7 +600,7 @@ fn at_write(error: Error, place: usize) -> Error {
 
 pub fn nothing_named(reference: &Reference) -> Error {
     Error::not_found("not_found", format!("nothing is named `{reference}`"))
-        .hint("name things by `Type:key`, by key, or by id; `lukasa list` shows what there is")
+        .hint("name facts by `Type:key`, by key, or by id; `lukasa list` shows what there is")
 }
 
 fn dangling(side: &str, name: &str) -> Error {

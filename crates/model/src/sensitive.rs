@@ -51,7 +51,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn marks_count_where_they_can_be_seen_and_are_refused_elsewhere() {
+    fn marks_are_accepted_in_properties_and_rejected_elsewhere() {
         let schema = json!({"type": "object", "properties": {
             "name": {"type": "string"},
             "salary": {"type": "number", "sensitive": true},

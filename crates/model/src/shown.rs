@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_misleads_is_shown_by_its_number() {
+    fn misleading_characters_are_escaped() {
         assert_eq!(safe("if admin\u{202e} // check \u{2066}"), "if admin\\u{202e} // check \\u{2066}");
         assert_eq!(safe("a\u{1b}[31mb\u{200f}\u{9b}2J"), "a\\u{1b}[31mb\\u{200f}\\u{9b}2J");
         for c in ('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}').chain(['\u{200e}', '\u{200f}', '\u{61c}']) {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn reversed_periods_are_refused() {
+    fn reversed_periods_are_rejected() {
         assert_eq!(Period::new(Time(5), Time(5)).unwrap_err().code, "reversed_period");
         assert_eq!(Period::new(Time(6), Time(5)).unwrap_err().code, "reversed_period");
     }

@@ -176,7 +176,7 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn a_timeline_says_the_same_as_every_moment(all in statements(), branch in 1u32..=3, known in 0u64..13) {
+        fn a_timeline_agrees_with_every_moment(all in statements(), branch in 1u32..=3, known in 0u64..13) {
             let lineage = Lineage::of(branch, known, branches).unwrap();
             let line = timeline(&all, &lineage, Period::ALWAYS);
             prop_assert!(line.windows(2).all(|w| w[0].period.to <= w[1].period.from));
@@ -187,7 +187,7 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn content_is_there_where_a_timeline_has_some(
+        fn is_there_agrees_with_the_timeline(
             all in statements(), branch in 1u32..=3, known in 0u64..13, from in -1i64..26, len in 1i64..26
         ) {
             let lineage = Lineage::of(branch, known, branches).unwrap();

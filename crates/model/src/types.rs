@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_is_what_was_known_then() {
+    fn a_registry_contains_what_was_declared_by_its_transaction() {
         let all = [
             declare(
                 1,
@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_relationship_types_are_refused_once_a_pack_is_there() {
+    fn unknown_relationship_types_are_rejected_once_a_pack_is_installed() {
         let packed = [declare(1, system::RELATIONSHIP_TYPE, "OWNS", json!({"name": "OWNS", "pack": "services@1"}))];
         let registry = Registry::at(&packed, 1).unwrap();
         assert_eq!(registry.admit("RUNS", true).unwrap_err().code, "unknown_type");
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_that_reach_outside_do_not_compile() {
+    fn schemas_with_external_references_do_not_compile() {
         assert!(check_schema(&json!({"type": "object"})).is_ok());
         assert_eq!(check_schema(&json!({"type": 7})).unwrap_err().code, "invalid_schema");
         assert_eq!(check_schema(&json!({"$ref": "http://example.com/x.json"})).unwrap_err().code, "invalid_schema");

@@ -266,7 +266,7 @@ mod tests {
         let text = canonical_first(&value, Plus::Written);
         assert_eq!(text, "{\"a\":18446744073709551615,\"\u{e000}\":[1,1,1.5,0,1e+300,1e+16,1e-6],\"\u{10000}\":1}");
         assert!(Rule::First.holds(&text) && !Rule::Second.holds(&text));
-        assert!(Rule::First.holds(&text.replace("e+", "e")), "as releases before printed it");
+        assert!(Rule::First.holds(&text.replace("e+", "e")), "exponents as earlier releases printed them");
         assert!(!Rule::First.holds(&text.replace("1e+16", "10000000000000000.0")));
         let now = present(&text);
         assert_eq!(
@@ -293,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_is_not_known_is_refused() {
+    fn an_unknown_rule_is_rejected() {
         assert_eq!(serde_json::to_string(&[Rule::First, Rule::Second]).unwrap(), "[1,2]");
         assert!(serde_json::from_str::<Rule>("3").unwrap_err().to_string().contains("rule 3"));
     }
 
     proptest! {
         #[test]
-        fn what_one_rule_wrote_is_the_same_content_under_the_present_one(value in any_json()) {
+        fn contents_of_the_first_rule_convert_to_the_current_rule(value in any_json()) {
             let value: Value = serde_json::from_str(&canonical(&value)).unwrap();
             let old = canonical_first(&value, Plus::Written);
             prop_assert_eq!(present(&old), canonical(&value));
@@ -309,7 +309,7 @@ mod tests {
         }
 
         #[test]
-        fn digits_are_those_that_read_back(bits in any::<u64>()) {
+        fn printed_floats_parse_to_the_same_float(bits in any::<u64>()) {
             let float = f64::from_bits(bits);
             prop_assume!(float.is_finite());
             prop_assert_eq!(first(float).parse::<f64>().unwrap().to_bits(), float.to_bits());

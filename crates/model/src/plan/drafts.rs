@@ -37,7 +37,7 @@ pub struct Drafts {
 struct Draft {
     place: usize,
     subject: Subject,
-    said: Said,
+    content: Said,
     period: Period,
     /// Whether the write has no explicit time.
     defaulted: bool,
@@ -206,7 +206,7 @@ impl Drafts {
             }
             (None, given) => (given.unwrap_or_else(draw), None),
         };
-        let said = read_content(content, registry, &type_name, false, text)?;
+        let content = read_content(content, registry, &type_name, false, text)?;
         let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, *default_from)?;
         let defaulted = put.valid_from.is_none() && put.valid_to.is_none();
         self.ids.push(id);
@@ -214,7 +214,7 @@ impl Drafts {
         Ok(Draft {
             place: 0,
             subject,
-            said,
+            content,
             period,
             defaulted,
             then_absent,
@@ -226,7 +226,7 @@ impl Drafts {
     fn relationship(&mut self, put: &PutRelationship, content: &Content, reading: &mut Reading<'_>) -> Result<Draft> {
         let Reading { registry, types, default_from, text, .. } = reading;
         let type_name = types.read(registry, &put.type_name, true)?;
-        let said = read_content(content, registry, &type_name, true, text)?;
+        let content = read_content(content, registry, &type_name, true, text)?;
         if !put.discriminator.is_empty() {
             id::check_text("discriminator", &put.discriminator, limits::KEY_BYTES)?;
         }
@@ -237,7 +237,7 @@ impl Drafts {
         Ok(Draft {
             place: 0,
             subject,
-            said,
+            content,
             period,
             defaulted,
             then_absent,
@@ -254,7 +254,7 @@ impl Drafts {
         Ok(Draft {
             place: 0,
             subject,
-            said: Said::Absent,
+            content: Said::Absent,
             period,
             defaulted: false,
             then_absent: false,
@@ -337,7 +337,7 @@ impl Drafts {
                             .map_or_else(|| thing.id.to_string(), |k| format!("`{}:{k}`", thing.type_name)))
                     })?;
                 }
-                let said = match write.content {
+                let content = match write.content {
                     Some(text) => Said::Content { text, hash: write.hash },
                     None => Said::Absent,
                 };
@@ -354,7 +354,7 @@ impl Drafts {
                 Ok(Draft {
                     place,
                     subject,
-                    said,
+                    content,
                     period: write.period,
                     defaulted: false,
                     then_absent: false,
@@ -453,7 +453,7 @@ impl Drafts {
                 key,
                 ends,
                 place: draft.place,
-                said: draft.said,
+                content: draft.content,
                 period: draft.period,
                 defaulted: draft.defaulted,
                 then_absent: draft.then_absent,
@@ -507,7 +507,7 @@ pub(super) struct Item {
     pub(super) type_name: Arc<str>,
     pub(super) key: Option<Box<str>>,
     pub(super) ends: Option<(Uuid, Uuid, Box<str>)>,
-    pub(super) said: Said,
+    pub(super) content: Said,
     pub(super) period: Period,
     pub(super) defaulted: bool,
     pub(super) then_absent: bool,
@@ -522,7 +522,7 @@ impl Resolved {
     pub fn limited_ends(&self, registry: &Registry) -> Vec<(Arc<str>, Side, Uuid)> {
         let mut wanted = FxHashSet::default();
         for item in &self.items {
-            let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.said) else { continue };
+            let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.content) else { continue };
             for side in limited_sides(registry, &item.type_name) {
                 wanted.insert((Arc::clone(&item.type_name), side, if side == Side::Src { *src } else { *dst }));
             }
