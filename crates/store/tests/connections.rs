@@ -1,4 +1,4 @@
-//! Connections to PostgreSQL: broken ones, servers that take no writes or never answer, transactions that are given up, TLS.
+//! Connections to PostgreSQL: broken connections, read-only and silent servers, aborted transactions, TLS.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -18,14 +18,14 @@ fn put(ledger: &Ledger, key: &str) -> Result<Option<u64>, Error> {
     ledger.commit(&Batch::on("main").write(PutObject::new("Service", key))).map(|done| done.tx)
 }
 
-/// Ends every connection of the application, as a server that goes down does.
+/// Terminates every connection of the application, as a server does that shuts down.
 fn break_connections(database: &TestDatabase) {
     let role = database.as_app("SELECT current_user").unwrap().remove(0);
     database.as_admin_rows(&format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'"));
 }
 
 #[test]
-fn connections_that_broke_are_made_again_without_a_failure() {
+fn broken_connections_are_replaced_without_an_error() {
     let Some(database) = TestDatabase::new() else { return };
     let ledger = ledger(Arc::new(database.open(None).unwrap()));
     put(&ledger, "first").unwrap();
@@ -42,7 +42,7 @@ fn connections_that_broke_are_made_again_without_a_failure() {
 }
 
 #[test]
-fn a_server_that_takes_no_writes_is_named_and_left_as_soon_as_another_does() {
+fn a_read_only_server_is_reported_and_left_once_another_accepts_writes() {
     let Some(database) = TestDatabase::new() else { return };
     let ledger = ledger(Arc::new(database.open(None).unwrap()));
     put(&ledger, "before").unwrap();
@@ -54,14 +54,14 @@ fn a_server_that_takes_no_writes_is_named_and_left_as_soon_as_another_does() {
     assert_eq!(ledger.head().unwrap().tx, 1, "it can be read");
     let refused = ledger.store().derived().set_mark(ledger.scope(), "m", 1).unwrap_err();
     assert_eq!(refused.code, "read_only_store");
-    // Connections that were made meanwhile stay read-only; none of them is used again.
+    // Connections made meanwhile stay read-only and must not be reused.
     database.as_admin(&format!("ALTER ROLE {role} RESET default_transaction_read_only"));
     assert_eq!(put(&ledger, "after").unwrap(), Some(2));
     ledger.store().derived().set_mark(ledger.scope(), "m", 1).unwrap();
 }
 
 #[test]
-fn a_transaction_that_was_given_up_is_tried_again() {
+fn an_aborted_transaction_is_retried() {
     let Some(database) = TestDatabase::new() else { return };
     let ledger = ledger(Arc::new(database.open(None).unwrap()));
     put(&ledger, "before").unwrap();
@@ -87,9 +87,9 @@ fn a_transaction_that_was_given_up_is_tried_again() {
 }
 
 #[test]
-fn a_host_that_never_answers_is_passed_over() {
+fn a_host_that_never_answers_is_skipped() {
     let Some(database) = TestDatabase::new() else { return };
-    // Takes connections, says nothing.
+    // Accepts connections and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = listener.local_addr().unwrap().port();
     let at = database.app_url.find("@127.0.0.1:").unwrap() + 1;
@@ -101,14 +101,14 @@ fn a_host_that_never_answers_is_passed_over() {
     }
 }
 
-/// What a URL asks of TLS is what it gets: no more is believed, no less is asked.
+/// The TLS settings of a URL apply exactly: neither weaker nor stronger checks are made.
 #[test]
-fn certificates_are_checked_as_the_url_asks() {
+fn certificates_are_checked_according_to_the_url() {
     let Some(server) = Cluster::alone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let Some(authority) = Authority::new(folder.path(), "ours") else { return };
     let stranger = Authority::new(folder.path(), "theirs").unwrap();
-    // Its administrator comes without TLS, so it cannot clean up; the server goes as a whole.
+    // The administrator connects without TLS, so cleaning up would fail; the whole server is removed instead.
     let database = std::mem::ManuallyDrop::new(TestDatabase::on(&server.primary_url()));
     let only_tls = "hostssl all all 127.0.0.1/32 trust\n";
     let (own, strange) = (authority.root(), stranger.root());
@@ -126,18 +126,18 @@ fn certificates_are_checked_as_the_url_asks() {
     }
     assert_eq!(tried("sslmode=require"), Ok(()), "encrypted, without a check");
     for mode in ["require", "verify-ca", "verify-full"] {
-        assert_eq!(tried(&format!("sslmode={mode}{}", roots(&strange))), refused, "{mode} with a root of others");
+        assert_eq!(tried(&format!("sslmode={mode}{}", roots(&strange))), refused, "{mode} with a foreign root");
     }
-    assert_eq!(tried("sslmode=verify-full"), refused, "no machine trusts our authority");
+    assert_eq!(tried("sslmode=verify-full"), refused, "the authority is not trusted by the machine");
 
     server.encrypt(&authority.issue("wrong", "DNS:db.example"), &own, only_tls);
-    assert_eq!(tried(&format!("sslmode=verify-ca{}", roots(&own))), Ok(()), "whichever host it is for");
-    assert_eq!(tried(&format!("sslmode=verify-full{}", roots(&own))), refused, "it is for another host");
+    assert_eq!(tried(&format!("sslmode=verify-ca{}", roots(&own))), Ok(()), "for any host");
+    assert_eq!(tried(&format!("sslmode=verify-full{}", roots(&own))), refused, "the certificate is for another host");
 
     let client = authority.issue("client", "DNS:client");
     let with_client = "hostssl all all 127.0.0.1/32 trust clientcert=verify-ca\n";
     server.encrypt(&authority.issue("right", "IP:127.0.0.1"), &own, with_client);
     let mutual = format!("sslcert={}&sslkey={}", client.certificate.display(), client.key.display());
     assert_eq!(tried(&format!("sslmode=verify-full{}&{mutual}", roots(&own))), Ok(()));
-    assert!(tried(&format!("sslmode=verify-full{}", roots(&own))).is_err(), "without a certificate of one's own");
+    assert!(tried(&format!("sslmode=verify-full{}", roots(&own))).is_err(), "without a client certificate");
 }

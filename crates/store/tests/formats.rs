@@ -1,6 +1,6 @@
-//! What earlier builds wrote opens, verifies and goes on: fixtures of every released format of stores and dumps.
+//! Stores and dumps of every released format can be opened, verified and written to, as fixtures show.
 //!
-//! Fixtures are made by the build whose format they show and are never changed. Those of the present formats are made by
+//! Fixtures are made by the build whose format they show and are never changed. Those of the current formats are made by
 //! `cargo nextest run -p lukasa-store --test formats --run-ignored only`, once, when a format is new.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
@@ -46,7 +46,7 @@ fn properties(ledger: &Ledger, spec: &ViewSpec, name: &str) -> Value {
     Value::Object(found.statement.parsed().unwrap().properties)
 }
 
-/// As `auth` was first put into the fixtures of the first rule: numbers and names that rules write differently.
+/// The properties of `auth` in the fixtures of the first rule: numbers and names that the rules write differently.
 fn numbers() -> Value {
     json!({"ratio": 1e-6, "large": 1e16, "huge": 1e300, "exact": 9_007_199_254_740_993_u64, "whole": 2.0,
         "edge": 9_007_199_254_740_992.0, "\u{e000}": 1, "\u{1f600}": 2})
@@ -66,12 +66,12 @@ fn goes_on(ledger: &Ledger, name: &str) {
     assert!(before.iter().all(|t| t.header.rule == Rule::First), "{name}");
     let first = ViewSpec::default().as_of("tx:2");
     assert_eq!(properties(ledger, &first, "Service:auth").to_string(), numbers_as_read().to_string(), "{name}");
-    // On a branch that sees it as it was written under the first rule.
+    // On a branch that sees the version written under the first rule.
     let branch =
         NewBranch { name: "again".into(), at: Some(2), mode: lukasa_model::BranchMode::Pinned, ..NewBranch::default() };
     ledger.create_branch(&branch, &Header::default()).unwrap();
     let again = ledger.commit(&Batch::on("again").write(auth(&numbers()))).unwrap();
-    assert_eq!((again.tx, again.unchanged), (None, 1), "{name}: equal content writes nothing under another rule");
+    assert_eq!((again.tx, again.unchanged), (None, 1), "{name}: equal content creates no version under another rule");
     let mut other = numbers();
     other["large"] = json!(2e16);
     let changed = ledger.commit(&Batch::on("again").write(auth(&other))).unwrap();
@@ -174,7 +174,7 @@ fn readings_of_the_clock_of_format_1_are_used_and_other_formats_ignored() {
 }
 
 #[test]
-fn a_content_that_is_not_canonical_under_its_rule_is_found() {
+fn verification_finds_content_that_is_not_canonical_under_its_rule() {
     let (folder, ledger) = copied("sqlite-schema-8.db");
     let raw = rusqlite::Connection::open(folder.path().join("lukasa.db")).unwrap();
     let triggers: Vec<String> = raw
@@ -194,13 +194,13 @@ fn a_content_that_is_not_canonical_under_its_rule_is_found() {
     assert!(found.message.contains("transaction 1"), "the header is part of what is hashed: {}", found.message);
     let text = ledger.store().read(ledger.scope()).unwrap().statements_after(lukasa_model::VersionId(0), 100).unwrap();
     let depends = text.iter().filter_map(|s| s.content.as_deref()).filter(|text| !Rule::First.holds(text)).count();
-    assert_eq!(depends, 1, "one content is no text of the first rule");
+    assert_eq!(depends, 1, "one content is not canonical under the first rule");
 }
 
-/// Makes the fixtures of the present formats.
+/// Writes the fixtures of the current formats.
 #[test]
 #[ignore = "writes fixtures, which are made once"]
-fn fixtures_of_the_present_formats() {
+fn write_fixtures_of_the_current_formats() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lukasa.db");
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
@@ -220,7 +220,7 @@ fn fixtures_of_the_present_formats() {
     ledger.dump(&mut dump, &mut |_, _| {}).unwrap();
     std::fs::write(fixture("dump-format-2.jsonl"), dump).unwrap();
     drop(ledger);
-    // Small pages: there is little in many trees.
+    // Small pages, because many trees contain few rows.
     let small = fixture("sqlite-schema-8.db");
     let _ = std::fs::remove_file(&small);
     let raw = rusqlite::Connection::open(&path).unwrap();

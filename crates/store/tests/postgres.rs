@@ -1,4 +1,4 @@
-//! What only PostgreSQL has: row-level security, its set-up and the check that it is as it must be.
+//! Row-level security in PostgreSQL: its setup, and the check that it is as required.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -86,7 +86,7 @@ fn put(ledger: &Ledger, key: &str) {
 }
 
 #[test]
-fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
+fn without_a_scope_the_application_role_sees_no_rows() {
     let Some(database) = TestDatabase::new() else { return };
     put(&ledger(&database, "a"), "mine");
     put(&ledger(&database, "b"), "theirs");
@@ -118,13 +118,13 @@ fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
         // An empty scope is no scope.
         assert_eq!(scoped("", &count).unwrap(), ["0"], "{table} with an empty scope");
     }
-    // What may be removed is one's own only.
+    // Only rows of the own scope can be removed.
     for table in ["vectors", "jobs", "marks"] {
         let gone = format!("DELETE FROM lukasa.{table} WHERE tenant = 'b' RETURNING 1");
         assert_eq!(scoped("a", &gone).unwrap(), Vec::<String>::new(), "{table} of another tenant");
         assert_eq!(scoped("b", &format!("SELECT count(*) FROM lukasa.{table}")).unwrap(), ["1"], "{table}");
     }
-    // Writing into another scope, changing or removing anything: refused (42501).
+    // Writing to another scope, and changing or removing any fact, is rejected (42501).
     let insert =
         "INSERT INTO lukasa.things VALUES ('b', 'shop', 99, gen_random_uuid(), 'X', NULL, NULL, NULL, NULL, false)";
     assert_eq!(scoped("a", insert).unwrap_err(), "42501");
@@ -144,7 +144,7 @@ fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
     ] {
         assert_eq!(scoped("a", sql).unwrap_err(), "42501", "{sql}");
     }
-    // Moving the other tenant's head touches no row.
+    // An update of another tenant's head affects no row.
     assert_eq!(
         scoped("a", "UPDATE lukasa.projects SET tx = 0 WHERE tenant = 'b' RETURNING 1").unwrap(),
         Vec::<String>::new()
@@ -157,7 +157,7 @@ fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
 }
 
 #[test]
-fn who_names_a_key_sees_that_one_and_changes_nothing() {
+fn a_transaction_that_names_a_key_sees_only_it_and_cannot_change_it() {
     let Some(database) = TestDatabase::new() else { return };
     let store = database.open(None).unwrap();
     for (id, tenant) in [("a1", "a"), ("a2", "a"), ("b1", "b")] {
@@ -174,7 +174,7 @@ fn who_names_a_key_sees_that_one_and_changes_nothing() {
     assert_eq!(naming("b", "", seen).unwrap(), Vec::<String>::new());
     assert_eq!(naming("", "", seen).unwrap(), Vec::<String>::new());
     assert_eq!(naming("b1", "a", seen).unwrap(), ["a1", "a2", "b1"]);
-    // To end it takes its tenant; to make it another's or to make it do more is for nobody.
+    // Only its tenant can revoke a key. No one can change its tenant or its scopes.
     let revoke = "UPDATE lukasa.access_keys SET revoked_at = 1 WHERE id = 'b1' RETURNING 1";
     for tenant in ["", "a"] {
         assert_eq!(naming("b1", tenant, revoke).unwrap_err(), "42501", "as `{tenant}`");
@@ -191,7 +191,7 @@ fn who_names_a_key_sees_that_one_and_changes_nothing() {
         assert_eq!(naming("b1", "a", sql).unwrap_err(), "42501", "{sql}");
     }
     assert_eq!(naming("", "b", revoke).unwrap(), ["1"]);
-    // A transaction that named a key leaves no trace on its connection.
+    // The access to a key ends with the transaction that named it.
     for _ in 0..20 {
         assert!(store.access_keys().find("a1").unwrap().is_some());
         assert_eq!(store.access_keys().of_tenant("c").unwrap(), []);
@@ -199,7 +199,7 @@ fn who_names_a_key_sees_that_one_and_changes_nothing() {
 }
 
 #[test]
-fn drift_keeps_a_strict_store_from_starting() {
+fn a_strict_store_does_not_start_when_policies_differ() {
     let Some(database) = TestDatabase::new() else { return };
     assert!(database.open(None).is_ok());
     let lax = PostgresConfig { strict: false, ..PostgresConfig::new(&database.app_url) };
@@ -230,16 +230,16 @@ fn drift_keeps_a_strict_store_from_starting() {
         assert!(store.warnings().iter().any(|w| w.contains(says)), "{:?}", store.warnings());
         database.as_admin("DROP TABLE IF EXISTS lukasa.leak");
         database.setup_again().unwrap();
-        assert!(database.open(None).unwrap().warnings().is_empty(), "set-up mends it");
+        assert!(database.open(None).unwrap().warnings().is_empty(), "setup repairs it");
     }
     let owner = PostgresConfig::new(&database.admin_url);
     let error = database.open_with(&owner, None).err().expect("a superuser is refused");
     assert!(error.message.contains("superuser"), "{}", error.message);
 }
 
-/// What the login role is a member of, owns, or may do beyond what was granted by the set-up.
+/// Memberships, ownership and rights of the login role that setup did not grant.
 #[test]
-fn a_login_role_that_may_do_more_keeps_a_strict_store_from_starting() {
+fn a_strict_store_does_not_start_when_the_role_has_too_many_rights() {
     let Some(database) = TestDatabase::new() else { return };
     let role = database.as_app("SELECT current_user").unwrap().remove(0);
     for (sql, undo, says) in [
@@ -280,18 +280,18 @@ fn a_login_role_that_may_do_more_keeps_a_strict_store_from_starting() {
     ] {
         let [sql, undo, says] = [sql, undo, says].map(|text| text.replace("{r}", &role));
         database.as_admin(&sql);
-        let error = database.open(None).err().unwrap_or_else(|| panic!("{sql} goes unnoticed"));
+        let error = database.open(None).err().unwrap_or_else(|| panic!("{sql} is not detected"));
         assert_eq!(error.code, "policy_drift", "{sql}");
         assert!(error.message.contains(&says), "{sql}: {}", error.message);
         database.as_admin(&undo);
         database.setup_again().unwrap();
         let left = database.open(None).err().map(|e| e.message);
-        assert_eq!(left, None, "set-up mends it: {sql}");
+        assert_eq!(left, None, "setup repairs it: {sql}");
     }
 }
 
 #[test]
-fn databases_that_are_newer_or_not_set_up_are_told() {
+fn databases_that_are_newer_or_not_set_up_are_rejected() {
     let Some(database) = TestDatabase::new() else { return };
     database.as_admin("INSERT INTO lukasa.refinery_schema_history (version, name, applied_on, checksum) VALUES (999, 'later', 'x', '1')");
     let error = database.open(None).err().unwrap();
@@ -328,7 +328,7 @@ fn what_an_administrator_does_to_the_record_is_named() {
     let verify = || walk(store.audit(), "a", &Unsealed, &[], &mut |_| {}).unwrap().map_err(|f| (f.number, f.flaw));
     assert_eq!(verify().unwrap()[0].entries, 6);
     let of = "WHERE tenant = 'a' AND number";
-    // Each is undone before the next one.
+    // Each change is undone before the next one.
     for (change, back, number, flaw) in [
         ("UPDATE lukasa.audit SET status = 'x'", "UPDATE lukasa.audit SET status = 'ok'", 3, AuditFlaw::Changed),
         ("UPDATE lukasa.audit SET agent = ''", "UPDATE lukasa.audit SET agent = NULL", 6, AuditFlaw::Changed),

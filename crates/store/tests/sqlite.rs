@@ -1,4 +1,4 @@
-//! What only a file has: damage, missing rights, a full disk, other processes, backups while writers run.
+//! SQLite files: damage, missing rights, a full disk, other processes, and backups while writers run.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -22,7 +22,7 @@ fn put(ledger: &Ledger, key: &str, bytes: usize) -> lukasa_model::Result<()> {
     ledger.commit(&Batch::on("main").write(PutObject::new("Service", key).property("text", text))).map(drop)
 }
 
-/// A small file system of its own, where the machine allows it.
+/// A small separate file system, if the machine allows one.
 struct Mount(PathBuf);
 
 impl Mount {
@@ -49,7 +49,7 @@ impl Drop for Mount {
 }
 
 #[test]
-fn a_newer_schema_is_refused_in_clear_words() {
+fn a_newer_schema_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lukasa.db");
     put(&open(&path).unwrap(), "a", 1).unwrap();
@@ -66,14 +66,14 @@ fn a_newer_schema_is_refused_in_clear_words() {
 }
 
 #[test]
-fn a_store_of_an_older_schema_is_brought_up_to_date() {
+fn a_store_with_an_older_schema_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lukasa.db");
     let ledger = open(&path).unwrap();
     put(&ledger, "a", 1).unwrap();
     put(&ledger, "b", 1).unwrap();
     drop(ledger);
-    // As version 2 left it: without what can be made again, before ids had a table of their own, and before runs.
+    // Reverts the schema to version 2: without derived data, the table of ids and runs.
     let raw = rusqlite::Connection::open(&path).unwrap();
     raw.execute_batch(
         "DROP TABLE vectors; DROP TABLE vector_models; DROP TABLE jobs; DROP TABLE marks;
@@ -88,12 +88,12 @@ fn a_store_of_an_older_schema_is_brought_up_to_date() {
     put(&ledger, "b", 2).unwrap();
     put(&ledger, "c", 1).unwrap();
     let head = ledger.head().unwrap();
-    assert_eq!((head.tx, head.next_thing), (4, 4), "what was there is known by its id");
+    assert_eq!((head.tx, head.next_thing), (4, 4), "existing facts are found by id");
     assert_eq!(ledger.verify(&mut |_, _| {}).unwrap().transactions, 4);
 }
 
 #[test]
-fn rows_cannot_be_changed_and_damage_is_named() {
+fn rows_cannot_be_changed_and_damage_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lukasa.db");
     let ledger = open(&path).unwrap();
@@ -112,18 +112,18 @@ fn rows_cannot_be_changed_and_damage_is_named() {
     ] {
         assert!(raw.execute(sql, []).is_err(), "{sql}");
     }
-    // Somebody determined drops the guards first: verification still tells.
+    // Verification detects changes even after the triggers were dropped.
     let version = "(SELECT max(version) FROM statements)";
     for (sql, says) in [
         (format!("UPDATE statements SET content = '{{}}' WHERE version = {version}"), "the content of version 2.0 does not match its hash"),
-        (format!("DELETE FROM statements WHERE version = {version}"), "transaction 2 has 0 statements, 1 are due"),
+        (format!("DELETE FROM statements WHERE version = {version}"), "transaction 2 has 0 versions, 1 are expected"),
         ("UPDATE statements SET valid_from = 5 WHERE number = 1".to_string(), "transaction 1 does not match its hash"),
         ("UPDATE transactions SET header = '{\"kind\":\"merge\"}' WHERE tx = 1".to_string(), "transaction 1 does not match its hash"),
         ("DELETE FROM transactions WHERE tx = 1".to_string(), "transaction 1 is missing"),
         ("DELETE FROM transactions WHERE tx = 2".to_string(), "transaction 2 is missing"),
-        ("UPDATE things SET key = 'z' WHERE key = 'b'".to_string(), "the id of `Service:z` (thing 2) does not follow from its name"),
-        ("DELETE FROM things WHERE key = 'a'".to_string(), "thing 1 is missing"),
-        ("DELETE FROM row_ids WHERE id = (SELECT id FROM things WHERE key = 'b')".to_string(), "thing 2 is not found by its id"),
+        ("UPDATE things SET key = 'z' WHERE key = 'b'".to_string(), "the id of `Service:z` (fact 2) does not follow from its name"),
+        ("DELETE FROM things WHERE key = 'a'".to_string(), "fact 1 is missing"),
+        ("DELETE FROM row_ids WHERE id = (SELECT id FROM things WHERE key = 'b')".to_string(), "fact 2 is not found by its id"),
         ("UPDATE projects SET hash = zeroblob(32)".to_string(), "the head does not match the last transaction"),
         ("INSERT INTO statements SELECT tid, 7, version + 8 * 16777216, scope, recorded_at, valid_from, valid_to, number, parents, hash, content, change FROM statements LIMIT 1".to_string(), "3 statements are stored, 2 belong to the log"),
     ] {
@@ -146,7 +146,7 @@ fn rows_cannot_be_changed_and_damage_is_named() {
 }
 
 #[test]
-fn what_a_load_made_cannot_be_changed_and_damage_is_named() {
+fn packed_rows_cannot_be_changed_and_damage_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lukasa.db");
     let ledger = open(&path).unwrap();
@@ -165,7 +165,7 @@ fn what_a_load_made_cannot_be_changed_and_damage_is_named() {
     assert!(error.message.contains("written twice in one load"), "{error:?}");
     let raw = rusqlite::Connection::open(&path).unwrap();
     let runs: i64 = raw.query_row("SELECT count(*) FROM runs", [], |r| r.get(0)).unwrap();
-    assert!((3..15).contains(&runs), "199 things in {runs} rows");
+    assert!((3..15).contains(&runs), "199 facts in {runs} rows");
     assert_eq!(raw.query_row("SELECT count(*) FROM things", [], |r| r.get::<_, i64>(0)).unwrap(), 0);
     let guards = [
         "runs_keep",
@@ -195,17 +195,14 @@ fn what_a_load_made_cannot_be_changed_and_damage_is_named() {
             format!("UPDATE runs SET body = CAST(replace(body, '01234', '11234') AS BLOB) {first}"),
             "the content of version 1.0 does not match its hash",
         ),
-        (
-            format!("UPDATE runs SET body = substr(body, 1, length(body) / 2) {first}"),
-            "a run of things is not readable",
-        ),
-        (format!("UPDATE runs SET body = zeroblob(4000) {first}"), "a run of things is not readable"),
-        (format!("UPDATE runs SET things = 1000000 {first}"), "a run of things is not readable"),
-        (format!("UPDATE runs SET things = -1 {first}"), "a run of things is not readable"),
-        (format!("DELETE FROM runs {first}"), "thing 1 is missing"),
+        (format!("UPDATE runs SET body = substr(body, 1, length(body) / 2) {first}"), "a run of facts is not readable"),
+        (format!("UPDATE runs SET body = zeroblob(4000) {first}"), "a run of facts is not readable"),
+        (format!("UPDATE runs SET things = 1000000 {first}"), "a run of facts is not readable"),
+        (format!("UPDATE runs SET things = -1 {first}"), "a run of facts is not readable"),
+        (format!("DELETE FROM runs {first}"), "fact 1 is missing"),
         (format!("UPDATE runs SET recorded_at = 7 {first}"), "version 1.0 has impossible times or parents"),
-        ("DELETE FROM run_ids".to_string(), "thing 1 is not found by its id"),
-        ("UPDATE run_ids SET list = x'80'".to_string(), "a run of things is not readable"),
+        ("DELETE FROM run_ids".to_string(), "fact 1 is not found by its id"),
+        ("UPDATE run_ids SET list = x'80'".to_string(), "a run of facts is not readable"),
     ] {
         let copy = folder.path().join("damaged.db");
         ledger.store().copy_to(&copy).unwrap();
@@ -224,7 +221,7 @@ fn what_a_load_made_cannot_be_changed_and_damage_is_named() {
 }
 
 #[test]
-fn corrupt_files_are_told_and_left_alone() {
+fn corrupt_files_are_reported_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let garbage = folder.path().join("garbage.db");
     std::fs::write(&garbage, "this is not a database, but it is long enough to look like one".repeat(100)).unwrap();
@@ -245,12 +242,12 @@ fn corrupt_files_are_told_and_left_alone() {
     bytes[middle..middle + 40_000].fill(0xa5);
     let torn = folder.path().join("torn.db");
     std::fs::write(&torn, bytes).unwrap();
-    let error = open(&torn).and_then(|l| l.verify(&mut |_, _| {})).expect_err("damage is noticed");
+    let error = open(&torn).and_then(|l| l.verify(&mut |_, _| {})).expect_err("the damage is detected");
     assert!(["corrupt_store", "verification_failed", "internal_error"].contains(&error.code), "{error:?}");
 }
 
 #[test]
-fn somebody_elses_database_is_left_alone() {
+fn a_foreign_database_is_rejected_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("foreign.db");
     rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1);").unwrap();
@@ -258,11 +255,11 @@ fn somebody_elses_database_is_left_alone() {
     let error = open(&path).err().unwrap();
     assert_eq!(error.code, "not_a_store");
     assert!(error.hint.is_some());
-    assert_eq!(std::fs::read(&path).unwrap(), before, "to the last byte");
+    assert_eq!(std::fs::read(&path).unwrap(), before, "the file is unchanged");
 }
 
 #[test]
-fn a_read_only_folder_is_told() {
+fn a_read_only_folder_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let Some(mount) = Mount::new(folder.path(), 8) else { return };
     let path = folder.path().join("lukasa.db");
@@ -276,7 +273,7 @@ fn a_read_only_folder_is_told() {
 }
 
 #[test]
-fn a_full_disk_refuses_the_batch_and_keeps_the_rest() {
+fn a_full_disk_rejects_the_batch_and_keeps_earlier_ones() {
     let folder = tempfile::tempdir().unwrap();
     let Some(_mount) = Mount::new(folder.path(), 4) else { return };
     let path = folder.path().join("lukasa.db");
@@ -287,11 +284,11 @@ fn a_full_disk_refuses_the_batch_and_keeps_the_rest() {
             Ok(()) => kept += 1,
             Err(e) => break e,
         }
-        assert!(kept < 1_000, "the disk never filled");
+        assert!(kept < 1_000, "the disk was never full");
     };
     assert_eq!(error.code, "disk_full", "{error:?}");
     assert!(kept > 3);
-    assert_eq!(ledger.head().unwrap().tx, kept, "the refused batch left no trace");
+    assert_eq!(ledger.head().unwrap().tx, kept, "the rejected batch wrote nothing");
     ledger.verify(&mut |_, _| {}).unwrap();
     drop(ledger);
     let again = open(&path).unwrap();
@@ -300,7 +297,7 @@ fn a_full_disk_refuses_the_batch_and_keeps_the_rest() {
 }
 
 #[test]
-fn a_backup_while_writers_run_is_whole() {
+fn a_backup_while_writers_run_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = open(&folder.path().join("lukasa.db")).unwrap();
     put(&ledger, "first", 1_000).unwrap();
@@ -323,7 +320,7 @@ fn a_backup_while_writers_run_is_whole() {
             seen.push(copy.head().unwrap().tx);
         }
         done.store(true, Ordering::SeqCst);
-        assert!(writer.join().unwrap() > 10, "the writer went on meanwhile");
+        assert!(writer.join().unwrap() > 10, "the writer continued meanwhile");
         assert!(seen.is_sorted());
         let existing = folder.path().join("copy0.db");
         assert_eq!(ledger.store().copy_to(&existing).unwrap_err().code, "file_exists");
@@ -393,7 +390,7 @@ mod record {
         walk(store(path).audit(), "local", &Key, &[], &mut |_| {}).unwrap()
     }
 
-    /// A record of ten entries of one server and three of another, tampered with by whoever has the file.
+    /// Verifies a record of ten entries of one server and three of another after this change of its file.
     fn tampered(sql: &str) -> Result<Vec<ChainReport>, AuditFault> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lukasa.db");
@@ -412,7 +409,7 @@ mod record {
     }
 
     #[test]
-    fn whatever_is_done_to_the_record_is_named_with_its_place() {
+    fn tampering_with_the_record_is_reported_with_its_place() {
         let of_first = "WHERE server = 's1' AND number";
         for (sql, number, flaw) in [
             ("UPDATE audit SET status = 'forbidden'", 4, AuditFlaw::Changed),
@@ -439,38 +436,38 @@ mod record {
         assert_eq!(whole(&format!("DELETE FROM audit {of_first} > 8")), fault("s1", 8, AuditFlaw::CutOff));
         assert_eq!(whole("DELETE FROM audit WHERE server = 's2'"), fault("s2", 0, AuditFlaw::CutOff));
         assert_eq!(whole("DELETE FROM audit_heads WHERE server = 's2'"), fault("s2", 3, AuditFlaw::NoHead));
-        // The tail goes and the end is moved back: the seal belongs to another end.
+        // The last entries are removed and the head is moved back, but the seal belongs to the previous end.
         let cut = format!(
             "DELETE FROM audit {of_first} > 8; UPDATE audit_heads SET number = 8,
              hash = (SELECT hash FROM audit {of_first} = 8) WHERE server = 's1'"
         );
         assert_eq!(whole(&cut), fault("s1", 8, AuditFlaw::WrongSeal));
-        // A chain that goes with its end leaves nothing behind: only who noted its hash elsewhere can tell.
+        // Removing a chain together with its head is only detected with a hash that was noted elsewhere.
         let gone = whole("DELETE FROM audit WHERE server = 's2'; DELETE FROM audit_heads WHERE server = 's2'");
         assert_eq!(gone.unwrap().len(), 1);
     }
 
     #[test]
-    fn a_file_of_its_own_that_is_made_when_it_is_needed() {
+    fn the_record_is_a_separate_file_that_is_created_on_first_use() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lukasa.db");
         let (own, file) = (store(&path), folder.path().join("lukasa.audit.db"));
-        assert!(verify(&path).unwrap().is_empty() && !file.exists(), "looking makes no file");
+        assert!(verify(&path).unwrap().is_empty() && !file.exists(), "verification creates no file");
         append(&own, "s1", 1..=2);
         assert!(file.exists());
-        // Another process goes on with the same chain.
+        // Another process continues the same chain.
         append(&store(&path), "s1", 3..=3);
         append(&own, "s1", 4..=4);
         assert_eq!(verify(&path).unwrap()[0].entries, 4);
         drop(own);
-        // What comes and goes leaves something behind, but not without end.
+        // The write-ahead log stays after closing, but its size is bounded.
         for number in 5..=200 {
             append(&store(&path), "s1", number..=number);
         }
         let log = folder.path().join("lukasa.audit.db-wal").metadata().map_or(0, |log| log.len());
         assert!(log > 0 && log < 4 << 20, "{log}");
         assert_eq!(verify(&path).unwrap()[0].entries, 200);
-        // A copy of the facts is a copy of the facts.
+        // A copy of the store does not contain the record.
         let copy = folder.path().join("copy.db");
         store(&path).copy_to(&copy).unwrap();
         assert!(verify(&copy).unwrap().is_empty());
@@ -486,7 +483,7 @@ mod clock {
     use parking_lot::Mutex;
     use std::sync::atomic::AtomicI64;
 
-    /// A machine with a wall clock that can be set, and a steady one.
+    /// A machine with a wall clock that can be set, and a steady clock.
     struct Machine {
         wall: Arc<ManualClock>,
         steady: Arc<AtomicI64>,
@@ -527,7 +524,7 @@ mod clock {
     }
 
     #[test]
-    fn a_clock_that_jumps_forward_is_refused_and_nothing_is_recorded() {
+    fn a_clock_that_jumps_forward_prevents_writes() {
         let machine = Machine::new();
         let ledger = machine.process(false);
         put(&ledger, "a", 1).unwrap();
@@ -536,25 +533,25 @@ mod clock {
         let head = ledger.head().unwrap();
         machine.wall.advance(25 * 3_600);
         assert_eq!(code(put(&ledger, "c", 1)), Some("clock_jumped"));
-        assert_eq!(code(put(&machine.process(false), "c", 1)), Some("clock_jumped"), "another process knows as well");
+        assert_eq!(code(put(&machine.process(false), "c", 1)), Some("clock_jumped"), "another process detects it too");
         assert_eq!((ledger.head().unwrap(), machine.reported.lock().len()), (head, 2));
         let loaded =
             ledger.load("main", &Header::default(), std::iter::once(Ok(vec![PutObject::new("S", "d").into()])));
         assert_eq!(loaded.unwrap_err().code, "clock_jumped");
         machine.wall.advance(-25 * 3_600);
         put(&ledger, "c", 1).unwrap();
-        // An hour or a day is no jump: that is how clocks are set right.
+        // An hour or a day is no jump: clocks are corrected by that much.
         machine.wall.advance(23 * 3_600);
         put(&ledger, "d", 1).unwrap();
     }
 
     #[test]
-    fn a_project_that_rested_and_a_machine_that_was_off_are_no_jump() {
+    fn time_without_writes_and_time_switched_off_are_no_jump() {
         let machine = Machine::new();
         put(&machine.process(false), "a", 1).unwrap();
         machine.passes(24 * 400);
         put(&machine.process(false), "b", 1).unwrap();
-        // Off for a month: the steady clock begins again.
+        // Switched off for a month: the steady clock starts again.
         *machine.boot.lock() = "second".into();
         machine.steady.store(0, Ordering::SeqCst);
         machine.wall.advance(30 * 24 * 3_600);
@@ -585,7 +582,7 @@ mod clock {
     }
 
     #[test]
-    fn a_server_far_ahead_of_this_machine_is_refused() {
+    fn a_database_server_far_ahead_of_this_machine_prevents_writes() {
         let wall: Arc<ManualClock> = Arc::default();
         let clock = GuardedClock::new(Arc::clone(&wall) as Arc<dyn Clock>, false, |_| ()).with_steady(|| None);
         assert!(clock.check(Time(ManualClock::START.0 + LONGEST_STEP)).is_ok());
@@ -596,7 +593,7 @@ mod clock {
 
 #[cfg(unix)]
 #[test]
-fn files_of_a_store_are_readable_by_their_owner_alone() {
+fn files_of_a_store_are_readable_only_by_their_owner() {
     use lukasa_store::private;
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();

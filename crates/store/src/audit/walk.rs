@@ -74,12 +74,12 @@ impl AuditFlaw {
         match self {
             AuditFlaw::Changed => "was changed",
             AuditFlaw::Missing => "is missing",
-            AuditFlaw::Reordered => "stands in another place",
-            AuditFlaw::CutOff => "is the last one left; what came after it was cut off",
+            AuditFlaw::Reordered => "is in another place",
+            AuditFlaw::CutOff => "is the last one; the entries after it are missing",
             AuditFlaw::Added => "was added by other means",
             AuditFlaw::WrongSeal => "is the end of a chain whose seal is wrong",
             AuditFlaw::UnknownSeal => "is the end of a chain that was sealed with a key that is not known here",
-            AuditFlaw::NoHead => "has no end of its chain any more",
+            AuditFlaw::NoHead => "belongs to a chain whose end is missing",
             AuditFlaw::NotAsNoted => "is not the one that was noted",
         }
     }
@@ -160,7 +160,7 @@ impl Chain<'_> {
         if let Some((missing, _)) = noted.iter().find(|(of, _)| *of > number || *of == 0) {
             return Ok(Err((*missing, AuditFlaw::NotAsNoted)));
         }
-        debug_assert_eq!(seen, noted.len(), "every noted entry was looked at");
+        debug_assert_eq!(seen, noted.len(), "every noted entry was compared");
         let Some(head) = head else {
             // A chain that was started during the verification has a head by now.
             return match self.trail.heads(self.tenant)?.iter().find(|head| head.server == self.server) {

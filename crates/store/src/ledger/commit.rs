@@ -301,7 +301,7 @@ fn chain_hash(reader: &mut dyn Reader, target: &Target<'_>, header: &Header, pla
         } else {
             old.binary_search_by_key(&statement.thing, |t| t.no).ok().map(|i| &old[i])
         };
-        let thing = thing.ok_or_else(|| Error::internal("a statement was planned about nothing"))?;
+        let thing = thing.ok_or_else(|| Error::internal("a version was planned without its fact"))?;
         chain.statement(thing.id, &thing.type_name, statement);
     }
     plan.provenance.iter().for_each(|p| chain.provenance(p));

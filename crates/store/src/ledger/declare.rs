@@ -167,7 +167,7 @@ impl Ledger {
                     "tag_exists",
                     format!("tag `{}` points to release `{}`", there.name, there.release),
                 );
-                return Err(error.hint("a tag moves only by deleting it and making it anew"));
+                return Err(error.hint("delete the tag and create it again, or choose another name"));
             }
             let tag = Tag { release: registry.release(&tag.release)?.name.clone(), ..tag.clone() };
             made = Some(tag.clone());
@@ -358,7 +358,7 @@ fn refuse_if_used(reader: &mut dyn Reader, type_name: &str) -> Result<()> {
     }
     Err(Error::conflict(
         "type_in_use",
-        format!("something of type `{type_name}` was stated; whether it is branchless cannot change any more"),
+        format!("facts of type `{type_name}` exist; whether it is branchless can no longer change"),
     ))
 }
 

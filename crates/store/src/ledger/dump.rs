@@ -224,11 +224,11 @@ impl Restore {
                 self.last = tx;
                 self.head.namespace = namespace;
             }
-            _ if !self.started => return Err(bad("the first line is not that of a dump".into())),
+            _ if !self.started => return Err(bad("the first line is not the header of a dump".into())),
             Line::Dump { .. } => return Err(bad("a second header".into())),
             Line::Thing(line) => {
                 if line.no != self.head.next_thing {
-                    return Err(bad(format!("thing {} comes where {} is due", line.no, self.head.next_thing)));
+                    return Err(bad(format!("fact {} comes where {} is expected", line.no, self.head.next_thing)));
                 }
                 let thing = Thing {
                     no: line.no,
@@ -277,7 +277,11 @@ impl Restore {
             }
             Line::Transaction(transaction) => {
                 if transaction.tx != self.head.tx + 1 {
-                    return Err(bad(format!("transaction {} comes where {} is due", transaction.tx, self.head.tx + 1)));
+                    return Err(bad(format!(
+                        "transaction {} comes where {} is expected",
+                        transaction.tx,
+                        self.head.tx + 1
+                    )));
                 }
                 let t = &transaction;
                 let mut chain = Chain::new(self.head.hash, t.tx, t.recorded_at, t.branch, &t.header);
@@ -378,7 +382,7 @@ impl Things {
         }
         let thing = self.page.next().filter(|t| t.no == self.next);
         let thing = thing
-            .ok_or_else(|| Error::internal(format!("thing {} is missing", self.next)).hint("run `lukasa verify`"))?;
+            .ok_or_else(|| Error::internal(format!("fact {} is missing", self.next)).hint("run `lukasa verify`"))?;
         self.next += 1;
         let (ends, discriminator) = match thing.ends {
             Some(ends) => (Some((ends.src, ends.dst)), ends.discriminator),

@@ -148,7 +148,7 @@ impl Lookup<'_> {
         match self.named(reference)? {
             Named::Visible(found) => Ok(*found),
             Named::Ended => Err(Error::not_found("not_found", format!("`{reference}` is not there in this view"))
-                .hint(format!("`lukasa history {reference}` tells when it was"))),
+                .hint(format!("`lukasa history {reference}` shows when it existed"))),
             Named::Unknown => Err(self.offer(reference)),
         }
     }

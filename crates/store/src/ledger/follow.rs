@@ -158,7 +158,7 @@ impl Ledger {
         let mut reader = self.store.read(&self.scope)?;
         let mut found = reader.things_numbered(things)?;
         if found.len() < things.len() {
-            return Err(Error::internal("the log speaks of things that are not there").hint("run `lukasa verify`"));
+            return Err(Error::internal("the log refers to facts that do not exist").hint("run `lukasa verify`"));
         }
         found.sort_by_key(|t| t.no);
         let mut statements: FxHashMap<_, _> = by_thing(reader.statements(things, fields)?);
@@ -292,20 +292,20 @@ mod tests {
         }
         assert_eq!(between(&tail, 0, 4), Some(vec![1, 2, 3, 4]));
         assert_eq!(between(&tail, 2, 3), Some(vec![3]));
-        assert_eq!(between(&tail, 3, 6), None, "5 is not here");
+        assert_eq!(between(&tail, 3, 6), None, "transaction 5 was not added");
         add(&mut tail, 5);
         assert_eq!(between(&tail, 3, 7), Some(vec![4, 5, 6, 7]));
         for tx in 8..KEPT_TRANSACTIONS as Tx + 20 {
             add(&mut tail, tx);
         }
-        assert_eq!(between(&tail, 0, 9), None, "too long ago");
+        assert_eq!(between(&tail, 0, 9), None, "no longer kept");
         assert_eq!(tail.entries.len(), KEPT_TRANSACTIONS);
         let last = KEPT_TRANSACTIONS as Tx + 19;
         assert_eq!(between(&tail, last - 2, last), Some(vec![last - 1, last]));
     }
 
     #[test]
-    fn transactions_of_another_log_are_not_taken_for_those_of_this_one() {
+    fn transactions_of_another_log_are_not_returned() {
         let mut tail = Tail::default();
         for tx in 1..=4 {
             add(&mut tail, tx);

@@ -183,7 +183,7 @@ impl Parts<'_> {
                 Some(at) => plan.things.get(index(at)),
                 None => again.get(&statement.thing),
             };
-            let thing = thing.ok_or_else(|| Error::internal("a statement was planned about nothing"))?;
+            let thing = thing.ok_or_else(|| Error::internal("a version was planned without its fact"))?;
             self.chain.statement(thing.id, &thing.type_name, statement);
             if thing.ends.is_some() {
                 continue;

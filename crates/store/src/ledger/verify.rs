@@ -45,7 +45,7 @@ impl Ledger {
         report.things = things.len() as u64 - 1;
         let stated = check_log(&mut *reader, &things, &head, &mut report, progress)?;
         if declared != stated || stated.last != head.declared.tx {
-            return Err(wrong("branches, releases, tags or types are not found by the marks they should have".into()));
+            return Err(wrong("branches, releases, tags or types are not all marked as system objects".into()));
         }
         let counts = reader.counts()?;
         // Writers may have continued meanwhile, so there may be more rows than were read, but never fewer.
@@ -173,17 +173,17 @@ fn check_things(reader: &mut dyn Reader, next: ThingNo, namespace: Uuid) -> Resu
         let by_id: FxHashMap<Uuid, ThingNo> = found.into_iter().map(|t| (t.id, t.no)).collect();
         for thing in page {
             if thing.no != ids.len() as ThingNo {
-                return Err(wrong(format!("thing {} is missing", ids.len())));
+                return Err(wrong(format!("fact {} is missing", ids.len())));
             }
             check_identity(&thing, &ids, namespace)?;
             if by_id.get(&thing.id) != Some(&thing.no) {
-                return Err(wrong(format!("thing {} is not found by its id", thing.no)));
+                return Err(wrong(format!("fact {} is not found by its id", thing.no)));
             }
             ids.push((thing.id, thing.type_name));
         }
     }
     if ids.len() as ThingNo != next {
-        return Err(wrong(format!("thing {} is missing", ids.len())));
+        return Err(wrong(format!("fact {} is missing", ids.len())));
     }
     Ok(ids)
 }
@@ -204,7 +204,7 @@ pub(super) fn check_identity(thing: &Thing, ids: &[(Uuid, Arc<str>)], namespace:
         return Ok(());
     }
     let name = thing.key.as_deref().unwrap_or("a relationship");
-    Err(wrong(format!("the id of `{}:{name}` (thing {}) does not follow from its name", thing.type_name, thing.no)))
+    Err(wrong(format!("the id of `{}:{name}` (fact {}) does not follow from its name", thing.type_name, thing.no)))
 }
 
 fn check_log(
@@ -252,7 +252,7 @@ fn check_log(
             }
             if place != t.objects + t.relationships {
                 return Err(wrong(format!(
-                    "transaction {due} has {place} statements, {} are due",
+                    "transaction {due} has {place} versions, {} are expected",
                     t.objects + t.relationships
                 )));
             }
@@ -295,5 +295,5 @@ pub(super) fn check_statement<'a>(
         .ok()
         .filter(|no| *no > 0)
         .and_then(|no| things.get(no))
-        .ok_or_else(|| wrong(format!("version {due} is about a thing that does not exist")))
+        .ok_or_else(|| wrong(format!("version {due} is about a fact that does not exist")))
 }

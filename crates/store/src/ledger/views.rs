@@ -172,7 +172,7 @@ impl Ask<'_> {
         if found.len() > 1 {
             let names: Vec<_> = found.iter().map(|(reading, _)| reading.to_string()).collect();
             return Err(Error::invalid("ambiguous_moment", format!("`{word}` can be read in more than one way"))
-                .hint(format!("say which: {}", names.join(", ")))
+                .hint(format!("write one of: {}", names.join(", ")))
                 .details(json!({"readings": names})));
         }
         found.pop().map(|(_, at)| at).ok_or_else(|| {
@@ -235,7 +235,7 @@ impl Ask<'_> {
             }
             [_] => Ok(found.swap_remove(0)),
             many => Err(Error::invalid("ambiguous_commit", format!("more than one commit begins with `{prefix}`"))
-                .hint(format!("say which: {}", many.join(", ")))),
+                .hint(format!("write one of: {}", many.join(", ")))),
         }
     }
 

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_url_says_about_tls_is_taken_out_of_it() {
+    fn tls_settings_are_removed_from_a_url() {
         let (rest, wanted) =
             take_tls("postgres://u:p@h/db?sslmode=verify-full&connect_timeout=3&sslrootcert=%2Fetc%2Fmy%20ca.pem")
                 .unwrap();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_url_leaves_out_is_below_the_waits_around_it() {
+    fn default_timeouts_are_below_those_of_the_callers() {
         let target = Target::parse("postgres://u@a,b/db").unwrap();
         let config = &target.config;
         assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);

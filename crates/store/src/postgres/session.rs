@@ -516,7 +516,7 @@ impl Writer for Session<'_> {
         // The server's clock, so that many Lukasa servers agree; read after the lock was taken.
         let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint WHERE $1 <> '' OR $2 <> ''";
         let rows = self.rows(sql, &[])?;
-        rows.first().map(|row| Time(row.get(0))).ok_or_else(|| Error::internal("the server told no time"))
+        rows.first().map(|row| Time(row.get(0))).ok_or_else(|| Error::internal("the server returned no time"))
     }
 
     /// PostgreSQL rejects COPY into tables with row-level security, so rows are inserted as arrays: one statement per

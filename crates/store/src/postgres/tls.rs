@@ -258,7 +258,7 @@ impl TlsConnect<Socket> for Handshake {
 
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
-            let config = self.config.ok_or_else(|| io::Error::other("TLS was not asked for"))?;
+            let config = self.config.ok_or_else(|| io::Error::other("TLS was not requested"))?;
             TlsConnector::from(config).connect(self.host, socket).await.map(Stream)
         })
     }

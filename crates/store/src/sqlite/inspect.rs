@@ -37,9 +37,9 @@ pub fn inspect(path: &Path) -> Result<Inspection> {
         false => 0,
     };
     let mut query = connection.prepare(&format!("PRAGMA quick_check({LISTED})")).map_err(at)?;
-    let said = query.query_map([], |row| row.get::<_, String>(0)).map_err(at)?;
-    let mut faults = said.collect::<rusqlite::Result<Vec<_>>>().map_err(at)?;
-    faults.retain(|said| said != "ok");
+    let reports = query.query_map([], |row| row.get::<_, String>(0)).map_err(at)?;
+    let mut faults = reports.collect::<rusqlite::Result<Vec<_>>>().map_err(at)?;
+    faults.retain(|report| report != "ok");
     let newest = embedded::migrations::runner().get_migrations().iter().map(|m| i64::from(m.version())).max();
     Ok(Inspection { schema, newest: newest.unwrap_or(0), faults })
 }
@@ -54,7 +54,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_look_tells_version_and_damage_and_changes_nothing() {
+    fn an_inspection_reports_version_and_damage_and_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.db");
         drop(SqliteStore::open(&path, Arc::new(SystemClock), Durability::Full).unwrap());
@@ -73,6 +73,6 @@ mod tests {
         let whole = bytes.len();
         bytes[whole / 2..].fill(0xff);
         std::fs::write(&path, bytes).unwrap();
-        assert!(inspect(&path).map_or(true, |seen| !seen.faults.is_empty()), "half of it is gone");
+        assert!(inspect(&path).map_or(true, |seen| !seen.faults.is_empty()), "half of the file is overwritten");
     }
 }

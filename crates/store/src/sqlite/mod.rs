@@ -353,7 +353,7 @@ pub(crate) fn fault(error: rusqlite::Error) -> Error {
                 .hint("restore a backup with `lukasa restore-backup`")
         }
         Some(ErrorCode::SystemIoFailure) => {
-            Error::new(ErrorKind::Unavailable, "io_failure", format!("the disk did not do its work: {message}"))
+            Error::new(ErrorKind::Unavailable, "io_failure", format!("reading or writing the file failed: {message}"))
         }
         _ => Error::internal(format!("SQLite: {message}")),
     }

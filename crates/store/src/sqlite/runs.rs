@@ -456,7 +456,7 @@ impl<'r> Packed<'r> {
 }
 
 pub fn damaged() -> Error {
-    Error::internal("a run of things is not readable").hint("restore a backup with `lukasa restore-backup`")
+    Error::internal("a run of facts is not readable").hint("restore a backup with `lukasa restore-backup`")
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
@@ -518,7 +518,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_are_counted_into_the_order_that_sorting_gives() {
+    fn a_counting_sort_of_ends_equals_a_comparison_sort() {
         let mut dice = 7u64;
         let mut roll = |sides: u64| {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -531,7 +531,7 @@ mod tests {
             sorted.sort_unstable();
             assert_eq!(by_end(ends.clone()), sorted);
             let backwards: Vec<End> = ends.into_iter().rev().collect();
-            assert_eq!(by_end(backwards), sorted, "whatever order they come in");
+            assert_eq!(by_end(backwards), sorted, "in any input order");
         }
     }
 }

@@ -100,7 +100,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
                 match ids.windows(2).find(|pair| pair[0].0 == pair[1].0) {
                     Some(pair) => {
                         let twice = format!("{} is written twice in one load", pair[0].0);
-                        Err(Error::invalid("duplicate_in_batch", twice).hint("write each thing once"))
+                        Err(Error::invalid("duplicate_in_batch", twice).hint("write each fact once"))
                     }
                     None => Ok(runs::Lists::of_ids(scope, &ids)),
                 }

@@ -1,4 +1,4 @@
-//! The record of operations: a chain for each server and tenant, which only grows, and shows what was done to it.
+//! The audit trail: one append-only chain per server and tenant, in which tampering is detectable.
 
 use super::*;
 use lukasa_model::json::Hash;
@@ -72,15 +72,15 @@ pub fn entries_form_a_chain_for_each_server_and_tenant(f: &Fixture) {
     assert_eq!(operations, [(1, "get"), (2, "search"), (3, "put")]);
     assert_eq!(chain[0].previous, AuditEntry::start("a", "s1"));
     assert!(chain.windows(2).all(|two| two[1].previous == two[0].hash));
-    assert!(chain.iter().all(|entry| entry.hash == entry.digest()), "as it was hashed");
+    assert!(chain.iter().all(|entry| entry.hash == entry.digest()), "the stored hash matches the entry");
     assert_eq!((&chain[0].note, &chain[2].note), (&note("a", "get", 1), &bare));
     assert_eq!(trail.chain("a", "s1", 1, 1).unwrap(), chain[1..2]);
     assert_eq!(trail.chain("b", "s1", 0, 10).unwrap()[0].note.operation, "put");
     assert_eq!(trail.chain("a", "s3", 0, 10).unwrap(), []);
     assert_eq!(trail.servers("a").unwrap(), ["s1", "s2"]);
     let reports = walked(trail, "a");
-    let told: Vec<_> = reports.iter().map(|r| (r.server.as_str(), r.entries, r.sealed, r.last_at)).collect();
-    assert_eq!(told, [("s1", 3, true, Some(at(4))), ("s2", 1, true, Some(at(5)))]);
+    let summary: Vec<_> = reports.iter().map(|r| (r.server.as_str(), r.entries, r.sealed, r.last_at)).collect();
+    assert_eq!(summary, [("s1", 3, true, Some(at(4))), ("s2", 1, true, Some(at(5)))]);
     assert_eq!(walked(trail, "b").len(), 1);
     assert_eq!(walked(trail, "c"), []);
 }
@@ -110,14 +110,14 @@ pub fn entries_are_found_newest_first(f: &Fixture) {
     assert_eq!(trail.find("c", &any, 2).unwrap(), []);
 }
 
-pub fn of_many_who_append_every_entry_is_kept_once(f: &Fixture) {
+pub fn concurrent_appends_keep_every_entry_once(f: &Fixture) {
     let trail = f.store.audit();
     std::thread::scope(|threads| {
         for thread in 0..8 {
             threads.spawn(move || {
                 for round in 0..10 {
                     let (a, b) = (note("a", &format!("{thread}-{round}"), 1), note("b", "get", 1));
-                    // Two servers, each with four who append to the same chains in either order.
+                    // Two servers, each with four threads that append to the same chains in either order.
                     let notes = if round % 2 == 0 { [a, b] } else { [b, a] };
                     trail.append(&format!("s{}", thread % 2), &notes, &KEY, thread == 0).unwrap();
                 }
@@ -133,7 +133,7 @@ pub fn of_many_who_append_every_entry_is_kept_once(f: &Fixture) {
     assert_eq!(names.len(), 80);
 }
 
-pub fn appending_waits_for_no_writer(f: &Fixture) {
+pub fn appending_does_not_wait_for_writers(f: &Fixture) {
     put(&f.ledger, "main", "a", 1);
     let writer = f.store.write(f.ledger.scope()).unwrap();
     append(f.store.audit(), "s1", &[note("test", "get", 1)]);
@@ -141,7 +141,7 @@ pub fn appending_waits_for_no_writer(f: &Fixture) {
     drop(writer);
 }
 
-pub fn what_was_noted_elsewhere_is_compared(f: &Fixture) {
+pub fn entries_noted_elsewhere_are_compared(f: &Fixture) {
     let trail = f.store.audit();
     append(trail, "s1", &[note("a", "get", 1), note("a", "get", 2)]);
     let second = trail.chain("a", "s1", 1, 1).unwrap()[0].hash;
@@ -154,7 +154,7 @@ pub fn what_was_noted_elsewhere_is_compared(f: &Fixture) {
     }
 }
 
-pub fn a_seal_is_made_with_a_key(f: &Fixture) {
+pub fn a_seal_depends_on_its_key(f: &Fixture) {
     let trail = f.store.audit();
     append(trail, "s1", &[note("a", "get", 1)]);
     let by = |key: &Key| walk(trail, "a", key, &[], &mut |_| {}).unwrap();
@@ -168,24 +168,24 @@ pub fn a_chain_with_a_foreign_seal_is_not_sealed_again(f: &Fixture) {
     append(trail, "s1", &[note("a", "get", 1)]);
     let before = trail.heads("a").unwrap();
     for key in [Key("2 secret"), Key("1 guess")] {
-        // One tenant whose chain is sealed by another key keeps the whole group from being appended.
+        // One chain that is sealed with another key prevents the whole group from being appended.
         let refused = trail.append("s1", &[note("a", "put", 2), note("b", "put", 2)], &key, true).unwrap_err();
         assert_eq!(refused.code, "foreign_seal");
     }
-    assert_eq!(trail.heads("a").unwrap(), before, "the end and its seal are as they were");
+    assert_eq!(trail.heads("a").unwrap(), before, "heads and seals are unchanged");
     assert_eq!(trail.servers("b").unwrap(), Vec::<String>::new());
     append(trail, "s1", &[note("a", "put", 2)]);
     assert_eq!(walked(trail, "a")[0].entries, 2);
 }
 
-pub fn the_record_is_no_fact(f: &Fixture) {
+pub fn audit_entries_are_no_facts(f: &Fixture) {
     put(&f.ledger, "main", "a", 1);
     let before = f.ledger.head().unwrap();
-    append(f.store.audit(), "s1", &[note("test", "uncommon_operation", 1), note("nobody", "get", 1)]);
+    append(f.store.audit(), "s1", &[note("test", "uncommon_operation", 1), note("unknown", "get", 1)]);
     assert_eq!(f.ledger.head().unwrap(), before);
     verify(f);
     let mut dump = Vec::new();
     f.ledger.dump(&mut dump, &mut |_, _| {}).unwrap();
     assert!(!String::from_utf8(dump).unwrap().contains("uncommon_operation"));
-    assert_eq!(f.store.projects("nobody").unwrap(), Vec::<String>::new());
+    assert_eq!(f.store.projects("unknown").unwrap(), Vec::<String>::new());
 }

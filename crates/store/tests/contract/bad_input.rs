@@ -1,11 +1,11 @@
-//! Every mistake a caller can make: a code, a way out, and nothing changed.
+//! Invalid input: each has an error code and a hint, and changes nothing.
 
 use super::*;
 use lukasa_model::transaction::Header;
 use lukasa_store::ledger::NewBranch;
 use serde_json::json;
 
-pub fn every_mistake_has_a_code_and_changes_nothing(f: &Fixture) {
+pub fn every_invalid_input_has_a_code_and_changes_nothing(f: &Fixture) {
     let l = &f.ledger;
     write(l, "main", vec![object("a").into(), object("b").into(), edge("a", "b").into()]);
     let relationship = write(l, "main", vec![edge("a", "b").into()]).written[0].id;
@@ -23,10 +23,10 @@ pub fn every_mistake_has_a_code_and_changes_nothing(f: &Fixture) {
         ("unknown_branch", Batch { branch: "nowhere".into(), ..one(object("a")) }),
         ("duplicate_in_batch", batch(vec![valued("k", 1).into(), valued("k", 2).into()])),
         ("duplicate_in_batch", batch(vec![valued("a", 1).into(), End::new("Service:a").into()])),
-        ("dangling_end", batch(vec![edge("a", "nobody").into()])),
+        ("dangling_end", batch(vec![edge("a", "missing").into()])),
         ("dangling_end", batch(vec![object("c").into(), End::new("b").into(), edge("c", "b").into()])),
         ("relationship_as_end", batch(vec![PutRelationship::new("CALLS", "a", relationship).into()])),
-        ("not_found", batch(vec![End::new("nobody").into()])),
+        ("not_found", batch(vec![End::new("missing").into()])),
         ("text_too_long", one(object(&"k".repeat(1_025)))),
         ("empty_name", one(object(""))),
         ("nul_byte", one(object("a\0b"))),

@@ -1,4 +1,4 @@
-//! Branches and merges: what is seen where, and what happens when lines come together.
+//! Branches and merges: visibility, conflicts and provenance.
 
 use super::*;
 use lukasa_model::BranchMode::{Live, Pinned};
@@ -22,24 +22,24 @@ pub fn a_live_branch_follows_and_a_pinned_one_does_not(f: &Fixture) {
     verify(f);
 }
 
-pub fn an_edit_on_a_branch_stays_there(f: &Fixture) {
+pub fn an_edit_on_a_branch_does_not_change_its_parent(f: &Fixture) {
     let l = &f.ledger;
     put(l, "main", "a", 1);
     branch(l, "feature", "main", Live);
     branch(l, "deeper", "feature", Live);
     f.clock.advance(1);
     let done = put(l, "feature", "a", 2);
-    assert_eq!(done.written[0].number, 2, "numbers count along the line");
+    assert_eq!(done.written[0].number, 2, "numbers count along the lineage");
     assert_eq!((x(l, "main", "a"), x(l, "feature", "a"), x(l, "deeper", "a")), (json!(1), json!(2), json!(2)));
     f.clock.advance(1);
     put(l, "main", "a", 9);
-    assert_eq!(x(l, "feature", "a"), 2, "its own word stands before its parent's");
+    assert_eq!(x(l, "feature", "a"), 2, "its own version precedes that of its parent");
     assert_eq!(put(l, "feature", "a", 2).tx, None);
-    assert_eq!(put(l, "deeper", "a", 2).tx, None, "what shows through need not be said again");
+    assert_eq!(put(l, "deeper", "a", 2).tx, None, "an inherited version is not recorded again");
     verify(f);
 }
 
-pub fn main_moving_under_a_pinned_branch(f: &Fixture) {
+pub fn changes_of_main_under_a_pinned_branch(f: &Fixture) {
     let l = &f.ledger;
     put(l, "main", "a", 1);
     branch(l, "work", "main", Pinned);
@@ -55,10 +55,10 @@ pub fn main_moving_under_a_pinned_branch(f: &Fixture) {
         .filter(|key| key != "work")
         .collect();
     assert_eq!(keys, ["a", "mine"]);
-    // An edge to something main made later dangles on the pinned branch.
+    // A relationship to an object that main created later has no end on the pinned branch.
     let error = l.commit(&Batch::on("work").write(edge("mine", "new"))).unwrap_err();
     assert_eq!(error.code, "dangling_end");
-    // Merging it back brings only its own work, and main's newer word stands.
+    // Merging it back applies only its own changes, and main's newer version stays.
     let report = merge(l, "work", "main");
     assert_eq!((report.counts.added, report.counts.fast_forward, report.counts.merged), (1, 0, 0));
     assert_eq!(x(l, "main", "a"), 2);
@@ -175,7 +175,7 @@ pub fn merging_again_changes_nothing(f: &Fixture) {
         let again = merge(l, "feature", "main");
         assert_eq!((again.tx, again.items.len()), (None, 0));
     }
-    assert_eq!(merge(l, "idle", "main").tx, None, "a branch without changes has nothing to bring");
+    assert_eq!(merge(l, "idle", "main").tx, None, "a branch without changes merges nothing");
     let error = l.merge(&MergeRequest { source: "main".into(), ..Default::default() }).unwrap_err();
     assert_eq!(error.code, "merge_into_itself");
 }
@@ -227,14 +227,14 @@ pub fn tied_merge_bases(f: &Fixture) {
     f.clock.advance(1);
     write(l, "left", vec![two(2, 1).into()]);
     write(l, "right", vec![two(1, 2).into()]);
-    // Each is kept aside as it is now, then both take the other: a criss-cross.
+    // Both branches are copied, then each merges the copy of the other: a criss-cross.
     branch(l, "left-then", "left", Pinned);
     branch(l, "right-then", "right", Pinned);
     f.clock.advance(1);
     assert_eq!(merge(l, "right-then", "left").counts.merged, 1);
     assert_eq!(merge(l, "left-then", "right").counts.merged, 1);
     f.clock.advance(1);
-    // Two bases, (2,1) and (1,2), which agree on nothing that is still different.
+    // Two bases, (2,1) and (1,2), which disagree on both values.
     write(l, "left", vec![two(2, 2).property("z", 1).into()]);
     let report = merge(l, "left", "right");
     assert_eq!((report.counts.merged, report.counts.conflict), (1, 0));
@@ -256,7 +256,7 @@ pub fn the_same_edge_made_on_two_branches(f: &Fixture) {
     write(l, "feature", vec![sure("b", 0.9).into(), sure("c", 0.5).into()]);
     write(l, "main", vec![sure("b", 0.9).into()]);
     let report = merge(l, "feature", "main");
-    assert_eq!((report.counts.unchanged, report.counts.added), (1, 1), "one edge, known from two sides");
+    assert_eq!((report.counts.unchanged, report.counts.added), (1, 1), "the same edge counts once");
     f.clock.advance(1);
     write(l, "feature", vec![sure("b", 0.3).into()]);
     write(l, "main", vec![sure("b", 0.7).into()]);
@@ -278,9 +278,9 @@ pub fn merge_of_chosen_keys(f: &Fixture) {
     let report = l.merge(&chosen(&["Service:a"])).unwrap();
     assert_eq!(report.counts.fast_forward, 1);
     assert_eq!((x(l, "main", "a"), x(l, "main", "b")), (json!(2), json!(1)));
-    assert_eq!(l.merge(&chosen(&["nobody"])).unwrap_err().code, "not_found");
+    assert_eq!(l.merge(&chosen(&["missing"])).unwrap_err().code, "not_found");
     f.clock.advance(1);
-    assert_eq!(merge(l, "feature", "main").counts.fast_forward, 1, "the rest follows later");
+    assert_eq!(merge(l, "feature", "main").counts.fast_forward, 1, "the rest is merged later");
     verify(f);
 }
 
@@ -331,7 +331,7 @@ pub fn merge_from_a_live_parent(f: &Fixture) {
     f.clock.advance(1);
     write(l, "main", vec![valued("a", 1).property("y", 2).into(), valued("b", 2).into()]);
     let report = merge(l, "main", "feature");
-    assert_eq!((report.counts.merged, report.counts.fast_forward), (1, 0), "what shows through needs no merge");
+    assert_eq!((report.counts.merged, report.counts.fast_forward), (1, 0), "inherited versions need no merge");
     assert_eq!((x(l, "feature", "a"), x(l, "feature", "b")), (json!(2), json!(2)));
     assert_eq!(find(l, &ViewSpec::on("feature"), "a").unwrap().statement.parsed().unwrap().properties["y"], 2);
 }

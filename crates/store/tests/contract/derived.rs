@@ -1,4 +1,4 @@
-//! What can be made again: vectors, jobs and marks, apart from facts and from other projects.
+//! Derived data: vectors, jobs and marks, separate from facts and from other projects.
 
 use super::*;
 use lukasa_model::json::Hash;
@@ -54,23 +54,23 @@ pub fn vectors_are_kept_by_model_and_input(f: &Fixture) {
     d.put_vectors(&s, "m2", &[vector("x", 5, 0)]).unwrap();
     assert_eq!(d.vectors(&s, "m1", &[input("y"), input("none"), input("y")]).unwrap(), [vector("y", 2, 3)]);
     assert_eq!(d.known_vectors(&s, "m2", &[input("x"), input("y")]).unwrap(), [(input("x"), at(5))]);
-    // Made again: the newer one counts, also within one call.
+    // A newer vector replaces an older one, also within one call.
     d.put_vectors(&s, "m1", &[vector("x", 3, 0), vector("x", 4, 1)]).unwrap();
     assert_eq!(d.vectors(&s, "m1", &[input("x")]).unwrap(), [vector("x", 4, 1)]);
     assert_eq!(d.vector_models(&s).unwrap(), ["m1", "m2"]);
     let counts = d.vector_counts(&s).unwrap();
-    let told: Vec<_> = counts.iter().map(|c| (c.model.as_str(), c.vectors, c.bytes, c.redacted)).collect();
-    assert_eq!(told, [("m1", 2, 2, 4), ("m2", 1, 1, 0)]);
+    let summary: Vec<_> = counts.iter().map(|c| (c.model.as_str(), c.vectors, c.bytes, c.redacted)).collect();
+    assert_eq!(summary, [("m1", 2, 2, 4), ("m2", 1, 1, 0)]);
     assert_eq!((counts[0].oldest, counts[0].newest), (at(2), at(4)));
     assert_eq!(d.remove_vectors(&s, "m1", &[input("x"), input("none")]).unwrap(), 1);
     assert_eq!(d.remove_model(&s, "m1").unwrap(), 1);
     assert_eq!(d.remove_model(&s, "m1").unwrap(), 0);
     assert_eq!(d.vectors(&s, "m1", &[input("y")]).unwrap(), []);
-    assert_eq!(d.vector_counts(&s).unwrap().len(), 1, "the other model's stay");
+    assert_eq!(d.vector_counts(&s).unwrap().len(), 1, "those of the other model stay");
     assert_eq!(d.vector_models(&s).unwrap(), ["m2"]);
 }
 
-pub fn every_vector_comes_by_once(f: &Fixture) {
+pub fn every_vector_is_visited_once(f: &Fixture) {
     let (d, s) = ready(f);
     let all: Vec<_> = (0..9_000).map(|i| vector(&format!("text {i}"), i % 7, 0)).collect();
     for part in all.chunks(2_500) {
@@ -87,12 +87,12 @@ pub fn every_vector_comes_by_once(f: &Fixture) {
         list.sort_by_key(|v| v.input);
         list
     };
-    assert!(sorted(seen) == sorted(all), "all of them, none twice, none of another model");
+    assert!(sorted(seen) == sorted(all), "each vector of this model exactly once");
     let stopped = d.each_vector(&s, "m", &mut |_| Err(Error::internal("enough")));
     assert_eq!(stopped.unwrap_err().message, "enough");
 }
 
-pub fn jobs_are_handed_out_in_order(f: &Fixture) {
+pub fn jobs_are_leased_in_order(f: &Fixture) {
     let (d, s) = ready(f);
     let jobs = [
         NewJob { priority: 0.5, ..job("optional, wanted") },
@@ -110,14 +110,14 @@ pub fn jobs_are_handed_out_in_order(f: &Fixture) {
     assert_eq!(keys(&all), [&order[..], &["a younger one"]].concat());
     assert!(all.is_sorted_by(|a, b| a.order(b).is_lt()));
     assert_eq!((all[0].leased_until, all[0].enqueued_at, all[0].attempts), (at(8), at(1), 0));
-    assert_eq!(d.lease(&s, KIND, 99, "v", at(9), at(20)).unwrap().len(), 7, "the lease has run out");
+    assert_eq!(d.lease(&s, KIND, 99, "v", at(9), at(20)).unwrap().len(), 7, "the lease has expired");
     assert_eq!(keys(&d.lease(&s, KIND, 99, "v", at(10), at(20)).unwrap()), ["later"]);
     assert_eq!(d.lease(&s, "another kind", 9, "w", at(10), at(20)).unwrap(), []);
     assert_eq!(
         d.enqueue(&s, KIND, &[NewJob { priority: f64::NAN, ..job("x") }], at(1)).unwrap_err().code,
         "invalid_number"
     );
-    // What has failed goes behind what has not.
+    // Failed jobs come after those that have not failed.
     d.remove_kind(&s, KIND).unwrap();
     d.enqueue(&s, KIND, &[job("a")], at(1)).unwrap();
     d.lease(&s, KIND, 1, "w", at(1), at(2)).unwrap();
@@ -126,14 +126,14 @@ pub fn jobs_are_handed_out_in_order(f: &Fixture) {
     assert_eq!(keys(&d.lease(&s, KIND, 9, "w", at(3), at(4)).unwrap()), ["b", "a"]);
 }
 
-pub fn only_the_holder_of_a_lease_ends_it(f: &Fixture) {
+pub fn only_the_owner_of_a_lease_can_end_it(f: &Fixture) {
     let (d, s) = ready(f);
     d.enqueue(&s, KIND, &[job("a"), job("b"), job("c")], at(0)).unwrap();
     assert_eq!(d.lease(&s, KIND, 3, "one", at(1), at(5)).unwrap().len(), 3);
-    assert_eq!(d.lease(&s, KIND, 3, "two", at(2), at(6)).unwrap(), [], "nothing is free");
+    assert_eq!(d.lease(&s, KIND, 3, "two", at(2), at(6)).unwrap(), [], "all jobs are leased");
     assert_eq!(d.finish(&s, KIND, "two", &texts(&["a"])).unwrap(), 0);
     assert_eq!(d.finish(&s, KIND, "one", &texts(&["a", "none"])).unwrap(), 1);
-    // Its lease ran out and somebody else took it: the first is too late.
+    // The lease expired and another owner took the job: the first owner is too late.
     assert_eq!(keys(&d.lease(&s, KIND, 3, "two", at(5), at(9)).unwrap()), ["b", "c"]);
     assert_eq!(d.finish(&s, KIND, "one", &texts(&["b"])).unwrap(), 0);
     let failure = Failure { key: "b".into(), error: "é\0".repeat(ERROR_CHARS), not_before: at(20) };
@@ -141,9 +141,9 @@ pub fn only_the_holder_of_a_lease_ends_it(f: &Fixture) {
     assert_eq!(d.fail(&s, KIND, "two", std::slice::from_ref(&failure)).unwrap(), 1);
     let b = d.jobs_after(&s, KIND, "a", 1).unwrap().remove(0);
     assert_eq!((b.key.as_str(), b.attempts, b.not_before), ("b", 1, at(20)));
-    assert_eq!(b.last_error.unwrap(), "é".repeat(ERROR_CHARS), "cut, and without what cannot be kept");
+    assert_eq!(b.last_error.unwrap(), "é".repeat(ERROR_CHARS), "shortened, and without NUL characters");
     assert_eq!(d.lease(&s, KIND, 3, "two", at(19), at(25)).unwrap().len(), 1, "c only: b waits");
-    // Said again while somebody works on it: it starts over, and is not finished by who began before.
+    // Added again while it is leased, the job starts over, and the previous owner cannot finish it.
     d.enqueue(&s, KIND, &[NewJob { required: true, payload: "2".into(), ..job("c") }], at(19)).unwrap();
     assert_eq!(d.finish(&s, KIND, "two", &texts(&["c"])).unwrap(), 0);
     d.enqueue(&s, KIND, &[job("b")], at(19)).unwrap();
@@ -200,9 +200,13 @@ pub fn eight_workers_take_each_job_once(f: &Fixture) {
                         let owner = format!("{worker}/{step}");
                         let jobs = d.lease(s, KIND, 17, &owner, at(1), at(10)).unwrap();
                         let own = texts(&keys(&jobs));
-                        assert_eq!(d.finish(s, KIND, &owner, &own).unwrap(), own.len() as u64, "nobody else has them");
+                        assert_eq!(
+                            d.finish(s, KIND, &owner, &own).unwrap(),
+                            own.len() as u64,
+                            "only this owner holds them"
+                        );
                         mine.extend(own);
-                        // None to be had may mean that others hold the rest.
+                        // An empty lease may mean that other workers hold the remaining jobs.
                         if jobs.is_empty() && d.job_counts(s, KIND, at(1)).unwrap() == JobCounts::default() {
                             break;
                         }
@@ -215,10 +219,10 @@ pub fn eight_workers_take_each_job_once(f: &Fixture) {
     });
     let total: usize = taken.iter().map(Vec::len).sum();
     let different: BTreeSet<_> = taken.into_iter().flatten().collect();
-    assert_eq!((total, different.len()), (JOBS, JOBS), "none twice, none lost");
+    assert_eq!((total, different.len()), (JOBS, JOBS), "each job exactly once");
 }
 
-pub fn marks_are_numbers_under_a_name(f: &Fixture) {
+pub fn marks_are_named_numbers(f: &Fixture) {
     let (d, s) = ready(f);
     assert_eq!(d.mark(&s, "m").unwrap(), None);
     d.set_mark(&s, "m", 1).unwrap();
@@ -228,12 +232,12 @@ pub fn marks_are_numbers_under_a_name(f: &Fixture) {
     d.remove_mark(&s, "m").unwrap();
     d.remove_mark(&s, "m").unwrap();
     assert_eq!((d.mark(&s, "m").unwrap(), d.mark(&s, "n").unwrap()), (None, Some(7)));
-    // Whoever comes second is told who was first.
+    // The second caller gets the value of the first.
     assert_eq!([3, 4].map(|value| d.claim_mark(&s, "m", value).unwrap()), [3, 3]);
     assert_eq!((d.mark(&s, "m").unwrap(), d.claim_mark(&s, "n", 8).unwrap()), (Some(3), 7));
 }
 
-pub fn derived_data_is_no_fact_and_nobody_elses(f: &Fixture) {
+pub fn derived_data_is_no_fact_and_belongs_to_one_project(f: &Fixture) {
     let (d, s) = ready(f);
     let dump = |ledger: &Ledger| {
         let mut bytes = Vec::new();
@@ -247,7 +251,7 @@ pub fn derived_data_is_no_fact_and_nobody_elses(f: &Fixture) {
     d.put_vectors(&s, "m", &[vector("x", 1, 0)]).unwrap();
     d.enqueue(&s, KIND, &[job("a")], at(0)).unwrap();
     d.set_mark(&s, "m", 1).unwrap();
-    // Another tenant's project of the same name has none of it, and cannot touch it.
+    // Another tenant's project of the same name sees none of it and cannot change it.
     assert_eq!(d.vectors(&o, "m", &[input("x")]).unwrap(), []);
     assert_eq!(d.vector_counts(&o).unwrap(), []);
     assert_eq!(d.vector_models(&o).unwrap(), Vec::<String>::new());
@@ -259,7 +263,7 @@ pub fn derived_data_is_no_fact_and_nobody_elses(f: &Fixture) {
     d.enqueue(&o, KIND, &[NewJob { payload: "theirs".into(), ..job("a") }], at(0)).unwrap();
     assert_eq!(d.vectors(&s, "m", &[input("x")]).unwrap(), [vector("x", 1, 0)]);
     assert_eq!(d.lease(&s, KIND, 9, "w", at(1), at(2)).unwrap()[0].payload, "{}");
-    // A project that was never written to has nothing, and takes nothing.
+    // A project that was never written to has no derived data and accepts none.
     let nowhere = Scope::new("test", "nowhere").unwrap();
     assert_eq!(d.job_counts(&nowhere, KIND, at(0)).unwrap(), JobCounts::default());
     assert_eq!(d.lease(&nowhere, KIND, 1, "w", at(0), at(1)).unwrap(), []);
@@ -273,6 +277,6 @@ pub fn derived_data_is_no_fact_and_nobody_elses(f: &Fixture) {
         let error = refused.unwrap_err();
         assert_eq!((error.code, error.kind), ("unknown_project", ErrorKind::NotFound));
     }
-    assert!(before == (f.ledger.head().unwrap(), dump(&f.ledger)), "neither log nor dump know of it");
+    assert!(before == (f.ledger.head().unwrap(), dump(&f.ledger)), "neither log nor dump contain it");
     verify(f);
 }

@@ -1,4 +1,4 @@
-//! Dumps carry everything, to the letter, between any two stores; damage is found and named.
+//! Dumps transfer everything exactly between any two stores; damage is detected and reported.
 
 use super::*;
 use crate::oracle::all_views;
@@ -7,7 +7,7 @@ use lukasa_model::transaction::Header;
 use lukasa_store::ledger::NewRelease;
 use lukasa_testkit::fixtures;
 
-/// A bit of everything.
+/// Writes some of everything: facts, branches, merges, releases and ends.
 pub fn story(f: &Fixture) {
     let l = &f.ledger;
     let client = Header { client_id: Some("c1".into()), git_commit: Some("abcdef12".into()), ..Header::default() };
@@ -47,9 +47,9 @@ pub fn a_dump_restores_into_any_store(f: &Fixture) {
         let report = target.restore(&mut text.as_bytes(), &mut |_, _| {}).unwrap();
         assert_eq!(report.tx, f.ledger.head().unwrap().tx);
         target.verify(&mut |_, _| {}).unwrap();
-        assert_eq!(dump(&target).replace("elsewhere", "shop"), text, "{}: the same again", other.name);
+        assert_eq!(dump(&target).replace("elsewhere", "shop"), text, "{}: the same dump", other.name);
         assert_eq!(all_views(&target), views, "{}: the same answers in every view", other.name);
-        // It goes on from there: a repeated batch is still known, new ones get the next number.
+        // Writing continues: a repeated batch is recognised, and a new one gets the next number.
         let client = Header { client_id: Some("c1".into()), git_commit: Some("abcdef12".into()), ..Header::default() };
         let writes = vec![valued("a", 1).into(), valued("b", 1).into(), edge("a", "b").into()];
         assert!(target.commit(&Batch { header: client, writes, ..Batch::on("main") }).unwrap().repeated);
@@ -59,11 +59,11 @@ pub fn a_dump_restores_into_any_store(f: &Fixture) {
     }
 }
 
-pub fn damage_is_named(f: &Fixture) {
+pub fn damage_to_a_dump_is_reported(f: &Fixture) {
     story(f);
     let text = dump(&f.ledger);
     let target = || f.project("damaged", &uuid::Uuid::now_v7().to_string());
-    // A changed word breaks the chain at its transaction.
+    // A change of the text is detected at its transaction.
     for (from, to) in
         [("\"number\":2", "\"number\":3"), ("merge of pinned", "merge of nothing"), ("abcdef12", "abcdef13")]
     {

@@ -1,4 +1,4 @@
-//! Facts in time: what is true when, and since when it is known.
+//! Facts in time: valid time and recording time.
 
 use super::*;
 use lukasa_model::transaction::Header;
@@ -6,14 +6,14 @@ use lukasa_model::{ErrorKind, Precondition};
 use lukasa_store::Fields;
 use serde_json::json;
 
-pub fn put_get_and_say_it_again(f: &Fixture) {
+pub fn equal_content_creates_no_version(f: &Fixture) {
     let l = &f.ledger;
     let first = write(l, "main", vec![valued("auth", 1).title("Auth").into()]);
     assert_eq!((first.tx, first.objects, first.unchanged), (Some(1), 1, 0));
     let found = find(l, &ViewSpec::default(), "Service:auth").unwrap();
     assert_eq!(found.statement.parsed().unwrap().title.as_deref(), Some("Auth"));
     assert_eq!((found.statement.version.to_string().as_str(), found.statement.number), ("1.0", 1));
-    // By key, by id, by type in another case.
+    // By key, by id, and by type in another case.
     for name in ["auth", "service:auth", &found.thing.id.to_string()] {
         assert_eq!(find(l, &ViewSpec::default(), name).unwrap().thing.id, found.thing.id, "{name}");
     }
@@ -25,7 +25,7 @@ pub fn put_get_and_say_it_again(f: &Fixture) {
     verify(f);
 }
 
-pub fn numbers_are_dense_and_times_do_not_run_backwards(f: &Fixture) {
+pub fn version_numbers_are_dense_and_times_never_decrease(f: &Fixture) {
     let l = &f.ledger;
     for (seconds, value) in [(10, 1), (-20, 2), (0, 3), (50, 4)] {
         f.clock.advance(seconds);
@@ -34,7 +34,7 @@ pub fn numbers_are_dense_and_times_do_not_run_backwards(f: &Fixture) {
     let log = l.transactions(1, u64::MAX, 100).unwrap();
     assert_eq!(log.iter().map(|t| t.tx).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert!(log.is_sorted_by_key(|t| t.recorded_at));
-    assert_eq!(x(l, "main", "a"), 4, "the last word counts even if the clock ran backwards");
+    assert_eq!(x(l, "main", "a"), 4, "the last version counts even if the clock went backwards");
     verify(f);
 }
 
@@ -48,7 +48,7 @@ pub fn a_batch_sent_twice_commits_once(f: &Fixture) {
     assert_eq!((again.tx, again.repeated, again.objects), (first.tx, true, 1));
     assert_eq!(x(l, "main", "a"), 2, "the repeated batch did not write");
     assert_eq!(l.commit(&batch(7)).unwrap_err().code, "client_id_reused");
-    // Also for a batch that said nothing new.
+    // Also for a batch that changed nothing.
     let idle = Header { client_id: Some("job-2".into()), ..Header::default() };
     let idle = Batch { header: idle, ..Batch::on("main") }.write(valued("a", 2));
     assert_eq!(l.commit(&idle).unwrap().tx, None);
@@ -58,11 +58,11 @@ pub fn a_batch_sent_twice_commits_once(f: &Fixture) {
     verify(f);
 }
 
-pub fn narrowing_a_facts_time(f: &Fixture) {
+pub fn narrowing_the_period_of_a_fact(f: &Fixture) {
     let l = &f.ledger;
     let t = |days: i64| Time(lukasa_testkit::ManualClock::START.0 + days * 86_400_000_000);
     write(l, "main", vec![PutObject { valid_from: Some(t(-10)), ..valued("a", 1) }.into()]);
-    // It began later than we thought, and ended yesterday.
+    // The fact began later than recorded at first, and ended yesterday.
     f.clock.advance(1);
     write(l, "main", vec![End { from: Some(t(-10)), to: Some(t(-5)), ..End::new("a") }.into()]);
     write(l, "main", vec![End { from: Some(t(-1)), ..End::new("a") }.into()]);
@@ -71,7 +71,7 @@ pub fn narrowing_a_facts_time(f: &Fixture) {
     {
         assert_eq!(x_at(l, time(t(days)), "a"), want, "{days} days");
     }
-    // What we believed before is still to be had.
+    // The previous state of knowledge is still visible.
     let then = ViewSpec { known_at: Some("tx:1".into()), ..ViewSpec::default().as_of(&time(t(-7))) };
     assert_eq!(x_in(l, &then, "a"), 1);
     verify(f);
@@ -86,28 +86,28 @@ pub fn backfilling_history_after_the_head(f: &Fixture) {
         PutObject { valid_from: Some(past), valid_to: Some(until), only_this_period: true, ..valued("a", "then") };
     f.clock.advance(1);
     write(l, "main", vec![backfill.clone().into()]);
-    assert_eq!(x(l, "main", "a"), "today", "a backfill never changes today");
+    assert_eq!(x(l, "main", "a"), "today", "a backfill does not change the present");
     assert_eq!(x_at(l, time(past), "a"), "then");
     assert_eq!(x_at(l, time(until), "a"), Value::Null);
-    assert_eq!(write(l, "main", vec![backfill.into()]).tx, None, "the same backfill again says nothing new");
+    assert_eq!(write(l, "main", vec![backfill.into()]).tx, None, "a repeated backfill changes nothing");
     verify(f);
 }
 
-pub fn ending_a_fact_and_asking_before_and_after(f: &Fixture) {
+pub fn an_ended_fact_is_visible_before_and_absent_after(f: &Fixture) {
     let l = &f.ledger;
     let before = f.clock.advance(10);
     put(l, "main", "a", 1);
     let after = f.clock.advance(10);
     assert_eq!(end(l, "main", "a").objects, 1);
     assert_eq!(x(l, "main", "a"), Value::Null);
-    assert_eq!(x_at(l, time(before), "a"), 1, "ending a fact never changes yesterday");
+    assert_eq!(x_at(l, time(before), "a"), 1, "ending a fact does not change the past");
     assert_eq!(x_at(l, time(after), "a"), Value::Null);
     assert_eq!(x_at(l, "tx:1", "a"), 1);
     assert_eq!(end(l, "main", "a").tx, None, "ended already");
     f.clock.advance(10);
-    assert_eq!(put(l, "main", "a", 2).written[0].number, 3, "it comes back under its own name");
+    assert_eq!(put(l, "main", "a", 2).written[0].number, 3, "numbers continue after an end");
     assert_eq!(x_at(l, time(after), "a"), Value::Null);
-    assert_eq!(find(l, &ViewSpec::default(), "nobody").unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(find(l, &ViewSpec::default(), "missing").unwrap_err().kind, ErrorKind::NotFound);
     verify(f);
 }
 
@@ -119,24 +119,24 @@ pub fn a_put_with_an_end_is_absent_afterwards(f: &Fixture) {
     write(l, "main", vec![PutObject { valid_to: Some(until), ..valued("a", 2) }.into()]);
     assert_eq!((x(l, "main", "a"), x_at(l, time(until), "a")), (json!(2), Value::Null));
     f.clock.advance(61);
-    assert_eq!(x(l, "main", "a"), Value::Null, "its time has come");
+    assert_eq!(x(l, "main", "a"), Value::Null, "its period has ended");
     put(l, "main", "a", 3);
     assert_eq!(x_at(l, time(until), "a"), Value::Null);
     verify(f);
 }
 
-pub fn future_statements_wait(f: &Fixture) {
+pub fn future_versions_become_visible_in_time(f: &Fixture) {
     let l = &f.ledger;
     let soon = Time(f.clock.advance(1).0 + 30_000_000);
     put(l, "main", "a", "now");
     write(l, "main", vec![PutObject { valid_from: Some(soon), ..valued("a", "soon") }.into()]);
     assert_eq!(x(l, "main", "a"), "now");
-    // Saying what is true now says nothing about what is planned.
+    // Writing what is valid now does not change a future version.
     f.clock.advance(1);
     assert_eq!(put(l, "main", "a", "now").tx, None);
     f.clock.advance(60);
     assert_eq!(x(l, "main", "a"), "soon");
-    // A put of something else holds from now on, whatever was planned.
+    // A put of other content is valid from now on and overrides future versions.
     write(l, "main", vec![PutObject { valid_from: Some(Time(soon.0 + 900_000_000)), ..valued("a", "later") }.into()]);
     put(l, "main", "a", "other");
     f.clock.advance(2_000);
@@ -157,12 +157,12 @@ pub fn several_periods_in_one_batch(f: &Fixture) {
     verify(f);
 }
 
-pub fn known_at_and_valid_at_are_two_questions(f: &Fixture) {
+pub fn known_at_and_valid_time_are_independent(f: &Fixture) {
     let l = &f.ledger;
     let monday = f.clock.advance(10);
     put(l, "main", "a", 1);
     f.clock.advance(100);
-    // On Thursday we learn that it was 2 since Monday.
+    // On Thursday it is recorded that the value was 2 since Monday.
     write(l, "main", vec![PutObject { valid_from: Some(monday), ..valued("a", 2) }.into()]);
     let ask = |known: &str| {
         x_in(l, &ViewSpec { known_at: Some(known.into()), ..ViewSpec::default().as_of(&time(monday)) }, "a")
@@ -171,7 +171,7 @@ pub fn known_at_and_valid_at_are_two_questions(f: &Fixture) {
     assert_eq!(x_at(l, "tx:1", "a"), 1);
 }
 
-pub fn moments_by_every_word(f: &Fixture) {
+pub fn moments_in_every_form(f: &Fixture) {
     let l = &f.ledger;
     let commit_time = Time(f.clock.advance(10).0 - 5_000_000);
     let by = |agent: &str, commit: Option<&str>, value: i32| {
@@ -196,13 +196,13 @@ pub fn moments_by_every_word(f: &Fixture) {
     let code = |word: &str| l.view(&ViewSpec::default().as_of(word)).unwrap_err().code;
     assert_eq!(code("commit:ffff999"), "unknown_commit");
     assert_eq!(code("tx:99"), "unknown_transaction");
-    assert_eq!(code("nobody"), "unknown_moment");
+    assert_eq!(code("missing"), "unknown_moment");
     by("bob", Some("abc1299def"), 5);
     assert_eq!(code("commit:abc12"), "ambiguous_commit");
     let new = lukasa_store::ledger::NewRelease { name: "ann".into(), ..Default::default() };
     l.create_release(&new, &Header::default()).unwrap();
     let error = l.view(&ViewSpec::default().as_of("ann")).unwrap_err();
-    assert_eq!((error.code, error.hint.as_deref()), ("ambiguous_moment", Some("say which: release:ann, agent:ann")));
+    assert_eq!((error.code, error.hint.as_deref()), ("ambiguous_moment", Some("write one of: release:ann, agent:ann")));
 }
 
 pub fn a_rename_with_links_to_it(f: &Fixture) {
@@ -237,7 +237,7 @@ pub fn a_rename_with_links_to_it(f: &Fixture) {
         assert_eq!(links.len(), total);
         links
     };
-    assert!(links("caller").is_empty(), "an ordinary relationship goes with its end");
+    assert!(links("caller").is_empty(), "an ordinary relationship is hidden with its end");
     let involved = links("e1");
     assert_eq!(involved.len(), 1, "a lasting one stays");
     assert!(involved[0].other_ended);
@@ -259,7 +259,7 @@ pub fn a_rename_with_links_to_it(f: &Fixture) {
     verify(f);
 }
 
-pub fn a_relationship_whose_end_goes_and_comes_back(f: &Fixture) {
+pub fn a_relationship_is_hidden_while_an_end_is_absent(f: &Fixture) {
     let l = &f.ledger;
     let declared = lukasa_model::RelationshipType {
         name: "OWNS".into(),
@@ -277,9 +277,9 @@ pub fn a_relationship_whose_end_goes_and_comes_back(f: &Fixture) {
     assert!(!there(), "hidden with its end");
     f.clock.advance(1);
     let refused = l.commit(&Batch::on("main").write(owns("bob"))).unwrap_err();
-    assert_eq!(refused.code, "relationship_multiplicity_violation", "hidden, but still stated");
+    assert_eq!(refused.code, "relationship_multiplicity_violation", "hidden, but not ended");
     put(l, "main", "ann", 1);
-    assert!(there(), "back with its end");
+    assert!(there(), "visible again with its end");
     assert_eq!(
         l.history(&l.view(&ViewSpec::default()).unwrap(), &Reference::from(id.as_str()), false).unwrap().1.len(),
         1
@@ -304,11 +304,11 @@ pub fn only_the_derivation_of_an_edge_changes(f: &Fixture) {
     assert_eq!(change["paths"], json!(["/derivation"]));
 }
 
-pub fn history_tells_what_changed_and_when_it_was_superseded(f: &Fixture) {
+pub fn history_reports_changes_and_when_versions_were_superseded(f: &Fixture) {
     let l = &f.ledger;
     put(l, "main", "a", 1);
     f.clock.advance(10);
-    // From before the first statement on, so nothing of it is left to see.
+    // Valid from before the first version on, which therefore is superseded completely.
     let over = PutObject { valid_from: Some(Time(0)), ..valued("a", 2) };
     write(l, "main", vec![over.into()]);
     f.clock.advance(10);
@@ -319,7 +319,7 @@ pub fn history_tells_what_changed_and_when_it_was_superseded(f: &Fixture) {
     let (_, history) = l.history(&view, &Reference::from("a"), false).unwrap();
     let log = l.transactions(1, 9, 9).unwrap();
     let superseded: Vec<_> = history.iter().map(|h| h.superseded_at).collect();
-    assert_eq!(superseded, [Some(log[1].recorded_at), None, None, None], "the past of the others still holds");
+    assert_eq!(superseded, [Some(log[1].recorded_at), None, None, None], "the others are still valid in the past");
     assert_eq!(history.iter().map(|h| h.statement.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert!(history[0].statement.change.is_none() && history[3].statement.absent);
     assert_eq!(history[2].statement.parents, [history[1].statement.version]);
@@ -357,17 +357,17 @@ pub fn names_with_more_than_one_reading(f: &Fixture) {
     assert_eq!(&*find(l, &ViewSpec::default(), "a").unwrap().thing.type_name, "Module", "only visible ones count");
 }
 
-pub fn near_names_are_offered(f: &Fixture) {
+pub fn similar_names_are_suggested(f: &Fixture) {
     let l = &f.ledger;
     write(l, "main", vec![object("auth::Login").into(), object("auth::Logout").into(), object("100%_sure").into()]);
     let error = find(l, &ViewSpec::default(), "auth::Loginn").unwrap_err();
     assert_eq!(error.code, "not_found");
     assert!(error.hint.unwrap().starts_with("closest: `Service:auth::Login`"));
     let error = find(l, &ViewSpec::default(), "%_x").unwrap_err();
-    assert!(!error.hint.unwrap().contains("auth"), "signs of a pattern are only signs");
+    assert!(!error.hint.unwrap().contains("auth"), "wildcards are matched literally");
 }
 
-pub fn links_tell_how_many_there_are(f: &Fixture) {
+pub fn links_report_their_total_number(f: &Fixture) {
     let l = &f.ledger;
     let mut writes: Vec<Write> = vec![object("hub").into()];
     for i in 0..20 {
@@ -381,7 +381,7 @@ pub fn links_tell_how_many_there_are(f: &Fixture) {
     assert_eq!((links.len(), total), (5, 20));
 }
 
-pub fn preconditions_on_other_things(f: &Fixture) {
+pub fn preconditions_on_other_facts(f: &Fixture) {
     let l = &f.ledger;
     put(l, "main", "lock", 1);
     let with = |precondition: Precondition| {

@@ -1,18 +1,18 @@
-//! Tenants and projects: an id of another one does not exist.
+//! Isolation of tenants and projects.
 
 use super::*;
 use lukasa_model::VersionId;
 use lukasa_model::plan::Side;
 use lukasa_store::{Fields, Store};
 
-pub fn another_tenants_ids_mean_nothing(f: &Fixture) {
+pub fn ids_of_another_tenant_are_not_found(f: &Fixture) {
     let (a, b) = (f.project("a", "shop"), f.project("b", "shop"));
     let secret =
         write(&b, "main", vec![valued("secret", 42).into(), object("other").into(), edge("secret", "other").into()]);
     branch(&b, "hidden", "main", lukasa_model::BranchMode::Live);
     put(&b, "hidden", "secret", 43);
     let ids: Vec<_> = secret.written.iter().map(|w| w.id).collect();
-    // Before A has anything, and after.
+    // Before the first write of A, and after it.
     assert_eq!(find(&a, &ViewSpec::default(), "secret").unwrap_err().code, "unknown_project");
     put(&a, "main", "mine", 1);
     let never_made = find(&a, &ViewSpec::default(), "00000000-0000-5000-8000-000000000000").unwrap_err();
@@ -20,7 +20,7 @@ pub fn another_tenants_ids_mean_nothing(f: &Fixture) {
         let error = find(&a, &ViewSpec::default(), &id.to_string()).unwrap_err();
         assert_eq!((error.code, error.kind), (never_made.code, never_made.kind));
         let words = |e: &Error| e.message.split('`').next().unwrap().to_string();
-        assert_eq!(words(&error), words(&never_made), "the same words as for one never made");
+        assert_eq!(words(&error), words(&never_made), "the same error as for an id that never existed");
         assert_eq!(a.commit(&Batch::on("main").write(End::new(*id))).unwrap_err().code, "not_found");
         let link = PutRelationship::new("CALLS", "mine", *id);
         assert_eq!(a.commit(&Batch::on("main").write(link)).unwrap_err().code, "dangling_end");
@@ -32,7 +32,7 @@ pub fn another_tenants_ids_mean_nothing(f: &Fixture) {
     let view = a.view(&ViewSpec::default()).unwrap();
     assert_eq!(a.heads(&view, Fields::All).unwrap().count(), 1);
     assert_eq!(a.transactions(0, u64::MAX, 99).unwrap().len(), 1);
-    // The rows themselves, asked for by number.
+    // Rows cannot be read by number either.
     let mut rows = f.store.read(a.scope()).unwrap();
     assert_eq!(rows.things(&ids).unwrap(), []);
     assert_eq!(rows.things_keyed(&["secret".into()]).unwrap(), []);
@@ -44,7 +44,7 @@ pub fn another_tenants_ids_mean_nothing(f: &Fixture) {
     assert_eq!(rows.relationships(&[(1, Side::Src), (2, Side::Dst)]).unwrap(), []);
     assert!(rows.declarations().unwrap().is_empty());
     drop(rows);
-    // A thing of the same id is A's own, and leaves B's alone.
+    // A fact with the same id in A is independent of the one in B.
     let own = PutObject {
         id: Some(uuid::Uuid::from_u128(7)),
         ..PutObject { type_name: "Note".into(), ..Default::default() }

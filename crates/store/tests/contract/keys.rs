@@ -1,4 +1,4 @@
-//! Keys that let programs in: found by id, listed and ended by their tenant alone, and no part of the facts.
+//! Access keys: found by id, listed and revoked only by their tenant, and separate from facts.
 
 use super::*;
 use lukasa_model::json::Hash;
@@ -30,7 +30,7 @@ fn ids(keys: &[AccessKey]) -> Vec<&str> {
 }
 
 pub fn keys_are_found_by_id_and_listed_by_tenant(f: &Fixture) {
-    // No project is needed: keys may be there before the first fact.
+    // Keys can exist before the first project.
     let keys = f.store.access_keys();
     assert_eq!(keys.find("a1").unwrap(), None);
     assert_eq!(keys.find("").unwrap(), None);
@@ -43,12 +43,12 @@ pub fn keys_are_found_by_id_and_listed_by_tenant(f: &Fixture) {
     }
     assert_eq!(keys.find("a1").unwrap(), Some(full.clone()));
     assert_eq!(keys.find("a3").unwrap(), Some(bare));
-    assert_eq!(keys.find("b1").unwrap().unwrap().tenant, "b", "whoever names it finds it");
-    assert_eq!((keys.find("A1").unwrap(), keys.find("a").unwrap()), (None, None), "to the letter, and whole");
+    assert_eq!(keys.find("b1").unwrap().unwrap().tenant, "b", "a key is found by its id in any tenant");
+    assert_eq!((keys.find("A1").unwrap(), keys.find("a").unwrap()), (None, None), "only the exact id matches");
     assert_eq!(ids(&keys.of_tenant("a").unwrap()), ["a2", "a3", "a1"]);
     assert_eq!(ids(&keys.of_tenant("b").unwrap()), ["b1"]);
     assert_eq!(keys.of_tenant("").unwrap(), []);
-    // An id is taken once, whoever has it, and what is there stays.
+    // An id is unique across tenants, and the existing key stays.
     for tenant in ["a", "b"] {
         let again = AccessKey { user: "eve".into(), ..key("a1", tenant, 5) };
         assert_eq!(keys.add(&again).unwrap_err().code, "key_exists");
@@ -64,13 +64,13 @@ pub fn a_key_is_revoked_once_and_by_its_tenant(f: &Fixture) {
     assert_eq!(keys.find("a1").unwrap().unwrap().revoked_at, None);
     let revoked = AccessKey { revoked_at: Some(at(2)), ..key("a1", "a", 0) };
     assert_eq!(keys.revoke("a", "a1", at(2)).unwrap(), Some(revoked.clone()));
-    assert_eq!(keys.revoke("a", "a1", at(3)).unwrap(), Some(revoked.clone()), "the first time counts");
+    assert_eq!(keys.revoke("a", "a1", at(3)).unwrap(), Some(revoked.clone()), "the first revocation counts");
     assert_eq!(keys.find("a1").unwrap(), Some(revoked.clone()));
     assert_eq!(keys.of_tenant("a").unwrap(), [revoked]);
     assert_eq!(keys.add(&key("a1", "a", 4)).unwrap_err().code, "key_exists", "its id is not used again");
 }
 
-pub fn the_last_use_of_a_key_only_moves_on(f: &Fixture) {
+pub fn the_last_use_of_a_key_never_moves_back(f: &Fixture) {
     let keys = f.store.access_keys();
     keys.add(&key("a1", "a", 0)).unwrap();
     assert!(!keys.note_use("b", "a1", at(9)).unwrap(), "another tenant's");
@@ -84,12 +84,12 @@ pub fn the_last_use_of_a_key_only_moves_on(f: &Fixture) {
     assert_eq!(used(), Some(at(5)));
 }
 
-pub fn noting_a_use_waits_for_no_writer(f: &Fixture) {
+pub fn recording_a_use_does_not_wait_for_writers(f: &Fixture) {
     let keys = f.store.access_keys();
     keys.add(&key("a1", "test", 0)).unwrap();
     put(&f.ledger, "main", "a", 1);
     let writer = f.store.write(f.ledger.scope()).unwrap();
-    // Noted or not, but the writer, who waits for us, is not waited for.
+    // The use may be recorded or not, but the call must not wait for the writer, which waits for this thread.
     let noted = keys.note_use("test", "a1", at(1)).unwrap();
     assert_eq!(keys.find("a1").unwrap().unwrap().last_used, noted.then(|| at(1)));
     drop(writer);
@@ -97,7 +97,7 @@ pub fn noting_a_use_waits_for_no_writer(f: &Fixture) {
     assert_eq!(keys.find("a1").unwrap().unwrap().last_used, Some(at(2)));
 }
 
-pub fn of_eight_who_make_the_same_key_one_does(f: &Fixture) {
+pub fn one_of_eight_concurrent_creations_of_a_key_succeeds(f: &Fixture) {
     let start = Barrier::new(8);
     let made = std::thread::scope(|threads| {
         let one = |number: usize| {
@@ -126,6 +126,6 @@ pub fn keys_are_no_facts(f: &Fixture) {
     verify(f);
     let mut dump = Vec::new();
     f.ledger.dump(&mut dump, &mut |_, _| {}).unwrap();
-    assert!(!String::from_utf8(dump).unwrap().contains("graph:search"), "no dump tells of keys");
-    assert_eq!(f.store.projects("test").unwrap(), ["shop"], "nor is there a project more");
+    assert!(!String::from_utf8(dump).unwrap().contains("graph:search"), "dumps contain no keys");
+    assert_eq!(f.store.projects("test").unwrap(), ["shop"], "keys create no project");
 }

@@ -1,4 +1,4 @@
-//! Loads in parts: one transaction, the same as one batch would have made, or nothing.
+//! Loads in parts: one transaction, equal to that of a single batch, or nothing.
 
 use super::*;
 use lukasa_model::transaction::Header;
@@ -29,7 +29,7 @@ pub fn a_load_is_one_transaction(f: &Fixture) {
     let hub = find(l, &ViewSpec::default(), "Service:hub").unwrap();
     assert_eq!(l.links(&view, &hub.thing, 100).unwrap().1, 39);
     verify(f);
-    // The same again says nothing new; what differs is a new version of what was there.
+    // Equal content creates no version; changed content creates a new version of the existing fact.
     let again = l.load("main", &header(), parts(1).into_iter()).unwrap();
     assert_eq!((again.tx, again.unchanged), (None, 80));
     f.clock.advance(1);
@@ -37,7 +37,7 @@ pub fn a_load_is_one_transaction(f: &Fixture) {
     assert_eq!((changed.tx, changed.objects, changed.relationships, changed.unchanged), (Some(2), 1, 0, 79));
     assert_eq!(x(l, "main", "hub"), 2);
     assert_eq!(find(l, &ViewSpec::default(), "Service:hub").unwrap().statement.number, 2);
-    // Ends of things that were there, on a branch.
+    // Relationships of existing objects, on a branch.
     branch(l, "side", "main", lukasa_model::BranchMode::Pinned);
     let ends: Vec<Result<Vec<Write>>> =
         vec![Ok(vec![End::new("Service:s3").into()]), Ok(vec![valued("s4", 44).into()])];
@@ -48,7 +48,7 @@ pub fn a_load_is_one_transaction(f: &Fixture) {
     verify(f);
 }
 
-/// What one part says counts when a later one is planned, of new things and of those that were there.
+/// Later parts see what earlier parts wrote, for new and for existing facts.
 pub fn parts_build_on_earlier_ones(f: &Fixture) {
     let l = &f.ledger;
     l.load("main", &header(), parts(1).into_iter()).unwrap();
@@ -72,7 +72,7 @@ pub fn a_load_that_fails_leaves_nothing(f: &Fixture) {
     let l = &f.ledger;
     put(l, "main", "before", 1);
     let dangling: Vec<Result<Vec<Write>>> =
-        vec![Ok(vec![valued("a", 1).into()]), Ok(vec![edge("Service:a", "Service:nobody").into()])];
+        vec![Ok(vec![valued("a", 1).into()]), Ok(vec![edge("Service:a", "Service:missing").into()])];
     assert_eq!(l.load("main", &header(), dangling.into_iter()).unwrap_err().code, "dangling_end");
     let broken: Vec<Result<Vec<Write>>> =
         vec![Ok(vec![valued("a", 1).into()]), Err(Error::invalid("no_input", "there is nothing to read"))];
@@ -106,7 +106,11 @@ pub fn objects_are_found_by_the_beginning_of_their_key(f: &Fixture) {
         let found = l.beginning(&view, type_name, prefix, Fields::Header).unwrap();
         found.iter().map(|s| s.thing.key.as_deref().unwrap().to_owned()).collect()
     };
-    assert_eq!(keys(None, "src/a.py::"), ["src/a.py::f"], "what ended is not there, case and wildcards count");
+    assert_eq!(
+        keys(None, "src/a.py::"),
+        ["src/a.py::f"],
+        "ended objects are left out; case matters and wildcards are literal"
+    );
     assert_eq!(keys(Some("FILE"), ""), ["src/a.py", "src/a.pyi", "src/z_.py", "src/ä.py"], "in the order of bytes");
     assert_eq!(keys(Some("FILE"), "src/a"), ["src/a.py", "src/a.pyi"]);
     assert_eq!(keys(None, "src/ä"), ["src/ä.py"]);

@@ -1,4 +1,4 @@
-//! One suite for every store: whatever holds on one must hold on all.
+//! The contract of `Store`: the same tests for every store.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -36,31 +36,31 @@ macro_rules! contract {
 
 contract! {
     facts {
-        put_get_and_say_it_again,
-        numbers_are_dense_and_times_do_not_run_backwards,
+        equal_content_creates_no_version,
+        version_numbers_are_dense_and_times_never_decrease,
         a_batch_sent_twice_commits_once,
-        narrowing_a_facts_time,
+        narrowing_the_period_of_a_fact,
         backfilling_history_after_the_head,
-        ending_a_fact_and_asking_before_and_after,
+        an_ended_fact_is_visible_before_and_absent_after,
         a_put_with_an_end_is_absent_afterwards,
-        future_statements_wait,
+        future_versions_become_visible_in_time,
         several_periods_in_one_batch,
-        known_at_and_valid_at_are_two_questions,
-        moments_by_every_word,
+        known_at_and_valid_time_are_independent,
+        moments_in_every_form,
         a_rename_with_links_to_it,
-        a_relationship_whose_end_goes_and_comes_back,
+        a_relationship_is_hidden_while_an_end_is_absent,
         only_the_derivation_of_an_edge_changes,
-        history_tells_what_changed_and_when_it_was_superseded,
+        history_reports_changes_and_when_versions_were_superseded,
         parallel_edges_by_discriminator,
         names_with_more_than_one_reading,
-        near_names_are_offered,
-        links_tell_how_many_there_are,
-        preconditions_on_other_things,
+        similar_names_are_suggested,
+        links_report_their_total_number,
+        preconditions_on_other_facts,
     }
     branches {
         a_live_branch_follows_and_a_pinned_one_does_not,
-        an_edit_on_a_branch_stays_there,
-        main_moving_under_a_pinned_branch,
+        an_edit_on_a_branch_does_not_change_its_parent,
+        changes_of_main_under_a_pinned_branch,
         moving_the_fork_is_part_of_the_log,
         tombstones_hide_the_parent,
         merge_classes_and_provenance,
@@ -81,7 +81,7 @@ contract! {
     }
     releases {
         a_release_never_changes,
-        names_are_unique_without_regard_to_case,
+        names_are_unique_regardless_of_case,
         an_empty_release,
         diff_of_releases,
         tags_point_to_releases,
@@ -106,41 +106,41 @@ contract! {
         a_load_that_fails_leaves_nothing,
         objects_are_found_by_the_beginning_of_their_key,
     }
-    isolation { another_tenants_ids_mean_nothing, same_names_in_two_tenants, projects_are_listed_per_tenant }
+    isolation { ids_of_another_tenant_are_not_found, same_names_in_two_tenants, projects_are_listed_per_tenant }
     races { eight_writers_one_winner, eight_writers_dense_log, eight_writers_multiplicity, readers_see_whole_batches }
-    bad_input { every_mistake_has_a_code_and_changes_nothing }
+    bad_input { every_invalid_input_has_a_code_and_changes_nothing }
     derived {
         vectors_are_kept_by_model_and_input,
-        every_vector_comes_by_once,
-        jobs_are_handed_out_in_order,
-        only_the_holder_of_a_lease_ends_it,
+        every_vector_is_visited_once,
+        jobs_are_leased_in_order,
+        only_the_owner_of_a_lease_can_end_it,
         jobs_are_counted_listed_and_removed,
         eight_workers_take_each_job_once,
-        marks_are_numbers_under_a_name,
-        derived_data_is_no_fact_and_nobody_elses,
+        marks_are_named_numbers,
+        derived_data_is_no_fact_and_belongs_to_one_project,
     }
     keys {
         keys_are_found_by_id_and_listed_by_tenant,
         a_key_is_revoked_once_and_by_its_tenant,
-        the_last_use_of_a_key_only_moves_on,
-        noting_a_use_waits_for_no_writer,
-        of_eight_who_make_the_same_key_one_does,
+        the_last_use_of_a_key_never_moves_back,
+        recording_a_use_does_not_wait_for_writers,
+        one_of_eight_concurrent_creations_of_a_key_succeeds,
         keys_are_no_facts,
     }
     audit {
         entries_form_a_chain_for_each_server_and_tenant,
         entries_are_found_newest_first,
-        of_many_who_append_every_entry_is_kept_once,
-        appending_waits_for_no_writer,
-        what_was_noted_elsewhere_is_compared,
-        a_seal_is_made_with_a_key,
+        concurrent_appends_keep_every_entry_once,
+        appending_does_not_wait_for_writers,
+        entries_noted_elsewhere_are_compared,
+        a_seal_depends_on_its_key,
         a_chain_with_a_foreign_seal_is_not_sealed_again,
-        the_record_is_no_fact,
+        audit_entries_are_no_facts,
     }
-    dumps { a_dump_restores_into_any_store, damage_is_named, a_broken_dump_restores_nothing }
+    dumps { a_dump_restores_into_any_store, damage_to_a_dump_is_reported, a_broken_dump_restores_nothing }
 }
 
-// What the cases say over and over.
+// Shared by the cases.
 
 fn object(key: &str) -> PutObject {
     PutObject::new("Service", key)
@@ -175,7 +175,7 @@ fn merge(ledger: &Ledger, source: &str, target: &str) -> MergeReport {
     let request = MergeRequest { source: source.into(), target: target.into(), ..MergeRequest::default() };
     let dry = ledger.merge(&MergeRequest { dry_run: true, ..request.clone() }).unwrap_or_else(|e| panic!("{e:?}"));
     let wet = ledger.merge(&request).unwrap_or_else(|e| panic!("{e:?}"));
-    assert_eq!(dry, MergeReport { tx: None, ..wet.clone() }, "the dry run says what the execution does");
+    assert_eq!(dry, MergeReport { tx: None, ..wet.clone() }, "the dry run returns the same report");
     wet
 }
 
@@ -183,7 +183,7 @@ fn find(ledger: &Ledger, spec: &ViewSpec, name: &str) -> Result<Found, Error> {
     ledger.find(&ledger.view(spec)?, &Reference::from(name))
 }
 
-/// The property `x` of an object in a view, or null when it is not there.
+/// The property `x` of an object in a view, or null if the object is not visible.
 fn x_in(ledger: &Ledger, spec: &ViewSpec, key: &str) -> Value {
     match find(ledger, spec, key) {
         Ok(found) => found.statement.parsed().unwrap().properties.get("x").cloned().unwrap_or_default(),

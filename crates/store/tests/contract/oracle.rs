@@ -1,4 +1,4 @@
-//! The rules of visibility word for word, over all rows of a project: what every view must show.
+//! A literal implementation of the visibility rules over all rows of a project, to compare every view with.
 
 use lukasa_model::branch::{Branch, BranchMode};
 use lukasa_model::content::Content;
@@ -8,10 +8,10 @@ use lukasa_store::ledger::Ledger;
 use lukasa_store::{Fields, Reader};
 use std::collections::BTreeMap;
 
-/// Everything visible in one view: id and version of each thing.
+/// Everything visible in one view: id and version of each fact.
 pub type Seen = Vec<(uuid::Uuid, String)>;
 
-/// What a ledger shows for every branch, every transaction and a choice of times.
+/// Returns what a ledger shows for every branch, every transaction and a selection of times.
 pub fn all_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
     let registry = l.registry().unwrap();
     let mut views = BTreeMap::new();
@@ -39,7 +39,7 @@ pub fn all_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
     views
 }
 
-/// The same, by the rules themselves.
+/// Returns the same, computed by the rules.
 pub fn naive_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
     let mut reader = l.store().read(l.scope()).unwrap();
     let rows = Rows::load(&mut *reader);
@@ -56,7 +56,7 @@ pub fn naive_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
     views
 }
 
-/// Every moment at which something begins or ends, and one before.
+/// Returns the moments at which a period begins or ends, and one before each.
 fn times(l: &Ledger) -> Vec<Time> {
     let mut reader = l.store().read(l.scope()).unwrap();
     let rows = reader.statements_after(lukasa_model::VersionId(0), usize::MAX >> 1).unwrap();
@@ -65,7 +65,7 @@ fn times(l: &Ledger) -> Vec<Time> {
     times.push(Time(times.iter().map(|t| t.0).min().unwrap_or(0) - 1));
     times.sort_unstable();
     times.dedup();
-    // Enough to hit every kind of border, few enough to ask them all.
+    // Enough to hit every kind of border, few enough to query them all.
     let step = times.len().div_ceil(12).max(1);
     let last = times.last().copied();
     times.into_iter().step_by(step).chain(last).collect()
@@ -108,8 +108,8 @@ impl Rows {
         seen
     }
 
-    /// Among statements on the branch recorded at or before t whose period holds T, the one recorded last;
-    /// none: ask the parent, with the same t on a live branch, with min(t, fork) on a pinned one.
+    /// The version recorded last, among those on the branch recorded at or before `t` whose period contains `valid`. If
+    /// there is none, that of the parent: with the same `t` on a live branch, with `min(t, fork)` on a pinned one.
     fn visible(&self, thing: u64, branch: BranchNo, t: Tx, known: Tx, valid: Time) -> Option<&Statement> {
         let on = |branch: BranchNo, t: Tx| {
             self.statements
@@ -127,7 +127,7 @@ impl Rows {
                 let t = if state.mode == BranchMode::Pinned { t.min(state.fork) } else { t };
                 self.visible(thing, parent, t, known, valid)
             }
-            // What is stated for the whole project is seen from every branch.
+            // Project-wide versions are visible on every branch.
             None => on(0, known).filter(|s| !s.absent),
         }
     }

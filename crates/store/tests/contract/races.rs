@@ -1,4 +1,4 @@
-//! Many writers at once: one winner per race, a log without holes, readers that never see half a batch.
+//! Concurrent writers: one winner per race, a log without gaps, and readers that never see part of a batch.
 
 use super::*;
 use lukasa_model::RelationshipType;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const WRITERS: usize = 8;
 
-/// Lets all writers loose at the same moment and gives what each of them got.
+/// Starts all writers at the same moment and returns their results.
 fn race<T: Send>(run: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let barrier = Barrier::new(WRITERS);
     std::thread::scope(|scope| {
@@ -31,7 +31,7 @@ pub fn eight_writers_one_winner(f: &Fixture) {
     let l = &f.ledger;
     const KEYS: usize = 4;
     for round in 0..8u32 {
-        // Everybody wants the next version of every key; all were read at version `round`.
+        // All writers try to write the next version of every key; all have read version `round`.
         let results = race(|writer| {
             (0..KEYS)
                 .map(|k| {
@@ -49,7 +49,7 @@ pub fn eight_writers_one_winner(f: &Fixture) {
                 }
             }
             assert_eq!(winners.len(), 1, "exactly one wins");
-            assert_eq!(x(l, "main", &format!("k{k}")), json!([round, winners[0]]), "and its word stands");
+            assert_eq!(x(l, "main", &format!("k{k}")), json!([round, winners[0]]), "and its value is visible");
         }
     }
     verify(f);
@@ -65,9 +65,9 @@ pub fn eight_writers_dense_log(f: &Fixture) {
             let writes =
                 vec![valued(&format!("w{writer}"), i as i64).into(), valued("shared", json!([writer, i])).into()];
             mine.push(write(l, "main", writes).tx.unwrap());
-            // A follower that has come this far never finds a hole behind it.
+            // A follower that has read up to here never finds a gap before it.
             let log = l.transactions(1, u64::MAX, 10_000).unwrap();
-            assert!(log.iter().enumerate().all(|(at, t)| t.tx == at as u64 + 1), "the log has a hole");
+            assert!(log.iter().enumerate().all(|(at, t)| t.tx == at as u64 + 1), "the log has a gap");
             assert!(log.len() >= seen);
             seen = log.len();
         }

@@ -12,9 +12,9 @@ fn check(fixtures: &[&Fixture], steps: &[(u8, Step)], project: &str) -> Result<(
         f.clock.set(ManualClock::START);
     }
     for step in steps {
-        let told: Vec<_> = fixtures.iter().zip(&ledgers).map(|(f, l)| take(l, &f.clock, step)).collect();
-        for other in &told[1..] {
-            prop_assert_eq!(&told[0], other, "{:?}", step);
+        let results: Vec<_> = fixtures.iter().zip(&ledgers).map(|(f, l)| take(l, &f.clock, step)).collect();
+        for other in &results[1..] {
+            prop_assert_eq!(&results[0], other, "{:?}", step);
         }
     }
     if ledgers[0].head().is_err() {
@@ -23,7 +23,7 @@ fn check(fixtures: &[&Fixture], steps: &[(u8, Step)], project: &str) -> Result<(
     let (rows, views) = (dump(&ledgers[0]), naive_views(&ledgers[0]));
     for (fixture, ledger) in fixtures.iter().zip(&ledgers) {
         prop_assert_eq!(&dump(ledger), &rows, "{}: the same rows", fixture.name);
-        prop_assert_eq!(&all_views(ledger), &views, "{}: what the rules say", fixture.name);
+        prop_assert_eq!(&all_views(ledger), &views, "{}: the views of the rules", fixture.name);
         let verified = ledger.verify(&mut |_, _| {});
         prop_assert!(verified.is_ok(), "{:?}", verified);
     }

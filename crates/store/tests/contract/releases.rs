@@ -1,4 +1,4 @@
-//! Releases, tags and differences between them.
+//! Releases, tags, and the differences between releases.
 
 use super::*;
 use lukasa_model::transaction::Header;
@@ -19,7 +19,7 @@ pub fn a_release_never_changes(f: &Fixture) {
     let made = release(l, "1.0", "live");
     f.clock.advance(1);
     write(l, "main", vec![valued("a", 2).into(), End::new("b").into(), valued("c", 1).into()]);
-    // Even a backfill into its time leaves it alone.
+    // A later backfill of its time does not change it either.
     write(l, "main", vec![PutObject { valid_from: Some(Time(0)), ..valued("a", 3) }.into()]);
     let view = l.view(&ViewSpec::default().as_of("release:1.0")).unwrap();
     let rows: Vec<_> =
@@ -33,7 +33,7 @@ pub fn a_release_never_changes(f: &Fixture) {
     verify(f);
 }
 
-pub fn names_are_unique_without_regard_to_case(f: &Fixture) {
+pub fn names_are_unique_regardless_of_case(f: &Fixture) {
     let l = &f.ledger;
     put(l, "main", "a", 1);
     release(l, "Spring", "main");
@@ -125,7 +125,7 @@ pub fn diff_since_every_kind_of_moment(f: &Fixture) {
         assert_eq!(since(moment), want, "{moment}");
     }
     assert_eq!(json!(1), x_at(l, "commit:aaaaaaa", "a"));
-    // What is learned later about earlier counts as a change since then.
+    // A later backfill of an earlier time counts as a change since then.
     let now = f.clock.advance(10);
     f.clock.advance(10);
     write(l, "main", vec![PutObject { valid_from: Some(Time(0)), ..valued("old", 1) }.into()]);

@@ -86,7 +86,7 @@ pub fn ends_and_multiplicity(f: &Fixture) {
     assert_eq!((error.code, &error.details["side"]), ("relationship_multiplicity_violation", &json!("dst")));
     let error = refused(l, "main", vec![PutRelationship::new("RUNS_ON", "a", "blue").into()]);
     assert_eq!((error.code, &error.details["side"]), ("relationship_multiplicity_violation", &json!("src")));
-    // Two at once in one batch are no better.
+    // Two in one batch are rejected too.
     let error = refused(l, "main", vec![object("c").into(), owns("red", "c").into(), owns("blue", "c").into()]);
     assert_eq!(error.code, "relationship_multiplicity_violation");
     verify(f);
@@ -131,7 +131,7 @@ pub fn a_parents_write_that_breaks_a_live_child_is_reported(f: &Fixture) {
     let report = l.verify(&mut |_, _| {}).unwrap();
     assert_eq!(report.warnings.len(), 1);
     assert!(report.warnings[0].starts_with("branch `child`"), "{:?}", report.warnings);
-    // A merge would break the promise on the branch it writes to, so it is refused.
+    // A merge checks the branch that it writes to, so it is rejected.
     let error = l.merge(&MergeRequest { source: "child".into(), dry_run: true, ..Default::default() }).unwrap_err();
     assert_eq!(error.code, "relationship_multiplicity_violation");
 }
@@ -198,7 +198,7 @@ pub fn packs_are_declared_once(f: &Fixture) {
     assert!(!registry.is_branchless("Service", false), "it is in use on a branch");
     assert_eq!(registry.object_type("Own").unwrap().description.as_deref(), Some("of the project"));
     assert_eq!(registry.object_type("Task").unwrap().pack.as_deref(), Some("agent@1"));
-    // Nothing else is refused because of it.
+    // The project is not strict because of it.
     write(l, "main", vec![object("b").into(), edge("a", "b").into()]);
     assert!(l.install(&pack(2), &Header::default()).unwrap().is_some_and(|later| Some(later) > tx));
     assert_eq!(l.registry().unwrap().object_type("Task").unwrap().pack.as_deref(), Some("agent@2"));
