@@ -1,4 +1,4 @@
-//! An agent that speaks MCP to a program it starts, over standard input and output.
+//! An MCP client that starts a program and talks to it over standard input and output.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -6,28 +6,29 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Reached only by what never comes.
+/// Timeout for messages. Reached only if a message never arrives.
 const NEVER: Duration = Duration::from_secs(90);
 
+/// A connected MCP client. The program is killed when this is dropped.
 pub struct Agent {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<Value>,
-    /// Said without being asked, and not looked at yet.
+    /// Received notifications and other messages that no call has returned yet.
     notices: Vec<Value>,
     last: u64,
 }
 
 impl Agent {
-    /// Starts the program and introduces itself by this name.
+    /// Starts the program and initializes the connection with this client name.
     pub fn start(mut command: Command, name: &str) -> Agent {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
-        let (to, out) = (child.stdin.take(), child.stdout.take().expect("it was asked for"));
+        let (to, out) = (child.stdin.take(), child.stdout.take().expect("standard output is piped"));
         let (send, from) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
-                let said = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
-                if send.send(said).is_err() {
+                let message = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
+                if send.send(message).is_err() {
                     return;
                 }
             }
@@ -35,49 +36,49 @@ impl Agent {
         let mut agent = Agent { child, to, from, notices: vec![], last: 0 };
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": name, "version": "1"}});
-        agent.request("initialize", hello).expect("it introduces itself");
-        agent.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        agent.request("initialize", hello).expect("the connection is initialized");
+        agent.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         agent
     }
 
-    fn say(&mut self, message: &Value) {
-        let to = self.to.as_mut().expect("it is not closed");
-        to.write_all(format!("{message}\n").as_bytes()).and_then(|()| to.flush()).expect("the program listens");
+    fn send(&mut self, message: &Value) {
+        let to = self.to.as_mut().expect("the connection is open");
+        to.write_all(format!("{message}\n").as_bytes()).and_then(|()| to.flush()).expect("the program reads its input");
     }
 
-    /// The id of its process.
+    /// The process id of the program.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Tells something that is not answered.
+    /// Sends a notification, which has no response.
     pub fn tell(&mut self, method: &str, params: &Value) {
-        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Asks without waiting for the answer; the id of the request.
+    /// Sends a request without waiting for the response. Returns the id of the request.
     pub fn begin(&mut self, method: &str, params: &Value) -> u64 {
         self.last += 1;
-        self.say(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
         self.last
     }
 
-    /// The result of a request, or the error.
+    /// Sends a request and returns its result, or the error of the response.
     pub fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.begin(method, &params);
         loop {
-            let said = self.from.recv_timeout(NEVER).unwrap_or_else(|e| panic!("{method}: {e}"));
-            if said["id"] == id {
-                return match said.get("error") {
+            let message = self.from.recv_timeout(NEVER).unwrap_or_else(|e| panic!("{method}: {e}"));
+            if message["id"] == id {
+                return match message.get("error") {
                     Some(error) => Err(error.clone()),
-                    None => Ok(said["result"].clone()),
+                    None => Ok(message["result"].clone()),
                 };
             }
-            self.notices.push(said);
+            self.notices.push(message);
         }
     }
 
-    /// What a tool answers in full.
+    /// Calls a tool and returns its whole structured content, by default with the profile `debug`.
     pub fn answer(&mut self, tool: &str, mut arguments: Value) -> Value {
         if arguments.get("profile").is_none() {
             arguments["profile"] = json!("debug");
@@ -86,21 +87,21 @@ impl Agent {
         result.unwrap_or_else(|e| panic!("{tool} {arguments}: {e}"))["structuredContent"].clone()
     }
 
-    /// The data of a tool that succeeds.
+    /// Calls a tool that must succeed and returns its data.
     pub fn ok(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.answer(tool, arguments.clone());
         assert_eq!(answer["ok"], true, "{tool} {arguments}: {answer}");
         answer["data"].clone()
     }
 
-    /// Waits for something that is said without being asked.
+    /// Waits for a notification with this method and returns its parameters.
     pub fn notice(&mut self, method: &str) -> Value {
         loop {
             if let Some(at) = self.notices.iter().position(|notice| notice["method"] == method) {
                 return self.notices.remove(at)["params"].clone();
             }
             match self.from.recv_timeout(NEVER) {
-                Ok(said) => self.notices.push(said),
+                Ok(message) => self.notices.push(message),
                 Err(e @ (RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected)) => panic!("{method}: {e}"),
             }
         }
@@ -112,9 +113,9 @@ impl Agent {
         let _ = self.child.wait();
     }
 
-    /// SIGKILL.
+    /// Kills the program with SIGKILL.
     pub fn kill(mut self) {
-        self.child.kill().expect("it runs");
+        self.child.kill().expect("the program runs");
         let _ = self.child.wait();
     }
 }

@@ -1,15 +1,15 @@
-//! An authority of a test's own that signs certificates, by the `openssl` program.
+//! A private certificate authority for tests, run with the `openssl` program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Signs certificates, and keeps them in a folder.
+/// Signs certificates and stores them in a folder.
 pub struct Authority {
     folder: PathBuf,
     name: String,
 }
 
-/// The files of a certificate and its key.
+/// The files of a certificate and its private key.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     pub certificate: PathBuf,
@@ -17,7 +17,8 @@ pub struct Certificate {
 }
 
 impl Authority {
-    /// `None`, reported on standard error, where there is no `openssl` program; with `CI` set that is a failure.
+    /// Creates an authority with this name in a folder. Without the `openssl` program, reports that on standard error
+    /// and returns `None`; with `CI` set, panics instead.
     pub fn new(folder: &Path, name: &str) -> Option<Authority> {
         if !Command::new("openssl").arg("version").output().is_ok_and(|out| out.status.success()) {
             assert!(std::env::var_os("CI").is_none(), "CI must test TLS: there is no openssl program");
@@ -31,12 +32,12 @@ impl Authority {
         Some(authority)
     }
 
-    /// The file of its own certificate.
+    /// The file of the authority's own certificate.
     pub fn root(&self) -> PathBuf {
         self.file("pem")
     }
 
-    /// A certificate for a host, as `IP:127.0.0.1` or `DNS:db.example`.
+    /// Issues a certificate for a host, for example `IP:127.0.0.1` or `DNS:db.example`.
     pub fn issue(&self, name: &str, host: &str) -> Certificate {
         let file = |kind: &str| self.folder.join(format!("{}-{name}.{kind}", self.name));
         let (key, request, certificate, more) = (file("key"), file("csr"), file("pem"), file("ext"));

@@ -1,24 +1,25 @@
-//! Time that moves only when told to, and ids that count.
+//! A clock that changes only on request, and ids that count up.
 
 use lukasa_model::Time;
 use lukasa_store::Clock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use uuid::Uuid;
 
+/// A clock for tests. It stands still until it is set or advanced; new ids are consecutive numbers.
 pub struct ManualClock {
     now: AtomicI64,
     ids: AtomicU64,
 }
 
 impl ManualClock {
-    /// Starts at a round moment: 2026-01-01T00:00:00Z.
+    /// The initial time: 2026-01-01T00:00:00Z.
     pub const START: Time = Time(1_767_225_600_000_000);
 
     pub fn set(&self, time: Time) {
         self.now.store(time.0, Ordering::SeqCst);
     }
 
-    /// Moves on by whole seconds.
+    /// Advances the clock by whole seconds and returns the new time.
     pub fn advance(&self, seconds: i64) -> Time {
         Time(self.now.fetch_add(seconds * 1_000_000, Ordering::SeqCst) + seconds * 1_000_000)
     }

@@ -1,4 +1,4 @@
-//! An HTTP endpoint for tests, on a port of its own: it remembers what it was asked and answers as it is told.
+//! Fake HTTP endpoints for tests, each on its own port: they record requests and return prepared responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,23 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// A request as it came in.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub path: String,
-    /// As they stand in the request, one per line.
+    /// The header lines as received, one per line.
     pub headers: String,
     pub body: String,
 }
 
-/// What is answered.
+/// The response to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// Status, further header lines, body.
     Say(u16, Vec<String>, String),
-    /// Nothing, until the endpoint goes away.
+    /// No response; the connection stays open until the endpoint is dropped.
     Nothing,
-    /// Nothing, and the connection is closed.
+    /// No response; the connection is closed.
     HangUp,
 }
 
@@ -36,7 +36,7 @@ impl Reply {
     }
 }
 
-/// Ends when dropped.
+/// A running endpoint. It stops when dropped.
 pub struct FakeEndpoint {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -45,7 +45,7 @@ pub struct FakeEndpoint {
 }
 
 impl FakeEndpoint {
-    /// `answer` is given each request, with how many came before it.
+    /// Starts an endpoint. `answer` gets each request and the number of requests before it.
     pub fn start(answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> FakeEndpoint {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
@@ -53,7 +53,7 @@ impl FakeEndpoint {
         let stop = Arc::new(AtomicBool::new(false));
         let (seen, ended, answer) = (Arc::clone(&asked), Arc::clone(&stop), Arc::new(answer));
         let thread = std::thread::spawn(move || {
-            // Kept open: who is told nothing waits.
+            // Keeps connections open, so that a client without a response waits.
             let mut silent = Vec::new();
             let mut threads = Vec::new();
             for stream in listener.incoming() {
@@ -73,21 +73,21 @@ impl FakeEndpoint {
         FakeEndpoint { address, asked, stop, thread: Some(thread) }
     }
 
-    /// Its address with `/v1`, as clients want it.
+    /// The endpoint's base URL, which ends with `/v1`.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// What it was asked so far.
+    /// Returns the requests received so far.
     pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().expect("nobody panics here").clone()
+        self.asked.lock().expect("no thread panics while it holds the lock").clone()
     }
 }
 
 impl Drop for FakeEndpoint {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // Wakes it.
+        // Wakes the listener, so that it sees `stop`.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -98,7 +98,7 @@ impl Drop for FakeEndpoint {
 fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Asked>>, answer: &(dyn Fn(&Asked, usize) -> Reply + Send + Sync)) {
     let Some(asked) = stream.try_clone().ok().and_then(read) else { return };
     let before = {
-        let mut seen = seen.lock().expect("nobody panics here");
+        let mut seen = seen.lock().expect("no thread panics while it holds the lock");
         seen.push(asked.clone());
         seen.len() - 1
     };
@@ -112,8 +112,8 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Asked>>, answer: &(dyn Fn(&Aske
     };
     let headers: String = headers.iter().map(|h| format!("{h}\r\n")).collect();
     let head =
-        format!("HTTP/1.1 {status} Said\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
-    // Who asked may have given up.
+        format!("HTTP/1.1 {status} Fake\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    // The client may have closed the connection.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
@@ -146,29 +146,30 @@ fn read(stream: TcpStream) -> Option<Asked> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
     Fine,
-    /// Vectors in another order than the texts, told by `index`.
+    /// Returns vectors in another order than the texts, with the right `index`.
     Shuffled,
     /// Fails with 503.
     Down,
-    /// Wants a pause: 429.
+    /// Fails with 429.
     Busy,
     /// Never answers.
     Slow,
     /// Closes the connection.
     HangsUp,
-    /// Vectors that are one too long.
+    /// Returns vectors with one number too many.
     WrongDimensions,
-    /// One vector too few.
+    /// Returns one vector too few.
     TooFew,
-    /// Not JSON.
+    /// Returns text that is not JSON.
     Garbage,
-    /// `NaN` where a number should be, as some write it though JSON has none.
+    /// Returns `NaN` instead of a number, as some servers do although it is not JSON.
     NotANumber,
-    /// `null` where a number should be, as others write the same.
+    /// Returns `null` instead of a number, as other servers do.
     Nulls,
 }
 
-/// An OpenAI-compatible `/embeddings` whose mood can change. The vector of a text depends on the text alone.
+/// An OpenAI-compatible `/embeddings` endpoint whose behaviour can be changed. The vector of a text depends on the text
+/// alone.
 pub struct FakeEmbeddings {
     endpoint: FakeEndpoint,
     mood: Arc<Mutex<Mood>>,
@@ -179,7 +180,7 @@ impl FakeEmbeddings {
         let mood = Arc::new(Mutex::new(Mood::Fine));
         let now = Arc::clone(&mood);
         let endpoint = FakeEndpoint::start(move |asked, _| {
-            let mood = *now.lock().expect("nobody panics here");
+            let mood = *now.lock().expect("no thread panics while it holds the lock");
             match mood {
                 Mood::Down => return Reply::status(503, r#"{"error": {"message": "down for repairs"}}"#),
                 Mood::Busy => return Reply::status(429, r#"{"error": {"message": "slow down"}}"#),
@@ -217,7 +218,7 @@ impl FakeEmbeddings {
     }
 
     pub fn set(&self, mood: Mood) {
-        *self.mood.lock().expect("nobody panics here") = mood;
+        *self.mood.lock().expect("no thread panics while it holds the lock") = mood;
     }
 
     pub fn url(&self) -> String {
@@ -229,7 +230,7 @@ impl FakeEmbeddings {
     }
 }
 
-/// Numbers drawn from a text, not of length one.
+/// Derives a vector from a text. Its length is not normalised to one.
 fn vector_of(text: &str, dimensions: usize) -> Vec<f64> {
     let mut state =
         text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));

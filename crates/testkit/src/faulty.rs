@@ -1,4 +1,4 @@
-//! A store that fails where a test wants it to.
+//! A store that fails or blocks on request.
 
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, Seals};
@@ -7,17 +7,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// Passes everything on, but refuses to open writers while `broken` is set, and to record while `deaf` is. Whoever comes to
-/// a `gate` that is shut waits there.
+/// Forwards every call to another store. While `broken` is set, it fails to open writers; while `deaf` is set, it fails to
+/// append to the audit trail. Reads wait while `gate` is shut.
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
     pub broken: AtomicBool,
     pub deaf: AtomicBool,
-    /// Of readers.
+    /// Blocks readers and the list of projects while it is shut.
     pub gate: Gate,
 }
 
-/// Holds threads up while it is shut.
+/// Blocks threads while it is shut.
 #[derive(Default)]
 pub struct Gate {
     state: Mutex<Shut>,
@@ -26,23 +26,24 @@ pub struct Gate {
 
 #[derive(Default)]
 struct Shut {
-    /// For one project, or for all and for questions about the store as a whole.
+    /// `None`: open. `Some(Some)`: shut for one project. `Some(None)`: shut for all projects and the list of projects.
     project: Option<Option<String>>,
     waiting: usize,
 }
 
 impl Gate {
-    /// For readers of this project only, or for everybody.
+    /// Shuts the gate for readers of one project, or with `None` for all callers.
     pub fn shut(&self, project: Option<&str>) {
         self.lock().project = Some(project.map(str::to_owned));
     }
 
+    /// Opens the gate and releases all blocked threads.
     pub fn open(&self) {
         self.lock().project = None;
         self.opened.notify_all();
     }
 
-    /// Threads that are held up.
+    /// The number of blocked threads.
     pub fn waiting(&self) -> usize {
         self.lock().waiting
     }
@@ -75,7 +76,7 @@ impl Store for FaultyStore {
 
     fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>> {
         if self.broken.load(Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Unavailable, "store_busy", "the store was told to fail"));
+            return Err(Error::new(ErrorKind::Unavailable, "store_busy", "the test makes the store fail"));
         }
         self.inner.write(scope)
     }
@@ -113,7 +114,7 @@ impl Store for FaultyStore {
 impl AuditTrail for FaultyStore {
     fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, durable: bool) -> Result<()> {
         if self.deaf.load(Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Unavailable, "disk_full", "the record was told to fail"));
+            return Err(Error::new(ErrorKind::Unavailable, "disk_full", "the test makes the record fail"));
         }
         self.inner.audit().append(server, notes, seals, durable)
     }

@@ -1,4 +1,4 @@
-//! An empty store of each kind, with a clock of its own.
+//! Empty stores of each kind, each with its own clock.
 
 use crate::{ManualClock, TestDatabase};
 use lukasa_model::Scope;
@@ -7,12 +7,14 @@ use lukasa_store::{Clock, Ledger, MemoryStore, SqliteStore, Store};
 use std::any::Any;
 use std::sync::Arc;
 
+/// An empty store with a manual clock and a ledger of one project.
 pub struct Fixture {
+    /// The kind of the store: `memory`, `sqlite` or `postgres`.
     pub name: &'static str,
     pub store: Arc<dyn Store>,
     pub clock: Arc<ManualClock>,
     pub ledger: Ledger,
-    /// Whatever must outlive the store: a folder, a database.
+    /// Resources that must outlive the store: a folder, a database.
     _keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -31,7 +33,7 @@ impl Fixture {
         Fixture::new("sqlite", Arc::new(store.expect("a new store opens")), clock, Box::new(folder))
     }
 
-    /// `None` where there is no PostgreSQL to test with; see [`TestDatabase::new`].
+    /// Returns `None` if no PostgreSQL server is available; see [`TestDatabase::new`].
     pub fn postgres() -> Option<Fixture> {
         let clock = Arc::new(ManualClock::default());
         let database = TestDatabase::new()?;
@@ -50,14 +52,14 @@ impl Fixture {
         Fixture { name, store, clock, ledger, _keep: keep }
     }
 
-    /// Another project of the same store.
+    /// Returns the ledger of another project in the same store.
     pub fn project(&self, tenant: &str, project: &str) -> Ledger {
         let scope = Scope::new(tenant, project).expect("a plain name");
         Ledger::new(Arc::clone(&self.store), Arc::clone(&self.clock) as Arc<dyn Clock>, scope)
     }
 }
 
-/// One of each kind there is.
+/// Returns a fixture of each available kind.
 pub fn fixtures() -> Vec<Fixture> {
     [Some(Fixture::memory()), Some(Fixture::sqlite()), Fixture::postgres()].into_iter().flatten().collect()
 }

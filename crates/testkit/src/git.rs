@@ -1,9 +1,9 @@
-//! The `git` program, kept away from whatever the person who runs the tests has configured.
+//! Runs the `git` program without the configuration of the user who runs the tests.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Whether there is one to test with; says so when there is not, and insists on it in CI.
+/// Whether `git` is installed. If not, prints that tests are skipped; with `CI` set, panics instead.
 pub fn has_git() -> bool {
     let there = Command::new("git").arg("--version").output().is_ok_and(|out| out.status.success());
     if !there {
@@ -13,7 +13,7 @@ pub fn has_git() -> bool {
     there
 }
 
-/// Runs it in a folder; what it prints.
+/// Runs `git` in a folder and returns its standard output, trimmed. Panics if the command fails.
 pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
@@ -25,7 +25,7 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
     }
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
     let out = command.args(arguments).current_dir(folder).output().expect("git is installed: see `has_git`");
-    let told = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "git {arguments:?}: {told}");
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "git {arguments:?}: {errors}");
     String::from_utf8_lossy(&out.stdout).trim().to_owned()
 }

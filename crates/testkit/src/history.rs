@@ -10,7 +10,7 @@ use lukasa_model::{Batch, BranchMode, Reference, Time, Write};
 use lukasa_store::ledger::{Ledger, MergeReport, MergeRequest, NewBranch, NewRelease};
 use proptest::prelude::*;
 
-/// One step of a history. Numbers are taken modulo what there is.
+/// One step of a history. Branch, key and transaction numbers are taken modulo the number of existing ones.
 #[derive(Clone, Debug)]
 pub enum Step {
     Put { branch: u8, key: u8, value: u8, when: When },
@@ -26,11 +26,13 @@ pub enum Step {
     Load { branch: u8, from: u8, count: u8, value: u8, when: When },
 }
 
+/// The period of a write: starts in seconds relative to the current time, and lengths in seconds.
 #[derive(Clone, Copy, Debug)]
 pub enum When {
     Now,
     From(i8),
     Between(i8, u8),
+    /// Like `Between`, and changes nothing outside the period.
     Only(i8, u8),
 }
 
@@ -43,7 +45,7 @@ fn when() -> impl Strategy<Value = When> {
     ]
 }
 
-/// Any step, and how many seconds pass before it.
+/// Generates steps, each with the number of seconds that pass before it.
 pub fn step() -> impl Strategy<Value = (u8, Step)> {
     let n = any::<u8>;
     let step = prop_oneof![
@@ -65,7 +67,7 @@ pub fn step() -> impl Strategy<Value = (u8, Step)> {
     (0u8..3, step)
 }
 
-/// Takes a step; what came of it, so that stores can be compared.
+/// Performs a step and returns its result as text, so that stores can be compared.
 pub fn take(l: &Ledger, clock: &ManualClock, (seconds, step): &(u8, Step)) -> String {
     clock.advance(i64::from(*seconds));
     let now = lukasa_store::Clock::now(clock);
@@ -90,7 +92,7 @@ pub fn take(l: &Ledger, clock: &ManualClock, (seconds, step): &(u8, Step)) -> St
             commit(branch(b), vec![timed(valued(&key(k), *value), *when).into()])
         }
         Step::Load { branch: b, from, count, value, when } => {
-            // Some are there already, some have a time of their own; long enough to fill more than one run.
+            // Some of these objects exist already, some have an explicit period, and together they fill several runs.
             let range = *from..from + count;
             let keys: Vec<String> = range.map(|n| if n < 5 { key(&n) } else { format!("dir/{n}") }).collect();
             let text = "x".repeat(900 * usize::from(*value));
@@ -171,13 +173,13 @@ pub fn take(l: &Ledger, clock: &ManualClock, (seconds, step): &(u8, Step)) -> St
             match (&dry, &wet) {
                 (Ok(dry), Ok(wet)) => assert_eq!(*dry, MergeReport { tx: None, ..wet.clone() }),
                 (Err(dry), Err(wet)) => assert_eq!(dry.code, wet.code),
-                _ => panic!("the dry run says something else: {dry:?} and {wet:?}"),
+                _ => panic!("the dry run differs: {dry:?} and {wet:?}"),
             }
             if let Ok(done) = &wet
                 && done.conflicts.is_empty()
             {
                 let again = l.merge(&request).unwrap();
-                assert_eq!((again.tx, again.items.len()), (None, 0), "merging again at once changes nothing");
+                assert_eq!((again.tx, again.items.len()), (None, 0), "a repeated merge changes nothing");
                 if whole && done.tx.is_some() {
                     agree(l, &request.source, &request.target);
                 }
@@ -209,11 +211,11 @@ fn valued(key: &str, value: u8) -> PutObject {
     PutObject { labels, ..PutObject::new("Service", key).property("x", value) }
 }
 
-/// After a merge, the target has nothing left to take, and taking it back leaves both the same.
+/// Checks that a merge back after a merge has no conflicts and merges no contents.
 fn agree(l: &Ledger, source: &str, target: &str) {
     let request = MergeRequest { source: target.into(), target: source.into(), dry_run: true, ..Default::default() };
     if let Ok(back) = l.merge(&request) {
-        assert!(back.conflicts.is_empty(), "the way back is free: {back:?}");
-        assert_eq!(back.counts.merged, 0, "there is nothing left to weave together");
+        assert!(back.conflicts.is_empty(), "the merge back has no conflicts: {back:?}");
+        assert_eq!(back.counts.merged, 0, "no content is left to merge");
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP spoken by hand, so that a test says exactly what goes over the line.
+//! A minimal HTTP client, so that a test controls exactly which bytes are sent.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -6,14 +6,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Longer than anything here takes; a test that waits for it hangs.
+/// Timeout of reads and writes, longer than any request of a test takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An answer, taken apart.
+/// A parsed response.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub status: u16,
-    /// The first line and the headers.
+    /// The status line and the headers.
     pub head: String,
     pub body: String,
 }
@@ -24,7 +24,7 @@ impl Reply {
         lines.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
-    /// Whether all of the body came that its length promised.
+    /// Whether the body is as long as `content-length`.
     fn is_whole(&self) -> bool {
         let length = self.header("content-length").and_then(|length| length.parse::<usize>().ok());
         length.is_none_or(|length| length <= self.body.len())
@@ -34,7 +34,7 @@ impl Reply {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.body))
     }
 
-    /// The code of an error, or `ok`.
+    /// Returns the error code of the response, or `ok`.
     pub fn code(&self) -> String {
         match self.status {
             200..300 => "ok".into(),
@@ -42,12 +42,13 @@ impl Reply {
         }
     }
 
-    /// Everything that was told.
+    /// Returns head and body.
     pub fn all(&self) -> String {
         format!("{}\n{}", self.head, self.body)
     }
 }
 
+/// Opens a connection with timeouts.
 pub fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -55,13 +56,14 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// One request on a connection of its own.
+/// Sends a request on a new connection and returns the response. Panics without one.
 pub fn ask(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
     let reply = tried(address, method, path, headers, body).unwrap_or_else(|e| panic!("{method} {path}: {e}"));
     reply.unwrap_or_else(|| panic!("no answer to {method} {path}"))
 }
 
-/// The same where the other side may go away at any moment; none when it did before it said anything.
+/// Like `ask`, for a server that may close the connection at any moment. Returns `None` if the response is missing or
+/// incomplete.
 pub fn tried(
     address: SocketAddr,
     method: &str,
@@ -84,7 +86,7 @@ pub fn tried(
     Ok(rest(&mut stream).filter(Reply::is_whole))
 }
 
-/// What comes until the other side hangs up; none when nothing did.
+/// Reads a response until the server closes the connection; `None` if it sends none.
 pub fn rest(stream: &mut TcpStream) -> Option<Reply> {
     let mut bytes = Vec::new();
     if let Err(e) = stream.read_to_end(&mut bytes) {
@@ -93,6 +95,7 @@ pub fn rest(stream: &mut TcpStream) -> Option<Reply> {
     reply(&bytes)
 }
 
+/// Parses a response; `None` if its head is incomplete.
 pub fn reply(bytes: &[u8]) -> Option<Reply> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
@@ -104,7 +107,7 @@ pub fn reply(bytes: &[u8]) -> Option<Reply> {
     Some(reply)
 }
 
-/// Chunks put together; what is cut off is left out.
+/// Joins the chunks of a chunked body. Leaves out an incomplete chunk at the end.
 fn joined(mut rest: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(end) = rest.windows(2).position(|two| two == b"\r\n") {

@@ -1,5 +1,5 @@
-//! What tests share: a clock that stands still, a fixture per store, PostgreSQL databases and servers of their own,
-//! certificates, and an endpoint that answers as it is told.
+//! What tests share: a manual clock, a fixture per store, private PostgreSQL databases and servers, certificates, and
+//! fake HTTP endpoints.
 
 mod agent;
 mod certificates;

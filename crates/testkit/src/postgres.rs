@@ -1,4 +1,4 @@
-//! A PostgreSQL database and login role of a test's own, on the server that `LUKASA_TEST_POSTGRES` names.
+//! A private PostgreSQL database and login role for a test, on the server in `LUKASA_TEST_POSTGRES`.
 
 use lukasa_model::Result;
 use lukasa_store::postgres::{PostgresConfig, setup};
@@ -8,19 +8,20 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio_postgres::{Config, NoTls};
 
+/// A database that is removed when dropped, except after a panic.
 pub struct TestDatabase {
     runtime: Runtime,
     server: Config,
     name: String,
-    /// As the server's administrator, in this database.
+    /// URL of this database with the server's administrator.
     pub admin_url: String,
-    /// As the application's role.
+    /// URL of this database with the application's login role.
     pub app_url: String,
 }
 
 impl TestDatabase {
-    /// Makes the database and sets it up. `None`, said loudly, when no server is named; with `CI` set that
-    /// is a failure.
+    /// Creates and sets up a database. Without `LUKASA_TEST_POSTGRES`, reports that on standard error and returns
+    /// `None`; with `CI` set, panics instead.
     pub fn new() -> Option<TestDatabase> {
         let Ok(url) = std::env::var("LUKASA_TEST_POSTGRES") else {
             assert!(std::env::var_os("CI").is_none(), "CI must test PostgreSQL: LUKASA_TEST_POSTGRES is not set");
@@ -30,7 +31,7 @@ impl TestDatabase {
         Some(TestDatabase::on(&url))
     }
 
-    /// Makes the database on the server with this administrator's URL.
+    /// Creates and sets up a database on the server with this administrator's URL.
     pub fn on(url: &str) -> TestDatabase {
         let server = Config::from_str(url).expect("a PostgreSQL URL");
         let runtime =
@@ -63,6 +64,7 @@ impl TestDatabase {
         &self.runtime
     }
 
+    /// Opens a store on this database as the application's role.
     pub fn open(&self, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
         self.open_with(&PostgresConfig::new(&self.app_url), clock)
     }
@@ -71,27 +73,28 @@ impl TestDatabase {
         PostgresStore::open(config, self.runtime.handle().clone(), clock)
     }
 
+    /// Runs the setup once more, which repairs rights and policies.
     pub fn setup_again(&self) -> Result<()> {
         self.runtime.block_on(setup(&self.admin_url, &self.app_url))
     }
 
     /// Runs SQL as the administrator in this database.
     pub fn as_admin(&self, sql: &str) {
-        self.run(&self.admin_url, sql).expect("the administrator may");
+        self.run(&self.admin_url, sql).expect("the administrator has all rights");
     }
 
-    /// Like `as_admin`, with the first column of each row.
+    /// Like `as_admin`, and returns the first column of each row.
     pub fn as_admin_rows(&self, sql: &str) -> Vec<String> {
-        self.run(&self.admin_url, sql).expect("the administrator may")
+        self.run(&self.admin_url, sql).expect("the administrator has all rights")
     }
 
-    /// Whether a server takes connections.
+    /// Whether a server accepts connections.
     pub fn answers(url: &str) -> bool {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async { tokio_postgres::connect(url, NoTls).await.is_ok() })
     }
 
-    /// Runs SQL as the application's role; the first column of each row as text, or the error's code.
+    /// Runs SQL as the application's role. Returns the first column of each row as text, or the code of the error.
     pub fn as_app(&self, sql: &str) -> std::result::Result<Vec<String>, String> {
         self.run(&self.app_url, sql)
     }
@@ -116,7 +119,7 @@ impl TestDatabase {
         self.runtime.block_on(async {
             let (client, connection) = self.server.connect(NoTls).await.expect("LUKASA_TEST_POSTGRES answers");
             let pump = tokio::spawn(connection);
-            client.batch_execute(sql).await.expect("the administrator may");
+            client.batch_execute(sql).await.expect("the administrator has all rights");
             drop(client);
             let _ = pump.await;
         });

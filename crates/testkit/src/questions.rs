@@ -1,15 +1,16 @@
-//! Random graphs and random openCypher queries about them, with a naive answer to compare with.
+//! Random graphs, random openCypher queries on them, and a naive evaluation to compare with.
 //!
-//! The answer is found by trying everything: no planner, no index, nothing shared with the product.
+//! The naive evaluation tries all combinations. It has no planner and no index, and shares no code with the product.
 
 mod naive;
 
 pub use naive::answer;
 
-/// SplitMix64, so that a seed tells the whole story.
+/// A random number generator (SplitMix64) that is determined by its seed.
 pub struct Dice(pub u64);
 
 impl Dice {
+    /// Returns a number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -31,6 +32,7 @@ pub const LABELS: [&str; 3] = ["A", "B", "C"];
 pub const TYPES: [&str; 2] = ["R", "S"];
 const TEXTS: [&str; 4] = ["ab", "b", "abc", ""];
 
+/// A random graph. Nodes are identified by their index.
 #[derive(Clone, Debug)]
 pub struct World {
     pub nodes: Vec<NodeFacts>,
@@ -148,12 +150,13 @@ pub enum Column {
     Most(Term),
 }
 
+/// A random query.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub matches: Vec<Match>,
     pub distinct: bool,
     pub columns: Vec<Column>,
-    /// Rows in the order of all columns, so many left out, so many told.
+    /// With an order: rows are sorted by all columns; these are the values of SKIP and LIMIT.
     pub ordered: Option<(u64, u64)>,
 }
 
@@ -161,7 +164,7 @@ struct Maker<'a> {
     dice: &'a mut Dice,
     nodes: Vec<usize>,
     edges: Vec<usize>,
-    /// Rows of edges, which have no `w`.
+    /// The next edge variable; those of paths of variable length are not in `edges`, because they have no `w`.
     next: usize,
 }
 
@@ -170,7 +173,8 @@ impl Question {
         Question::of(2, 2, dice)
     }
 
-    /// With at most so many clauses, and chains in each of them: one of both can be asked of a larger graph.
+    /// Generates a query with at most this many clauses, and at most this many chains in each. For a large graph, both
+    /// should be 1.
     pub fn of(clauses: u64, chains: u64, dice: &mut Dice) -> Question {
         let mut maker = Maker { dice, nodes: vec![], edges: vec![], next: 0 };
         let mut matches = Vec::new();
@@ -190,24 +194,24 @@ impl Question {
         Question { matches, distinct: maker.dice.one_in(4), columns, ordered }
     }
 
-    /// As openCypher has it.
+    /// Returns the query as openCypher text.
     pub fn text(&self) -> String {
         self.written(false)
     }
 
-    /// For engines that let one relationship stand in a pattern twice: that is ruled out in words. None where they
-    /// would need more than words.
+    /// Returns the query for engines that may match one relationship twice in a pattern, with conditions that exclude
+    /// that. `None` if conditions cannot make the answers equal.
     pub fn without_repetition(&self) -> Option<String> {
         let rows = |m: &Match| {
             let edges: Vec<_> = m.chains.iter().flat_map(|c| c.steps.iter().map(|(e, _)| e)).collect();
             edges.iter().any(|e| e.length.is_some())
         };
-        // What nothing sums up to, and where null stands in an order, is not the same everywhere.
+        // Engines differ in the sum of no values, and in where null is sorted.
         let differs = self.ordered.is_some() || self.columns.iter().any(|c| matches!(c, Column::Sum(_)));
         (!differs && !self.matches.iter().any(rows)).then(|| self.written(true))
     }
 
-    /// Whether a relationship is asked for in either direction; some engines count one from a node to itself twice.
+    /// Whether a pattern matches relationships in either direction. Some engines count a self-loop twice there.
     pub fn goes_either_way(&self) -> bool {
         let either = |c: &Chain| c.steps.iter().any(|(e, _)| e.arrow == Arrow::Either);
         self.matches
@@ -343,7 +347,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A pattern that begins at a node that is there, and names nothing that the outside could use.
+    /// A pattern that starts at a bound node and binds no variables outside it.
     fn exists(&mut self) -> Test {
         let var = self.dice.pick(&self.nodes);
         let (nodes, edges) = (self.nodes.clone(), self.edges.clone());
@@ -405,7 +409,7 @@ fn term_text(term: &Term) -> String {
     }
 }
 
-/// `by_function`: labels are asked for with `label(n)`.
+/// `by_function`: labels are tested with `label(n)`.
 fn test_text(test: &Test, by_function: bool) -> String {
     let test_text = |t: &Test| test_text(t, by_function);
     match test {

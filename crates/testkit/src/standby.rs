@@ -1,4 +1,4 @@
-//! A PostgreSQL server and an asynchronous standby that follows it, both of a test's own.
+//! A private PostgreSQL primary with an asynchronous standby.
 
 use crate::Certificate;
 use std::net::TcpListener;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// Both servers, stopped and removed when dropped.
+/// A primary and its standby. Both are stopped and removed when dropped.
 pub struct Cluster {
     bin: PathBuf,
     folder: tempfile::TempDir,
     ports: [u16; 2],
 }
 
-/// Which of the two.
+/// One of the two servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Primary,
@@ -21,7 +21,8 @@ enum Role {
 }
 
 impl Cluster {
-    /// Starts both. `None`, reported on standard error, where PostgreSQL is not installed; with `CI` set that is a failure.
+    /// Starts both servers. If PostgreSQL is not installed, reports that on standard error and returns `None`; with `CI`
+    /// set, panics instead.
     pub fn start() -> Option<Cluster> {
         let cluster = Cluster::alone()?;
         let (copy, from) = (cluster.data(Role::Standby), cluster.admin_url(Role::Primary));
@@ -30,7 +31,7 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// Starts the primary only.
+    /// Starts the primary without a standby.
     pub fn alone() -> Option<Cluster> {
         let Some(bin) = installed() else {
             assert!(std::env::var_os("CI").is_none(), "CI must test fail-overs: PostgreSQL is not installed");
@@ -44,42 +45,42 @@ impl Cluster {
         }
         let data = cluster.data(Role::Primary);
         cluster.run("initdb", &["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]);
-        // Commits do not wait for the standby: that is what may lose the end of the log.
+        // Commits do not wait for the standby, so a failover can lose the end of the log.
         cluster.boot(Role::Primary, "-c synchronous_standby_names='' -c wal_level=replica -c max_wal_senders=4");
         Some(cluster)
     }
 
-    /// Has the primary show a certificate, and let in only as a list of lines for `pg_hba.conf` says.
-    pub fn encrypt(&self, shown: &Certificate, root: &Path, let_in: &str) {
+    /// Enables TLS on the primary with a certificate and a trusted root, and replaces `pg_hba.conf` with these lines.
+    pub fn encrypt(&self, server: &Certificate, root: &Path, let_in: &str) {
         let data = PathBuf::from(self.data(Role::Primary));
         let own = |from: &Path, name: &str| {
             let to = data.join(name);
-            std::fs::copy(from, &to).expect("it is copied");
+            std::fs::copy(from, &to).expect("the file is copied");
             self.must(Command::new("chmod").arg("600").arg(&to));
             if is_root() {
                 self.must(Command::new("chown").arg(user()).arg(&to));
             }
         };
-        own(&shown.certificate, "server.crt");
-        own(&shown.key, "server.key");
+        own(&server.certificate, "server.crt");
+        own(&server.key, "server.key");
         own(root, "root.crt");
-        std::fs::write(data.join("pg_hba.conf"), let_in).expect("it is written");
-        let mut settings = std::fs::read_to_string(data.join("postgresql.conf")).expect("there are settings");
+        std::fs::write(data.join("pg_hba.conf"), let_in).expect("the file is written");
+        let mut settings = std::fs::read_to_string(data.join("postgresql.conf")).expect("the settings exist");
         if !settings.contains("ssl_ca_file = 'root.crt'") {
             settings += "\nssl = on\nssl_ca_file = 'root.crt'\n";
-            std::fs::write(data.join("postgresql.conf"), settings).expect("they are written");
+            std::fs::write(data.join("postgresql.conf"), settings).expect("the settings are written");
         }
         self.run("pg_ctl", &["-D", &self.data(Role::Primary), "reload"]);
-        // A reload is a signal; connections made from now on may still meet what was before.
+        // A reload is asynchronous: connections made immediately may still use the previous settings.
         std::thread::sleep(Duration::from_millis(500));
     }
 
-    /// Of the administrator, at the server that takes writes first.
+    /// The administrator's URL of the primary.
     pub fn primary_url(&self) -> String {
         self.admin_url(Role::Primary)
     }
 
-    /// Rewrites a URL of the primary so that it names both servers, and finds the one that takes writes.
+    /// Rewrites a URL of the primary so that it lists both servers and selects the one that accepts writes.
     pub fn both(&self, url: &str) -> String {
         let [primary, standby] = self.ports;
         let one = format!("127.0.0.1:{primary}");
@@ -88,7 +89,7 @@ impl Cluster {
         format!("{both}{}target_session_attrs=read-write", if both.contains('?') { '&' } else { '?' })
     }
 
-    /// Waits until the standby has everything.
+    /// Waits until the standby has replayed everything.
     pub fn settle(&self) {
         let behind = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()";
         for _ in 0..600 {
@@ -100,7 +101,7 @@ impl Cluster {
         panic!("the standby does not follow");
     }
 
-    /// From now on the standby gets nothing more.
+    /// Stops replication to the standby.
     pub fn cut_off(&self) {
         self.sql(Role::Standby, "ALTER SYSTEM SET primary_conninfo = ''");
         self.sql(Role::Standby, "SELECT pg_reload_conf()");
@@ -113,7 +114,7 @@ impl Cluster {
         panic!("the standby still follows");
     }
 
-    /// Ends the primary at once, as a machine that fails does, and has the standby take writes.
+    /// Stops the primary immediately, as a failing machine would, and promotes the standby.
     pub fn fail_over(&self) {
         self.stop(Role::Primary);
         self.run("pg_ctl", &["-D", &self.data(Role::Standby), "-w", "-t", "60", "promote"]);
@@ -156,7 +157,7 @@ impl Cluster {
     }
 
     fn must(&self, command: &mut Command) -> Output {
-        // A server that is started keeps what it inherits open, so nothing is piped to it.
+        // A started server keeps inherited pipes open, so its output is not piped.
         let log = self.folder.path().join("commands.log");
         let errors = std::fs::OpenOptions::new().create(true).append(true).open(&log).expect("a log");
         let starts = command.get_args().any(|argument| argument == "start");
@@ -198,7 +199,7 @@ impl Drop for Cluster {
     }
 }
 
-/// The folder of the newest PostgreSQL there is.
+/// Returns the program folder of the newest installed PostgreSQL.
 fn installed() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten().map(|entry| entry.path().join("bin"));
     let whole =
@@ -220,7 +221,7 @@ fn user() -> &'static str {
     if there { "postgres" } else { "nobody" }
 }
 
-/// Free a moment ago; a test that is unlucky fails loudly.
+/// Returns a port that was free a moment ago. If another process takes it meanwhile, the server fails to start.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()

@@ -1,4 +1,4 @@
-//! A store whose contents are exchanged for those of another while it is in use, as by a fail-over or a restore.
+//! A store that is replaced by another while it is in use, as by a failover or a restore.
 
 use lukasa_model::{Result, Scope};
 use lukasa_store::{AccessKeys, AuditTrail, Derived, Reader, Store, Writer};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Passes everything on to the first store, after `swap` to the second.
+/// Forwards every call to the first store, and after `swap` to the second.
 pub struct SwappedStore {
     first: Arc<dyn Store>,
     second: Arc<dyn Store>,
@@ -18,6 +18,7 @@ impl SwappedStore {
         SwappedStore { first, second, swapped: AtomicBool::new(false) }
     }
 
+    /// Switches to the second store, permanently.
     pub fn swap(&self) {
         self.swapped.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Processes and servers are killed at random moments: what was acknowledged is there, nothing is there in part.
+//! Kills processes and servers at random moments: acknowledged batches are complete, and no batch is stored in part.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -21,7 +21,7 @@ fn spawn(place: &str, writer: &str, first: u64) -> Child {
         .expect("the committer starts")
 }
 
-/// What a committer said: acknowledged batches, and errors.
+/// Reads the output of a committer: acknowledged batches, and errors.
 fn listen(out: ChildStdout) -> (BTreeSet<u64>, Vec<String>) {
     let (mut acks, mut errors) = (BTreeSet::new(), Vec::new());
     for line in BufReader::new(out).lines().map_while(Result::ok) {
@@ -36,17 +36,17 @@ fn listen(out: ChildStdout) -> (BTreeSet<u64>, Vec<String>) {
 
 fn kill(child: &mut Child) {
     // SIGKILL, on Unix.
-    child.kill().expect("it can be killed");
-    child.wait().expect("it has ended");
+    child.kill().expect("the process can be killed");
+    child.wait().expect("the process has ended");
 }
 
-/// A little randomness without a crate: time is random enough for choosing moments.
+/// A random number from the clock, which is random enough for choosing moments.
 fn random(below: u64) -> u64 {
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos();
     (u64::from(nanos).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % below
 }
 
-/// Batches by writer: which of their five objects are there.
+/// Returns the number of stored objects per batch, by writer and number of the batch.
 fn found(ledger: &Ledger) -> BTreeMap<(String, u64), usize> {
     let mut batches = BTreeMap::new();
     for row in ledger.heads(&ledger.view(&ViewSpec::default()).unwrap(), Fields::Content).unwrap() {
@@ -63,10 +63,10 @@ fn found(ledger: &Ledger) -> BTreeMap<(String, u64), usize> {
 fn check(ledger: &Ledger, acked: &BTreeSet<(String, u64)>) {
     let batches = found(ledger);
     for batch in acked {
-        assert!(batches.contains_key(batch), "{batch:?} was acknowledged and is gone");
+        assert!(batches.contains_key(batch), "{batch:?} was acknowledged and is missing");
     }
     for (batch, objects) in &batches {
-        assert_eq!(*objects, 5, "{batch:?} is there in part");
+        assert_eq!(*objects, 5, "{batch:?} is stored in part");
     }
     assert_eq!(ledger.head().unwrap().tx as usize, batches.len(), "every batch made one transaction");
     ledger.verify(&mut |_, _| {}).unwrap();
@@ -83,31 +83,31 @@ fn a_process_killed_200_times_loses_nothing_it_acknowledged() {
     for _ in 0..200 {
         let mut child = spawn(place, "w", next);
         let mut out = BufReader::new(child.stdout.take().unwrap());
-        let mut told = String::new();
-        // Half of the time wait for the first word, so that the blow falls into the middle of work.
+        let mut output = String::new();
+        // Half of the time, wait for the first line, so that the process is killed while it commits.
         if random(2) == 0 {
-            out.read_line(&mut told).unwrap();
+            out.read_line(&mut output).unwrap();
         }
         std::thread::sleep(Duration::from_micros(random(30_000)));
         kill(&mut child);
-        out.read_to_string(&mut told).unwrap();
-        // A line that was cut off was not yet said.
-        let whole = told.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        out.read_to_string(&mut output).unwrap();
+        // An incomplete line does not count as acknowledged.
+        let whole = output.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let acks: Vec<u64> = whole.lines().filter_map(|line| line.strip_prefix("ack ")?.parse().ok()).collect();
         silent += u32::from(acks.is_empty());
         acked.extend(acks.iter().map(|i| ("w".to_string(), *i)));
-        // A batch may have been committed without a word: go on behind it.
+        // A batch may have been committed but not acknowledged: continue after it.
         let store = SqliteStore::open(&path, Arc::new(SystemClock), Durability::Full).unwrap();
         let head = store.read(&Scope::new("crash", "test").unwrap()).and_then(|mut r| r.head());
         next = head.map_or(0, |h| h.tx);
     }
     assert!(acked.len() > 100, "only {} batches were acknowledged", acked.len());
-    assert!(silent < 200, "no process ever got to work");
+    assert!(silent < 200, "no process acknowledged a batch");
     let store = Arc::new(SqliteStore::open(&path, Arc::new(SystemClock), Durability::Full).unwrap());
     check(&Ledger::new(store, Arc::new(SystemClock), Scope::new("crash", "test").unwrap()), &acked);
 }
 
-/// A PostgreSQL server of this test's own, that it may kill.
+/// A private PostgreSQL server that the test can kill.
 struct Server {
     keeper: Child,
     /// Servers started after the first was killed.
@@ -142,7 +142,7 @@ impl Server {
         self.data = database.as_admin_rows("SHOW data_directory").pop().expect("it has a data directory");
     }
 
-    /// SIGKILL to the postmaster; its children notice and go.
+    /// Kills the postmaster with SIGKILL; its child processes then exit.
     fn kill(&self) {
         let pid = std::fs::read_to_string(format!("{}/postmaster.pid", self.data)).unwrap();
         let pid = pid.lines().next().unwrap().to_string();
@@ -151,7 +151,7 @@ impl Server {
         let _ = std::fs::remove_file(format!("{}/postmaster.pid", self.data));
     }
 
-    /// Starts it again as it was started before, and waits until it answers.
+    /// Starts the server again with the same options, and waits until it accepts connections.
     fn restart(&mut self) {
         let options = std::fs::read_to_string(format!("{}/postmaster.opts", self.data)).unwrap();
         let script = format!(
@@ -170,13 +170,13 @@ impl Server {
                 }
             }
         }
-        panic!("PostgreSQL did not come back");
+        panic!("PostgreSQL did not restart");
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Its standard input closes, the script goes on and stops the server.
+        // Closing the standard input makes the script continue, which stops the server.
         drop(self.keeper.stdin.take());
         let _ = self.keeper.wait();
         for server in &mut self.later {
@@ -209,12 +209,12 @@ fn a_postgres_server_killed_under_its_writers_loses_nothing() {
     let mut acked = BTreeSet::new();
     let mut errors = Vec::new();
     for (w, listener) in listeners.into_iter().enumerate() {
-        let (acks, told) = listener.join().unwrap();
-        assert!(!acks.is_empty(), "writer {w} never got to work");
+        let (acks, reported) = listener.join().unwrap();
+        assert!(!acks.is_empty(), "writer {w} acknowledged no batch");
         acked.extend(acks.into_iter().map(|i| (format!("w{w}"), i)));
-        errors.extend(told);
+        errors.extend(reported);
     }
-    assert!(!errors.is_empty(), "writers were told that the server had gone");
+    assert!(!errors.is_empty(), "writers got errors while the server was down");
     assert!(errors.iter().all(|code| code != "internal_error"), "{:?}", errors.iter().collect::<BTreeSet<_>>());
     let store = Arc::new(database.open(None).unwrap());
     let scope = Scope::new("crash", "test").unwrap();

@@ -1,8 +1,8 @@
-//! Commits batches in a loop until it is killed, and says so after each: what the crash tests let loose.
+//! Commits batches in a loop until it is killed, and reports each: the writer process of the crash tests.
 //!
 //!   lukasa-committer STORE WRITER FIRST
 //!
-//! Batch `i` of writer `w` states five objects `w:i:0` … `w:i:4`, all with `x = i`. `ack i` is printed once the
+//! Batch `i` of writer `w` writes five objects `w:i:0` … `w:i:4`, all with `x = i`. `ack i` is printed once the
 //! commit has returned; an error is printed as `err code`, and the same batch is sent again under its id.
 
 use lukasa_model::batch::PutObject;
@@ -26,7 +26,7 @@ fn main() {
         match open(place, &runtime) {
             Ok(store) => break store,
             Err(e) => {
-                say(&format!("err {}", e.code));
+                report(&format!("err {}", e.code));
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
@@ -39,10 +39,10 @@ fn main() {
             (0..5).map(|j| PutObject::new("Crash", &format!("{writer}:{i}:{j}")).property("x", i).into()).collect();
         let batch = Batch { header, writes, ..Batch::on("main") };
         while let Err(e) = ledger.commit(&batch) {
-            say(&format!("err {}", e.code));
+            report(&format!("err {}", e.code));
             std::thread::sleep(Duration::from_millis(20));
         }
-        say(&format!("ack {i}"));
+        report(&format!("ack {i}"));
     }
 }
 
@@ -54,8 +54,8 @@ fn open(place: &str, runtime: &tokio::runtime::Runtime) -> Result<Arc<dyn Store>
     Ok(Arc::new(SqliteStore::open(Path::new(place), Arc::new(SystemClock), Durability::Full)?))
 }
 
-fn say(line: &str) {
+fn report(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Whoever listens may be gone: then this is about to be killed.
+    // The reader may have closed its end; then this process is about to be killed.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

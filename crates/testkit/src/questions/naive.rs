@@ -1,4 +1,4 @@
-//! Answers by trying every node and every edge for everything that is asked.
+//! Evaluates a query by trying every node and every edge for every part of its patterns.
 
 use super::{Arrow, Chain, Column, EdgeAsked, NodeAsked, Question, Term, Test, World};
 use std::cmp::Ordering;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 enum Held {
     Node(usize),
     Edge(usize),
-    /// A row of edges.
+    /// The edges of a path of variable length.
     Edges(Vec<usize>),
     Nothing,
 }
@@ -25,7 +25,7 @@ enum Worth {
 const NODE: bool = true;
 const EDGE: bool = false;
 
-/// Rows of the answer as texts; in no order unless one is asked for.
+/// Returns the rows of the answer as texts, in no particular order unless the query has one.
 pub fn answer(world: &World, question: &Question) -> Vec<Vec<String>> {
     let mut rows: Vec<Row> = vec![Row::new()];
     for m in &question.matches {
@@ -50,10 +50,10 @@ pub fn answer(world: &World, question: &Question) -> Vec<Vec<String>> {
         }
         rows = next;
     }
-    let mut told = columns(world, question, &rows);
+    let mut answer = columns(world, question, &rows);
     if question.distinct {
         let mut seen: Vec<Vec<Worth>> = Vec::new();
-        told.retain(|row| {
+        answer.retain(|row| {
             let new = !seen.contains(row);
             if new {
                 seen.push(row.clone());
@@ -62,15 +62,15 @@ pub fn answer(world: &World, question: &Question) -> Vec<Vec<String>> {
         });
     }
     if let Some((skip, limit)) = question.ordered {
-        told.sort_by(|a, b| a.iter().zip(b).map(|(a, b)| order(a, b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal));
-        told = told.into_iter().skip(skip as usize).take(limit as usize).collect();
+        answer.sort_by(|a, b| a.iter().zip(b).map(|(a, b)| order(a, b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal));
+        answer = answer.into_iter().skip(skip as usize).take(limit as usize).collect();
     }
     let shown = |w: &Worth| match w {
         Worth::Null => "null".to_string(),
         Worth::Integer(n) => n.to_string(),
         Worth::Text(t) => format!("'{t}'"),
     };
-    told.iter().map(|row| row.iter().map(shown).collect()).collect()
+    answer.iter().map(|row| row.iter().map(shown).collect()).collect()
 }
 
 fn names(chain: &Chain) -> Vec<(bool, usize)> {
@@ -78,7 +78,7 @@ fn names(chain: &Chain) -> Vec<(bool, usize)> {
     [(NODE, chain.start.var)].into_iter().chain(steps).collect()
 }
 
-/// Every way to find a chain, with the edges it uses beside those used already.
+/// Returns every match of a chain, each with the edges used so far.
 fn chains(world: &World, chain: &Chain, row: &Row, used: &[usize]) -> Vec<(Row, Vec<usize>)> {
     let mut found = Vec::new();
     for node in 0..world.nodes.len() {
@@ -89,7 +89,7 @@ fn chains(world: &World, chain: &Chain, row: &Row, used: &[usize]) -> Vec<(Row, 
     found
 }
 
-/// The row in which a node stands for what is asked, if it can.
+/// Returns the row with the node bound to a node pattern, or `None` if it does not match.
 fn bound(world: &World, asked: &NodeAsked, node: usize, row: &Row) -> Option<Row> {
     let facts = &world.nodes[node];
     if asked.label.is_some_and(|l| facts.label != l) || asked.n.is_some_and(|n| facts.n != Some(n)) {
@@ -144,7 +144,7 @@ fn steps(
     }
 }
 
-/// Every row of different edges up to a length, with where it ends.
+/// Collects every path of distinct edges up to a length, with its end node.
 fn trail(
     world: &World,
     asked: &EdgeAsked,
@@ -240,7 +240,7 @@ fn test(world: &World, asked: &Test, row: &Row) -> Option<bool> {
             Some(Held::Node(n)) => Some(world.nodes[*n].label == *label),
             _ => None,
         },
-        // From nowhere nothing leads.
+        // No path starts at a missing node.
         Test::Exists(chain) => match row.get(&(NODE, chain.start.var)) {
             Some(Held::Node(_)) => {
                 let outer: Row =
@@ -253,7 +253,7 @@ fn test(world: &World, asked: &Test, row: &Row) -> Option<bool> {
     }
 }
 
-/// Null comes last, numbers after texts.
+/// Sorts texts before numbers, and null last.
 fn order(a: &Worth, b: &Worth) -> Ordering {
     let rank = |w: &Worth| match w {
         Worth::Text(_) => 0,
@@ -288,7 +288,7 @@ fn columns(world: &World, question: &Question, rows: &[Row]) -> Vec<Vec<Worth>> 
     if groups.is_empty() && keyless {
         groups.push((vec![], vec![]));
     }
-    let told = |(key, members): (Vec<Worth>, Vec<&Row>)| {
+    let aggregate = |(key, members): (Vec<Worth>, Vec<&Row>)| {
         let mut key = key.into_iter();
         let values = |t: &Term| -> Vec<Worth> {
             members.iter().map(|row| worth(world, t, row)).filter(|w| *w != Worth::Null).collect()
@@ -315,5 +315,5 @@ fn columns(world: &World, question: &Question, rows: &[Row]) -> Vec<Vec<Worth>> 
         };
         question.columns.iter().map(column).collect()
     };
-    groups.into_iter().map(told).collect()
+    groups.into_iter().map(aggregate).collect()
 }
