@@ -10,8 +10,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use uuid::Uuid;
 
+/// Writes that are committed together or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
+    /// The name of the branch to write to.
     pub branch: String,
     pub header: Header,
     pub writes: Vec<Write>,
@@ -21,10 +23,12 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Creates an empty batch for a branch.
     pub fn on(branch: &str) -> Batch {
         Batch { branch: branch.into(), ..Batch::default() }
     }
 
+    /// Appends a write.
     #[must_use]
     pub fn write(mut self, write: impl Into<Write>) -> Batch {
         self.writes.push(write.into());
@@ -118,6 +122,7 @@ pub struct PutObject {
 }
 
 impl PutObject {
+    /// Creates a write of an object without content, valid from the time of the batch on.
     pub fn new(type_name: &str, key: &str) -> PutObject {
         PutObject { type_name: type_name.into(), key: Some(key.into()), ..PutObject::default() }
     }
@@ -128,12 +133,14 @@ impl PutObject {
         self
     }
 
+    /// Sets one property, replacing an earlier value.
     #[must_use]
     pub fn property(mut self, name: &str, value: impl Into<Value>) -> PutObject {
         self.properties.insert(name.into(), value.into());
         self
     }
 
+    /// Returns a copy of the content, without identity and period.
     pub fn content(&self) -> Content {
         self.clone().take_content()
     }
@@ -151,6 +158,7 @@ impl PutObject {
         }
     }
 
+    /// Replaces the whole content. Fields that only relationships have are ignored.
     #[must_use]
     pub fn with_content(mut self, content: Content) -> PutObject {
         self.title = content.title;
@@ -210,10 +218,12 @@ pub struct PutRelationship {
 }
 
 impl PutRelationship {
+    /// Creates a write of a relationship without content, valid from the time of the batch on.
     pub fn new(type_name: &str, src: impl Into<Reference>, dst: impl Into<Reference>) -> PutRelationship {
         PutRelationship { type_name: type_name.into(), src: src.into(), dst: dst.into(), ..PutRelationship::default() }
     }
 
+    /// Returns a copy of the content, without identity and period.
     pub fn content(&self) -> Content {
         self.clone().take_content()
     }
@@ -235,6 +245,7 @@ impl PutRelationship {
         }
     }
 
+    /// Replaces the whole content.
     #[must_use]
     pub fn with_content(mut self, content: Content) -> PutRelationship {
         self.title = content.title;
@@ -268,6 +279,7 @@ pub struct End {
 }
 
 impl End {
+    /// Ends a fact at the time of the batch.
     pub fn new(reference: impl Into<Reference>) -> End {
         End { reference: reference.into(), ..End::default() }
     }
@@ -293,6 +305,7 @@ impl Default for Reference {
 }
 
 impl Reference {
+    /// Names an object by type and key, without ambiguity.
     pub fn exact(type_name: &str, key: &str) -> Reference {
         Reference::Exact { type_name: type_name.into(), key: key.into() }
     }

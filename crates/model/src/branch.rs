@@ -33,6 +33,7 @@ pub struct Branch {
 }
 
 impl Branch {
+    /// Returns the branch that every project starts with. It has no parent.
     pub fn main() -> Branch {
         Branch {
             number: MAIN,
@@ -80,6 +81,7 @@ impl Lineage {
         Ok(Lineage(line))
     }
 
+    /// Returns each branch of the lineage with the last transaction that is visible there, nearest branch first.
     pub fn entries(&self) -> &[(BranchNo, Tx)] {
         &self.0
     }

@@ -27,6 +27,7 @@ pub enum ClaimType {
 }
 
 impl ClaimType {
+    /// Returns the name in requests and responses, for example `file`.
     pub fn name(self) -> &'static str {
         match self {
             ClaimType::Task => "task",
@@ -105,10 +106,12 @@ impl Target {
         })
     }
 
+    /// Returns the target for a task, from its id with or without the prefix `task:`.
     pub fn task(id: &str) -> Target {
         Target { kind: ClaimType::Task, name: own_key("task", id) }
     }
 
+    /// Returns the target for a feature, from its id with or without the prefix `feature:`.
     pub fn feature(id: &str) -> Target {
         Target { kind: ClaimType::Feature, name: own_key("feature", id) }
     }
@@ -236,6 +239,7 @@ pub struct Held {
 }
 
 impl Held {
+    /// Returns the target that is claimed.
     pub fn at(&self) -> Target {
         Target { kind: self.claim_type, name: self.target.clone() }
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
+/// A result with the error type of all crates.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The kinds of errors, each with one HTTP status. Surfaces match on the kind only.
@@ -27,6 +28,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Returns the HTTP status for errors of this kind.
     pub fn http_status(self) -> u16 {
         match self {
             Kind::InvalidInput => 400,
@@ -48,7 +50,9 @@ impl Kind {
 /// Message: lowercase, no final period, user input in backticks. Hint: what to do next.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Error {
+    /// Decides how surfaces report the error, for example by its HTTP status.
     pub kind: Kind,
+    /// A stable name in snake case that programs can match on, for example `unknown_branch`.
     pub code: &'static str,
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,36 +63,45 @@ pub struct Error {
 }
 
 impl Error {
+    /// Creates an error. Credentials in URLs within the message are redacted.
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
         Error { kind, code, message: shown(message.into()), hint: None, details: Box::new(Value::Null) }
     }
 
+    /// Creates an error of kind `InvalidInput`.
     pub fn invalid(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::InvalidInput, code, message)
     }
 
+    /// Creates an error of kind `NotFound`.
     pub fn not_found(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, code, message)
     }
 
+    /// Creates an error of kind `Conflict`.
     pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::Conflict, code, message)
     }
 
+    /// Creates an error of kind `TooLarge`.
     pub fn too_large(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::TooLarge, code, message)
     }
 
+    /// Creates an error of kind `Internal` with the code `internal_error`: a defect or damaged data,
+    /// not a mistake of the caller.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Kind::Internal, "internal_error", message)
     }
 
+    /// Sets the hint: what the caller can do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(shown(hint.into()));
         self
     }
 
+    /// Sets the machine-readable details, replacing earlier ones.
     #[must_use]
     pub fn details(mut self, details: Value) -> Self {
         self.details = Box::new(shown_value(details));

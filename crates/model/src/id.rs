@@ -20,6 +20,7 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Creates a scope. Fails if a name is empty, too long, contains NUL, or begins or ends with white space.
     pub fn new(tenant: impl Into<String>, project: impl Into<String>) -> Result<Scope> {
         let scope = Scope { tenant: tenant.into(), project: project.into() };
         for (what, name) in [("tenant", &scope.tenant), ("project", &scope.project)] {
@@ -148,6 +149,7 @@ impl VersionId {
     /// The maximum number of versions in one transaction.
     pub const PLACES: usize = 1 << Self::PLACE_BITS;
 
+    /// Creates the id of the version at index `place` of a transaction; `place` must be below `PLACES`.
     pub fn new(tx: Tx, place: u32) -> VersionId {
         debug_assert!((place as usize) < Self::PLACES);
         VersionId(tx << Self::PLACE_BITS | u64::from(place))
@@ -158,10 +160,12 @@ impl VersionId {
         VersionId::new(tx, u32::try_from(index).expect("a transaction has at most `PLACES` versions"))
     }
 
+    /// Returns the transaction that recorded the version.
     pub fn tx(self) -> Tx {
         self.0 >> Self::PLACE_BITS
     }
 
+    /// Returns the index of the version in its transaction.
     pub fn place(self) -> u32 {
         u32::try_from(self.0 & (Self::PLACES as u64 - 1)).expect("places have 24 bits")
     }

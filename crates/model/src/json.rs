@@ -14,10 +14,12 @@ use std::fmt;
 pub struct Hash(pub [u8; 32]);
 
 impl Hash {
+    /// Hashes bytes.
     pub fn of(bytes: &[u8]) -> Hash {
         Hash(Sha256::digest(bytes).into())
     }
 
+    /// Parses the printed form; `None` if the text has another form.
     pub fn parse(text: &str) -> Option<Hash> {
         let hex = text.strip_prefix("sha256:")?;
         if hex.len() != 64 || !hex.is_ascii() {
@@ -70,10 +72,12 @@ impl<'de> serde::Deserialize<'de> for Hash {
 pub struct Hasher(Sha256);
 
 impl Hasher {
+    /// Hashes further bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
+    /// Returns the hash of all bytes added.
     pub fn finish(self) -> Hash {
         Hash(self.0.finalize().into())
     }
@@ -87,6 +91,7 @@ pub fn canonical(value: &Value) -> String {
     out
 }
 
+/// Appends the text that [`canonical`] returns.
 pub fn write_canonical(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
@@ -108,6 +113,7 @@ pub fn write_canonical(value: &Value, out: &mut String) {
     }
 }
 
+/// Like `write_canonical`, for the properties of an object.
 pub fn write_map(map: &Map<String, Value>, out: &mut String) {
     let mut entries: Vec<_> = map.iter().collect();
     if !entries.is_sorted_by(|a, b| key_order(a.0, b.0).is_le()) {
@@ -143,6 +149,7 @@ fn write_number(number: &Number, out: &mut String) {
     }
 }
 
+/// Appends a float as ECMAScript prints it; `null` if it is not finite.
 pub fn write_f64(number: f64, out: &mut String) {
     if number.is_finite() {
         out.push_str(ryu_js::Buffer::new().format_finite(number));
@@ -163,6 +170,7 @@ impl serde_json::ser::Formatter for FrozenFloats {
     }
 }
 
+/// Appends a JSON string, escaped as RFC 8785 requires.
 pub fn write_string(text: &str, out: &mut String) {
     use fmt::Write;
     out.push('"');

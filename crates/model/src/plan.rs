@@ -31,6 +31,7 @@ use uuid::Uuid;
 /// What a store has loaded for a batch.
 #[derive(Debug, Default)]
 pub struct Known<'m> {
+    /// Facts by id.
     pub things: FxHashMap<Uuid, Thing>,
     /// Ids of the objects with a key, of any type.
     pub by_key: FxHashMap<Box<str>, Vec<Uuid>>,
@@ -43,6 +44,7 @@ pub struct Known<'m> {
 }
 
 impl Known<'_> {
+    /// Returns a fact, stored before or created by an earlier part of the load.
     pub fn thing(&self, id: Uuid) -> Option<&Thing> {
         self.things.get(&id).or_else(|| self.made?.get(&id).map(|(thing, _)| thing))
     }
@@ -75,14 +77,19 @@ impl Known<'_> {
 pub struct Place<'a> {
     pub registry: &'a Registry,
     pub branch: BranchNo,
+    /// The lineage of the branch before the batch.
     pub lineage: &'a Lineage,
+    /// The transaction that records the batch.
     pub tx: Tx,
+    /// The recording time.
     pub now: Time,
+    /// The number of the next new fact.
     pub next_thing: ThingNo,
     /// Index of the first version in the transaction; 0 unless a load is split into parts.
     pub first_place: u32,
 }
 
+/// One of the two ends of a relationship.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
     Src,
@@ -90,6 +97,7 @@ pub enum Side {
 }
 
 impl Side {
+    /// Returns the name of this end in requests and responses.
     pub fn name(self) -> &'static str {
         match self {
             Side::Src => "src",
@@ -122,11 +130,13 @@ pub struct Plan {
     pub results: Vec<Written>,
 }
 
+/// The result of one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     pub id: Uuid,
     /// `None` when the write changed nothing.
     pub version: Option<VersionId>,
+    /// The number of the version that is visible to the writer now; 0 if there is none.
     pub number: u32,
 }
 
@@ -598,6 +608,7 @@ fn at_write(error: Error, place: usize) -> Error {
     error.details(Value::Object(details))
 }
 
+/// The error for a reference that names no fact.
 pub fn nothing_named(reference: &Reference) -> Error {
     Error::not_found("not_found", format!("nothing is named `{reference}`"))
         .hint("name facts by `Type:key`, by key, or by id; `lukasa list` shows what there is")
@@ -618,6 +629,7 @@ fn lost_race(name: &str, expected: u32, actual: u32) -> Error {
         .details(json!({"expected": expected, "actual": actual}))
 }
 
+/// The error for a key that several objects have; lists their names.
 pub fn ambiguous<'a>(key: &str, candidates: impl Iterator<Item = &'a Thing>) -> Error {
     let mut candidates: Vec<_> =
         candidates.map(|t| format!("{}:{}", t.type_name, t.key.as_deref().unwrap_or_default())).collect();

@@ -40,6 +40,7 @@ impl Position {
 }
 
 impl Transaction {
+    /// Returns the position of the log after this transaction.
     pub fn position(&self) -> Position {
         Position { tx: self.tx, hash: self.hash }
     }

@@ -28,6 +28,7 @@ pub struct Thing {
     pub ends: Option<Ends>,
 }
 
+/// The ends of a relationship, by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
     pub src: ThingNo,
@@ -36,6 +37,7 @@ pub struct Ends {
 }
 
 impl Thing {
+    /// Returns whether this is an object or a relationship.
     pub fn kind(&self) -> Kind {
         if self.ends.is_some() { Kind::Relationship } else { Kind::Object }
     }
@@ -112,6 +114,7 @@ impl Role {
         self as i16
     }
 
+    /// Returns the role with this number. Fails if there is none.
     pub fn of(number: i16) -> Result<Role> {
         [Role::Source, Role::Target, Role::Base]
             .into_iter()
@@ -120,6 +123,7 @@ impl Role {
     }
 }
 
+/// Records that a merge created a version from another version of the same fact, or found both equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Provenance {
     pub thing: ThingNo,

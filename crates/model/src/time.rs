@@ -73,8 +73,10 @@ pub struct Period {
 }
 
 impl Period {
+    /// All valid time.
     pub const ALWAYS: Period = Period { from: Time::MIN, to: Time::MAX };
 
+    /// Creates a period. Fails if `from` is not before `to`.
     pub fn new(from: Time, to: Time) -> Result<Period> {
         if from < to {
             Ok(Period { from, to })
@@ -84,14 +86,17 @@ impl Period {
         }
     }
 
+    /// Returns the period from a moment on, with an open end.
     pub fn since(from: Time) -> Period {
         Period { from, to: Time::MAX }
     }
 
+    /// Whether the period contains a moment.
     pub fn holds(&self, at: Time) -> bool {
         self.from <= at && at < self.to
     }
 
+    /// Returns the common part of two periods; `None` if they do not overlap.
     pub fn intersect(&self, other: &Period) -> Option<Period> {
         let (from, to) = (self.from.max(other.from), self.to.min(other.to));
         (from < to).then_some(Period { from, to })

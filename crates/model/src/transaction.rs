@@ -58,13 +58,16 @@ pub struct Header {
     pub rule: Rule,
 }
 
+/// One entry of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transaction {
     pub tx: Tx,
     pub recorded_at: Time,
     pub branch: BranchNo,
     pub header: Header,
+    /// The number of versions of objects.
     pub objects: u32,
+    /// The number of versions of relationships.
     pub relationships: u32,
     /// Hash over the predecessor's hash, the header and all versions.
     pub hash: Hash,
@@ -91,6 +94,7 @@ impl Chain {
     /// The hash before the first transaction.
     pub const START: Hash = Hash([0; 32]);
 
+    /// Starts the hash of a transaction with the hash of its predecessor and its own header.
     pub fn new(previous: Hash, tx: Tx, recorded_at: Time, branch: BranchNo, header: &Header) -> Chain {
         let mut chain = Chain { hash: Hasher::default(), next: Vec::with_capacity(2 * TOGETHER) };
         chain.add(&previous.0);
@@ -141,6 +145,7 @@ impl Chain {
         self.add(&[p.role as u8]);
     }
 
+    /// Returns the hash, after all versions and provenance entries were added. The counts are part of it.
     pub fn finish(mut self, objects: u32, relationships: u32) -> Hash {
         self.add(b"e");
         self.add(&objects.to_be_bytes());

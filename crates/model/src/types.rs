@@ -29,6 +29,7 @@ pub mod system {
     /// Key of the single settings object.
     pub const SETTINGS_KEY: &str = "project";
 
+    /// Whether a type is a system type, regardless of case.
     pub fn is(type_name: &str) -> bool {
         ALL.iter().any(|s| s.eq_ignore_ascii_case(type_name))
     }
@@ -36,6 +37,7 @@ pub mod system {
 
 /// Built-in lasting types: relationships that stay visible when an end has ended, without being declared.
 const LASTING: [&str; 4] = ["INVOLVES", "APPLIES_TO", "DERIVED_FROM", "RENAMED_FROM"];
+/// The relationship from a renamed object to its previous identity.
 pub const RENAMED_FROM: &str = "RENAMED_FROM";
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -308,10 +310,12 @@ impl Registry {
         Ok(())
     }
 
+    /// Returns the settings of the project; the defaults if none were recorded.
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
+    /// Returns the declaration of an object type by name or alias, regardless of case.
     pub fn object_type(&self, name: &str) -> Option<&ObjectType> {
         // Called for every row of a load, and usually nothing is declared.
         if self.object_types.is_empty() {
@@ -320,6 +324,7 @@ impl Registry {
         self.object_types.get(&name.to_ascii_lowercase()).map(|t| &t.declared)
     }
 
+    /// Returns the declaration of a relationship type by name or alias, regardless of case.
     pub fn relationship_type(&self, name: &str) -> Option<&RelationshipType> {
         if self.relationship_types.is_empty() {
             return None;
@@ -339,6 +344,7 @@ impl Registry {
         all
     }
 
+    /// Returns the declared relationship types, sorted by name.
     pub fn relationship_types(&self) -> Vec<&RelationshipType> {
         let mut all: Vec<_> = self
             .relationship_types
@@ -372,6 +378,7 @@ impl Registry {
         own.or(declared).unwrap_or(name)
     }
 
+    /// Whether facts of a type are project-wide: recorded once and visible on every branch. System types are.
     pub fn is_branchless(&self, type_name: &str, relationship: bool) -> bool {
         if relationship {
             self.relationship_type(type_name).is_some_and(|t| t.branchless)
@@ -380,6 +387,7 @@ impl Registry {
         }
     }
 
+    /// Whether relationships of a type stay visible when an end has ended.
     pub fn is_lasting(&self, relationship_type: &str) -> bool {
         match self.relationship_type(relationship_type) {
             Some(declared) => declared.lasting,
@@ -387,6 +395,7 @@ impl Registry {
         }
     }
 
+    /// Returns the merge strategies of a type; none if it is not declared.
     pub fn strategies(&self, type_name: &str, relationship: bool) -> Strategies {
         if relationship {
             self.relationship_type(type_name).map(|t| t.merge.clone())
@@ -396,6 +405,7 @@ impl Registry {
         .unwrap_or_default()
     }
 
+    /// Returns the paths at which a change alone creates no new version of a fact of this type.
     pub fn ignored_paths(&self, type_name: &str, relationship: bool) -> &[String] {
         if relationship {
             self.relationship_type(type_name).map(|t| t.ignored_paths.as_slice())
@@ -493,10 +503,12 @@ impl Registry {
         .details(json!({"fields": fields})))
     }
 
+    /// Returns the last state of every branch, ordered by number.
     pub fn branches(&self) -> Vec<&Branch> {
         self.branches.values().filter_map(|history| history.last()).map(|(_, branch)| branch).collect()
     }
 
+    /// Returns the last state of a branch. Fails with `unknown_branch`.
     pub fn branch(&self, name: &str) -> Result<&Branch> {
         self.branches().into_iter().find(|b| b.name == name).ok_or_else(|| {
             let names: Vec<_> = self.branches().iter().map(|b| b.name.as_str()).collect();
@@ -505,6 +517,7 @@ impl Registry {
         })
     }
 
+    /// Returns the name of a branch; `project` for the number of project-wide facts.
     pub fn branch_name(&self, number: BranchNo) -> &str {
         self.branches.get(&number).and_then(|h| h.last()).map_or("project", |(_, b)| b.name.as_str())
     }
@@ -515,24 +528,29 @@ impl Registry {
         history.iter().rev().find(|(at, _)| *at <= tx).or_else(|| history.first()).map(|(_, b)| b.clone())
     }
 
+    /// Returns the lineage of a branch as of a transaction.
     pub fn lineage(&self, branch: BranchNo, known: Tx) -> Result<Lineage> {
         Lineage::of(branch, known, |number, tx| self.branch_at(number, tx))
     }
 
+    /// Returns all releases, ordered by name in lower case.
     pub fn releases(&self) -> impl Iterator<Item = &Release> {
         self.releases.values()
     }
 
+    /// Returns a release by name, regardless of case. Fails with `unknown_release`.
     pub fn release(&self, name: &str) -> Result<&Release> {
         self.releases.get(&name.to_lowercase()).ok_or_else(|| {
             Error::not_found("unknown_release", format!("no release `{name}`")).hint("`lukasa release list` shows them")
         })
     }
 
+    /// Returns all tags, ordered by name in lower case.
     pub fn tags(&self) -> impl Iterator<Item = &Tag> {
         self.tags.values()
     }
 
+    /// Returns a tag by name, regardless of case. Fails with `unknown_tag`.
     pub fn tag(&self, name: &str) -> Result<&Tag> {
         self.tags.get(&name.to_lowercase()).ok_or_else(|| {
             Error::not_found("unknown_tag", format!("no tag `{name}`")).hint("`lukasa tag list` shows them")

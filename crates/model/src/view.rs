@@ -41,6 +41,7 @@ impl View {
         Position { tx: self.known, hash: self.hash }
     }
 
+    /// Returns the description of this view that responses contain.
     pub fn echo(&self) -> ViewEcho {
         ViewEcho {
             branch: self.branch_name.clone(),

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 /// - `append` fails with `foreign_seal` if the end of the chain does not carry a valid seal of a known key: a new seal would
 ///   hide tampering.
 pub trait AuditTrail: Send + Sync {
+    /// Appends notes to the chains of a server and seals their new ends. Fails with `foreign_seal`.
     fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, durable: bool) -> Result<()>;
 
     /// Returns the heads of a tenant's chains, one per server.
@@ -60,6 +61,7 @@ pub struct AuditNote {
     pub counts: BTreeMap<String, u64>,
     /// Whether the response was truncated.
     pub truncated: bool,
+    /// How long the operation took, in microseconds.
     pub took_us: u64,
     pub request_id: Option<String>,
     /// The client's address, recorded for rejected callers. Entries without one omit the field, so that the hashes of
@@ -72,6 +74,7 @@ pub struct AuditNote {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
     pub server: String,
+    /// The position in the chain: 1, 2, 3, …
     pub number: u64,
     #[serde(flatten)]
     pub note: AuditNote,
@@ -108,6 +111,7 @@ pub struct AuditFind {
 }
 
 impl AuditFind {
+    /// Whether a note matches every set field.
     pub fn matches(&self, note: &AuditNote) -> bool {
         let is = |wanted: &Option<String>, own: Option<&String>| wanted.is_none() || wanted.as_ref() == own;
         is(&self.project, Some(&note.project))

@@ -4,7 +4,9 @@ use lukasa_model::{Result, Time};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
+/// The source of the recording time and of random ids.
 pub trait Clock: Send + Sync {
+    /// Returns the wall-clock time. It may go backwards; the ledger never records a time before the last one.
     fn now(&self) -> Time;
     /// Generates an id for an object without a key.
     fn new_id(&self) -> Uuid;
@@ -16,6 +18,7 @@ pub trait Clock: Send + Sync {
     }
 }
 
+/// The clock of this machine, with UUIDs of version 7.
 pub struct SystemClock;
 
 impl Clock for SystemClock {

@@ -54,6 +54,7 @@ pub trait Derived: Send + Sync {
     /// Returns failed jobs to the queue with one more attempt each. Returns how many of them `owner` still held.
     fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[Failure]) -> Result<u64>;
 
+    /// Counts the jobs of a kind.
     fn job_counts(&self, scope: &Scope, kind: &str, now: Time) -> Result<JobCounts>;
 
     /// Returns jobs with a key after this one, ordered by key, at most `limit`.
@@ -71,6 +72,7 @@ pub trait Derived: Send + Sync {
     /// Returns the number stored under a name, for example how far a follower has read.
     fn mark(&self, scope: &Scope, name: &str) -> Result<Option<u64>>;
 
+    /// Stores a number under a name, replacing an existing one.
     fn set_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<()>;
 
     /// Sets a mark unless it exists and returns its value. Of several concurrent callers, exactly one sets it.
@@ -91,11 +93,13 @@ pub struct Vector {
     pub redacted: u32,
 }
 
+/// Counts of the vectors of one model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorCount {
     pub model: String,
     pub vectors: u64,
     pub bytes: u64,
+    /// The total number of secrets that were removed from the texts.
     pub redacted: u64,
     pub oldest: Time,
     pub newest: Time,
@@ -141,6 +145,7 @@ impl Lane {
     }
 }
 
+/// A stored job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     pub key: String,
@@ -171,6 +176,7 @@ impl Job {
     }
 }
 
+/// The failure of a leased job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub key: String,

@@ -42,6 +42,7 @@ struct Reading {
 type SteadySource = Box<dyn Fn() -> Option<Steady> + Send + Sync>;
 type Report = Box<dyn Fn(&Error) + Send + Sync>;
 
+/// A clock that rejects times after a jump of the wall clock.
 pub struct GuardedClock {
     clock: Arc<dyn Clock>,
     steady: SteadySource,

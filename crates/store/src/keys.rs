@@ -18,6 +18,7 @@ pub trait AccessKeys: Send + Sync {
     /// Stores a new key; `key_exists` if its id is taken.
     fn add(&self, key: &AccessKey) -> Result<()>;
 
+    /// Returns the key with exactly this id, of any tenant.
     fn find(&self, id: &str) -> Result<Option<AccessKey>>;
 
     /// Returns the keys of a tenant, oldest first, then by id.
@@ -32,6 +33,7 @@ pub trait AccessKeys: Send + Sync {
     fn note_use(&self, tenant: &str, id: &str, at: Time) -> Result<bool>;
 }
 
+/// A key with which a program authenticates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessKey {
     /// Not secret: it identifies the key in lists and logs.

@@ -80,6 +80,7 @@ pub trait Store: Send + Sync {
 
 /// Finds rows of one project. Lists are complete and in the documented order; unknown names are omitted.
 pub trait Reader {
+    /// The end of the log as this reader sees it.
     fn head(&mut self) -> Result<Head>;
 
     /// In no particular order.
@@ -205,6 +206,7 @@ pub(crate) fn index(number: u64) -> usize {
 pub enum Fields {
     /// Neither content nor change summary.
     Header,
+    /// Content, but no change summary.
     Content,
     /// Content and change summary.
     All,
@@ -213,16 +215,22 @@ pub enum Fields {
 /// The current end of a project's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
+    /// The last transaction; 0 if there is none.
     pub tx: Tx,
+    /// The recording time of the last transaction.
     pub recorded_at: Time,
+    /// The hash of the last transaction.
     pub hash: Hash,
+    /// The number of the next new fact.
     pub next_thing: ThingNo,
     /// The last transaction that wrote a system object.
     pub declared: Position,
+    /// The namespace from which the ids of the project are derived.
     pub namespace: Uuid,
 }
 
 impl Head {
+    /// Returns the position of the last transaction.
     pub fn position(&self) -> Position {
         Position { tx: self.tx, hash: self.hash }
     }
@@ -236,27 +244,33 @@ pub struct Entry<'a> {
     pub statements: &'a [Statement],
     pub provenance: &'a [Provenance],
     pub client_batch: Option<(&'a str, ClientBatch)>,
+    /// The head after these rows.
     pub head: Head,
 }
 
+/// The recorded result of a batch with a client id, so that sending it again does not write again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientBatch {
     /// Hash of the batch as it was sent.
     pub digest: Hash,
     /// `None` when the batch changed nothing.
     pub tx: Option<Tx>,
+    /// The number of writes that changed nothing.
     pub unchanged: u32,
 }
 
+/// What to search log entries for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Find {
     /// The Git commit begins with this prefix, in lower case.
     Commit(String),
+    /// Written by this agent.
     Agent(String),
     /// Recorded at or before this time.
     Until(Time),
 }
 
+/// The numbers of all rows of a project.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub things: u64,

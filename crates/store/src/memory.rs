@@ -22,6 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use uuid::Uuid;
 
+/// A store in memory, for tests. Nothing is durable.
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     projects: RwLock<BTreeMap<Scope, Arc<Rows>>>,

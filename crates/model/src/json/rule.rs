@@ -27,6 +27,7 @@ impl Rule {
     /// The rule for new transactions.
     pub const PRESENT: Rule = Rule::Second;
 
+    /// Whether this is the first rule, which is not stored explicitly.
     pub fn is_first(&self) -> bool {
         *self == Rule::First
     }

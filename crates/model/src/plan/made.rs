@@ -13,10 +13,12 @@ pub struct Made {
 }
 
 impl Made {
+    /// Returns an object and its last version.
     pub fn get(&self, id: &Uuid) -> Option<&(Thing, Statement)> {
         self.places.get(id).map(|place| &self.all[*place as usize])
     }
 
+    /// Adds an object, or replaces its version.
     pub fn insert(&mut self, thing: Thing, statement: Statement) {
         match self.places.get(&thing.id) {
             Some(place) => self.all[*place as usize] = (thing, statement),
@@ -27,6 +29,7 @@ impl Made {
         }
     }
 
+    /// Returns all objects, in order of creation.
     pub fn things(&self) -> impl Iterator<Item = &Thing> {
         self.all.iter().map(|(thing, _)| thing)
     }

@@ -12,6 +12,7 @@ const PAGE: usize = 2_000;
 /// Seals the end of a chain with a key that is not in the store, so that access to the store alone does not suffice to
 /// forge an end.
 pub trait Seals {
+    /// Computes the seal of a head from its fields and the key.
     fn seal(&self, head: &AuditHead) -> Hash;
 
     /// Identifies the key without revealing it.
@@ -43,9 +44,11 @@ pub struct ChainReport {
 pub struct AuditFault {
     pub server: String,
     pub number: u64,
+    /// What is wrong there.
     pub flaw: AuditFlaw,
 }
 
+/// What is wrong with an entry or with the end of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditFlaw {
@@ -70,6 +73,7 @@ pub enum AuditFlaw {
 }
 
 impl AuditFlaw {
+    /// Describes the flaw as a predicate, to follow the number of the entry.
     pub fn describe(self) -> &'static str {
         match self {
             AuditFlaw::Changed => "was changed",

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// A request to create a branch.
 #[derive(Clone, Debug, Default)]
 pub struct NewBranch {
     pub name: String,
@@ -27,6 +28,7 @@ pub struct NewBranch {
     pub description: Option<String>,
 }
 
+/// A request to create a release.
 #[derive(Clone, Debug, Default)]
 pub struct NewRelease {
     pub name: String,
@@ -37,6 +39,7 @@ pub struct NewRelease {
 }
 
 impl Ledger {
+    /// Creates a branch. Fails with `branch_exists`, or if its lineage would be too deep.
     pub fn create_branch(&self, new: &NewBranch, header: &Header) -> Result<Branch> {
         check_ref_name("branch", &new.name)?;
         let mut made = None;
@@ -158,6 +161,7 @@ impl Ledger {
         Ok((objects, relationships, digest.finish()))
     }
 
+    /// Creates a tag for an existing release. Fails with `tag_exists`, because tags never move.
     pub fn create_tag(&self, tag: &Tag, header: &Header) -> Result<Tag> {
         check_ref_name("tag", &tag.name)?;
         let mut made = None;
@@ -176,6 +180,7 @@ impl Ledger {
         made.ok_or_else(|| Error::internal("a tag was not made"))
     }
 
+    /// Replaces the description of a tag; `None` removes it.
     pub fn describe_tag(&self, name: &str, description: Option<String>, header: &Header) -> Result<Tag> {
         let mut made = None;
         self.declare(TransactionKind::Tag, header, |registry, _| {
@@ -186,6 +191,7 @@ impl Ledger {
         made.ok_or_else(|| Error::internal("a tag was not changed"))
     }
 
+    /// Deletes a tag. Its release stays.
     pub fn delete_tag(&self, name: &str, header: &Header) -> Result<Committed> {
         self.declare(TransactionKind::Tag, header, |registry, _| {
             let tag = registry.tag(name)?;
@@ -230,6 +236,7 @@ impl Ledger {
         })
     }
 
+    /// Declares a relationship type or replaces its declaration; existing facts are not checked again.
     pub fn declare_relationship_type(&self, declared: &RelationshipType, header: &Header) -> Result<Committed> {
         check_relationship_type(declared)?;
         let (mut writer, head) = self.open_to_write()?;
@@ -250,6 +257,7 @@ impl Ledger {
         })
     }
 
+    /// Replaces the settings of the project.
     pub fn set_settings(&self, settings: Settings, header: &Header) -> Result<Committed> {
         self.declare(TransactionKind::Type, header, |_, _| {
             Ok(state(system::SETTINGS, system::SETTINGS_KEY, &settings, None))

@@ -19,11 +19,14 @@ pub enum ChangeClass {
     Modified,
 }
 
+/// A fact that differs between two views.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub class: ChangeClass,
     pub thing: Thing,
+    /// The visible version in the first view; `None` for added facts.
     pub before: Option<Statement>,
+    /// The visible version in the second view; `None` for removed facts.
     pub after: Option<Statement>,
     /// Names of the ends of a relationship.
     pub between: Option<[String; 2]>,

@@ -29,17 +29,25 @@ const BYTES: usize = 32 << 20;
 /// The longest line in bytes: 1 MiB of content and its change summary, with every byte escaped.
 const LINE_BYTES: u64 = 16 << 20;
 
+/// What a dump contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpReport {
+    /// The last transaction.
     pub tx: Tx,
+    /// The number of facts.
     pub things: u64,
+    /// The number of versions.
     pub statements: u64,
 }
 
+/// What was restored from a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreReport {
+    /// The last transaction.
     pub tx: Tx,
+    /// The number of facts.
     pub things: u64,
+    /// The number of versions.
     pub statements: u64,
 }
 

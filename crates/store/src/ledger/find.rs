@@ -27,9 +27,11 @@ pub struct Found {
 /// What an exact name (`Type:key`, a key or an id) refers to in a view.
 #[derive(Clone, Debug)]
 pub enum Named {
+    /// The fact is visible.
     Visible(Box<Found>),
     /// The object exists in the project, but is not visible in this view.
     Ended,
+    /// No fact has this name.
     Unknown,
 }
 
@@ -38,17 +40,22 @@ pub enum Named {
 pub struct Link {
     pub thing: Thing,
     pub statement: Statement,
+    /// The end at which the object is.
     pub side: Side,
+    /// The object at the other end.
     pub other: Thing,
+    /// Whether the other end is no longer visible.
     pub other_ended: bool,
     /// The current identity of the other end, if it was renamed.
     pub other_renamed_to: Option<Thing>,
 }
 
+/// One version in the history of a fact.
 #[derive(Clone, Debug)]
 pub struct HistoryEntry {
     pub statement: Statement,
     pub branch: String,
+    /// When later versions of the branch had replaced this one for its whole period.
     pub superseded_at: Option<Time>,
     pub provenance: Vec<Provenance>,
 }

@@ -56,6 +56,7 @@ struct Written {
 }
 
 impl Tail {
+    /// Adds a transaction that this process has written.
     pub fn add(&mut self, before: Position, after: Position, things: &[Thing], statements: &[Statement]) {
         if statements.len() > KEPT_EACH {
             return;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+/// A request to merge a branch into another.
 #[derive(Clone, Debug, Default)]
 pub struct MergeRequest {
     pub source: String,

@@ -59,6 +59,7 @@ struct Declared {
 }
 
 impl Ledger {
+    /// Creates a ledger for a project, which need not exist yet. Clones of it share their caches.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, scope: Scope) -> Ledger {
         Ledger {
             store,
@@ -83,6 +84,7 @@ impl Ledger {
         &self.clock
     }
 
+    /// Returns the end of the log. Fails with `unknown_project` if nothing was ever written.
     pub fn head(&self) -> Result<Head> {
         Ok(self.open()?.1)
     }

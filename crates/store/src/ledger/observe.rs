@@ -17,9 +17,12 @@ pub struct Stated {
     pub changes: Vec<Restated>,
 }
 
+/// The change of a fact that existed before, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restated {
+    /// The number of changed paths.
     pub paths: usize,
+    /// The size of the stored change summary.
     pub bytes: usize,
     /// The change summary was over its limit and contains no values.
     pub elided: bool,
@@ -37,11 +40,13 @@ pub fn observe(observer: impl Fn(&Stated) + Send + Sync + 'static) {
 pub(super) struct Observed(Option<Stated>);
 
 impl Observed {
+    /// Starts collecting, if an observer is registered.
     pub fn new(scope: &Scope, header: &Header) -> Observed {
         let stated = || Stated { tenant: scope.tenant.clone(), kind: header.kind, ..Stated::default() };
         Observed(OBSERVER.get().map(|_| stated()))
     }
 
+    /// Counts new facts and changes of existing ones.
     pub fn add(&mut self, things: &[Thing], statements: &[Statement]) {
         let Some(stated) = &mut self.0 else { return };
         let first: Option<ThingNo> = things.first().map(|thing| thing.no);

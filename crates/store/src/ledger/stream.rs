@@ -45,6 +45,7 @@ pub struct HeadStream {
 }
 
 impl Ledger {
+    /// Streams every fact that is visible in a view, ordered by number.
     pub fn heads(&self, view: &View, fields: Fields) -> Result<HeadStream> {
         let (mut reader, head) = self.open()?;
         let registry = self.registry_at(&mut *reader, &head, view.known)?;

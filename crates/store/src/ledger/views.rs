@@ -25,10 +25,12 @@ pub struct ViewSpec {
 }
 
 impl ViewSpec {
+    /// Requests the head of a branch, now.
     pub fn on(branch: &str) -> ViewSpec {
         ViewSpec { branch: Some(branch.into()), ..ViewSpec::default() }
     }
 
+    /// Sets the moment of the view.
     #[must_use]
     pub fn as_of(mut self, moment: &str) -> ViewSpec {
         self.as_of = Some(moment.into());
@@ -40,6 +42,7 @@ impl ViewSpec {
 const COMMIT_MATCHES: usize = 1_000;
 
 impl Ledger {
+    /// Resolves a request to a fixed view of the project.
     pub fn view(&self, spec: &ViewSpec) -> Result<View> {
         let (mut reader, head) = self.open()?;
         self.view_in(&mut *reader, head, spec)

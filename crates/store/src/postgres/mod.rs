@@ -38,11 +38,13 @@ pub struct PostgresConfig {
 }
 
 impl PostgresConfig {
+    /// Creates a strict configuration for a URL.
     pub fn new(url: &str) -> PostgresConfig {
         PostgresConfig { url: url.into(), strict: true, connections: 8 }
     }
 }
 
+/// A store in a PostgreSQL database.
 pub struct PostgresStore {
     pool: Pool,
     /// Connections made before this time are not reused.

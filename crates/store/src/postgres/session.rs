@@ -109,6 +109,8 @@ impl<'a> Session<'a> {
         Session { client: Some(client), runtime, scope, clock, head: None, outgrown: false, _permit: permit }
     }
 
+    /// Begins a transaction on the project. A writer waits for the lock of the project, and creates the
+    /// project if it is missing.
     pub fn begin(&self, write: bool) -> Result<()> {
         self.runtime.block_on(async {
             if write {
@@ -175,6 +177,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Returns the head, or `None` if the project does not exist.
     pub fn try_head(&mut self) -> Result<Option<Head>> {
         let sql = format!(
             "SELECT tx, recorded_at, hash, next_thing, declared, namespace,
@@ -198,6 +201,7 @@ impl<'a> Session<'a> {
         rows.first().map(read).transpose()
     }
 
+    /// Returns the names of all projects of the tenant, sorted.
     pub fn projects(&mut self) -> Result<Vec<String>> {
         let sql = "SELECT project FROM lukasa.projects WHERE tenant = $1 AND $2 = '' ORDER BY project";
         Ok(self.rows(sql, &[])?.iter().map(|row| row.get(0)).collect())

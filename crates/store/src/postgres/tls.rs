@@ -38,6 +38,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
+    /// Parses a value of `sslmode`.
     pub fn parse(text: &str) -> Result<Mode> {
         Ok(match text {
             "disable" => Mode::Disable,
@@ -78,6 +79,7 @@ pub(super) struct Wanted {
 pub(super) struct Tls(Option<Arc<ClientConfig>>);
 
 impl Tls {
+    /// Reads the certificates and keys that the settings name. Fails if a file is unreadable or the files do not match.
     pub fn new(wanted: &Wanted) -> Result<Tls> {
         if wanted.mode == Mode::Disable {
             return Ok(Tls(None));

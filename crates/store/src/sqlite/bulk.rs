@@ -16,7 +16,9 @@ use std::rc::Rc;
 
 /// Rows of up to twelve columns.
 pub trait Rows {
+    /// The number of rows.
     fn count(&self) -> usize;
+    /// The value at a row and column, both counted from 0.
     fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_>;
 }
 

@@ -18,6 +18,7 @@ pub struct Flusher {
 }
 
 impl Flusher {
+    /// Starts syncing the write-ahead log of a database in the background.
     pub fn start(database: &Path) -> Flusher {
         let stop = Arc::new(AtomicBool::new(false));
         let (seen, log) = (Arc::clone(&stop), log_of(database));

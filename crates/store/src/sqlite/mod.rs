@@ -42,6 +42,7 @@ const READS: &str = "PRAGMA cache_size = -16384;";
 /// How long a writer waits for a writer in another process.
 const BUSY: Duration = Duration::from_secs(30);
 
+/// A store in an SQLite file.
 pub struct SqliteStore {
     path: PathBuf,
     clock: Arc<dyn Clock>,

@@ -24,6 +24,7 @@ pub fn tid(scope: i64, number: ThingNo) -> i64 {
     (scope << NUMBER_BITS) + saturated(number.min(THINGS))
 }
 
+/// Returns the fact number of a `tid`.
 pub fn number(tid: i64) -> ThingNo {
     ThingNo::try_from(tid & ((1 << NUMBER_BITS) - 1)).expect("the mask leaves no sign")
 }
@@ -48,6 +49,7 @@ pub fn each<P: Params>(
 pub struct Names(Vec<Arc<str>>);
 
 impl Names {
+    /// Returns a shared copy of a type name.
     pub fn share(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.iter().find(|known| &***known == name) {
             return Arc::clone(known);
@@ -142,6 +144,7 @@ pub fn text_of(text: Option<&str>) -> ToSqlOutput<'_> {
 
 pub const THING: &str = "tid, id, type, key, src, dst, discriminator";
 
+/// Reads the columns of [`THING`].
 pub fn thing(row: &Row<'_>, names: &mut Names) -> rusqlite::Result<Thing> {
     let ends = match row.get_ref(4)? {
         ValueRef::Null => None,
@@ -187,12 +190,14 @@ pub fn statement(row: &Row<'_>, columns: usize) -> rusqlite::Result<Statement> {
     })
 }
 
+/// Packs parent versions into bytes; `None` if there are none.
 pub fn parents(list: &[VersionId]) -> Option<Vec<u8>> {
     (!list.is_empty()).then(|| list.iter().flat_map(|v| v.0.to_be_bytes()).collect())
 }
 
 pub const TRANSACTION: &str = "tx, recorded_at, branch, objects, relationships, header, hash";
 
+/// Reads the columns of [`TRANSACTION`].
 pub fn transaction(row: &Row<'_>) -> Result<Transaction> {
     let header = row.get_ref(5).map_err(fault)?.as_str().map_err(|e| fault(e.into()))?;
     Ok(Transaction {

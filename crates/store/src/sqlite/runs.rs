@@ -216,6 +216,7 @@ impl Rows for Keys<'_> {
 /// One end of a relationship in a run: the object's number and the side, then the relationship's number.
 pub type End = (u64, ThingNo);
 
+/// Returns both ends of a relationship; nothing for an object.
 pub fn ends(thing: &Thing) -> impl Iterator<Item = End> {
     let ends = thing.ends.as_ref().map(|ends| [(ends.src << 1, thing.no), (ends.dst << 1 | 1, thing.no)]);
     ends.into_iter().flatten()
@@ -363,14 +364,17 @@ impl<'r> Packed<'r> {
         Ok(Packed { first, things, recorded_at: Time(row.get(3).map_err(fault)?), body })
     }
 
+    /// Whether the run contains a fact.
     pub fn holds(&self, thing: ThingNo) -> bool {
         thing >= self.first && thing - self.first < self.things as ThingNo
     }
 
+    /// Returns the number after the last fact of the run.
     pub fn end(&self) -> ThingNo {
         self.first + self.things as ThingNo
     }
 
+    /// Unpacks a fact, which must be in the run.
     pub fn thing(&self, no: ThingNo, names: &mut Names) -> Result<Thing> {
         let (of_type, flags, mut left) = self.entry(no)?;
         let id = Uuid::from_bytes(left.array()?);
@@ -387,6 +391,7 @@ impl<'r> Packed<'r> {
         Ok(Thing { no, id, type_name, key, ends })
     }
 
+    /// Unpacks the first version of a fact, which must be in the run.
     pub fn statement(&self, no: ThingNo, fields: Fields) -> Result<Statement> {
         let (_, flags, mut left) = self.entry(no)?;
         left.skip(16)?;
@@ -455,6 +460,7 @@ impl<'r> Packed<'r> {
     }
 }
 
+/// The error for a run that cannot be unpacked.
 pub fn damaged() -> Error {
     Error::internal("a run of facts is not readable").hint("restore a backup with `lukasa restore-backup`")
 }

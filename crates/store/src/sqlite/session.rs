@@ -17,6 +17,7 @@ use std::ops::{Deref, Range};
 use std::path::Path;
 use uuid::Uuid;
 
+/// A transaction on one project. `C` is a pooled reader, or the writer connection.
 pub struct Session<'a, C: Deref<Target = Connection>> {
     connection: C,
     scope: i64,
