@@ -173,7 +173,7 @@ pub trait Writer: Reader {
 
 /// Returns the smallest text greater than every text with this prefix; `None` if there is none, as for the empty
 /// prefix.
-pub(crate) fn after_all(prefix: &str) -> Option<String> {
+pub(crate) fn end_of_prefix(prefix: &str) -> Option<String> {
     let mut chars: Vec<char> = prefix.chars().collect();
     while let Some(last) = chars.pop() {
         // The byte order of UTF-8 is the order of code points; surrogates are not characters.

@@ -27,7 +27,7 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     projects: RwLock<BTreeMap<Scope, Arc<Rows>>>,
     writing: Mutex<()>,
-    shelves: Mutex<BTreeMap<Scope, derived::Shelf>>,
+    derived_data: Mutex<BTreeMap<Scope, derived::Shelf>>,
     keys: Mutex<BTreeMap<String, AccessKey>>,
     audit: Mutex<audit::Chains>,
 }
@@ -38,7 +38,7 @@ impl MemoryStore {
             clock,
             projects: RwLock::default(),
             writing: Mutex::new(()),
-            shelves: Mutex::default(),
+            derived_data: Mutex::default(),
             keys: Mutex::default(),
             audit: Mutex::default(),
         }
@@ -136,11 +136,11 @@ fn cut(mut statement: Statement, fields: Fields) -> Statement {
 }
 
 impl Session<'_> {
-    fn things_where(&self, keep: impl Fn(&Thing) -> bool) -> Vec<Thing> {
+    fn facts_where(&self, keep: impl Fn(&Thing) -> bool) -> Vec<Thing> {
         self.rows.things.iter().filter(|t| keep(t)).cloned().collect()
     }
 
-    fn statements_where(&self, fields: Fields, keep: impl Fn(&Statement) -> bool) -> Vec<Statement> {
+    fn versions_where(&self, fields: Fields, keep: impl Fn(&Statement) -> bool) -> Vec<Statement> {
         let mut found: Vec<_> =
             self.rows.statements.iter().filter(|s| keep(s)).cloned().map(|s| cut(s, fields)).collect();
         found.sort_by_key(|s| (s.thing, s.branch, s.version));
@@ -154,19 +154,19 @@ impl Reader for Session<'_> {
     }
 
     fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
-        Ok(self.things_where(|t| ids.contains(&t.id)))
+        Ok(self.facts_where(|t| ids.contains(&t.id)))
     }
 
     fn things_numbered(&mut self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
-        Ok(self.things_where(|t| numbers.contains(&t.no)))
+        Ok(self.facts_where(|t| numbers.contains(&t.no)))
     }
 
     fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
-        Ok(self.things_where(|t| t.key.as_deref().is_some_and(|key| keys.iter().any(|k| k == key))))
+        Ok(self.facts_where(|t| t.key.as_deref().is_some_and(|key| keys.iter().any(|k| k == key))))
     }
 
     fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
-        let mut found = self.things_where(|t| {
+        let mut found = self.facts_where(|t| {
             t.key.as_deref().is_some_and(|k| k.starts_with(prefix)) && type_name.is_none_or(|n| *t.type_name == *n)
         });
         found.sort_by(|a, b| (&a.key, a.no).cmp(&(&b.key, b.no)));
@@ -175,40 +175,39 @@ impl Reader for Session<'_> {
 
     fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
         let part = part.to_lowercase();
-        let mut found = self.things_where(|t| t.key.as_deref().is_some_and(|key| key.to_lowercase().contains(&part)));
+        let mut found = self.facts_where(|t| t.key.as_deref().is_some_and(|key| key.to_lowercase().contains(&part)));
         found.truncate(limit);
         Ok(found)
     }
 
     fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
-        Ok(self.things_where(|t| range.contains(&t.no)))
+        Ok(self.facts_where(|t| range.contains(&t.no)))
     }
 
     fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
-        Ok(self.statements_where(fields, |s| things.contains(&s.thing)))
+        Ok(self.versions_where(fields, |s| things.contains(&s.thing)))
     }
 
     fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
-        Ok(self.statements_where(fields, |s| range.contains(&s.thing)))
+        Ok(self.versions_where(fields, |s| range.contains(&s.thing)))
     }
 
     fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
-        let mut found = self.statements_where(Fields::All, |s| s.version > after);
+        let mut found = self.versions_where(Fields::All, |s| s.version > after);
         found.sort_by_key(|s| s.version);
         found.truncate(limit);
         Ok(found)
     }
 
     fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
-        let hits =
-            self.statements_where(Fields::Header, |s| s.branch == branch && (from..=to).contains(&s.version.tx()));
+        let hits = self.versions_where(Fields::Header, |s| s.branch == branch && (from..=to).contains(&s.version.tx()));
         let mut found: Vec<_> = hits.iter().map(|s| s.thing).collect();
         found.dedup();
         Ok(found)
     }
 
     fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
-        Ok(self.things_where(|t| {
+        Ok(self.facts_where(|t| {
             let at = |e: &lukasa_model::Ends| ends.contains(&(e.src, Side::Src)) || ends.contains(&(e.dst, Side::Dst));
             t.ends.as_ref().is_some_and(at)
         }))

@@ -147,15 +147,15 @@ impl Ledger {
     pub(super) fn prepare(&self, reader: &mut dyn Reader, drafts: Drafts, target: &Target<'_>) -> Result<Plan> {
         let mut known = Known::default();
         let unknown = self.recent.lock().fill(target.head.position(), unique(drafts.ids.clone()), &mut known);
-        learn_named(reader, &mut known, &unknown, &drafts)?;
+        load_named(reader, &mut known, &unknown, &drafts)?;
         let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
-        learn_targets(reader, &mut known, &resolved, target)?;
+        load_targets(reader, &mut known, &resolved, target)?;
         for (type_name, side, end) in resolved.limited_ends(target.registry) {
             let Some(number) = known.things.get(&end).map(|t| t.no) else { continue };
             let mut rivals = reader.relationships(&[(number, side)])?;
             rivals.retain(|t| t.type_name.eq_ignore_ascii_case(&type_name));
             known.rivals.extend(rivals.iter().map(|t| t.id));
-            learn(reader, &mut known, rivals)?;
+            load_facts(reader, &mut known, rivals)?;
         }
         plan::plan(resolved, &known, &target.place(target.head.next_thing, 0))
     }
@@ -173,29 +173,29 @@ pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, no
 }
 
 /// Loads the facts that drafts name, by id and by key.
-pub(super) fn learn_named(reader: &mut dyn Reader, known: &mut Known<'_>, ids: &[Uuid], drafts: &Drafts) -> Result<()> {
+pub(super) fn load_named(reader: &mut dyn Reader, known: &mut Known<'_>, ids: &[Uuid], drafts: &Drafts) -> Result<()> {
     let things = reader.things(ids)?;
-    learn(reader, known, things)?;
+    load_facts(reader, known, things)?;
     let keys = drafts.keys_to_find(known);
     if !keys.is_empty() {
         let keyed = reader.things_keyed(&keys)?;
         for thing in &keyed {
             known.by_key.entry(thing.key.clone().unwrap_or_default()).or_default().push(thing.id);
         }
-        learn(reader, known, keyed)?;
+        load_facts(reader, known, keyed)?;
     }
     Ok(())
 }
 
 /// Loads the facts to write. Only existing ones need their content, to compute what changed.
-pub(super) fn learn_targets(
+pub(super) fn load_targets(
     reader: &mut dyn Reader,
     known: &mut Known<'_>,
     resolved: &Resolved,
     target: &Target<'_>,
 ) -> Result<()> {
     let things = reader.things(&unique(resolved.ids.clone()))?;
-    learn(reader, known, things)?;
+    load_facts(reader, known, things)?;
     let again = resolved.targets().filter_map(|id| known.things.get(&id)).map(|t| t.no);
     let again = unique(again.filter(|no| *no < target.head.next_thing).collect());
     for number in &again {
@@ -207,7 +207,7 @@ pub(super) fn learn_targets(
     Ok(())
 }
 
-pub(super) fn learn(reader: &mut dyn Reader, known: &mut Known<'_>, things: Vec<Thing>) -> Result<()> {
+pub(super) fn load_facts(reader: &mut dyn Reader, known: &mut Known<'_>, things: Vec<Thing>) -> Result<()> {
     let new: Vec<_> = things.iter().filter(|t| !known.things.contains_key(&t.id)).map(|t| t.no).collect();
     for statement in reader.statements(&new, Fields::Header)? {
         known.statements.entry(statement.thing).or_default().push(statement);

@@ -156,7 +156,7 @@ impl Lookup<'_> {
             Named::Visible(found) => Ok(*found),
             Named::Ended => Err(Error::not_found("not_found", format!("`{reference}` is not there in this view"))
                 .hint(format!("`lukasa history {reference}` shows when it existed"))),
-            Named::Unknown => Err(self.offer(reference)),
+            Named::Unknown => Err(self.unknown_name(reference)),
         }
     }
 
@@ -191,7 +191,7 @@ impl Lookup<'_> {
             }
             candidates = seen.into_iter().map(|(thing, _)| thing).collect();
         }
-        candidates.pop().ok_or_else(|| self.offer(reference))
+        candidates.pop().ok_or_else(|| self.unknown_name(reference))
     }
 
     /// Returns the facts that a name may refer to: the one for `Type:key` if it exists, else all with that key.
@@ -300,7 +300,7 @@ impl Lookup<'_> {
     }
 
     /// The error for an unknown name, with suggestions.
-    fn offer(&mut self, reference: &Reference) -> Error {
+    fn unknown_name(&mut self, reference: &Reference) -> Error {
         let error = nothing_named(reference);
         match self.near(&reference.to_string()) {
             Ok(near) if !near.is_empty() => {

@@ -1,7 +1,7 @@
 //! Records a large load as one transaction in parts: while one part is produced, the one before it is planned and the
 //! one before that is written.
 
-use super::commit::{Committed, Target, check_header, learn_named, learn_targets, of_present_rule, open_branch};
+use super::commit::{Committed, Target, check_header, load_named, load_targets, of_present_rule, open_branch};
 use super::observe::Observed;
 use super::{Ledger, unique};
 use crate::{Entry, Head, Reader, Writer, index};
@@ -145,7 +145,7 @@ impl Parts<'_> {
             }
         }
         if let Some(reader) = reader.as_deref_mut() {
-            learn_named(reader, &mut known, &unknown, &drafts)?;
+            load_named(reader, &mut known, &unknown, &drafts)?;
         }
         let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
         if let Some((type_name, ..)) = resolved.limited_ends(target.registry).first() {
@@ -153,7 +153,7 @@ impl Parts<'_> {
                 .hint("write it in a batch of its own"));
         }
         if let Some(reader) = reader {
-            learn_targets(reader, &mut known, &resolved, target)?;
+            load_targets(reader, &mut known, &resolved, target)?;
         }
         for (number, statements) in &mut known.statements {
             if let Some(restated) = self.restated.get(number) {

@@ -19,8 +19,8 @@ struct Held {
 }
 
 impl MemoryStore {
-    fn on_shelf<T>(&self, scope: &Scope, read: impl FnOnce(&mut Shelf) -> T) -> T {
-        read(self.shelves.lock().entry(scope.clone()).or_default())
+    fn with_derived<T>(&self, scope: &Scope, read: impl FnOnce(&mut Shelf) -> T) -> T {
+        read(self.derived_data.lock().entry(scope.clone()).or_default())
     }
 
     fn must_exist(&self, scope: &Scope) -> Result<()> {
@@ -31,16 +31,16 @@ impl MemoryStore {
 impl Derived for MemoryStore {
     fn put_vectors(&self, scope: &Scope, model: &str, vectors: &[Vector]) -> Result<()> {
         self.must_exist(scope)?;
-        self.on_shelf(scope, |shelf| {
-            let of_model = shelf.vectors.entry(model.into()).or_default();
+        self.with_derived(scope, |derived| {
+            let of_model = derived.vectors.entry(model.into()).or_default();
             of_model.extend(vectors.iter().map(|v| (v.input, v.clone())));
         });
         Ok(())
     }
 
     fn vectors(&self, scope: &Scope, model: &str, inputs: &[Hash]) -> Result<Vec<Vector>> {
-        Ok(self.on_shelf(scope, |shelf| {
-            let Some(of_model) = shelf.vectors.get(model) else { return vec![] };
+        Ok(self.with_derived(scope, |derived| {
+            let Some(of_model) = derived.vectors.get(model) else { return vec![] };
             let mut inputs = inputs.to_vec();
             inputs.sort_unstable();
             inputs.dedup();
@@ -53,18 +53,18 @@ impl Derived for MemoryStore {
     }
 
     fn each_vector(&self, scope: &Scope, model: &str, each: &mut dyn FnMut(Vector) -> Result<()>) -> Result<()> {
-        let all: Vec<Vector> = self.on_shelf(scope, |shelf| {
-            shelf.vectors.get(model).map(|of_model| of_model.values().cloned().collect()).unwrap_or_default()
+        let all: Vec<Vector> = self.with_derived(scope, |derived| {
+            derived.vectors.get(model).map(|of_model| of_model.values().cloned().collect()).unwrap_or_default()
         });
         all.into_iter().try_for_each(each)
     }
 
     fn vector_models(&self, scope: &Scope) -> Result<Vec<String>> {
-        Ok(self.on_shelf(scope, |shelf| shelf.vectors.keys().cloned().collect()))
+        Ok(self.with_derived(scope, |derived| derived.vectors.keys().cloned().collect()))
     }
 
     fn vector_counts(&self, scope: &Scope) -> Result<Vec<VectorCount>> {
-        Ok(self.on_shelf(scope, |shelf| {
+        Ok(self.with_derived(scope, |derived| {
             let count = |(model, all): (&String, &BTreeMap<Hash, Vector>)| {
                 Some(VectorCount {
                     model: model.clone(),
@@ -75,26 +75,26 @@ impl Derived for MemoryStore {
                     newest: all.values().map(|v| v.made_at).max()?,
                 })
             };
-            shelf.vectors.iter().filter_map(count).collect()
+            derived.vectors.iter().filter_map(count).collect()
         }))
     }
 
     fn remove_vectors(&self, scope: &Scope, model: &str, inputs: &[Hash]) -> Result<u64> {
-        Ok(self.on_shelf(scope, |shelf| {
-            let Some(of_model) = shelf.vectors.get_mut(model) else { return 0 };
+        Ok(self.with_derived(scope, |derived| {
+            let Some(of_model) = derived.vectors.get_mut(model) else { return 0 };
             inputs.iter().filter(|input| of_model.remove(input).is_some()).count() as u64
         }))
     }
 
     fn remove_model(&self, scope: &Scope, model: &str) -> Result<u64> {
-        Ok(self.on_shelf(scope, |shelf| shelf.vectors.remove(model).map_or(0, |all| all.len() as u64)))
+        Ok(self.with_derived(scope, |derived| derived.vectors.remove(model).map_or(0, |all| all.len() as u64)))
     }
 
     fn enqueue(&self, scope: &Scope, kind: &str, jobs: &[NewJob], now: Time) -> Result<()> {
         check_priorities(jobs)?;
         self.must_exist(scope)?;
-        self.on_shelf(scope, |shelf| {
-            let of_kind = shelf.jobs.entry(kind.into()).or_default();
+        self.with_derived(scope, |derived| {
+            let of_kind = derived.jobs.entry(kind.into()).or_default();
             for new in jobs {
                 let enqueued_at = of_kind.get(&new.key).map_or(now, |held| held.job.enqueued_at);
                 let job = Job {
@@ -116,8 +116,8 @@ impl Derived for MemoryStore {
     }
 
     fn lease(&self, scope: &Scope, kind: &str, limit: usize, owner: &str, now: Time, until: Time) -> Result<Vec<Job>> {
-        Ok(self.on_shelf(scope, |shelf| {
-            let Some(of_kind) = shelf.jobs.get_mut(kind) else { return vec![] };
+        Ok(self.with_derived(scope, |derived| {
+            let Some(of_kind) = derived.jobs.get_mut(kind) else { return vec![] };
             let mut due: Vec<&mut Held> =
                 of_kind.values_mut().filter(|h| h.job.not_before <= now && h.job.leased_until <= now).collect();
             due.sort_by(|a, b| a.job.order(&b.job));
@@ -132,8 +132,8 @@ impl Derived for MemoryStore {
     }
 
     fn finish(&self, scope: &Scope, kind: &str, owner: &str, keys: &[String]) -> Result<u64> {
-        Ok(self.on_shelf(scope, |shelf| {
-            let Some(of_kind) = shelf.jobs.get_mut(kind) else { return 0 };
+        Ok(self.with_derived(scope, |derived| {
+            let Some(of_kind) = derived.jobs.get_mut(kind) else { return 0 };
             let mut done = 0;
             for key in keys {
                 if of_kind.get(key).is_some_and(|held| held.owner.as_deref() == Some(owner)) {
@@ -146,8 +146,8 @@ impl Derived for MemoryStore {
     }
 
     fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[Failure]) -> Result<u64> {
-        Ok(self.on_shelf(scope, |shelf| {
-            let Some(of_kind) = shelf.jobs.get_mut(kind) else { return 0 };
+        Ok(self.with_derived(scope, |derived| {
+            let Some(of_kind) = derived.jobs.get_mut(kind) else { return 0 };
             let mut given_back = 0;
             for failure in failures {
                 let Some(held) = of_kind.get_mut(&failure.key).filter(|h| h.owner.as_deref() == Some(owner)) else {
@@ -165,9 +165,9 @@ impl Derived for MemoryStore {
     }
 
     fn job_counts(&self, scope: &Scope, kind: &str, now: Time) -> Result<JobCounts> {
-        Ok(self.on_shelf(scope, |shelf| {
+        Ok(self.with_derived(scope, |derived| {
             let mut counts = JobCounts::default();
-            for Held { job, .. } in shelf.jobs.get(kind).into_iter().flat_map(BTreeMap::values) {
+            for Held { job, .. } in derived.jobs.get(kind).into_iter().flat_map(BTreeMap::values) {
                 counts.required += u64::from(job.required);
                 counts.optional += u64::from(!job.required);
                 counts.leased += u64::from(job.leased_until > now);
@@ -180,22 +180,22 @@ impl Derived for MemoryStore {
     }
 
     fn jobs_after(&self, scope: &Scope, kind: &str, after: &str, limit: usize) -> Result<Vec<Job>> {
-        Ok(self.on_shelf(scope, |shelf| {
-            let Some(of_kind) = shelf.jobs.get(kind) else { return vec![] };
+        Ok(self.with_derived(scope, |derived| {
+            let Some(of_kind) = derived.jobs.get(kind) else { return vec![] };
             let later = of_kind.values().filter(|held| held.job.key.as_str() > after);
             later.take(limit).map(|held| held.job.clone()).collect()
         }))
     }
 
     fn remove_jobs(&self, scope: &Scope, kind: &str, keys: &[String]) -> Result<u64> {
-        Ok(self.on_shelf(scope, |shelf| {
-            let Some(of_kind) = shelf.jobs.get_mut(kind) else { return 0 };
+        Ok(self.with_derived(scope, |derived| {
+            let Some(of_kind) = derived.jobs.get_mut(kind) else { return 0 };
             keys.iter().filter(|key| of_kind.remove(*key).is_some()).count() as u64
         }))
     }
 
     fn remove_kind(&self, scope: &Scope, kind: &str) -> Result<u64> {
-        Ok(self.on_shelf(scope, |shelf| shelf.jobs.remove(kind).map_or(0, |all| all.len() as u64)))
+        Ok(self.with_derived(scope, |derived| derived.jobs.remove(kind).map_or(0, |all| all.len() as u64)))
     }
 
     fn now(&self, _: &Scope) -> Result<Time> {
@@ -203,22 +203,22 @@ impl Derived for MemoryStore {
     }
 
     fn mark(&self, scope: &Scope, name: &str) -> Result<Option<u64>> {
-        Ok(self.on_shelf(scope, |shelf| shelf.marks.get(name).copied()))
+        Ok(self.with_derived(scope, |derived| derived.marks.get(name).copied()))
     }
 
     fn set_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<()> {
         self.must_exist(scope)?;
-        self.on_shelf(scope, |shelf| shelf.marks.insert(name.into(), value));
+        self.with_derived(scope, |derived| derived.marks.insert(name.into(), value));
         Ok(())
     }
 
     fn claim_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<u64> {
         self.must_exist(scope)?;
-        Ok(self.on_shelf(scope, |shelf| *shelf.marks.entry(name.into()).or_insert(value)))
+        Ok(self.with_derived(scope, |derived| *derived.marks.entry(name.into()).or_insert(value)))
     }
 
     fn remove_mark(&self, scope: &Scope, name: &str) -> Result<()> {
-        self.on_shelf(scope, |shelf| shelf.marks.remove(name));
+        self.with_derived(scope, |derived| derived.marks.remove(name));
         Ok(())
     }
 }

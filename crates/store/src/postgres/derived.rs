@@ -18,16 +18,16 @@ const PAGE: i64 = 4_096;
 impl PostgresStore {
     /// Begins a separate transaction without the project's lock, so that workers wait neither for writers nor for each
     /// other.
-    pub(super) fn beside(&self, scope: &Scope) -> Result<Box<Session<'_>>> {
-        self.begun(scope, false, |session| session.begin_beside()).map(Box::new)
+    pub(super) fn session_without_lock(&self, scope: &Scope) -> Result<Box<Session<'_>>> {
+        self.begun(scope, false, |session| session.begin_without_lock()).map(Box::new)
     }
 
     fn looking<T>(&self, scope: &Scope, read: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
-        read(&*self.beside(scope)?)
+        read(&*self.session_without_lock(scope)?)
     }
 
     fn changing<T>(&self, scope: &Scope, change: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
-        let session = self.beside(scope)?;
+        let session = self.session_without_lock(scope)?;
         let done = change(&session).and_then(|done| session.end().map(|()| done));
         self.seen(done)
     }
@@ -312,7 +312,7 @@ impl Derived for PostgresStore {
     }
 
     fn now(&self, scope: &Scope) -> Result<Time> {
-        Writer::now(&mut *self.beside(scope)?)
+        Writer::now(&mut *self.session_without_lock(scope)?)
     }
 
     fn mark(&self, scope: &Scope, name: &str) -> Result<Option<u64>> {

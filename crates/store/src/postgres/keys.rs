@@ -30,7 +30,7 @@ fn key(row: &Row) -> Result<AccessKey> {
 impl PostgresStore {
     /// Begins a transaction that sees the tenant's rows that belong to no project.
     fn as_tenant(&self, tenant: &str) -> Result<Box<Session<'_>>> {
-        self.beside(&Scope { tenant: tenant.into(), project: String::new() })
+        self.session_without_lock(&Scope { tenant: tenant.into(), project: String::new() })
     }
 }
 

@@ -69,7 +69,7 @@ impl PostgresStore {
         let mut target = Target::parse(&config.url)?;
         // Every query here has an index. A plan made while a table was small must not scan it when it is large.
         target.config.options("-c enable_seqscan=off -c jit=off");
-        let (place, patience) = (place_of(&target.config), target.patience());
+        let (place, patience) = (server_addresses(&target.config), target.patience());
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_connect(target.config.clone(), target, recycling);
         let stale_until = Arc::new(Mutex::new(None::<Instant>));
@@ -112,7 +112,7 @@ impl PostgresStore {
 }
 
 /// The addresses of the servers, without the password.
-fn place_of(settings: &tokio_postgres::Config) -> String {
+fn server_addresses(settings: &tokio_postgres::Config) -> String {
     let ports = settings.get_ports();
     let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
     let place = |(at, host): (usize, &tokio_postgres::config::Host)| match host {

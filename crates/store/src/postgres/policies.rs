@@ -1,7 +1,7 @@
 //! Row-level security: its setup by an administrator, and the check that it is exactly as required.
 
 use super::connect::Target;
-use super::{fault, place_of};
+use super::{fault, server_addresses};
 use crate::sqlite::newer_schema;
 use lukasa_model::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,7 @@ fn may_write(sees: &'static str) -> &'static str {
 pub async fn setup(admin_url: &str, app_url: &str) -> Result<()> {
     let admin = Target::parse(admin_url)?;
     let app = Target::parse(app_url)?.config;
-    let place = place_of(&admin.config);
+    let place = server_addresses(&admin.config);
     let (mut client, pump) = admin.connect(&admin.config).await.map_err(|e| fault(e).at(&place))?;
     let done = run_setup(&mut client, &app, &place).await;
     drop(client);
@@ -123,16 +123,16 @@ pub async fn check_schema(client: &Client, place: &str) -> Result<()> {
         return Err(missing());
     }
     match refuse_newer(client, place).await? {
-        version if version < ours() => Err(missing()),
+        version if version < newest_schema() => Err(missing()),
         _ => Ok(()),
     }
 }
 
-fn ours() -> i64 {
+fn newest_schema() -> i64 {
     embedded::migrations::runner().get_migrations().iter().map(|m| i64::from(m.version())).max().unwrap_or(0)
 }
 
-/// Returns the schema version of the database. Fails if it is newer than ours.
+/// Returns the schema version of the database. Fails if it is newer than this Lukasa knows.
 async fn refuse_newer(client: &Client, place: &str) -> Result<i64> {
     let there = client
         .query_one("SELECT to_regclass('lukasa.refinery_schema_history') IS NOT NULL", &[])
@@ -148,7 +148,7 @@ async fn refuse_newer(client: &Client, place: &str) -> Result<i64> {
         .map_err(fault)?
         .get(0);
     let version = version.unwrap_or(0);
-    if version > ours() { Err(newer_schema(place, version, ours())) } else { Ok(version) }
+    if version > newest_schema() { Err(newer_schema(place, version, newest_schema())) } else { Ok(version) }
 }
 
 /// Returns every deviation of role and policies from what is required.

@@ -36,7 +36,7 @@ pub struct Session<'a> {
 }
 
 /// Whether to update the planner's statistics: each time a project has grown fourfold, from a thousand facts on.
-fn grows_out(before: ThingNo, after: ThingNo) -> bool {
+fn needs_new_statistics(before: ThingNo, after: ThingNo) -> bool {
     let step = |n: ThingNo| (n / 1_000).checked_ilog(4).map_or(0, |log| log + 1);
     step(after) > step(before)
 }
@@ -122,7 +122,7 @@ impl<'a> Session<'a> {
     }
 
     /// Begins a transaction for data other than facts: sees what is committed and does not take the project's lock.
-    pub fn begin_beside(&self) -> Result<()> {
+    pub fn begin_without_lock(&self) -> Result<()> {
         self.runtime.block_on(async {
             let begin = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '30s'";
             self.client().batch_execute(begin).await.map_err(fault)?;
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
         Ok(self.rows(sql, &[])?.iter().map(|row| row.get(0)).collect())
     }
 
-    fn things_where(&self, condition: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Thing>> {
+    fn facts_where(&self, condition: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Thing>> {
         let sql = format!("SELECT {THING} FROM lukasa.things WHERE {OWN} AND {condition}");
         let mut names = crate::sqlite::Names::default();
         let read = |row: &Row| Thing {
@@ -224,7 +224,7 @@ impl<'a> Session<'a> {
         Ok(self.rows(&sql, params)?.iter().map(read).collect())
     }
 
-    fn statements_where(
+    fn versions_where(
         &self,
         condition: &str,
         params: &[&(dyn ToSql + Sync)],
@@ -342,20 +342,20 @@ impl Reader for Session<'_> {
     }
 
     fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
-        if ids.is_empty() { Ok(vec![]) } else { self.things_where("id = ANY($3)", &[&ids]) }
+        if ids.is_empty() { Ok(vec![]) } else { self.facts_where("id = ANY($3)", &[&ids]) }
     }
 
     fn things_numbered(&mut self, list: &[ThingNo]) -> Result<Vec<Thing>> {
-        if list.is_empty() { Ok(vec![]) } else { self.things_where("thing = ANY($3)", &[&numbers(list)]) }
+        if list.is_empty() { Ok(vec![]) } else { self.facts_where("thing = ANY($3)", &[&numbers(list)]) }
     }
 
     fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
-        self.things_where("key = ANY($3)", &[&keys])
+        self.facts_where("key = ANY($3)", &[&keys])
     }
 
     fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
         let pattern = format!("%{}%", part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
-        self.things_where("key ILIKE $3 ORDER BY thing LIMIT $4", &[&pattern, &saturated(limit)])
+        self.facts_where("key ILIKE $3 ORDER BY thing LIMIT $4", &[&pattern, &saturated(limit)])
     }
 
     fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
@@ -364,38 +364,38 @@ impl Reader for Session<'_> {
             None => String::new(),
         };
         let order = "ORDER BY key, thing";
-        match crate::after_all(prefix) {
+        match crate::end_of_prefix(prefix) {
             Some(end) => {
                 let condition = format!("key >= $3 AND key < $4 {of_type} {order}");
-                self.things_where(&condition, &[&prefix, &end])
+                self.facts_where(&condition, &[&prefix, &end])
             }
             None => {
                 let condition = format!("key >= $3 {of_type} {order}");
-                self.things_where(&condition, &[&prefix])
+                self.facts_where(&condition, &[&prefix])
             }
         }
     }
 
     fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
         let condition = "thing >= $3 AND thing < $4 ORDER BY thing";
-        self.things_where(condition, &[&saturated(range.start), &saturated(range.end)])
+        self.facts_where(condition, &[&saturated(range.start), &saturated(range.end)])
     }
 
     fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
         if things.is_empty() {
             return Ok(vec![]);
         }
-        self.statements_where("thing = ANY($3) ORDER BY thing, branch, version", &[&numbers(things)], fields)
+        self.versions_where("thing = ANY($3) ORDER BY thing, branch, version", &[&numbers(things)], fields)
     }
 
     fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
         let condition = "thing >= $3 AND thing < $4 ORDER BY thing, branch, version";
-        self.statements_where(condition, &[&saturated(range.start), &saturated(range.end)], fields)
+        self.versions_where(condition, &[&saturated(range.start), &saturated(range.end)], fields)
     }
 
     fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
         let condition = "version > $3 ORDER BY version LIMIT $4";
-        self.statements_where(condition, &[&saturated(after.0), &saturated(limit)], Fields::All)
+        self.versions_where(condition, &[&saturated(after.0), &saturated(limit)], Fields::All)
     }
 
     fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
@@ -414,7 +414,7 @@ impl Reader for Session<'_> {
         for (side, condition) in [(Side::Src, "src = ANY($3)"), (Side::Dst, "dst = ANY($3)")] {
             let list = of(side);
             if !list.is_empty() {
-                found.extend(self.things_where(condition, &[&list])?);
+                found.extend(self.facts_where(condition, &[&list])?);
             }
         }
         found.sort_by_key(|t| t.no);
@@ -619,7 +619,7 @@ impl Writer for Session<'_> {
             self.rows(sql, &[&client_id, &&batch.digest.0[..], &tx, &i64::from(batch.unchanged)])?;
         }
         let head = entry.head;
-        self.outgrown |= grows_out(head.next_thing - entry.things.len() as ThingNo, head.next_thing);
+        self.outgrown |= needs_new_statistics(head.next_thing - entry.things.len() as ThingNo, head.next_thing);
         let sql = format!(
             "UPDATE lukasa.projects SET namespace = $3, tx = $4, recorded_at = $5, hash = $6, next_thing = $7,
                                         declared = $8 WHERE {OWN}"

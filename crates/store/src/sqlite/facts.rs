@@ -3,7 +3,7 @@
 use super::fault;
 use super::rows::{self, Names, each, tid};
 use super::runs::{self, Packed};
-use crate::{Counts, Fields, after_all, saturated};
+use crate::{Counts, Fields, end_of_prefix, saturated};
 use lukasa_model::plan::Side;
 use lukasa_model::types::Declaration;
 use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Tx, VersionId};
@@ -90,7 +90,7 @@ impl Facts<'_> {
     }
 
     pub fn things_beginning(&self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
-        let (mut found, end) = (Vec::new(), after_all(prefix));
+        let (mut found, end) = (Vec::new(), end_of_prefix(prefix));
         let mut condition = "scope = ?1 AND key >= ?2".to_owned();
         let mut values: Vec<&dyn ToSql> = vec![&self.scope, &prefix];
         if let Some(end) = &end {
@@ -143,11 +143,11 @@ impl Facts<'_> {
     }
 
     pub fn statements(&self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
-        self.versions(&Numbers::These(&ascending(things)), fields)
+        self.read_versions(&Numbers::These(&ascending(things)), fields)
     }
 
     pub fn statements_in(&self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
-        self.versions(&Numbers::In(range), fields)
+        self.read_versions(&Numbers::In(range), fields)
     }
 
     pub fn statements_after(&self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
@@ -215,7 +215,7 @@ impl Facts<'_> {
         })
     }
 
-    fn versions(&self, numbers: &Numbers<'_>, fields: Fields) -> Result<Vec<Statement>> {
+    fn read_versions(&self, numbers: &Numbers<'_>, fields: Fields) -> Result<Vec<Statement>> {
         let mut found = Vec::new();
         self.in_runs(numbers, |run, no| {
             found.push(run.statement(no, fields)?);

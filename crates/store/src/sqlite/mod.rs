@@ -36,9 +36,9 @@ mod embedded {
 /// Readers kept for reuse; more are opened when needed and closed afterwards.
 const IDLE_READERS: usize = 8;
 /// Cache size of a connection, and size of its write-ahead log before a checkpoint.
-const KEPT: &str = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096;";
+const CACHE_PRAGMAS: &str = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096;";
 /// Cache size of a reader: small, because every commit invalidates it and there are several readers.
-const READS: &str = "PRAGMA cache_size = -16384;";
+const READER_PRAGMAS: &str = "PRAGMA cache_size = -16384;";
 /// How long a writer waits for a writer in another process.
 const BUSY: Duration = Duration::from_secs(30);
 
@@ -78,7 +78,7 @@ impl SqliteStore {
             Some(connection) => connection,
             None => {
                 let connection = connect(&self.path, Durability::Full)?;
-                connection.execute_batch(READS).map_err(fault)?;
+                connection.execute_batch(READER_PRAGMAS).map_err(fault)?;
                 connection
             }
         };
@@ -126,7 +126,7 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection> {
     // Large pages keep a version and its content in one page; the rest trades memory for fewer reads.
     let pragmas = format!(
         "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
-         PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; {KEPT} PRAGMA trusted_schema = OFF;"
+         PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; {CACHE_PRAGMAS} PRAGMA trusted_schema = OFF;"
     );
     connection.execute_batch(&pragmas).map_err(at)?;
     // Plans do not depend on bound values, so statements are prepared once.

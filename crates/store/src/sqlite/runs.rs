@@ -323,7 +323,7 @@ impl Rows for Lists {
 pub fn find_id(list: &[u8], id: &Uuid) -> Result<Option<ThingNo>> {
     let mut left = Left(list);
     while !left.0.is_empty() {
-        let (known, number) = (left.array::<16>()?, left.thing()?);
+        let (known, number) = (left.array::<16>()?, left.fact_no()?);
         if known == *id.as_bytes() {
             return Ok(Some(number));
         }
@@ -382,8 +382,8 @@ impl<'r> Packed<'r> {
         let key = if flags & KEYED != 0 { Some(left.text()?.into()) } else { None };
         let ends = match flags & RELATED != 0 {
             true => Some(Ends {
-                src: left.thing()?,
-                dst: left.thing()?,
+                src: left.fact_no()?,
+                dst: left.fact_no()?,
                 discriminator: if flags & DISCRIMINATED != 0 { left.text()?.into() } else { "".into() },
             }),
             false => None,
@@ -509,7 +509,7 @@ impl<'r> Left<'r> {
         Err(damaged())
     }
 
-    fn thing(&mut self) -> Result<ThingNo> {
+    fn fact_no(&mut self) -> Result<ThingNo> {
         self.number().and_then(|number| if number < THINGS { Ok(number) } else { Err(damaged()) })
     }
 

@@ -39,7 +39,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         Session { connection, scope, clock, names: RefCell::default(), load: None }
     }
 
-    fn facts(&self) -> Facts<'_> {
+    fn fact_reader(&self) -> Facts<'_> {
         Facts { connection: &self.connection, scope: self.scope, names: &self.names }
     }
 
@@ -119,7 +119,7 @@ impl<C: Deref<Target = Connection>> Drop for Session<'_, C> {
     fn drop(&mut self) {
         // Also after a failed load.
         if self.load.take().is_some() {
-            let _ = self.connection.execute_batch(super::KEPT);
+            let _ = self.connection.execute_batch(super::CACHE_PRAGMAS);
         }
     }
 }
@@ -151,51 +151,51 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
     }
 
     fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
-        self.facts().things(ids)
+        self.fact_reader().things(ids)
     }
 
     fn things_numbered(&mut self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
-        self.facts().things_numbered(numbers)
+        self.fact_reader().things_numbered(numbers)
     }
 
     fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
-        self.facts().things_keyed(keys)
+        self.fact_reader().things_keyed(keys)
     }
 
     fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
-        self.facts().things_like(part, limit)
+        self.fact_reader().things_like(part, limit)
     }
 
     fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
-        self.facts().things_beginning(type_name, prefix)
+        self.fact_reader().things_beginning(type_name, prefix)
     }
 
     fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
-        self.facts().things_in(range)
+        self.fact_reader().things_in(range)
     }
 
     fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
-        self.facts().statements(things, fields)
+        self.fact_reader().statements(things, fields)
     }
 
     fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
-        self.facts().statements_in(range, fields)
+        self.fact_reader().statements_in(range, fields)
     }
 
     fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
-        self.facts().statements_after(after, limit)
+        self.fact_reader().statements_after(after, limit)
     }
 
     fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
-        self.facts().touched(branch, from, to)
+        self.fact_reader().touched(branch, from, to)
     }
 
     fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
-        self.facts().relationships(ends)
+        self.fact_reader().relationships(ends)
     }
 
     fn declarations(&mut self) -> Result<Vec<Declaration>> {
-        self.facts().declarations()
+        self.fact_reader().declarations()
     }
 
     fn provenance(&mut self, things: &[ThingNo]) -> Result<Vec<Provenance>> {
@@ -268,7 +268,7 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
     }
 
     fn counts(&mut self) -> Result<Counts> {
-        self.facts().counts()
+        self.fact_reader().counts()
     }
 }
 
