@@ -38,7 +38,7 @@ pub fn count(text: &str) -> usize {
                 if known.len() == WORDS {
                     known.clear();
                 }
-                known.insert(packed, tokens as u32);
+                known.insert(packed, u32::try_from(tokens).expect("a word has at most one token per byte"));
                 tokens
             }
             _ => of(word),
@@ -73,7 +73,7 @@ fn short(word: &str, of: impl Fn(&str) -> usize) -> usize {
 fn packed(word: &str) -> [u64; 3] {
     let mut bytes = [0; LONGEST + 1];
     bytes[..word.len()].copy_from_slice(word.as_bytes());
-    bytes[LONGEST] = word.len() as u8;
+    bytes[LONGEST] = u8::try_from(word.len()).expect("a packed word has at most `LONGEST` bytes");
     let [a, b, c] = [0, 8, 16].map(|from| bytes[from..from + 8].try_into().map_or(0, u64::from_le_bytes));
     [a, b, c]
 }

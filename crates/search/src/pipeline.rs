@@ -35,3 +35,9 @@ pub use memory::{MemoryParts, remembered};
 pub use mixed::mixed;
 pub use objects::{ObjectsQuestion, objects};
 pub use recall::{RankedPassages, RecallIndexes, recall};
+
+/// Rounds a computed number of items down.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a small number, never negative")]
+fn whole_count(count: f64) -> usize {
+    count as usize
+}

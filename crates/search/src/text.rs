@@ -13,7 +13,7 @@ pub use segment::Gathered;
 use crate::recipes::ANY_FIELD;
 use best::Wanted;
 use rustc_hash::{FxHashMap, FxHashSet};
-use segment::Segment;
+use segment::{Segment, index_u32};
 use std::sync::Arc;
 
 /// A document: a node of the snapshot, or an index into what else is searched.
@@ -113,7 +113,7 @@ impl TextIndex {
         if segment.len() == 0 {
             return next;
         }
-        for at in 0..segment.len() as u32 {
+        for at in 0..index_u32(segment.len()) {
             next.remove(segment.doc(at));
         }
         next.add(segment);
@@ -122,7 +122,7 @@ impl TextIndex {
     }
 
     fn add(&mut self, segment: Segment) {
-        for at in 0..segment.len() as u32 {
+        for at in 0..index_u32(segment.len()) {
             self.docs += 1;
             for (sum, length) in self.lengths.iter_mut().zip(segment.lengths(at)) {
                 *sum += u64::from(*length);
@@ -287,6 +287,7 @@ impl TextIndex {
         let each = std::array::from_fn(|field| b[field] / mean(self.lengths[field]));
         let by = Lengths { fixed: b.map(|b| 1.0 - b), each, shortest: *shortest as f32 };
         Norms { k1: *k1, delta: *delta, boosts: *boosts, by }
+    #[allow(clippy::cast_possible_truncation, reason = "scores are 32-bit floats")]
     }
 }
 
@@ -306,7 +307,7 @@ impl Part {
 fn joined(parts: &[Part]) -> Part {
     let mut gathered = Gathered::default();
     for part in parts {
-        let there = (0..part.segment.len() as u32).filter(|at| !part.gone.docs.contains(at));
+        let there = (0..index_u32(part.segment.len())).filter(|at| !part.gone.docs.contains(at));
         for at in there {
             gathered.begin(part.segment.doc(at));
             for (word, counts) in part.segment.words(at) {
@@ -335,6 +336,7 @@ fn rarity(docs: usize, frequency: usize) -> f32 {
     }
     let (docs, frequency) = (docs as f64, frequency as f64);
     (1.0 + (docs - frequency + 0.5) / (frequency + 0.5)).ln() as f32
+#[allow(clippy::cast_possible_truncation, reason = "scores are 32-bit floats")]
 }
 
 /// How one scoring weighs the fields of a document.
@@ -360,7 +362,7 @@ impl Lengths {
     fn shares(&self, lengths: &[u32; FIELDS], counts: &Counts) -> [f32; FIELDS] {
         std::array::from_fn(|field| {
             // No text has 2^31 words, and signed integers are converted in one instruction.
-            let length = (lengths[field] as i32 as f32).max(self.shortest);
+            let length = (lengths[field].cast_signed() as f32).max(self.shortest);
             f32::from(counts[field]) / (self.fixed[field] + self.each[field] * length).max(f32::MIN_POSITIVE)
         })
     }

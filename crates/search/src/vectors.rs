@@ -191,7 +191,7 @@ impl Vectors {
             through += count;
             through >= pool
         });
-        Some(enough.unwrap_or(self.dimensions) as u32)
+        Some(u32::try_from(enough.unwrap_or(self.dimensions)).expect("vectors have few dimensions"))
     }
 
     /// What `look` finds in all chunks. What is best does not depend on their order, so threads may share them.

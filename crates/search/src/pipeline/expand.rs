@@ -1,6 +1,7 @@
 //! Adds neighbours of hits: which relationships to follow, and how much score they carry over.
 
 use crate::pipeline::fuse::{Candidate, sort};
+use crate::pipeline::whole_count;
 use crate::recipes::{EXPANSION, ExpansionRecipe};
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::Time;
@@ -159,7 +160,7 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
             continue;
         }
         let rule = snapshot.registry.ranking(snapshot.edge_type(edge));
-        if rule.is_some_and(|r| !r.allow_neighbor || depth > r.max_depth_allowed as u32) {
+        if rule.is_some_and(|r| !r.allow_neighbor || depth > u32::from(r.max_depth_allowed)) {
             continue;
         }
         let age = now.0.saturating_sub(snapshot.since(edge).0) as f64 / DAY_MICROS;
@@ -183,7 +184,7 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
     }
     // Prevents a frequent type from crowding out the others.
     let types: FxHashSet<_> = all.iter().map(|(type_no, _)| *type_no).collect();
-    let each = (how.per_primary as f64 * EXPANSION.stratified / types.len().max(1) as f64).ceil() as usize;
+    let each = whole_count((how.per_primary as f64 * EXPANSION.stratified / types.len().max(1) as f64).ceil());
     let mut taken: FxHashMap<_, usize> = FxHashMap::default();
     all.retain(|(type_no, _)| {
         let count = taken.entry(*type_no).or_default();

@@ -2,6 +2,7 @@
 //! in full or in brief, never cut.
 
 use crate::pipeline::fuse::Candidate;
+use crate::pipeline::whole_count;
 use lukasa_graph::{Node, Snapshot};
 use rustc_hash::FxHashMap;
 
@@ -63,7 +64,7 @@ pub fn choose(units: &[Unit], shares: &[f64], budget: usize) -> Vec<Option<usize
     let mut chosen: Vec<Option<usize>> = vec![None; units.len()];
     let mut spent = 0;
     for (slot, share) in shares.iter().enumerate() {
-        let mut left = (budget as f64 * share) as usize;
+        let mut left = whole_count(budget as f64 * share);
         for (unit, chosen) in units.iter().zip(&mut chosen).filter(|(unit, _)| unit.slot == slot) {
             if let Some(form) = unit.costs.iter().position(|cost| *cost <= left) {
                 *chosen = Some(form);

@@ -3,6 +3,7 @@
 use crate::pipeline::fuse::{Candidate, sort};
 use crate::pipeline::rerank::multiply;
 use crate::pipeline::seeds::by_words;
+use crate::pipeline::whole_count;
 use crate::recipes::{PASSAGES, RecallRecipe};
 use crate::text::{Term, TextIndex};
 use lukasa_graph::Node;
@@ -101,7 +102,7 @@ pub fn bridges(
 /// The similarity of texts by their rarer names: the cosine, with names weighted by rarity.
 fn shared_names(names: &TextIndex, from: Node, recipe: &RecallRecipe) -> FxHashMap<Node, f64> {
     let n = names.len();
-    let most = ((n as f64 * recipe.common_name) as usize).max(recipe.few_names);
+    let most = whole_count(n as f64 * recipe.common_name).max(recipe.few_names);
     let weight = |word: &str| {
         let frequency = names.frequency(word);
         if (2..=most).contains(&frequency) { (n as f64 / frequency as f64).ln() } else { 0.0 }

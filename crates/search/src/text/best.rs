@@ -4,7 +4,7 @@
 //! new document can become one of them. From then on only the documents seen so far are considered, and of them only
 //! those that can still be among the best.
 
-use super::segment::{Posting, Segment};
+use super::segment::{Posting, Segment, index_u32};
 use super::{Doc, Norms, Part};
 use std::cell::Cell;
 
@@ -151,7 +151,7 @@ fn in_order<const N: usize>(
     let found = |at: u32| (segment.doc(at), sums[at as usize]);
     // Scans all documents if many were seen, sorts the seen ones otherwise.
     if met.len() > segment.len() / 16 {
-        let met = (0..segment.len() as u32).filter(|at| sums[*at as usize] != [0.0; N]);
+        let met = (0..index_u32(segment.len())).filter(|at| sums[*at as usize] != [0.0; N]);
         met.filter(is_there).map(found).collect()
     } else {
         met.sort_unstable();

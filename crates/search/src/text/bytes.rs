@@ -1,6 +1,6 @@
 //! Serialises a text index, to keep it between processes.
 
-use super::segment::Segment;
+use super::segment::{Segment, index_u32};
 use super::{Doc, FIELDS, TextIndex, joined};
 use lukasa_graph::Node;
 
@@ -29,18 +29,18 @@ impl Segment {
     fn write_to(&self, out: &mut Vec<u8>) {
         let texts: Vec<&str> = self.texts().collect();
         for count in [self.len(), self.all_words().len(), texts.len(), texts.iter().map(|text| text.len()).sum()] {
-            out.extend((count as u32).to_le_bytes());
+            out.extend(index_u32(count).to_le_bytes());
         }
-        for at in 0..self.len() as u32 {
+        for at in 0..index_u32(self.len()) {
             out.extend(self.doc(at).0.to_le_bytes());
             self.lengths(at).iter().for_each(|length| out.extend(length.to_le_bytes()));
-            out.extend((self.words(at).len() as u32).to_le_bytes());
+            out.extend(index_u32(self.words(at).len()).to_le_bytes());
         }
         for (word, counts) in self.all_words() {
             out.extend(word.to_le_bytes());
             out.extend(counts);
         }
-        texts.iter().for_each(|text| out.extend((text.len() as u32).to_le_bytes()));
+        texts.iter().for_each(|text| out.extend(index_u32(text.len()).to_le_bytes()));
         texts.iter().for_each(|text| out.extend(text.as_bytes()));
     }
 

@@ -31,6 +31,11 @@ pub(crate) struct Segment {
     bytes: usize,
 }
 
+/// Converts a number of documents, words or bytes of a segment. They are limited to 32 bits, to save memory.
+pub(super) fn index_u32(index: usize) -> u32 {
+    u32::try_from(index).expect("a segment has fewer than 2^32 documents, words and bytes")
+}
+
 impl Segment {
     /// Builds a segment from gathered documents; no document may occur twice.
     pub fn new(gathered: Vec<Gathered>) -> Segment {
@@ -39,7 +44,7 @@ impl Segment {
         for part in &gathered {
             let mut own = Vec::with_capacity(part.texts.len());
             for text in &part.texts {
-                let next = dictionary.len() as u32;
+                let next = index_u32(dictionary.len());
                 own.push(match dictionary.get(text) {
                     Some(number) => *number,
                     None => *dictionary.entry(text.clone()).or_insert(next),
@@ -49,7 +54,7 @@ impl Segment {
         }
         let mut order: Vec<(Doc, u32, u32)> = Vec::new();
         for (p, part) in gathered.iter().enumerate() {
-            order.extend(part.docs.iter().enumerate().map(|(d, doc)| (doc.doc, p as u32, d as u32)));
+            order.extend(part.docs.iter().enumerate().map(|(d, doc)| (doc.doc, index_u32(p), index_u32(d))));
         }
         order.sort_unstable();
         let total: usize = gathered.iter().map(|part| part.words.len()).sum();
@@ -72,7 +77,7 @@ impl Segment {
             segment.docs.push(doc);
             segment.lengths.push(gathered.lengths);
             segment.words.extend(words.iter().map(|(word, counts)| (numbers[p as usize][*word as usize], *counts)));
-            segment.ends.push(segment.words.len() as u32);
+            segment.ends.push(index_u32(segment.words.len()));
         }
         segment.turn();
         for (text, number) in &segment.dictionary {
@@ -129,7 +134,7 @@ impl Segment {
             for i in self.stretch(at) {
                 let (word, counts) = self.words[i];
                 let place = &mut self.posting_ends[word as usize];
-                self.postings[*place as usize] = Posting { at: at as u32, counts };
+                self.postings[*place as usize] = Posting { at: index_u32(at), counts };
                 *place += 1;
                 let (most, least) = &mut self.bounds[word as usize];
                 for field in (0..FIELDS).filter(|field| counts[*field] > 0) {
@@ -154,7 +159,7 @@ impl Segment {
     }
 
     pub fn find(&self, doc: Doc) -> Option<u32> {
-        self.docs.binary_search(&doc).ok().map(|at| at as u32)
+        self.docs.binary_search(&doc).ok().map(index_u32)
     }
 
     pub fn lengths(&self, at: u32) -> &[u32; FIELDS] {
@@ -236,7 +241,7 @@ impl Gathered {
 
     /// Begins a document; texts added next belong to it.
     pub fn begin(&mut self, doc: Doc) {
-        let from = self.words.len() as u32;
+        let from = index_u32(self.words.len());
         self.docs.push(GatheredDoc { doc, from, to: from, lengths: [0; FIELDS] });
     }
 
@@ -278,7 +283,7 @@ impl Gathered {
         let number = match self.dictionary.get(word) {
             Some(number) => *number,
             None => {
-                let number = self.texts.len() as u32;
+                let number = index_u32(self.texts.len());
                 self.dictionary.insert(word.into(), number);
                 self.texts.push(word.into());
                 self.last.push(0);
@@ -294,7 +299,7 @@ impl Gathered {
             }
         } else {
             self.words.push((number, counts));
-            *last = self.words.len() as u32;
+            *last = index_u32(self.words.len());
             doc.to = *last;
         }
     }

@@ -33,7 +33,7 @@ impl Quantised {
     pub fn from_f32(vector: &[f32]) -> Result<Quantised, VectorError> {
         let largest = largest(vector)?;
         let factor = if largest > 0.0 { LARGEST / largest } else { 0.0 };
-        let values = vector.iter().map(|component| (component * factor).round_ties_even() as i8).collect();
+        let values = vector.iter().map(|component| rounded_i8(component * factor)).collect();
         Ok(Quantised { scale: largest / LARGEST, values })
     }
 
@@ -71,12 +71,14 @@ impl Quantised {
 
 impl Question {
     pub fn new(vector: &[f32]) -> Result<Question, VectorError> {
-        // Vectors of many dimensions get less, so that sums of products fit in 32 bits (from_bytes may give -128).
-        let room = i32::MAX / (128 * vector.len().max(1) as i32);
+        // The more dimensions, the smaller the components, so that sums of products fit in 32 bits. A stored value may be
+        // -128 (see `from_bytes`).
+        let dimensions = i32::try_from(vector.len().max(1)).expect("vectors have few dimensions");
+        let room = i32::MAX / (128 * dimensions);
         let room = room.clamp(1, LARGEST_ASKED) as f32;
         let largest = largest(vector)?;
         let factor = if largest > 0.0 { room / largest } else { 0.0 };
-        let values = vector.iter().map(|component| (component * factor).round_ties_even() as i16).collect();
+        let values = vector.iter().map(|component| rounded_i16(component * factor)).collect();
         let signs = signs(vector.iter().map(|&component| component < 0.0));
         Ok(Question { values, signs, scale: largest / room })
     }
@@ -92,6 +94,16 @@ fn largest(vector: &[f32]) -> Result<f32, VectorError> {
 }
 
 /// A bit for each component, in words of 64.
+#[allow(clippy::cast_possible_truncation, reason = "components are scaled to at most `LARGEST`")]
+fn rounded_i8(component: f32) -> i8 {
+    component.round_ties_even() as i8
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "components are scaled to at most `LARGEST_ASKED`")]
+fn rounded_i16(component: f32) -> i16 {
+    component.round_ties_even() as i16
+}
+
 pub fn signs(negative: impl ExactSizeIterator<Item = bool>) -> Vec<u64> {
     let mut signs = vec![0; words(negative.len())];
     for (place, negative) in negative.enumerate() {

@@ -14,6 +14,7 @@ const EPSILON: f32 = 1e-12;
 const ROUND: f32 = 12_582_912.0;
 
 #[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "values are scaled to at most `LARGEST`, and a check would be slow")]
 pub fn quantise(rows: &[f32], width: usize, to: &mut Activations) {
     to.values.clear();
     to.scales.clear();
@@ -176,7 +177,7 @@ fn sum_of(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
 /// Rounds to the nearest integer, for values below 2^22.
 #[inline(always)]
 fn whole(value: f32) -> i32 {
-    ((value + ROUND).to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32)
+    (value + ROUND).to_bits().cast_signed().wrapping_sub(ROUND.to_bits().cast_signed())
 }
 
 /// The exponential of values up to 0; for values below -87 about 0. Relative error below 3e-7.
@@ -190,7 +191,7 @@ fn exp(value: f32) -> f32 {
     for factor in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
         sum = sum * rest + factor;
     }
-    let power = f32::from_bits(((whole(twos) + 127) << 23) as u32);
+    let power = f32::from_bits(((whole(twos) + 127) << 23).cast_unsigned());
     (sum * rest * rest + rest + 1.0) * power
 }
 
