@@ -6,6 +6,7 @@ use crate::recipes::CITATIONS;
 use crate::text::Term;
 use crate::tokens;
 
+/// A sentence that supports a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Citation {
     /// Verbatim from the source.
@@ -20,8 +21,8 @@ pub fn best(text: &str, question: &[Term]) -> Option<Citation> {
     let mut best: Option<Citation> = None;
     for sentence in sentences(text) {
         let words = tokens::list(sentence);
-        let said: f32 = question.iter().filter(|term| words.contains(&term.word)).map(|term| term.weight).sum();
-        let confidence = f64::from(said / all.max(f32::MIN_POSITIVE));
+        let covered: f32 = question.iter().filter(|term| words.contains(&term.word)).map(|term| term.weight).sum();
+        let confidence = f64::from(covered / all.max(f32::MIN_POSITIVE));
         let span = sentence.trim();
         let is_better = confidence >= CITATIONS.least && best.as_ref().is_none_or(|b| confidence > b.confidence);
         if is_better && count(span) <= CITATIONS.longest {
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sentence_that_answers_is_cited_as_it_stands() {
+    fn the_best_sentence_is_cited_verbatim() {
         let question: Vec<Term> = ["flag", "rollout"].iter().map(|w| Term { word: (*w).into(), weight: 1.0 }).collect();
         let text = "Nothing here. Decision depends on  consistent Flag rollout! The end.";
         let cited = best(text, &question).unwrap();

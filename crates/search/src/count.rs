@@ -171,7 +171,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
         #[test]
-        fn words_are_those_of_the_encoding(
+        fn words_are_split_like_the_encoding(
             parts in prop::collection::vec(prop_oneof![
                 "[ -~\\t\\r\\n\\x0b\\x0c\\x00\\x1c]{0,6}",
                 "[A-Z]{0,3}[a-z]{0,4}'(s|S|t|re|Ve|m|ll|LL|d|x)?",

@@ -11,11 +11,13 @@ pub struct Model {
     pub name: String,
     /// Distinguishes weights and preprocessing: a hash of the weights, or the endpoint's version.
     pub version: String,
+    /// The number of components of its vectors.
     pub dimensions: usize,
     /// `mean`, or `unknown` for an endpoint.
     pub pooling: String,
-    /// Prefixes for stored texts and for queries.
+    /// The prefix of stored texts.
     pub prefix: String,
+    /// The prefix of queries.
     pub question_prefix: String,
 }
 
@@ -31,6 +33,7 @@ impl Model {
 ///
 /// The same text always has the same vector, whatever other texts are in the same call.
 pub trait Embedder: Send + Sync {
+    /// The model, by which vectors are stored.
     fn model(&self) -> &Model;
 
     /// The best number of texts per call.
@@ -40,9 +43,12 @@ pub trait Embedder: Send + Sync {
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
+/// Why a text is embedded: some models need different prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
+    /// To store its vector.
     Keep,
+    /// To compare it with stored vectors.
     Question,
 }
 

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 /// The fields of an object that are shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
+    /// The shown fields, with long texts shortened.
     pub fields: Map<String, Value>,
     /// Fields that were omitted or shortened.
     pub truncated: Vec<String>,
@@ -22,11 +23,12 @@ pub fn salience(name: &str, value: &Value, question: &[Term]) -> f64 {
         Value::Null => return 0.0,
         other => Cow::Owned(other.to_string()),
     };
-    let mut said = vec![false; question.len()];
+    let mut contained = vec![false; question.len()];
     tokens::tokens(&text, |word| {
-        said.iter_mut().zip(question).for_each(|(said, term)| *said |= term.word == word);
+        contained.iter_mut().zip(question).for_each(|(contained, term)| *contained |= term.word == word);
     });
-    let said: f32 = said.iter().zip(question).filter(|(said, _)| **said).map(|(_, term)| term.weight).sum();
+    let covered: f32 =
+        contained.iter().zip(question).filter(|(contained, _)| **contained).map(|(_, term)| term.weight).sum();
     let all: f32 = question.iter().map(|term| term.weight).sum();
     let mut named = false;
     tokens::tokens(name, |word| named |= question.iter().any(|term| term.word == word));
@@ -37,7 +39,7 @@ pub fn salience(name: &str, value: &Value, question: &[Term]) -> f64 {
         _ if is_technical(name) => FIELDS_SHOWN.technical,
         _ => FIELDS_SHOWN.other,
     };
-    f64::from(said / all.max(f32::MIN_POSITIVE)) + if named { FIELDS_SHOWN.named } else { 0.0 } + made_to_be_read
+    f64::from(covered / all.max(f32::MIN_POSITIVE)) + if named { FIELDS_SHOWN.named } else { 0.0 } + made_to_be_read
 }
 
 fn is_technical(name: &str) -> bool {
@@ -124,7 +126,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_answers_is_shown_and_the_rest_is_told() {
+    fn salient_fields_are_shown_and_the_others_are_listed() {
         let properties = json!({"summary": "A shop.", "content_hash": "00ff", "note": "opens at nine", "a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6});
         let question = [Term { word: "nine".into(), weight: 1.0 }];
         let shown = prune(properties.as_object().unwrap(), &question, &["f".into()], 3);
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_end_with_a_sentence() {
+    fn long_texts_are_cut_after_a_sentence() {
         let text = "One sentence. ".repeat(200);
         let short = begin(&text, 20).unwrap();
         assert!(short.ends_with("sentence.…") && count(&short) <= 22, "{short}");

@@ -7,15 +7,22 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
+    /// Fewer candidates are reranked.
     RerankPoolReduced,
+    /// Nothing is reranked.
     RerankDisabledPerf,
+    /// Half of the neighbours.
     ExpansionTrimmed,
+    /// No paths between results.
     PathsDisabledPerf,
+    /// Three quarters of the candidates.
     CandidatePoolReduced,
+    /// No search by meaning.
     VectorDisabledPerf,
 }
 
 impl Step {
+    /// All steps, in the order in which they are taken.
     pub const ORDER: [Step; 6] = [
         Step::RerankPoolReduced,
         Step::RerankDisabledPerf,
@@ -30,6 +37,7 @@ impl Step {
         Step::ORDER.iter().enumerate().filter(|(_, step)| steps.contains(step)).map(|(at, _)| 1 << at).sum()
     }
 
+    /// Decodes the result of [`Step::bits`].
     pub fn of_bits(bits: u8) -> Vec<Step> {
         Step::ORDER.into_iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, step)| step).collect()
     }
@@ -37,8 +45,8 @@ impl Step {
     /// Describes what is left out, for people.
     pub fn left_out(self) -> &'static str {
         match self {
-            Step::RerankPoolReduced => "part of the second look",
-            Step::RerankDisabledPerf => "the second look",
+            Step::RerankPoolReduced => "part of the reranking",
+            Step::RerankDisabledPerf => "reranking",
             Step::ExpansionTrimmed => "half of the neighbours",
             Step::PathsDisabledPerf => "paths",
             Step::CandidatePoolReduced => "a quarter of the candidates",
@@ -46,6 +54,7 @@ impl Step {
         }
     }
 
+    /// The code of the warning in an answer.
     pub fn warning(self) -> &'static str {
         match self {
             Step::RerankPoolReduced => "rerank_pool_reduced",
@@ -71,6 +80,7 @@ pub struct Costs {
 }
 
 impl Costs {
+    /// The sum over all stages, in milliseconds.
     pub fn total(&self) -> f64 {
         self.lexical_ms + self.vector_ms + self.expansion_ms + self.paths_ms + self.rerank_ms + self.rest_ms
     }
@@ -93,7 +103,7 @@ impl Averages {
         let average = |old: f64, new: f64, skipped: bool| match skipped {
             true => old * (1.0 - newest * decay),
             false if old == 0.0 => new,
-            // Their fastest counts, per stage, because they also include one-time loading.
+            // Of the first requests, the fastest time of each stage counts, because others include one-time loading.
             false if self.requests < settling => old.min(new),
             false => old * (1.0 - newest) + new * newest,
         };
@@ -167,11 +177,15 @@ mod tests {
     }
 
     #[test]
-    fn steps_come_in_order_and_only_as_many_as_needed() {
+    fn stages_are_shed_in_order_and_only_as_many_as_needed() {
         assert!(shed(&costs(50.0, 30.0), 300.0, true).is_empty());
         assert_eq!(shed(&costs(180.0, 30.0), 300.0, true), [Step::RerankPoolReduced]);
         assert_eq!(shed(&costs(500.0, 30.0), 300.0, true), [Step::RerankDisabledPerf]);
-        assert_eq!(shed(&costs(500.0, 30.0), 300.0, false), [], "what is not asked for costs nothing");
+        assert_eq!(
+            shed(&costs(500.0, 30.0), 300.0, false),
+            [],
+            "a stage that the request does not include is not left out"
+        );
         assert_eq!(shed(&costs(500.0, 190.0), 300.0, true), [Step::RerankDisabledPerf, Step::ExpansionTrimmed]);
         let all = shed(&costs(500.0, 900.0), 300.0, true);
         assert_eq!(all, Step::ORDER[1..]);
@@ -180,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_follow_and_what_was_shed_is_tried_again() {
+    fn a_stage_that_was_shed_is_tried_again() {
         let mut averages = Averages { costs: costs(0.0, 2_000.0), requests: SHEDDING.settling };
         let mut turns = 0;
         while averages.shed(300.0, false).contains(&Step::VectorDisabledPerf) {
@@ -194,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_loaded_once_sheds_nothing() {
+    fn one_time_loading_sheds_nothing() {
         let mut averages = Averages::default();
         for vector_ms in [2_000.0, 5.0, 900.0] {
             assert!(averages.shed(300.0, true).is_empty());

@@ -29,7 +29,9 @@ const LONGEST_SCOPE: usize = 40;
 /// A task as people write it: a title, text, code, names in backticks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Task {
+    /// The first line that is not empty.
     pub title: String,
+    /// All further text outside of blocks.
     pub rest: String,
     /// Blocks of code and output.
     pub fenced: String,
@@ -40,6 +42,7 @@ pub struct Task {
 }
 
 impl Task {
+    /// Splits the text of a task or issue into its parts, without HTML comments, URLs, issue numbers and trailer lines.
     pub fn read(text: &str) -> Task {
         let text = without_comments(text);
         let mut task = Task::default();
@@ -92,10 +95,10 @@ impl Task {
         for (zone, weight) in zones {
             tokens(zone, |word| *counts.entry(word.to_owned()).or_default() += weight);
         }
-        let telling = counts.keys().any(|word| !is_common(word));
-        let kept = counts.into_iter().filter(|(word, _)| !telling || !is_common(word));
+        let has_rare = counts.keys().any(|word| !is_common(word));
+        let kept = counts.into_iter().filter(|(word, _)| !has_rare || !is_common(word));
         let weighed = kept.map(|(word, n)| Term { word, weight: n * limit / (n + half) });
-        most_telling(weighed.collect())
+        heaviest(weighed.collect())
     }
 }
 
@@ -149,20 +152,20 @@ pub fn said(question: &str) -> FxHashMap<String, String> {
 pub fn terms(question: &str) -> Vec<Term> {
     let mut counts: FxHashMap<String, u32> = FxHashMap::default();
     tokens(question, |word| *counts.entry(word.to_owned()).or_default() += 1);
-    let telling = counts.keys().any(|word| !is_common(word));
-    let kept = counts.into_iter().filter(|(word, _)| !telling || !is_common(word));
-    most_telling(kept.map(|(word, n)| Term { word, weight: (n as f32).min(WORDS.most_repeats) }).collect())
+    let has_rare = counts.keys().any(|word| !is_common(word));
+    let kept = counts.into_iter().filter(|(word, _)| !has_rare || !is_common(word));
+    heaviest(kept.map(|(word, n)| Term { word, weight: (n as f32).min(WORDS.most_repeats) }).collect())
 }
 
 /// Returns the words of a query for prose; repetitions add to the weight.
 pub fn prose_terms(question: &str) -> Vec<Term> {
     let mut counts: FxHashMap<String, f32> = FxHashMap::default();
     prose(question, |word| *counts.entry(word.to_owned()).or_default() += 1.0);
-    most_telling(counts.into_iter().map(|(word, weight)| Term { word, weight }).collect())
+    heaviest(counts.into_iter().map(|(word, weight)| Term { word, weight }).collect())
 }
 
 /// Sorts terms by word, so that sums are reproducible; keeps those with the highest weight if there are too many.
-fn most_telling(mut terms: Vec<Term>) -> Vec<Term> {
+fn heaviest(mut terms: Vec<Term>) -> Vec<Term> {
     if terms.len() > WORDS.most {
         terms.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.word.cmp(&b.word)));
         terms.truncate(WORDS.most);
@@ -239,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_read_by_its_parts() {
+    fn a_task_is_split_into_its_parts() {
         let task = Task::read(
             "fix(parser): empty `LIST` crashes (#12)\n\nSee https://example.org/x?y=1#z for `parse_list`.\n<!-- template\nasks -->\n```\nTraceback: boom\n```\nSigned-off-by: A <a@b.c>\n",
         );
@@ -252,12 +255,12 @@ mod tests {
         // parser: in the title, and again as the scope.
         assert_eq!(weight("parser"), Some(3.0 * 3.0 / 5.0));
         assert_eq!(weight("boom"), Some(0.5 * 3.0 / 2.5));
-        assert_eq!(weight("for"), None, "says nothing");
+        assert_eq!(weight("for"), None, "a common word");
         assert_eq!(weight("12"), None);
     }
 
     #[test]
-    fn names_of_programs_are_told() {
+    fn identifiers_of_a_task_are_returned() {
         let task =
             Task::read("Crash in parse_list\n\nCalling load(x) or self.close with `Reader` fails.\n```\nboom y\n```\n");
         let names = task.names();
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_parts_of_the_program() {
+    fn a_scope_is_a_component_and_not_a_kind_of_change() {
         for (title, expected) in [
             ("compiler-core: keep keys", Some("compiler-core")),
             ("[ruff] Enable rules", Some("ruff")),
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_keep_what_tells() {
+    fn questions_keep_their_rare_words() {
         let words = |q: &str| terms(q).into_iter().map(|t| t.word).collect::<Vec<_>>();
         assert_eq!(words("Where is the cache cleared?"), ["cach", "clear"].map(String::from));
         assert_eq!(words("what is it"), ["is", "it", "what"].map(String::from));
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_texts_are_read_too() {
+    fn malformed_texts_are_read() {
         for text in ["<!-- never closed", "```\nnever closed", "httphttp:// x://", "[", "a(b: c", "#", "`", "é: ü"] {
             let task = Task::read(text);
             task.terms();

@@ -4,7 +4,7 @@
 //! file declares a weight (`tests/weights.rs` of this crate checks that). Weights and shares have no unit unless one is
 //! given. Where a number came from is the last part of its comment:
 //!
-//! - *specified*: by a section of one of the documents that Lukasa grew from. *Objects* is "Dynamic Object Graph and
+//! - *specified*: by a section of one of the documents that Lukasa is based on. *Objects* is "Dynamic Object Graph and
 //!   Extensible Type System", *agents* is "Agent Context Engine", *hybrid* is "Graph RAG".
 //! - *measured*: chosen on the development half of the data of a suite of `lukasa-evals`; `docs/ranking.md` describes how.
 //! - *judgement*: chosen by reading answers.
@@ -294,7 +294,7 @@ pub struct ExpansionRecipe {
     pub stratified: f64,
     /// Most a neighbour can gain, as a share of the score of its hit.
     pub most_boost: f64,
-    /// Days after which a relationship that somebody recorded counts about a third.
+    /// Days after which a relationship that was recorded, not derived, counts about a third.
     pub fades_days: f64,
     /// The weight of a relationship type without a declared ranking.
     pub generic: f64,

@@ -32,6 +32,7 @@ pub enum Field {
     Body,
 }
 
+/// The number of fields.
 pub const FIELDS: usize = 4;
 
 /// How often a word occurs in each field, capped at 255.
@@ -40,7 +41,9 @@ pub(crate) type Counts = [u8; FIELDS];
 /// Parameters of the scoring.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scoring {
+    /// How fast repetitions of a word saturate: the `k1` of BM25.
     pub k1: f32,
+    /// Added for each word that occurs: the `delta` of BM25+.
     pub delta: f32,
     /// How much the length of each field counts.
     pub b: [f32; FIELDS],
@@ -72,7 +75,7 @@ pub struct Term {
     pub weight: f32,
 }
 
-/// The index. Cheap to clone; immutable.
+/// An immutable text index, cheap to clone.
 #[derive(Clone, Default)]
 pub struct TextIndex {
     parts: Vec<Part>,
@@ -99,6 +102,7 @@ struct Gone {
 const JOIN: usize = 3;
 
 impl TextIndex {
+    /// Builds an index from gathered documents.
     pub fn build(gathered: Vec<Gathered>) -> TextIndex {
         TextIndex::default().with(&[], gathered)
     }
@@ -173,6 +177,7 @@ impl TextIndex {
         self.docs == 0
     }
 
+    /// Whether the index contains a document.
     pub fn has(&self, doc: Doc) -> bool {
         self.parts.iter().any(|part| part.find(doc).is_some())
     }
@@ -213,8 +218,8 @@ impl TextIndex {
         let Some((part, at)) = found else { return 0.0 };
         let own = part.segment.words(at);
         let has = |word: u32| own.iter().any(|(own, _)| *own == word);
-        let said = terms.iter().filter(|term| part.segment.word(&term.word).is_some_and(has));
-        said.map(|term| term.weight).sum()
+        let contained = terms.iter().filter(|term| part.segment.word(&term.word).is_some_and(has));
+        contained.map(|term| term.weight).sum()
     }
 
     /// Returns every document that contains one of the words, with its score, in document order.
@@ -277,17 +282,18 @@ impl TextIndex {
         all
     }
 
+    /// The approximate size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.parts.iter().map(|part| part.segment.bytes() + part.gone.words.len() * 12).sum()
     }
 
+    #[allow(clippy::cast_possible_truncation, reason = "scores are 32-bit floats")]
     fn norms(&self, scoring: &Scoring) -> Norms {
         let Scoring { k1, delta, b, boosts, shortest } = scoring;
         let mean = |sum: u64| ((sum as f64 / self.docs.max(1) as f64) as f32).max(f32::MIN_POSITIVE);
         let each = std::array::from_fn(|field| b[field] / mean(self.lengths[field]));
         let by = Lengths { fixed: b.map(|b| 1.0 - b), each, shortest: *shortest as f32 };
         Norms { k1: *k1, delta: *delta, boosts: *boosts, by }
-    #[allow(clippy::cast_possible_truncation, reason = "scores are 32-bit floats")]
     }
 }
 
@@ -330,13 +336,13 @@ fn floor(scores: impl Iterator<Item = f32>, most: usize) -> f32 {
 }
 
 /// The usual inverse document frequency, never below zero.
+#[allow(clippy::cast_possible_truncation, reason = "scores are 32-bit floats")]
 fn rarity(docs: usize, frequency: usize) -> f32 {
     if frequency == 0 {
         return 0.0;
     }
     let (docs, frequency) = (docs as f64, frequency as f64);
     (1.0 + (docs - frequency + 0.5) / (frequency + 0.5)).ln() as f32
-#[allow(clippy::cast_possible_truncation, reason = "scores are 32-bit floats")]
 }
 
 /// How one scoring weighs the fields of a document.

@@ -1,16 +1,16 @@
-//! Words of texts and of programs: identifiers whole and in parts, plain words by their stem.
+//! Splits texts and source code into words: identifiers whole and in parts, other words reduced to their stem.
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Longest word that is looked at: beyond it are hashes, encoded data and the like.
+/// Longest word in bytes. Longer ones are skipped: they are hashes, encoded data and the like.
 const LONGEST: usize = 64;
 
 /// Calls `each` with every word of a text, in order: an identifier as a whole, then its parts.
 ///
-/// `getHTTPResponse_v2` gives `gethttpresponse_v2`, `get`, `http`, `respons`, `v`, `2`; parts are compared by their stem, so
-/// `indexes`, `indexed` and `indexing` are one. Neither case nor accents of Latin letters count.
+/// `getHTTPResponse_v2` gives `gethttpresponse_v2`, `get`, `http`, `respons`, `v`, `2`. Parts are reduced to their stem, so
+/// that `indexes`, `indexed` and `indexing` are the same word. Case and accents of Latin letters are removed.
 pub fn tokens(text: &str, mut each: impl FnMut(&str)) {
     let mut buffer = String::with_capacity(LONGEST);
     for word in words(text) {
@@ -29,7 +29,7 @@ pub fn tokens(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// The same for texts that people read: without words that say nothing, and by the stem that English grammar gives.
+/// Like [`tokens`], for prose: without stop words, and with the stems of an English stemmer.
 pub fn prose(text: &str, mut each: impl FnMut(&str)) {
     let stemmer = Stemmer::create(Algorithm::English);
     let mut buffer = String::with_capacity(LONGEST);
@@ -43,14 +43,14 @@ pub fn prose(text: &str, mut each: impl FnMut(&str)) {
         }
         for part in first.into_iter().chain(more).chain(parts) {
             lower(part, &mut buffer);
-            if !says_nothing(&buffer) {
+            if !is_stop_word(&buffer) {
                 each(&stemmer.stem(&buffer));
             }
         }
     }
 }
 
-/// The words of a text as one list, for who has few.
+/// The words of a short text (see [`tokens`]) as a list.
 pub fn list(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     tokens(text, |word| all.push(word.to_owned()));
@@ -67,7 +67,8 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$' || (!c.is_ascii() && c.is_alphanumeric())
 }
 
-/// Parts of an identifier: at underscores, where case rises, before the last capital of a run, at digits.
+/// Splits an identifier at underscores and digits, before a capital after a small letter, and before the last capital of a
+/// run of them.
 pub fn parts(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -110,8 +111,8 @@ fn lower(word: &str, into: &mut String) {
     }
 }
 
-/// Takes plural, `-ing` and `-ed` off a word in small letters: enough that forms of one word meet, too little that two
-/// words do.
+/// Removes the endings of plurals, `-ing` and `-ed` from a word in small letters. It removes little, so that different words
+/// rarely get the same stem.
 pub fn stem(word: &mut String) {
     let n = word.len();
     if n < 4 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
@@ -131,39 +132,39 @@ pub fn stem(word: &mut String) {
     });
     if let Some(n) = cut {
         word.truncate(n);
-        // `stopp(ed)` is `stop`.
+        // `stopped` becomes `stop`, not `stopp`.
         let bytes = word.as_bytes();
         if n > 3 && bytes[n - 1] == bytes[n - 2] && !b"lsz".contains(&bytes[n - 1]) {
             word.truncate(n - 1);
         }
     }
-    // `cache` and `cach(ing)` meet without their last e.
+    // Without its last `e`, `cache` has the same stem as `caching`.
     if word.len() > 4 && word.ends_with('e') {
         word.truncate(word.len() - 1);
     }
 }
 
-/// The stem of a word.
+/// Returns the stem of a word (see [`stem`]).
 pub fn stemmed(word: &str) -> String {
     let mut own = word.to_owned();
     stem(&mut own);
     own
 }
 
-/// The form in which a single word, such as a name given by a user, is compared.
+/// Returns a word in small letters and without accents, the form in which names are compared.
 pub fn folded(word: &str) -> String {
     let mut into = String::new();
     lower(word, &mut into);
     into
 }
 
-/// Words of English, as they are written, that say nothing about what is meant.
-fn says_nothing(word: &str) -> bool {
-    NOTHING.binary_search(&word).is_ok()
+/// Whether a word, not reduced to its stem, is one of the stop words of prose.
+fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// Sorted.
-const NOTHING: [&str; 113] = [
+/// Stop words of prose, sorted for the binary search.
+const STOP_WORDS: [&str; 113] = [
     "a", "about", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "being", "between", "both",
     "but", "by", "can", "d", "did", "do", "does", "don", "done", "during", "even", "for", "from", "get", "go", "got",
     "had", "has", "have", "he", "her", "here", "hey", "hi", "him", "his", "how", "i", "if", "in", "into", "is", "it",
@@ -174,12 +175,12 @@ const NOTHING: [&str; 113] = [
     "wow", "yeah", "you", "your",
 ];
 
-/// Words that say nothing about what is meant.
+/// Whether a stem is that of a common word, which matches too many texts to be useful.
 pub fn is_common(word: &str) -> bool {
     COMMON.binary_search(&word).is_ok()
 }
 
-/// Sorted, and in the form the stemmer leaves them.
+/// Common words as [`stem`] returns them, sorted for the binary search.
 const COMMON: [&str; 110] = [
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "becaus", "been", "befor",
     "being", "between", "both", "but", "by", "can", "could", "did", "do", "doe", "doing", "don", "each", "for", "from",
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_kept_and_taken_apart() {
+    fn identifiers_are_kept_and_split() {
         check("getHTTPResponse_v2", &["gethttpresponse_v2", "get", "http", "respons", "v", "2"]);
         check("parse", &["pars"]);
         check("__init__", &["init"]);
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_a_word_are_one() {
+    fn forms_of_a_word_have_one_stem() {
         for (a, b) in [
             ("indexing", "indexed"),
             ("indexed", "index"),
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_read_by_grammar() {
+    fn prose_is_stemmed_by_grammar() {
         let words = |text: &str| {
             let mut all = vec![];
             prose(text, |word| all.push(word.to_owned()));
@@ -243,11 +244,11 @@ mod tests {
         assert_eq!(words("When did Caroline's generous happiness begin?"), ["carolin", "generous", "happi", "begin"]);
         assert_eq!(words("parse_list running"), ["parse_list", "pars", "list", "run"]);
         assert!(words("it is what it was").is_empty());
-        assert!(NOTHING.is_sorted());
+        assert!(STOP_WORDS.is_sorted());
     }
 
     #[test]
-    fn common_words_are_sorted_and_as_the_stemmer_leaves_them() {
+    fn common_words_are_sorted_stems() {
         assert!(COMMON.is_sorted());
         for word in ["the", "these", "have", "does", "there", "once", "some", "having"] {
             assert!(is_common(&stemmed(word)), "{word} {}", stemmed(word));

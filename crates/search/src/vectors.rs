@@ -1,7 +1,7 @@
-//! Vectors as bytes, and the nearest of them.
+//! Quantised vectors by id, and the search for the nearest ones.
 //!
-//! A vector is kept as int8 with a scale of its own, a quarter of its size in floats. Up to [`SCAN_ALL`] vectors every
-//! one is compared; beyond, signs alone decide which ones are worth comparing.
+//! A vector is stored as int8 with a scale of its own, a quarter of its size in floats. Among up to [`SCAN_ALL`] vectors,
+//! each is compared with the query. Among more, the signs of the components select the vectors that are compared.
 
 mod kernels;
 mod quantised;
@@ -16,29 +16,32 @@ pub use quantised::{Quantised, VectorError};
 use quantised::{Question, signs, words};
 use top::Top;
 
-/// Above so many, most are left out by their signs. Below, comparing all of them takes a few milliseconds.
+/// Up to this number of vectors, all are compared, which takes a few milliseconds. Above it, most are excluded by their
+/// signs.
 pub const SCAN_ALL: usize = 200_000;
 
-/// Of what signs let through, at least one in so many of all vectors, and at least so many for each one asked for.
+/// The signs select at least one in this many of all vectors.
 const POOL_SHARE: usize = 50;
+/// The signs select at least this many vectors for each requested one.
 const POOL_EACH: usize = 200;
 
-/// Ids whose vectors stand in one chunk: what a writer copies at most when a reader holds the chunk.
+/// The number of consecutive ids whose vectors are in one chunk. A writer copies a chunk that a clone still shares, so this
+/// bounds what one write copies.
 const CHUNK: u32 = 1024;
 
-/// Fewer chunks than this are not worth spreading over threads.
+/// Fewer chunks than this are scanned by one thread.
 const CHUNKS_TO_SPREAD: usize = 16;
 
-/// Vectors by id. A clone shares everything, and stays as it is while the original goes on.
+/// Vectors by id. A clone is cheap, because it shares all chunks, and does not change when the original does.
 #[derive(Clone, Debug)]
 pub struct Vectors {
     dimensions: usize,
     count: usize,
-    /// By id divided by [`CHUNK`]; none is empty.
+    /// Chunks by id divided by [`CHUNK`]; no chunk is empty.
     chunks: BTreeMap<u32, Arc<Chunk>>,
 }
 
-/// Vectors of neighbouring ids, in their order.
+/// Vectors of consecutive ids, in the order of ids.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
     ids: Vec<u32>,
@@ -48,6 +51,7 @@ struct Chunk {
 }
 
 impl Vectors {
+    /// Creates an empty collection of vectors with this number of components.
     pub fn new(dimensions: usize) -> Vectors {
         Vectors { dimensions, count: 0, chunks: BTreeMap::new() }
     }
@@ -64,11 +68,12 @@ impl Vectors {
         self.count == 0
     }
 
-    /// Adds a vector, or puts it in the place of the one this id had.
+    /// Adds a vector, or replaces the vector of this id. Fails if it has other dimensions or a component that is not finite.
     pub fn put(&mut self, id: u32, vector: &[f32]) -> Result<(), VectorError> {
         self.put_bytes(id, &Quantised::from_f32(vector)?)
     }
 
+    /// Like [`Vectors::put`], for a vector that is quantised already.
     pub fn put_bytes(&mut self, id: u32, vector: &Quantised) -> Result<(), VectorError> {
         self.check(vector.values().len())?;
         let chunk = Arc::make_mut(self.chunks.entry(id / CHUNK).or_default());
@@ -76,7 +81,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Whether there was one.
+    /// Removes the vector of an id; returns whether there was one.
     pub fn remove(&mut self, id: u32) -> bool {
         let Some(chunk) = self.chunks.get_mut(&(id / CHUNK)) else { return false };
         let Ok(place) = chunk.ids.binary_search(&id) else { return false };
@@ -89,6 +94,7 @@ impl Vectors {
         true
     }
 
+    /// Returns the vector of an id.
     pub fn get(&self, id: u32) -> Option<Quantised> {
         let chunk = self.chunks.get(&(id / CHUNK))?;
         let place = chunk.ids.binary_search(&id).ok()?;
@@ -96,10 +102,11 @@ impl Vectors {
         Some(Quantised::new(chunk.scales[place], values.to_vec()))
     }
 
-    /// The `most` ids with the highest scalar product, best first, equal ones by id.
+    /// Returns the `most` allowed ids with the highest scalar product, best first, equal ones by id. Fails if the query has
+    /// other dimensions or a component that is not finite.
     ///
-    /// Exact (but for the rounding of the vectors kept) among up to [`SCAN_ALL`] allowed vectors. Beyond that a few of
-    /// the best may be missing.
+    /// The result is exact, apart from the rounding of stored vectors, among up to [`SCAN_ALL`] allowed vectors. Among more,
+    /// a few of the best may be missing.
     pub fn nearest(
         &self,
         question: &[f32],
@@ -166,8 +173,8 @@ impl Vectors {
         })
     }
 
-    /// The number of differing signs that lets at least `pool` allowed vectors through; `None` if there are so few
-    /// allowed ones that all can be compared.
+    /// Returns the largest number of differing signs to accept, so that at least `pool` allowed vectors are compared; `None`
+    /// if there are so few allowed vectors that all can be compared.
     fn border(&self, question: &Question, pool: usize, allowed: &(impl Fn(u32) -> bool + Sync)) -> Option<u32> {
         let none = || vec![0usize; self.dimensions + 1];
         let counts = self.chunks.par_iter().fold(none, |mut counts, (_, chunk)| {
@@ -194,7 +201,8 @@ impl Vectors {
         Some(u32::try_from(enough.unwrap_or(self.dimensions)).expect("vectors have few dimensions"))
     }
 
-    /// What `look` finds in all chunks. What is best does not depend on their order, so threads may share them.
+    /// Runs `look` on each chunk and returns the best of all. The result does not depend on the order of chunks, so threads
+    /// may scan them in parallel.
     fn best(&self, most: usize, look: impl Fn(&Chunk, &mut Top) + Sync) -> Vec<(u32, f32)> {
         if self.chunks.len() < CHUNKS_TO_SPREAD {
             let mut top = Top::new(most);
@@ -213,7 +221,7 @@ impl Vectors {
 }
 
 impl Chunk {
-    /// Whether there was no vector of this id before.
+    /// Adds or replaces a vector; returns whether it was added.
     fn put(&mut self, id: u32, vector: &Quantised) -> bool {
         let values = vector.values();
         let signs = signs(values.iter().map(|&value| value < 0));

@@ -1,4 +1,4 @@
-//! The built-in embedding model against the original: tokens, vectors, and that company does not matter.
+//! Compares the built-in embedding model with the original: tokens, vectors, and independence of the other texts of a call.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,8 +10,8 @@ use lukasa_search::embed::{Embedder, Purpose};
 use sha2::{Digest, Sha256};
 
 #[test]
-fn embed_tokens_are_those_of_the_original() {
-    // TOKEN_CASES names a larger file, made by models/fixtures.py.
+fn embed_tokens_equal_those_of_the_original() {
+    // TOKEN_CASES is the path of a larger file, which models/fixtures.py writes.
     let path = std::env::var_os("TOKEN_CASES").map_or_else(|| fixture("tokens.jsonl"), PathBuf::from);
     let tokenizer = Builtin::get().unwrap().tokenizer();
     let (mut cases, mut wrong) = (0, Vec::new());
@@ -50,7 +50,7 @@ fn embed_vectors_are_close_to_those_of_the_original() {
 }
 
 #[test]
-fn embed_gives_the_same_bits_alone_and_in_company() {
+fn embed_returns_the_same_bits_for_one_text_and_for_many() {
     let texts: Vec<String> = texts().into_iter().step_by(3).collect();
     let together = embed(&texts);
     for (text, vector) in texts.iter().zip(&together).step_by(4) {
@@ -62,7 +62,7 @@ fn embed_gives_the_same_bits_alone_and_in_company() {
 }
 
 #[test]
-fn embed_gives_the_same_vectors_with_plain_instructions() {
+fn embed_returns_the_same_vectors_with_plain_instructions() {
     let texts: Vec<String> = texts().into_iter().step_by(15).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let builtin = Builtin::get().unwrap();
@@ -72,7 +72,7 @@ fn embed_gives_the_same_vectors_with_plain_instructions() {
 }
 
 #[test]
-fn embed_of_nothing_is_nothing_and_of_much_is_cut() {
+fn embed_accepts_no_texts_and_truncates_long_ones() {
     assert!(embed(&[]).is_empty());
     let start = "the same words again and again ".repeat(100);
     let longer = format!("{start} and an end that is not read");
@@ -81,7 +81,7 @@ fn embed_of_nothing_is_nothing_and_of_much_is_cut() {
 }
 
 #[test]
-fn embed_model_is_named_by_its_weights() {
+fn embed_model_version_is_the_hash_of_its_weights() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/all-minilm-l6-v2");
     let weights = std::fs::read(folder.join("weights.bin")).unwrap();
     let length = u32::from_le_bytes(weights[8..12].try_into().unwrap()) as usize;

@@ -1,10 +1,10 @@
-//! Weights stand in `src/recipes.rs` only: other sources of this crate and of the engine contain no number that could be one.
+//! Weights are in `src/recipes.rs` only: other sources of this crate and of the engine contain no number that could be one.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::{Path, PathBuf};
 
-/// Numbers that are no weights, by the end or a folder of a path, with the reason.
+/// Numbers that are not weights, by the end of a path or a folder in it, with the reason.
 const ALLOWED: &[(&str, &[&str], &str)] = &[
     // This crate.
     ("search/src/embed/", &[], "arithmetic of the embedding model"),
@@ -74,7 +74,7 @@ fn numbers_are_found_in_code_only() {
     }
 }
 
-/// Nothing, all, and the powers of ten by which units and decimals are converted.
+/// Whether a number is 0, 1 or a power of ten that converts units or decimals.
 fn is_plain(number: &str) -> bool {
     let digits = number.replace('_', "");
     let value: f64 = digits.parse().unwrap();
@@ -102,14 +102,14 @@ fn floats(source: &str) -> Vec<(usize, String)> {
     let mut in_string = false;
     for (at, line) in code.lines().enumerate() {
         let (bare, stays_open) = without_strings(line, in_string);
-        // A string goes on in the next line only after a backslash.
+        // A string continues in the next line only after a backslash.
         in_string = stays_open && line.ends_with('\\');
         all.extend(floats_of(&bare).into_iter().map(|number| (at + 1, number)));
     }
     all
 }
 
-/// A line without comments and the contents of strings, and whether it ends within a string.
+/// Returns a line without comments and without the contents of strings, and whether it ends within a string.
 fn without_strings(line: &str, mut in_string: bool) -> (String, bool) {
     let mut kept = String::new();
     let mut chars = line.chars().peekable();

@@ -469,10 +469,10 @@ fn stages_are_shed_in_order_with_a_warning_when_answers_take_too_long() {
     }
     let second = ask();
     let summary = second["summary"].as_str().unwrap();
-    assert!(summary.contains("without the second look") && summary.contains("candidates"), "{summary}");
+    assert!(summary.contains("without reranking") && summary.contains("candidates"), "{summary}");
     for profile in [Profile::Compact, Profile::Balanced, Profile::Debug] {
         let shaped = shape(registry::find("search").unwrap(), second.clone(), Wish { profile, page: 1 }).unwrap();
-        assert!(shaped["summary"].as_str().unwrap().contains("without the second look"), "{shaped}");
+        assert!(shaped["summary"].as_str().unwrap().contains("without reranking"), "{shaped}");
     }
     let warnings: Vec<_> = second["meta"]["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
     assert_eq!(warnings[0], "rerank_disabled_perf", "{warnings:?}");

@@ -35,6 +35,7 @@ static VOCABULARY: &str = include_str!("../../../../models/all-minilm-l6-v2/voca
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
+/// The built-in model with its tokenizer. It implements [`Embedder`].
 pub struct Builtin {
     model: Model,
     tokenizer: Tokenizer,
@@ -63,6 +64,7 @@ impl Builtin {
         Ok(Builtin { model, tokenizer, network: Network::new(&weights)? })
     }
 
+    /// The tokenizer of the model.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }

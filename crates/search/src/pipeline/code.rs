@@ -14,8 +14,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The text indexes to search.
 pub struct CodeIndexes<'a> {
+    /// Files by their whole text.
     pub files: &'a TextIndex,
+    /// Files by their path.
     pub paths: &'a TextIndex,
+    /// Symbols, and files for code outside of symbols, by their text.
     pub units: &'a TextIndex,
     /// Files by the names they define.
     pub defined: &'a TextIndex,

@@ -10,8 +10,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Limits and filters of the expansion.
 #[derive(Clone)]
 pub struct Expansion<'a> {
+    /// Most relationships followed per primary.
     pub per_primary: usize,
+    /// Most neighbours in total.
     pub most: usize,
+    /// Most hops from a primary.
     pub depth: u32,
     /// The share of a primary's score that an edge with score 1 carries over.
     pub weight: f64,
@@ -26,13 +29,19 @@ const DAY_MICROS: f64 = 86_400_000_000.0;
 /// What the score of an edge is computed from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EdgeFacts {
+    /// The weight of the type of relationship.
     pub base_weight: f64,
+    /// The weight of the relationship times its confidence.
     pub confidence: f64,
     /// `None` if age does not matter: a derived relationship holds as long as its source does.
     pub age_days: Option<f64>,
+    /// Whether the type of relationship counts less against its direction.
     pub reciprocal: bool,
+    /// Whether the relationship is followed against its direction.
     pub reverse: bool,
+    /// The number of hops from the primary, from 1.
     pub depth: u32,
+    /// The numbers of relationships of both ends.
     pub degrees: (usize, usize),
 }
 
@@ -47,10 +56,12 @@ impl EdgeFacts {
         score / (score + 1.0)
     }
 
+    /// The factor for the distance from the primary.
     pub fn depth_penalty(&self) -> f64 {
         1.0 / f64::from(1 + self.depth)
     }
 
+    /// The factor for the degrees of both ends, which lowers hubs.
     pub fn hub_damping(&self) -> f64 {
         let (a, b) = self.degrees;
         1.0 / (1.0 + (a as f64).ln_1p() + (b as f64).ln_1p())
@@ -78,9 +89,11 @@ pub struct Expanded {
     pub ways: Vec<Way>,
     /// Nodes that were not candidates before.
     pub neighbors: Vec<Node>,
+    /// Whether a limit left out neighbours.
     pub truncated: bool,
     /// The largest degree of a sampled hub.
     pub hub_degree: Option<usize>,
+    /// How often a relationship led to a node that was found before.
     pub collapsed: usize,
 }
 

@@ -21,6 +21,7 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// Computes the distribution of some scores.
     pub fn of(scores: impl Iterator<Item = f64> + Clone) -> Spread {
         let count = scores.clone().count();
         let mean = scores.clone().sum::<f64>() / count.max(1) as f64;
@@ -50,10 +51,12 @@ impl Spread {
 pub struct Channel {
     pub name: &'static str,
     pub weight: f64,
+    /// Nodes with raw scores.
     pub found: Vec<(Node, f64)>,
 }
 
 impl Channel {
+    /// The distribution of its raw scores.
     pub fn spread(&self) -> Spread {
         Spread::of(self.found.iter().map(|(_, score)| *score))
     }
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_add_up_and_equals_have_an_order() {
+    fn reasons_add_up_and_ties_are_ordered() {
         let a = channel("lexical", 0.6, &[(1, 9.0), (2, 5.0), (3, 5.0), (4, 1.0), (5, 1.0)]);
         let b = channel("vector", 0.4, &[(3, 0.9), (2, 0.9), (9, 0.2)]);
         for fusion in [Fusion::WeightedSum, Fusion::Rrf { k: 60.0 }] {
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_are_the_first_of_the_sorted() {
+    fn the_best_are_the_first_of_the_sorted_list() {
         let all: Vec<(Node, f64)> = (0..100).map(|n| (Node(n), f64::from(n * 37 % 11))).collect();
         let mut sorted = all.clone();
         sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_are_those_that_sorting_all_would_give() {
+    fn the_best_equal_those_of_sorting_all() {
         // Few distinct scores and many ties, so that `order` decides.
         for (count, most) in [(0, 3), (5, 0), (5, 9), (40, 1), (40, 7), (40, 39), (400, 128)] {
             let found: Vec<(Node, f64)> = (0..count).map(|i: u32| (Node(i), f64::from(i * 7 % 5))).collect();

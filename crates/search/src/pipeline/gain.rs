@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 pub struct Covered {
     words: FxHashSet<String>,
     accepted: usize,
+    /// The number of results that were left out.
     pub rejected: usize,
 }
 
@@ -39,7 +40,7 @@ mod tests {
     use crate::tokens;
 
     #[test]
-    fn repetition_is_left_out_after_the_floor() {
+    fn repetitions_are_left_out_after_the_minimum() {
         let mut covered = Covered::default();
         let words = tokens::list("adopt feature flags for every rollout");
         for _ in 0..GAIN.floor {

@@ -17,6 +17,7 @@ pub enum Intent {
 impl Intent {
     pub const ALL: [Intent; 4] = [Intent::Explain, Intent::LocateConfig, Intent::DebugError, Intent::Roadmap];
 
+    /// The name in requests and answers.
     pub fn name(self) -> &'static str {
         match self {
             Intent::Explain => "explain",
@@ -67,8 +68,8 @@ pub fn template(intent: Option<Intent>) -> Template {
 
 /// Returns the intent with the most matching words; `None` if there is none, or on a tie.
 pub fn detect(question: &str) -> Option<Intent> {
-    let said: Vec<String> = tokens::list(question);
-    let votes = |intent: Intent| intent.words().iter().filter(|w| said.contains(&tokens::stemmed(w))).count();
+    let words: Vec<String> = tokens::list(question);
+    let votes = |intent: Intent| intent.words().iter().filter(|w| words.contains(&tokens::stemmed(w))).count();
     let mut best: Option<(usize, Intent)> = None;
     let mut level = false;
     for intent in Intent::ALL {
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_are_told_by_their_words() {
+    fn the_intent_is_detected_by_words() {
         for (question, intent) in [
             ("explain how merging works", Some(Intent::Explain)),
             ("which setting changes the default timeout", Some(Intent::LocateConfig)),

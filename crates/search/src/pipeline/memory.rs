@@ -2,21 +2,22 @@
 
 use crate::pipeline::fuse::Candidate;
 
-/// What counts of a memory beside its likeness, which its candidate has already.
+/// What is added to the score of a memory. The candidate has its likeness already.
 pub struct MemoryParts {
     /// The weights of likeness, recency and shared entities.
     pub similarity: f64,
     pub recency: f64,
     pub entities: f64,
-    /// How recent it is, and how much of what is asked about it is about; each from 0 to 1.
+    /// How recent the memory is, from 0 to 1.
     pub recent: f64,
+    /// The share of the query's entities that the memory is about, from 0 to 1.
     pub shared: f64,
-    /// Whether recency counts in full, instead of as far as the memory fits the question.
+    /// Whether recency counts in full, not in proportion to the likeness.
     pub recency_in_full: bool,
 }
 
-/// Adds recency and shared entities to the score. What is recent counts as far as it fits, so that yesterday's note on
-/// something else does not come first.
+/// Adds recency and shared entities to the score. Recency counts in proportion to the likeness, so that a recent note about
+/// another subject does not come first.
 pub fn remembered(candidate: &mut Candidate, memory: &MemoryParts) {
     let likeness = candidate.score();
     let fitting = match memory.recency_in_full || memory.similarity <= 0.0 {
@@ -37,7 +38,7 @@ mod tests {
     use lukasa_graph::Node;
 
     #[test]
-    fn recency_counts_as_far_as_a_memory_fits() {
+    fn recency_counts_in_proportion_to_likeness() {
         let scored = |likeness: f64, recency_in_full| {
             let mut candidate = Candidate::new(Node(0));
             candidate.add("lexical", likeness);

@@ -1,11 +1,11 @@
-//! Two lists as one: code and everything else, each ranked by its own recipe.
+//! Merges two lists: code and everything else, each ranked by its own recipe.
 
 use crate::pipeline::fuse::{Candidate, sort};
 use crate::recipes::MixedRecipe;
 use lukasa_graph::Node;
 
-/// Merges code and other objects by place, because scores of two recipes cannot be compared. Each list comes with the share
-/// of the question that its best hit covers.
+/// Merges code and other objects by rank, because the scores of two recipes cannot be compared. Each list comes with the
+/// share of the query that its best hit covers.
 pub fn mixed(
     (mut code, code_covers): (Vec<Candidate>, f64),
     (mut others, others_cover): (Vec<Candidate>, f64),
@@ -20,7 +20,7 @@ pub fn mixed(
     code
 }
 
-/// Replaces scores by places: the first counts `first`. Reasons keep their shares.
+/// Replaces scores by ranks: the score of the first becomes `first`. Reasons keep their shares.
 fn by_place(all: &mut Vec<Candidate>, first: f64, head: f64) {
     all.retain(|candidate| candidate.score() > 0.0);
     for (place, candidate) in all.iter_mut().enumerate() {
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_half_the_weight_has_every_third_place() {
+    fn a_list_of_half_the_weight_gets_every_third_place() {
         let merged = mixed(
             (list(&[Node(1), Node(2), Node(3), Node(4), Node(5)]), 1.0),
             (list(&[Node(11), Node(12)]), 0.5),
@@ -49,7 +49,7 @@ mod tests {
             |node| u64::from(node.0),
         );
         let nodes: Vec<u32> = merged.iter().map(|candidate| candidate.node.0).collect();
-        // The fourth of the one and the first of the other count the same: `order` decides.
+        // The fourth of one list and the first of the other have the same score: `order` decides.
         assert_eq!(nodes, [1, 2, 3, 4, 11, 5, 12]);
         let hidden = mixed((list(&[Node(1)]), 0.0), (list(&[Node(11)]), 0.5), &MIXED, |node| u64::from(node.0));
         assert_eq!(hidden.iter().map(Candidate::score).collect::<Vec<_>>(), [1.0, MIXED.code_least]);

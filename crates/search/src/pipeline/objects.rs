@@ -1,15 +1,15 @@
-//! Objects of any type, by words and meaning.
+//! Finds objects of any type by words and by meaning.
 
 use crate::pipeline::fuse::{Candidate, Channel, Fusion, best, fuse};
 use crate::pipeline::seeds::trust;
 use crate::recipes::{OBJECTS, Template};
 use lukasa_graph::Node;
 
-/// What is known about a question for objects.
+/// The inputs of the search for objects.
 pub struct ObjectsQuestion {
-    /// What contains its words, if words count.
+    /// Objects that contain words of the query, with scores; `None` if words do not count.
     pub by_words: Option<Vec<(Node, f64)>>,
-    /// What is near in meaning.
+    /// Objects that are near in meaning, with likenesses.
     pub by_meaning: Vec<(Node, f64)>,
     pub template: Template,
     pub fusion: Fusion,
@@ -30,7 +30,7 @@ pub fn objects(ask: ObjectsQuestion, order: impl Fn(Node) -> u64 + Copy) -> (Vec
     if let [only] = &mut channels[..] {
         only.weight = OBJECTS.alone;
     }
-    // The nearest of what is not near has a score like any other; what it counts depends on how alike it is.
+    // Normalised scores do not show whether the nearest object is near at all, so its likeness weights the channel.
     channels.iter_mut().filter(|channel| channel.name == "vector").for_each(|channel| channel.weight *= trusted);
     (fuse(&channels, ask.fusion, order), channels)
 }

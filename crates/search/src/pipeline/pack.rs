@@ -6,8 +6,8 @@ use crate::pipeline::whole_count;
 use lukasa_graph::{Node, Snapshot};
 use rustc_hash::FxHashMap;
 
-/// The best symbol of each file in the order of files, then their second and so on: the best of all crowd into few files, and
-/// a file that is not named at all is a miss. `shows` is how well a kind of symbol shows what its file has to do with a task.
+/// Returns the best symbol of each file in the order of files, then the second of each, and so on: otherwise the best would be
+/// in few files, and relevant files would be missing. `shows` is how well a kind of symbol represents its file.
 pub fn by_file(
     files: &[Candidate],
     symbols: &[Candidate],
@@ -32,8 +32,8 @@ pub fn by_file(
     all.into_iter().map(|(_, symbol)| symbol.clone()).collect()
 }
 
-/// How much a relationship says about a task, by how central its other end is, how sure it is, the weight of its type, and
-/// the number of relationships of the other end: a hub says less.
+/// How relevant a relationship is for a task, by the centrality of its other end, its confidence, the weight of its type, and
+/// the number of relationships of the other end: a relationship to a hub is less relevant.
 pub fn relevance(rank: f64, confidence: f64, weight: f64, degree: usize) -> f64 {
     let crowd = (degree + 2) as f64;
     rank * confidence * weight / crowd.log2()
@@ -51,6 +51,7 @@ pub fn nearest_first(snapshot: &Snapshot, nodes: &mut [(Node, u32)]) {
 /// A unit that can be included in full, in brief, or not at all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
+    /// The index of its slot.
     pub slot: usize,
     /// Its cost in tokens in each form, from the fullest to the briefest.
     pub costs: Vec<usize>,

@@ -11,8 +11,9 @@ use rustc_hash::FxHashMap;
 
 /// How texts are connected.
 pub trait Ties {
-    /// The next and the previous turn of a conversation.
+    /// The next turn of a conversation.
     fn next(&self, node: Node) -> Option<Node>;
+    /// The previous turn of a conversation.
     fn previous(&self, node: Node) -> Option<Node>;
     /// Whether a turn asks something.
     fn asks(&self, node: Node) -> bool;
@@ -77,8 +78,8 @@ pub fn bridges(
         return vec![];
     }
     for (from, score) in firsts {
-        let said: Vec<String> = texts.words(*from).into_iter().map(|(word, _)| word.to_owned()).collect();
-        let open: Vec<Term> = terms.iter().filter(|term| !said.contains(&term.word)).cloned().collect();
+        let contained: Vec<String> = texts.words(*from).into_iter().map(|(word, _)| word.to_owned()).collect();
+        let open: Vec<Term> = terms.iter().filter(|term| !contained.contains(&term.word)).cloned().collect();
         let shared = shared_names(names, *from, recipe);
         let linked = ties.mentions(*from);
         if open.is_empty() || (shared.is_empty() && linked.is_empty()) {

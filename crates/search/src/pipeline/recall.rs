@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 
 /// The text indexes to search.
 pub struct RecallIndexes<'a> {
+    /// Indexed by their words.
     pub texts: &'a TextIndex,
     /// Indexed by title keys.
     pub titles: &'a TextIndex,
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_hop_comes_before_what_only_sounds_alike() {
+    fn the_second_hop_ranks_before_texts_that_only_share_words() {
         let corpus = Corpus {
             texts: vec![
                 ("Journal of Integration", "The Journal of Integration is published by the Society for Exploration."),
@@ -181,7 +182,7 @@ mod tests {
                 ),
                 (
                     "Another Society",
-                    "The first president of another society was somebody else, a president of societies.",
+                    "The first president of another society was someone else, a president of societies.",
                 ),
                 ("Cooking", "Onions and salt."),
                 ("Paul Wachtel", "Paul Wachtel studied in New York."),

@@ -1,4 +1,4 @@
-//! Changes of the order after fusion: by a reranker, by age, by nearness to an anchor, by factors.
+//! Changes the order after fusion: by a reranker, by age, by nearness to an anchor, by factors.
 //!
 //! A reranker is a model behind an interface, or the proximity of query words.
 
@@ -14,6 +14,7 @@ pub const TIMEOUT_MS: u64 = 300;
 
 /// Scores texts for a query. It may be slow: the caller waits for a limited time and continues without it.
 pub trait Reranker: Send + Sync {
+    /// The name in answers for debugging.
     fn name(&self) -> &str;
 
     /// How long an answer waits for it.
@@ -134,7 +135,7 @@ mod tests {
     use crate::question;
 
     #[test]
-    fn words_that_stand_together_count_more() {
+    fn words_close_together_count_more() {
         let terms = question::terms("feature flag rollout");
         let near = "the rollout of a feature flag".to_owned();
         let far = format!("feature {} flag {} rollout", "x ".repeat(40), "y ".repeat(40));
@@ -159,21 +160,21 @@ mod tests {
     }
 
     #[test]
-    fn judgements_order_what_was_judged() {
+    fn judgements_order_the_judged_candidates() {
         let mut all = scored(&[1.0, 0.5, 0.25]);
         blend(&mut all, &[0.0, 1.0], 0.5, |node| u64::from(node.0));
         assert_eq!(ranked(&all), [(1, 0.75), (0, 0.5), (2, 0.25)]);
     }
 
     #[test]
-    fn what_is_old_loses_its_share_and_what_does_not_age_keeps_it() {
+    fn only_facts_that_age_lose_score() {
         let mut all = scored(&[1.0, 1.0, 0.875]);
         fade(&mut all, 0.5, 30.0, |node| [Some(1e9), Some(0.0), None][node.index()], |node| u64::from(node.0));
         assert_eq!(ranked(&all), [(1, 1.0), (2, 0.875), (0, 0.5)]);
     }
 
     #[test]
-    fn what_is_near_an_anchor_gains() {
+    fn nearness_to_an_anchor_raises_the_score() {
         let mut all = scored(&[4.0, 2.0]);
         towards(&mut all, 0.5, 0.5, |node| (node == Node(1)).then_some(0), |node| u64::from(node.0));
         assert_eq!(ranked(&all), [(1, 0.75), (0, 0.5)]);

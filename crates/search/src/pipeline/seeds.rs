@@ -1,4 +1,4 @@
-//! Seeds: what a question finds directly, by its words, its meaning, the titles and names it mentions, and its anchors.
+//! Seeds: nodes that a query finds directly, by its words, its meaning, the titles and names it mentions, and its anchors.
 
 use crate::pipeline::fuse::best;
 use crate::question::Task;
@@ -9,12 +9,12 @@ use lukasa_graph::walk::{Direction, Filter, Walk, walk};
 use lukasa_graph::{Node, Snapshot};
 use rustc_hash::FxHashMap;
 
-/// Text: everything that contains one of the words, with its score, in the order of nodes.
+/// Text: returns all nodes that contain one of the words, with scores, in the order of nodes.
 pub fn by_words(index: &TextIndex, terms: &[Term], scoring: &Scoring) -> Vec<(Node, f64)> {
     index.scores(terms, scoring).into_iter().map(|(node, score)| (node, f64::from(score))).collect()
 }
 
-/// Text: the best by each of several scorings, best first; `order` breaks ties.
+/// Text: returns the best nodes for each of several scorings, best first; `order` breaks ties.
 pub fn best_by_words<const N: usize>(
     index: &TextIndex,
     terms: &[Term],
@@ -28,15 +28,17 @@ pub fn best_by_words<const N: usize>(
     index.best_by(terms, scorings, most).map(ranked)
 }
 
-/// The nearest vectors, and the likeness that counts as not near: that of about the two-hundredth.
+/// The nearest vectors, and the likeness that counts as not near: that of the vector at place [`MeaningRecipe::near`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nearest {
+    /// The nearest nodes with their likeness (cosine), nearest first.
     pub found: Vec<(Node, f64)>,
+    /// The likeness that counts as not near.
     pub base: f64,
 }
 
-/// Vector: the nearest that are near enough to be found, of all that were compared, nearest first. Of few, all may be near;
-/// of many, only what is nearer than the last that is looked at.
+/// Vector: returns the nodes with at least the likeness [`MeaningRecipe::least`], nearest first. Among few vectors all may be
+/// near; among many, only those nearer than the one at place [`MeaningRecipe::near`] are.
 pub fn by_meaning(all: &[(u32, f32)], recipe: &MeaningRecipe) -> Nearest {
     let found: Vec<(Node, f64)> = all
         .iter()
@@ -47,14 +49,14 @@ pub fn by_meaning(all: &[(u32, f32)], recipe: &MeaningRecipe) -> Nearest {
     Nearest { found, base: last }
 }
 
-/// What the nearest vectors count, by the likeness of the best of them: 1 from [`MeaningRecipe::sure`] on. There is always a
-/// nearest vector, also where nothing is near.
+/// The weight of the vector channel from 0 to 1, by the likeness of the nearest vector: 1 from [`MeaningRecipe::sure`] on. The
+/// weight is needed because there is always a nearest vector, even if it is not near.
 pub fn trust(best: f64) -> f64 {
     (best / MEANING.sure).clamp(0.0, 1.0)
 }
 
-/// Keys: texts whose title the question mentions, in the order of nodes. Texts with the same title share its weight; a title
-/// shared by more than `ambiguous` texts does not count.
+/// Keys: returns the texts whose title the query mentions, in the order of nodes. Texts with the same title share its weight; a
+/// title that more than `ambiguous` texts have does not count.
 pub fn by_title(titles: &TextIndex, question: &str, ambiguous: usize) -> Vec<(Node, f64)> {
     let mut found: FxHashMap<Node, f64> = FxHashMap::default();
     let is_key = |key: &str| (1..=ambiguous).contains(&titles.frequency(key));
@@ -70,7 +72,7 @@ pub fn by_title(titles: &TextIndex, question: &str, ambiguous: usize) -> Vec<(No
     found
 }
 
-/// Keys: files that define a name of the task, scored by the rarity of the name, in the order of nodes.
+/// Keys: returns the files that define a name in the task, scored by the rarity of the name, in the order of nodes.
 pub fn by_name(defined: &TextIndex, task: &Task, recipe: &CodeRecipe) -> Vec<(Node, f64)> {
     let mut best: FxHashMap<Node, f64> = FxHashMap::default();
     for (name, in_title) in task.names() {
@@ -85,7 +87,7 @@ pub fn by_name(defined: &TextIndex, task: &Task, recipe: &CodeRecipe) -> Vec<(No
     all
 }
 
-/// Text: files by their best symbols. Symbols come best first.
+/// Text: returns files with the weighted sum of the scores of their best symbols. `symbols` is sorted, best first.
 pub fn by_symbols(
     symbols: &[(Node, f64)],
     recipe: &CodeRecipe,
@@ -104,16 +106,16 @@ pub fn by_symbols(
     by_file.into_iter().map(|(file, best)| (file, best.iter().zip(recipe.further).map(|(s, w)| s * w).sum())).collect()
 }
 
-/// What can be reached from anchors, in the order in which it was reached.
+/// The nodes that can be reached from anchors, in the order in which they were reached.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vicinity {
-    /// With the number of hops from the nearest anchor.
+    /// Each with its number of hops from the nearest anchor.
     pub nodes: Vec<(Node, u32)>,
-    /// A limit ended the walk.
+    /// Whether a limit ended the walk.
     pub is_cut: bool,
 }
 
-/// Anchors: everything around some nodes, in both directions, within limits.
+/// Anchors: returns the nodes around some nodes, in both directions, within limits.
 pub fn by_anchors(snapshot: &Snapshot, anchors: &[Node], depth: u32, max_nodes: usize, max_edges: usize) -> Vicinity {
     let filter = Filter::default();
     let plan = Walk { direction: Direction::Both, depth, max_nodes, max_edges, filter: &filter };
@@ -122,8 +124,8 @@ pub fn by_anchors(snapshot: &Snapshot, anchors: &[Node], depth: u32, max_nodes: 
     Vicinity { nodes, is_cut: found.cut.is_some() }
 }
 
-/// The largest share of a question, by the weight of words, that one of these documents contains. Unlike scores, it can be
-/// compared between two indexes: what is rare depends on how much there is.
+/// The largest share of a query, by the weight of its words, that one of these documents contains. Unlike scores, which depend
+/// on the rarity of words in an index, shares of two indexes can be compared.
 pub fn covered(index: &TextIndex, found: &[(Node, f64)], terms: &[Term]) -> f64 {
     let all: f32 = terms.iter().map(|term| term.weight).sum();
     let of = |node: Node| f64::from(index.said(node, terms) / all.max(f32::MIN_POSITIVE));
@@ -135,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_near_is_no_seed() {
+    fn vectors_that_are_not_near_are_no_seeds() {
         let recipe = MeaningRecipe { near: 3, ..MEANING };
         let few = by_meaning(&[(1, 0.5), (2, 0.125)], &recipe);
         assert_eq!(few, Nearest { found: vec![(Node(1), 0.5)], base: recipe.least });

@@ -1,4 +1,4 @@
-//! Spread: personalized PageRank from seeds, so that what many of them lead to gains.
+//! Spread: personalized PageRank from seeds, which raises nodes that many seeds lead to.
 
 use crate::recipes::{PackRecipe, RecallRecipe};
 use lukasa_graph::rank::{Stay, Weights, push, walk};
@@ -6,13 +6,13 @@ use lukasa_graph::{Node, Snapshot};
 use lukasa_model::types::Registry;
 use rustc_hash::FxHashMap;
 
-/// Along given links, a few steps from the seeds, in the order of nodes.
+/// Spreads along given links, a few steps from the seeds; returns masses in the order of nodes.
 pub fn along(links: impl Fn(Node) -> Vec<(Node, f64)>, seeds: &[(Node, f64)], recipe: &RecallRecipe) -> Vec<Stay> {
     walk(links, seeds, recipe.damping, recipe.steps)
 }
 
-/// Along all relationships of a graph, by the weights of their types: how often a walk that returns to the seeds again and
-/// again comes by each node.
+/// Spreads along all relationships of a graph, by the weights of their types; returns how often a random walk that keeps
+/// returning to the seeds visits each node.
 pub fn around(
     snapshot: &Snapshot,
     registry: &Registry,

@@ -75,7 +75,7 @@ fn text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn following_is_building_afresh_and_both_are_the_formula(
+    fn an_updated_index_scores_like_a_new_one_and_like_the_formula(
         history in prop::collection::vec(prop::collection::vec(((0u32..12).prop_map(Node), prop::option::of([text(), text(), text(), text()])), 0..5), 1..12),
         question in text(),
     ) {
@@ -120,7 +120,7 @@ proptest! {
 }
 
 #[test]
-fn parts_stay_few() {
+fn parts_are_merged() {
     let mut index = TextIndex::default();
     let all: Vec<Doc> = (0..2_000).map(Node).collect();
     for doc in &all {
@@ -133,7 +133,7 @@ fn parts_stay_few() {
 }
 
 #[test]
-fn nothing_is_found_in_nothing() {
+fn an_empty_index_finds_nothing() {
     let index = TextIndex::default();
     assert!(index.scores(&terms("open"), &Scoring::default()).is_empty());
     assert_eq!(index.rarity("open"), 0.0);
@@ -141,7 +141,7 @@ fn nothing_is_found_in_nothing() {
 }
 
 #[test]
-fn several_ways_to_score_in_one_go_are_each_alone() {
+fn several_scorings_at_once_equal_each_alone() {
     let mut gathered = Gathered::default();
     for (doc, name, body) in
         [(1, "read file", "open the path"), (2, "close", "read it again"), (3, "read", "read read")]

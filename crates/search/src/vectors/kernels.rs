@@ -1,25 +1,25 @@
-//! Comparing one question with many vectors: scalar products and differing signs, with AVX2 where there is.
+//! Compares one query with many vectors: scalar products and differing signs, with AVX2 where the processor has it.
 //!
-//! Both are whole numbers, so every version gives the same.
+//! Both are computed in integers, so every implementation returns the same.
 
-/// The product of `question` with each vector in `values`, which has one for each place of `to`.
+/// Computes the scalar product of `question` and each vector in `values`, one per element of `to`.
 pub fn dots(question: &[i16], values: &[i8], to: &mut [i32]) {
     assert_eq!(values.len(), question.len() * to.len(), "vectors have the question's length");
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: AVX2 was found just now.
+        // SAFETY: AVX2 was detected just now.
         #[allow(unsafe_code)]
         return unsafe { dots_avx2(question, values, to) };
     }
     dots_plain(question, values, to)
 }
 
-/// In how many bits each vector of `signs` differs from the question.
+/// Counts the bits in which each vector of `signs` differs from the query, one count per element of `to`.
 pub fn distances(question: &[u64], signs: &[u64], to: &mut [u32]) {
     assert_eq!(signs.len(), question.len() * to.len(), "vectors have the question's length");
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("popcnt") {
-        // SAFETY: the instruction was found just now.
+        // SAFETY: POPCNT was detected just now.
         #[allow(unsafe_code)]
         return unsafe { distances_popcnt(question, signs, to) };
     }
@@ -50,7 +50,7 @@ fn dots_avx2(question: &[i16], values: &[i8], to: &mut [i32]) {
         let values = &values[place * question.len()..][..question.len()];
         let mut sum = _mm256_setzero_si256();
         for start in (0..whole).step_by(STEP) {
-            // SAFETY: start + STEP <= whole, which both slices reach; no alignment is asked.
+            // SAFETY: start + STEP <= whole, and both slices have at least `whole` values; alignment is not required.
             let (asked, value) = unsafe {
                 let asked = _mm256_loadu_si256(question.as_ptr().add(start).cast());
                 (asked, _mm_loadu_si128(values.as_ptr().add(start).cast()))
@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_version_gives_the_same(
+        fn products_are_the_same_with_and_without_avx2(
             (question, values) in (0usize..200, 0usize..5).prop_flat_map(|(dimensions, count)| (
                 proptest::collection::vec(-8191i16..=8191, dimensions),
                 proptest::collection::vec(any::<i8>(), dimensions * count),
@@ -100,7 +100,7 @@ mod tests {
         }
 
         #[test]
-        fn distances_are_the_same(
+        fn distances_are_the_same_with_and_without_popcnt(
             question in proptest::collection::vec(any::<u64>(), 6),
             signs in proptest::collection::vec(any::<u64>(), 24),
         ) {

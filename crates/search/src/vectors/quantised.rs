@@ -1,10 +1,10 @@
-//! A vector as it is stored: int8 and one scale; and a question as it is compared with them.
+//! Quantisation: a stored vector has int8 components and a scale, a query has 16-bit components.
 
 use std::fmt;
 
 const LARGEST: f32 = 127.0;
 
-/// A question's components have more room than a vector's: finer than anything they are compared with.
+/// The largest component of a query. Queries are rounded more finely than stored vectors, so that they add little error.
 const LARGEST_ASKED: i32 = 8191;
 
 /// A vector rounded to int8: component = value * scale.
@@ -14,15 +14,18 @@ pub struct Quantised {
     values: Vec<i8>,
 }
 
-/// Why something is no vector here.
+/// Why a vector is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorError {
+    /// The vector has other dimensions than the stored ones.
     Dimensions { expected: usize, found: usize },
+    /// A component is infinite or not a number.
     NotFinite,
+    /// There are too few bytes for a scale.
     NoBytes,
 }
 
-/// What is looked for: values in 16 bits, and where signs are negative.
+/// A query: its components in 16 bits, and a bit for each negative one.
 pub struct Question {
     pub values: Vec<i16>,
     pub signs: Vec<u64>,
@@ -30,6 +33,7 @@ pub struct Question {
 }
 
 impl Quantised {
+    /// Rounds a vector to int8. Fails if a component is not finite.
     pub fn from_f32(vector: &[f32]) -> Result<Quantised, VectorError> {
         let largest = largest(vector)?;
         let factor = if largest > 0.0 { LARGEST / largest } else { 0.0 };
@@ -41,16 +45,18 @@ impl Quantised {
         Quantised { scale, values }
     }
 
+    /// Returns the rounded vector as floats.
     pub fn to_f32(&self) -> Vec<f32> {
         self.values.iter().map(|&value| f32::from(value) * self.scale).collect()
     }
 
-    /// The scale as f32 and then every value, little endian.
+    /// Returns the stored form: the scale as `f32`, little-endian, followed by the values.
     pub fn to_bytes(&self) -> Vec<u8> {
         let values = self.values.iter().map(|value| value.cast_unsigned());
         self.scale.to_le_bytes().into_iter().chain(values).collect()
     }
 
+    /// Reads the stored form. The number of dimensions is not checked.
     pub fn from_bytes(bytes: &[u8]) -> Result<Quantised, VectorError> {
         let (scale, values) = bytes.split_first_chunk().ok_or(VectorError::NoBytes)?;
         let scale = f32::from_le_bytes(*scale);
@@ -88,12 +94,6 @@ impl Question {
     }
 }
 
-fn largest(vector: &[f32]) -> Result<f32, VectorError> {
-    let finite = vector.iter().all(|component| component.is_finite());
-    finite.then(|| vector.iter().fold(0f32, |largest, c| largest.max(c.abs()))).ok_or(VectorError::NotFinite)
-}
-
-/// A bit for each component, in words of 64.
 #[allow(clippy::cast_possible_truncation, reason = "components are scaled to at most `LARGEST`")]
 fn rounded_i8(component: f32) -> i8 {
     component.round_ties_even() as i8
@@ -104,6 +104,12 @@ fn rounded_i16(component: f32) -> i16 {
     component.round_ties_even() as i16
 }
 
+fn largest(vector: &[f32]) -> Result<f32, VectorError> {
+    let finite = vector.iter().all(|component| component.is_finite());
+    finite.then(|| vector.iter().fold(0f32, |largest, c| largest.max(c.abs()))).ok_or(VectorError::NotFinite)
+}
+
+/// One bit per component, set if it is negative, in words of 64 bits.
 pub fn signs(negative: impl ExactSizeIterator<Item = bool>) -> Vec<u64> {
     let mut signs = vec![0; words(negative.len())];
     for (place, negative) in negative.enumerate() {
@@ -112,6 +118,7 @@ pub fn signs(negative: impl ExactSizeIterator<Item = bool>) -> Vec<u64> {
     signs
 }
 
+/// The number of 64-bit words for one bit per component.
 pub fn words(dimensions: usize) -> usize {
     dimensions.div_ceil(64)
 }

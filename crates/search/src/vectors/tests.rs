@@ -1,10 +1,10 @@
-//! The nearest vectors against comparing all floats, and how much signs leave out.
+//! Compares the nearest vectors with those of an exhaustive search over floats, and measures what selection by signs misses.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Numbers that look random, roughly normal, and are the same every time.
+/// Deterministic pseudo-random numbers, roughly normally distributed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -22,7 +22,7 @@ impl Numbers {
         unit((0..dimensions).map(|_| self.normal()).collect())
     }
 
-    /// One near another: `spread` is the length of what is added to a vector of length one.
+    /// A vector near `centre`: `spread` is the length of the difference before it is scaled to length one.
     fn near(&mut self, centre: &[f32], spread: f32) -> Vec<f32> {
         let spread = spread / (centre.len() as f32).sqrt();
         unit(centre.iter().map(|component| component + spread * self.normal()).collect())
@@ -50,7 +50,7 @@ enum Change {
 }
 
 fn change() -> impl Strategy<Value = Change> {
-    // Some ids in one chunk, some far away.
+    // Some ids share a chunk, others do not.
     let id = prop_oneof![0u32..20, 1020u32..1030, Just(5_000_000), Just(u32::MAX)];
     prop_oneof![
         3 => (id.clone(), proptest::collection::vec(-2i8..=2, 5)).prop_map(|(id, values)| {
@@ -61,9 +61,9 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 proptest! {
-    /// Against a map of floats; components are such that rounding loses nothing a tie could hang on.
+    /// Compares with a map of floats. Components are small integers, so that rounding does not break ties.
     #[test]
-    fn nearest_is_what_comparing_all_floats_gives(
+    fn nearest_returns_the_same_as_a_search_over_floats(
         changes in proptest::collection::vec(change(), 0..60),
         question in proptest::collection::vec(-2i8..=2, 5),
         most in 0usize..8,
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_give_the_same_vector_again(vector in proptest::collection::vec(-1e3f32..1e3, 0..50)) {
+    fn a_vector_survives_conversion_to_bytes(vector in proptest::collection::vec(-1e3f32..1e3, 0..50)) {
         let quantised = Quantised::from_f32(&vector).unwrap();
         prop_assert_eq!(&Quantised::from_bytes(&quantised.to_bytes()).unwrap(), &quantised);
         for (component, rounded) in vector.iter().zip(quantised.to_f32()) {
@@ -112,7 +112,7 @@ proptest! {
 }
 
 #[test]
-fn order_is_that_of_floats_up_to_rounding() {
+fn scores_differ_from_those_of_floats_only_by_rounding() {
     let mut numbers = Numbers(1);
     let all: Vec<Vec<f32>> = (0..3000).map(|_| numbers.vector(384)).collect();
     let mut vectors = Vectors::new(384);
@@ -132,7 +132,7 @@ fn order_is_that_of_floats_up_to_rounding() {
 }
 
 #[test]
-fn equal_scores_come_by_id() {
+fn equal_scores_are_ordered_by_id() {
     let mut vectors = Vectors::new(3);
     for id in [9, 2, 5000, 7, 1] {
         vectors.put(id, &[0.0, 1.0, 0.0]).unwrap();
@@ -142,7 +142,7 @@ fn equal_scores_come_by_id() {
 }
 
 #[test]
-fn a_vector_of_other_dimensions_or_without_numbers_is_refused() {
+fn invalid_vectors_are_rejected() {
     let mut vectors = Vectors::new(3);
     let wrong = VectorError::Dimensions { expected: 3, found: 2 };
     assert_eq!(vectors.put(1, &[1.0, 2.0]), Err(wrong));
@@ -154,7 +154,7 @@ fn a_vector_of_other_dimensions_or_without_numbers_is_refused() {
 }
 
 #[test]
-fn signs_leave_out_few_of_the_best() {
+fn selection_by_signs_misses_few_of_the_best() {
     let mut numbers = Numbers(2);
     let dimensions = 384;
     let centres: Vec<Vec<f32>> = (0..400).map(|_| numbers.vector(dimensions)).collect();
@@ -178,7 +178,7 @@ fn signs_leave_out_few_of_the_best() {
     println!("recall@10 of {count} vectors by signs: {recall:.3}");
     assert!(recall >= 0.95, "recall@10 is {recall}");
 
-    // Few allowed ones are all compared, wherever they stand.
+    // If few ids are allowed, all of them are compared.
     let question = numbers.vector(dimensions);
     let found = vectors.nearest(&question, 10, |id| id % 7 == 0).unwrap();
     assert_eq!(found, vectors.scan_all(&Question::new(&question).unwrap(), 10, &|id| id % 7 == 0));

@@ -1,11 +1,11 @@
-//! The best of many, a few at a time: highest score first, equal ones by id.
+//! Keeps the best of many ids: highest score first, equal ones by id.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 pub struct Top {
     most: usize,
-    /// The worst of those kept is on top.
+    /// A heap with the worst of the kept ones on top.
     kept: BinaryHeap<Found>,
 }
 
@@ -20,7 +20,7 @@ impl Top {
         Top { most, kept: BinaryHeap::new() }
     }
 
-    /// Whether it would be kept, were it pushed now.
+    /// Whether [`Top::push`] would keep an id with this score.
     pub fn wants(&self, score: f32, id: u32) -> bool {
         self.kept.len() < self.most || self.kept.peek().is_some_and(|worst| Found { score, id } < *worst)
     }
@@ -46,7 +46,7 @@ impl Top {
 
 impl Eq for Found {}
 
-/// Better is less.
+/// The better one is less, so that the heap has the worst on top.
 impl Ord for Found {
     fn cmp(&self, other: &Found) -> Ordering {
         other.score.total_cmp(&self.score).then(self.id.cmp(&other.id))

@@ -55,6 +55,7 @@ macro_rules! dispatched {
 }
 
 impl Level {
+    /// The fastest instructions that this processor supports.
     pub fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -63,6 +64,7 @@ impl Level {
         Level::plain()
     }
 
+    /// Instructions that every processor supports.
     pub fn plain() -> Level {
         Level(Kind::Plain)
     }

@@ -11,6 +11,7 @@ const LONGEST_WORD: usize = 100;
 /// In a text, these stand for the special tokens themselves.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
+/// The vocabulary of the model, and the ids of its special tokens.
 pub struct Tokenizer {
     /// Pieces that begin a word.
     begins: FxHashMap<&'static str, u16>,

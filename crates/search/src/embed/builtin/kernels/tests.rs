@@ -109,7 +109,7 @@ fn attention_is_a_mean_of_values_by_softmax() {
 }
 
 #[test]
-fn every_level_gives_the_same_floats() {
+fn every_level_computes_the_same_floats() {
     for tokens in [1, 2, 16, 37] {
         let width = 384;
         let rows = numbers(tokens * width, 11);
