@@ -33,8 +33,9 @@ pub struct Compiled {
     pub edges: Vec<Edge>,
     /// Packages and names of packages that the edges refer to.
     pub outside: BTreeMap<(&'static str, String), PutObject>,
-    /// Number of symbols with a known definition, and of those without.
+    /// Number of global symbols with a known definition.
     pub matched: usize,
+    /// Number of global symbols without a known definition.
     pub unmatched: usize,
     /// Keys of the names of packages, by id.
     outside_keys: FxHashMap<Uuid, String>,
@@ -43,6 +44,7 @@ pub struct Compiled {
     implementations: FxHashSet<(Uuid, Uuid)>,
 }
 
+/// A relationship between two objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
     pub type_name: &'static str,
@@ -107,7 +109,9 @@ fn lines_of(content: &Content) -> Vec<u32> {
 pub struct KnownCall<'a> {
     pub caller: Uuid,
     pub called: Uuid,
+    /// The key of the called object.
     pub called_key: &'a str,
+    /// The content of the relationship.
     pub content: &'a Content,
 }
 
@@ -116,10 +120,10 @@ impl Compiled {
     /// definition, which may be deep inside a package or in another one; the graph names the place of import. Both
     /// refer to the same object if they name the same call.
     pub fn adopt<'a>(&mut self, calls: impl Iterator<Item = KnownCall<'a>>) {
-        let mut told: FxHashMap<(Uuid, u32), Vec<Uuid>> = FxHashMap::default();
+        let mut outside: FxHashMap<(Uuid, u32), Vec<Uuid>> = FxHashMap::default();
         for edge in self.edges.iter().filter(|e| e.type_name == "CALLS" && self.outside_keys.contains_key(&e.dst)) {
             for line in &edge.lines {
-                told.entry((edge.src, *line)).or_default().push(edge.dst);
+                outside.entry((edge.src, *line)).or_default().push(edge.dst);
             }
         }
         let calls: Vec<KnownCall<'a>> = calls.collect();
@@ -133,10 +137,11 @@ impl Compiled {
         let sure = |call: &&KnownCall<'_>| matches!(call.content.derivation.as_deref(), Some("import" | "compiler"));
         for call in calls.iter().filter(sure) {
             for line in lines_of(call.content) {
-                let Some(told) = told.get(&(call.caller, line)).filter(|told| !told.contains(&call.called)) else {
+                let Some(found) = outside.get(&(call.caller, line)).filter(|found| !found.contains(&call.called))
+                else {
                     continue;
                 };
-                for ours in told.iter().filter(|ours| !known.contains(&(call.caller, line, **ours))) {
+                for ours in found.iter().filter(|ours| !known.contains(&(call.caller, line, **ours))) {
                     if same_outside(&self.outside_keys[ours], call.called_key) {
                         *votes.entry((*ours, call.called)).or_default() += 1;
                     }

@@ -13,14 +13,15 @@ fn both(text: &str, language: LanguageId) -> Option<(Facts, Facts)> {
 }
 
 #[test]
-fn the_corpus_is_read_as_tree_sitter_reads_it() {
+fn both_parsers_read_the_corpus_alike() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parsers/corpus");
     let mut languages = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("the corpus is there") {
+    for entry in std::fs::read_dir(folder).expect("the corpus exists") {
         let path = entry.expect("a file").path();
         let text = std::fs::read_to_string(&path).expect("text");
         let language = LanguageId::of(path.to_str().expect("a name"), &text).expect("a source");
-        let (ours, theirs) = both(&text, language).unwrap_or_else(|| panic!("{}: left", path.display()));
+        let (ours, theirs) =
+            both(&text, language).unwrap_or_else(|| panic!("{}: rejected by our parser", path.display()));
         assert!(theirs.faults.is_empty(), "{}: {:?}", path.display(), theirs.faults);
         assert_eq!(compare::difference(&ours, &theirs), None, "{}", path.display());
         languages.push(language);
@@ -43,9 +44,9 @@ struct Entry {
     ours: Vec<String>,
 }
 
-/// If an entry fails because a grammar was corrected, it can go.
+/// If an entry fails because a grammar was corrected, remove the entry.
 #[test]
-fn the_listed_differences_are_as_listed() {
+fn differences_between_parsers_equal_the_list() {
     let list = include_str!("parsers/differences.json");
     let entries: Vec<Entry> = serde_json::from_str(list).expect("a list of differences");
     let mut wrong = Vec::new();

@@ -231,7 +231,7 @@ fn put(program: &mut Program, path: &str, text: &str) {
 
 /// Lines are removed, restored, duplicated or moved; sometimes a whole file is removed or restored.
 #[test]
-fn after_any_change_the_links_are_those_of_the_whole() {
+fn after_any_change_links_equal_those_of_resolving_everything() {
     let mut resolved_in_part = 0;
     for seed in 1..=6u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -279,12 +279,12 @@ fn after_any_change_the_links_are_those_of_the_whole() {
             }
         }
     }
-    assert!(resolved_in_part > 200, "changes are followed in part, not by starting over: {resolved_in_part}");
+    assert!(resolved_in_part > 200, "most changes resolve only a part of the files: {resolved_in_part}");
 }
 
-/// A target can get a new parameter: its caller then contributes more, although it still calls the same target.
+/// A target can get a new parameter: its caller then passes an argument to it, although it still calls the same target.
 #[test]
-fn a_parameter_that_a_function_gets_is_followed_to_what_callers_pass() {
+fn a_new_parameter_gets_the_arguments_of_callers() {
     let caller = "from b import f\n\n\nclass T:\n    def go(self):\n        pass\n\n\nf(T())\n";
     let mut program = Program::default();
     let mut resolver = Resolver::default();
@@ -298,9 +298,9 @@ fn a_parameter_that_a_function_gets_is_followed_to_what_callers_pass() {
     assert_eq!(resolver.links(), resolve(&mut program));
 }
 
-/// A class that gets a base counts as made below that base, in whichever round its instances become known.
+/// A class that gets a base counts as an instantiated subclass of it, in whichever round its instances become known.
 #[test]
-fn a_class_that_gets_a_base_counts_below_it_from_the_round_in_which_it_is_made() {
+fn a_class_that_gets_a_base_is_an_instantiated_subclass_of_it_at_once() {
     let base = "class B:\n    def go(self): pass\nclass Other: pass\ndef use(b: B):\n    b.go()\nOther()\n";
     let derived = |of: &str| format!("from base import B\nclass D{of}:\n    def go(self): pass\n");
     let mut program = Program::default();
@@ -316,7 +316,7 @@ fn a_class_that_gets_a_base_counts_below_it_from_the_round_in_which_it_is_made()
 
 /// Two files may declare the same name for the same package: the result must not depend on the order of reading.
 #[test]
-fn the_order_in_which_files_come_does_not_matter() {
+fn the_order_of_files_does_not_matter() {
     let twice = [
         ("mobile/kit/Store.java", "package app.kit;\npublic class Store { public void put(Object o) {} }\n"),
         ("desktop/kit/Store.java", "package app.kit;\npublic class Store { public void put(Object o) {} }\n"),

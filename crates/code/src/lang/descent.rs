@@ -18,6 +18,7 @@ const DEPTH: u32 = 120;
 #[derive(Debug)]
 pub struct Unsure;
 
+/// The result of parsing a part of a text.
 pub type Read<T> = Result<T, Unsure>;
 
 /// Fails unless a condition holds.
@@ -25,6 +26,7 @@ pub fn sure(is: bool) -> Read<()> {
     if is { Ok(()) } else { Err(Unsure) }
 }
 
+/// A token: its kind, and its start and end in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<K> {
     pub kind: K,
@@ -34,21 +36,30 @@ pub struct Token<K> {
 
 /// A lexer: returns the tokens of a language one at a time.
 pub trait Lex<'t> {
+    /// The kinds of tokens.
     type Kind: Copy + PartialEq;
     /// A keyword.
     type Word;
+    /// The kind of names.
     const NAME: Self::Kind;
+    /// The kind of commas, which separate the elements of lists.
     const COMMA: Self::Kind;
     /// A position to return to.
     type Place: Copy;
 
+    /// Returns the next token.
     fn next(&mut self) -> Read<Token<Self::Kind>>;
+    /// The current position.
     fn place(&self) -> Self::Place;
+    /// Returns to an earlier position.
     fn go_back(&mut self, place: Self::Place) -> Read<()>;
+    /// The whole source text.
     fn text(&self) -> &'t str;
+    /// The kind of a keyword.
     fn keyword(word: Self::Word) -> Self::Kind;
 }
 
+/// The state of a recursive descent parser with one token of lookahead.
 pub struct Descent<'t, L: Lex<'t>, S = ()> {
     pub lex: L,
     pub tree: Tree,
@@ -74,6 +85,7 @@ pub struct Guess<'t, L: Lex<'t>, S> {
 }
 
 impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
+    /// Creates a parser at the first token of a text.
     pub fn new(mut lex: L, tree: Tree, state: S) -> Read<Self> {
         let tok = lex.next()?;
         let patience = (lex.text().len() as u32).saturating_mul(4).saturating_add(10_000);
@@ -82,6 +94,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
 
     // --- tokens ---
 
+    /// Consumes the next token and returns it.
     pub fn advance(&mut self) -> Read<Token<L::Kind>> {
         let token = self.tok;
         self.tok = self.lex.next()?;
@@ -89,14 +102,17 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(token)
     }
 
+    /// Consumes the next token.
     pub fn skip(&mut self) -> Read<()> {
         self.advance().map(|_| ())
     }
 
+    /// Whether the next token is of this kind.
     pub fn at(&self, kind: L::Kind) -> bool {
         self.tok.kind == kind
     }
 
+    /// Whether the next token is this keyword.
     pub fn at_word(&self, word: L::Word) -> bool {
         self.at(L::keyword(word))
     }
@@ -106,6 +122,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         self.at(L::NAME) && self.text(self.tok) == name
     }
 
+    /// Consumes the next token if it is of this kind; returns whether it was.
     pub fn eat(&mut self, kind: L::Kind) -> Read<bool> {
         let there = self.tok.kind == kind;
         if there {
@@ -114,10 +131,12 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(there)
     }
 
+    /// Consumes the next token if it is this keyword; returns whether it was.
     pub fn eat_word(&mut self, word: L::Word) -> Read<bool> {
         self.eat(L::keyword(word))
     }
 
+    /// Consumes the next token if it is this name; returns whether it was.
     pub fn eat_name(&mut self, name: &str) -> Read<bool> {
         let there = self.at_name(name);
         if there {
@@ -131,14 +150,17 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         sure(self.at(kind))
     }
 
+    /// Consumes a token of this kind, and fails if another one comes next.
     pub fn expect(&mut self, kind: L::Kind) -> Read<Token<L::Kind>> {
         if self.tok.kind == kind { self.advance() } else { Err(Unsure) }
     }
 
+    /// Consumes this keyword, and fails if another token comes next.
     pub fn expect_word(&mut self, word: L::Word) -> Read<()> {
         self.expect(L::keyword(word)).map(|_| ())
     }
 
+    /// The text of a token.
     pub fn text(&self, token: Token<L::Kind>) -> &'t str {
         &self.lex.text()[token.start as usize..token.end as usize]
     }
@@ -151,11 +173,13 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(token)
     }
 
+    /// Remembers the position, so that `go_back` can return to it.
     pub fn guess(&self) -> Guess<'t, L, S> {
         let nodes = self.tree.len();
         Guess { place: self.lex.place(), state: self.state, tok: self.tok, last: self.last, depth: self.depth, nodes }
     }
 
+    /// Returns to the position of a guess that was wrong. Fails if too much would be read again.
     pub fn go_back(&mut self, guess: Guess<'t, L, S>) -> Read<()> {
         // At least one, so that an exhausted budget (see `deeper`) always fails here.
         let again = self.tok.start.saturating_sub(guess.tok.start).max(1);
@@ -166,6 +190,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(())
     }
 
+    /// Reads one level deeper, and fails if the nesting is too deep.
     pub fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
         if self.depth >= DEPTH {
             // A guess that fails because of the depth must not count as a wrong guess: make `go_back` fail.
@@ -193,6 +218,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         self.open_at(kind, self.tok.start)
     }
 
+    /// Opens a node that begins at an offset.
     pub fn open_at(&mut self, kind: u16, start: u32) -> u32 {
         self.tree.push(kind, flag::NAMED, start, start)
     }
@@ -224,14 +250,17 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(node)
     }
 
+    /// Adds a closed node to its parent.
     pub fn add(&mut self, parent: u32, child: u32, field: u8) {
         self.tree.append(parent, child, field);
     }
 
+    /// Adds closed nodes to their parent.
     pub fn add_all(&mut self, parent: u32, children: impl IntoIterator<Item = u32>, field: u8) {
         children.into_iter().for_each(|child| self.add(parent, child, field));
     }
 
+    /// Closes a node at the end of the last token.
     pub fn close(&mut self, node: u32) -> u32 {
         self.tree.set_end(node, self.last);
         node
@@ -302,6 +331,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         self.part(parent, field, |parser| parser.leaf(kind))
     }
 
+    /// A name as a part.
     pub fn part_name(&mut self, parent: u32, field: u8, kind: u16) -> Read<()> {
         self.part(parent, field, |parser| parser.name(kind))
     }
@@ -341,10 +371,12 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(self.close(node))
     }
 
+    /// Reads the next token as the last part of a node and closes the node.
     pub fn last_token(&mut self, node: u32, field: u8, kind: u16) -> Read<u32> {
         self.last(node, field, |parser| parser.leaf(kind))
     }
 
+    /// Reads a name as the last part of a node and closes the node.
     pub fn last_name(&mut self, node: u32, field: u8, kind: u16) -> Read<u32> {
         self.last(node, field, |parser| parser.name(kind))
     }

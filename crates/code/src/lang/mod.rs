@@ -1,4 +1,4 @@
-//! What the front ends share: each language converts text into `Facts` (`Language::read`).
+//! The common part of all front ends, which convert text into `Facts` (`Language::read`).
 
 /// The common part of all front ends, for a `Reader` with a builder `b`.
 macro_rules! front_end {

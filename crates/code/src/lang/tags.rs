@@ -89,7 +89,7 @@ pub(crate) fn is_test_file(path: &str, is_test_name: impl Fn(&str) -> bool) -> b
         || parts.any(|folder| matches!(folder, "test" | "tests" | "spec" | "androidTest" | "commonTest" | "Tests"))
 }
 
-/// Where each class has a file: `ShopTest`.
+/// Whether a file is one of tests, in languages where each class has a file: `ShopTest`.
 pub(crate) fn is_test_class(stem: &str) -> bool {
     stem.ends_with("Test") || stem.ends_with("Tests")
 }

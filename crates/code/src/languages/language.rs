@@ -1,4 +1,4 @@
-//! What a language owns: the contract between one language and everything that treats all alike.
+//! The [`Language`] trait: what one language provides to the code that treats all languages alike.
 
 use super::LanguageId;
 use super::rules::{BuiltinCall, Rules};
@@ -35,15 +35,15 @@ impl OwnParser {
     }
 }
 
-/// Everything about one language. What is a plain property is in `rules`; what needs code is a method here, with a
-/// default for languages that have nothing of the kind.
+/// Everything about one language. Plain properties are in [`Rules`]; what needs code is a method, with a default for
+/// languages without that feature.
 pub(crate) trait Language: Sync {
     // --- the language and its files ---
 
-    /// The name in facts, in lower case. It never changes: facts in stores have it.
+    /// The name in facts, in lower case. It must never change, because stored facts contain it.
     fn name(&self) -> &'static str;
 
-    /// Ends of file names, without the dot.
+    /// Extensions of file names, without the dot.
     fn extensions(&self) -> &'static [&'static str];
 
     /// Programs that run scripts of the language, as in `#!/usr/bin/env NAME`, without a version.
@@ -67,12 +67,13 @@ pub(crate) trait Language: Sync {
         self.family()
     }
 
-    /// What SCIP indexes call the managers of those packages.
+    /// The package managers in symbols of SCIP indexes.
     fn package_managers(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The package of a SCIP symbol outside the program, named as imports name it. `spaces` are the symbol's namespaces.
+    /// The package of a SCIP symbol outside the program, named as imports name it. `spaces` are the symbol's
+    /// namespaces.
     fn outside_module(&self, package: &str, spaces: &[&str]) -> OutsideModule {
         OutsideModule {
             package: package.to_owned(),
@@ -128,7 +129,8 @@ pub(crate) trait Language: Sync {
         module.to_owned()
     }
 
-    /// Reads what the manifests of a program say about imports. Made once per family, for its first language.
+    /// Reads the manifests of a program as far as imports depend on them. Called once per family, on its first
+    /// language.
     fn imports(&self, _program: &Program, _manifests: &[(String, String)]) -> Box<dyn Imports> {
         Box::new(NoImports)
     }
@@ -185,7 +187,7 @@ pub(crate) struct Module {
     pub only_in_tests: bool,
 }
 
-/// How the imports of one family resolve to files, with what its manifests say.
+/// Resolves the imports of one family to files, with the settings of its manifests.
 pub(crate) trait Imports: Send + Sync {
     /// Names that must be known before imports can be resolved: those of packages outside the program.
     fn names(&self, family: LanguageId, import: &Import, add: &mut dyn FnMut(String)) {

@@ -24,7 +24,7 @@ use rules::Rules;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-/// All languages. An id is a place in this list, so a new language is appended.
+/// All languages. An id is an index in this list, so a new language is appended.
 static LANGUAGES: &[&dyn Language] = &[
     &python::Python,
     &ecma::JavaScript,
@@ -43,7 +43,7 @@ static LANGUAGES: &[&dyn Language] = &[
     &scala::Scala,
 ];
 
-/// What is read of every language once, because it is needed for each file or call.
+/// Properties of a language that are needed for each file or call, and therefore read once.
 struct Known {
     rules: &'static Rules,
     family: LanguageId,
@@ -62,6 +62,7 @@ static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
 pub struct LanguageId(u8);
 
 impl LanguageId {
+    /// All languages, in the order of the list.
     pub fn all() -> impl ExactSizeIterator<Item = LanguageId> {
         (0..LANGUAGES.len()).map(|at| LanguageId(at as u8))
     }
@@ -94,7 +95,7 @@ impl LanguageId {
         KNOWN[usize::from(self.0)].family
     }
 
-    /// The language itself, for what it does in its own way.
+    /// The implementation of the language.
     pub(crate) fn get(self) -> &'static dyn Language {
         LANGUAGES[usize::from(self.0)]
     }
@@ -104,7 +105,7 @@ impl LanguageId {
         KNOWN[usize::from(self.0)].rules
     }
 
-    /// The place in the list of all languages, for tables.
+    /// The index in the list of all languages, for tables.
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }

@@ -1,7 +1,7 @@
-//! Plain properties of a language that the resolver decides by.
+//! Properties of a language on which the decisions of the resolver depend.
 
-/// How the names of a language resolve. Each field says what it means for a language that sets it; the default is a
-/// language of which only the syntax is read.
+/// How the names of a language resolve. The comment on a field describes a language that sets it. The default is a
+/// language of which only the syntax is known.
 pub(crate) struct Rules {
     // --- modules and names ---
     pub modules: Modules,
@@ -49,7 +49,7 @@ pub(crate) struct Rules {
     pub vague_results: bool,
     /// The object that `for` requests from a container is not the container itself.
     pub iterators_are_apart: bool,
-    /// Methods that the compiler writes on request: the program has no definition of them.
+    /// Methods that the compiler generates on request, without a definition in the program.
     pub derived_methods: &'static [(&'static str, DerivedMethod)],
 
     // --- construction ---
@@ -63,12 +63,12 @@ pub(crate) struct Rules {
     /// Calling a variant of an enum constructs it.
     pub variants_construct: bool,
 
-    // --- words with a meaning ---
+    // --- names with a meaning ---
     /// The method by which an instance is called like a function.
     pub call_method: Option<&'static str>,
     pub iteration: Option<Iteration>,
 
-    // --- functions that call what they are passed ---
+    // --- functions that call their arguments ---
     /// Builtin functions that call functions passed to them.
     pub functions_that_call: &'static [&'static str],
     /// Methods of builtin types that call functions passed to them.
@@ -117,12 +117,12 @@ impl Rules {
     }
 }
 
-/// How files give names to one another.
+/// How files share names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Modules {
     /// Each file is a module, and all of its names can be imported.
     Files,
-    /// Each file is a module that gives what it exports (`Facts::exports`, `Import::reexport`).
+    /// Each file is a module, and other files can import what it exports (`Facts::exports`, `Import::reexport`).
     Exports,
     /// The files of a folder with the same package clause share all names.
     Folders,
@@ -177,7 +177,7 @@ pub(crate) enum BuiltinCall {
     Number,
 }
 
-/// What a method returns that the compiler writes.
+/// What a method that the compiler generates returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DerivedMethod {
     /// Called on a type: a new instance of it.

@@ -4,7 +4,7 @@ use super::LanguageId;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn languages_are_found_by_name_and_first_line() {
+fn languages_are_detected_by_name_and_first_line() {
     for (path, head, expected) in [
         ("a/b.py", "", Some("python")),
         ("a.tsx", "", Some("tsx")),
@@ -34,8 +34,8 @@ fn every_language_is_described_completely() {
     }
 }
 
-/// The resolver and what makes facts of its results treat all languages alike: they ask for rules, never for a name.
-/// Comments may give examples; tests are about particular languages.
+/// The resolver and `statements.rs` treat all languages alike: they use rules, never the name of a language. Comments
+/// may give examples, and tests are about particular languages.
 #[test]
 fn only_the_folder_of_a_language_names_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -47,7 +47,7 @@ fn only_the_folder_of_a_language_names_it() {
     files.retain(|file| !file.ends_with("scip/read.rs"));
     let mut names: Vec<&str> = LanguageId::all().flat_map(|l| [l.name(), l.get().ecosystem()]).collect();
     names.extend(["ecma", "kotlin", "csharp", "cxx", "npm"]);
-    // `c` is too short to tell from a variable.
+    // `c` cannot be distinguished from a variable.
     names.retain(|name| name.len() > 1);
     let mut found = Vec::new();
     for file in &files {

@@ -202,7 +202,7 @@ impl<'p, 'a> Table<'p, 'a> {
         let mut part = Part::default();
         let document = &self.placed[at];
         let mut known: FxHashMap<&str, To> = FxHashMap::default();
-        let mut told: FxHashSet<u32> = FxHashSet::default();
+        let mut resolved: FxHashSet<u32> = FxHashSet::default();
         for mention in &document.mentions {
             let Some(src) = self.owner((at, mention.owner)) else { continue };
             let targets: Vec<(&str, To)> = mention
@@ -213,7 +213,7 @@ impl<'p, 'a> Table<'p, 'a> {
             match mention.how {
                 Mentioned::Call(call) => {
                     if self.called(&mut part, at, src, mention, &targets, bases) {
-                        told.insert(call);
+                        resolved.insert(call);
                     }
                 }
                 Mentioned::Base(how) => {
@@ -234,7 +234,7 @@ impl<'p, 'a> Table<'p, 'a> {
         // Calls that the compiler did not resolve: their links from other derivations must not be refuted.
         for (id, call) in document.facts.calls.iter().enumerate() {
             let name = callee_name(&document.facts, call.callee);
-            if !told.contains(&(id as u32))
+            if !resolved.contains(&(id as u32))
                 && let Some(src) = self.owner((at, call.owner))
                 && let Some(line) = part.lines.get_mut(&(src, call.line))
                 && let Some(name) = name.filter(|_| call.how != CallKind::Implicit)
@@ -258,7 +258,7 @@ impl<'p, 'a> Table<'p, 'a> {
         let callable = |to: &To| matches!(to, To::Def(gid) if self.def(*gid).kind.callable());
         // If a mention names a class and its constructor, the constructor is what runs.
         let precise = targets.iter().any(|(_, to)| callable(to));
-        let mut told = false;
+        let mut is_known = false;
         for (symbol, to) in targets {
             let to = match to {
                 To::Def(gid) if !callable(to) => match self.made(*gid, bases) {
@@ -279,7 +279,7 @@ impl<'p, 'a> Table<'p, 'a> {
             if dst.is_none() && !matches!(to, To::Outside(_)) {
                 continue;
             }
-            told = true;
+            is_known = true;
             let line = part.lines.entry((src, mention.line)).or_default();
             line.targets.extend(dst);
             if let To::Def(gid) = to {
@@ -293,7 +293,7 @@ impl<'p, 'a> Table<'p, 'a> {
                 }
             }
         }
-        told
+        is_known
     }
 
     /// Whether an implementation may run in place of the called symbol.
@@ -378,10 +378,10 @@ impl<'p, 'a> Table<'p, 'a> {
                 }
             } else if own.kind.type_like() && other.is_none_or(Kind::type_like) {
                 // Indexers list all ancestors. Where the text names the direct bases, keep only those.
-                let said = own.bases.iter().find(|base| type_name(facts, base.of) == Some(name));
-                if said.is_some() || own.bases.is_empty() {
-                    let of = self.base_type(said.map(|base| base.how), own.kind, symbol, &to);
-                    self.edge(part, of, src, &to, said.map(|base| base.line));
+                let named = own.bases.iter().find(|base| type_name(facts, base.of) == Some(name));
+                if named.is_some() || own.bases.is_empty() {
+                    let of = self.base_type(named.map(|base| base.how), own.kind, symbol, &to);
+                    self.edge(part, of, src, &to, named.map(|base| base.line));
                 }
             }
         }

@@ -26,11 +26,13 @@ pub struct Placed<'a> {
 pub struct Mention<'a> {
     /// Usually one; a mention may name both a class and its constructor.
     pub symbols: SmallVec<[&'a str; 1]>,
+    /// The definition that contains it.
     pub owner: DefId,
     pub line: u32,
     pub how: Mentioned,
 }
 
+/// How a mention uses its symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mentioned {
     Call(CallId),

@@ -6,10 +6,12 @@ use rustc_hash::FxHashMap;
 
 /// A whole index. Documents are parsed one by one, on demand.
 pub struct Index<'a> {
+    /// The name of the indexer.
     pub tool: &'a str,
     pub tool_version: &'a str,
     /// The folder that paths are relative to, as a URL; it may be on another machine.
     pub root: &'a str,
+    /// The undecoded documents (see [`Document::read`]).
     pub documents: Vec<&'a [u8]>,
     /// Kinds of symbols that are defined outside the index.
     pub outside: FxHashMap<&'a str, u64>,
@@ -23,18 +25,22 @@ pub enum Encoding {
     Utf32,
 }
 
+/// What an index contains about one source file.
 pub struct Document<'a> {
     pub path: &'a str,
     /// The source text; most indexers omit it.
     pub text: Option<&'a str>,
+    /// The unit of columns, if the document declares it.
     pub encoding: Option<Encoding>,
     pub occurrences: Vec<Occurrence<'a>>,
     pub symbols: Vec<Information<'a>>,
 }
 
+/// A place in the text that names a symbol.
 #[derive(Clone, Copy, Debug)]
 pub struct Occurrence<'a> {
     pub symbol: &'a str,
+    /// The bits of [`role`].
     pub roles: u64,
     pub range: Range,
 }
@@ -48,6 +54,7 @@ pub struct Range {
     pub end_column: u32,
 }
 
+/// What an index contains about one symbol.
 #[derive(Clone, Debug, Default)]
 pub struct Information<'a> {
     pub symbol: &'a str,
@@ -75,6 +82,7 @@ pub mod kind {
 }
 
 impl<'a> Index<'a> {
+    /// Parses an index. Fails with `invalid_scip` if the bytes are damaged or not an index.
     pub fn read(bytes: &'a [u8]) -> Result<Index<'a>> {
         let mut index =
             Index { tool: "", tool_version: "", root: "", documents: vec![], outside: FxHashMap::default() };

@@ -42,9 +42,9 @@ fn case(tool: &str, files: &[(&str, &str)], documents: &[Doc], outside: &[Messag
 }
 
 impl Case {
-    /// `a.ts::f CALLS b.ts::g 3,4`, in order.
-    fn told(&self) -> Vec<String> {
-        let mut told: Vec<String> = self
+    /// The relationships as text, sorted: `a.ts::f CALLS b.ts::g 3,4`.
+    fn edges(&self) -> Vec<String> {
+        let mut edges: Vec<String> = self
             .compiled
             .edges
             .iter()
@@ -54,8 +54,8 @@ impl Case {
                 format!("{src} {} {dst} {}", edge.type_name, lines.join(",")).trim_end().to_owned()
             })
             .collect();
-        told.sort();
-        told
+        edges.sort();
+        edges
     }
 
     fn id(&self, key: &str) -> Uuid {
@@ -116,7 +116,7 @@ fn animals() -> Doc {
 fn typescript_calls_references_and_bases() {
     let case = case("scip-typescript", &[("src/animals.ts", ANIMALS)], &[animals()], &[]);
     assert_eq!(
-        case.told(),
+        case.edges(),
         [
             "src/animals.ts::Dog IMPLEMENTS src/animals.ts::Animal 4",
             "src/animals.ts::Dog::sound CALLS src/animals.ts::bark 6",
@@ -129,7 +129,7 @@ fn typescript_calls_references_and_bases() {
 }
 
 #[test]
-fn what_may_run_instead_is_not_refuted() {
+fn calls_that_may_run_instead_are_not_refuted() {
     let text = "import { Animal, Dog } from './animals';
 class Cat { sound(): string { return ''; } }
 export function hear(a: Animal, d: Dog): string {
@@ -148,10 +148,10 @@ export function hear(a: Animal, d: Dog): string {
         .mention(4, "sound", &ts("src/`animals.ts`/Animal#sound()."))
         .mention(5, "sound", &ts("src/`animals.ts`/Dog#sound()."));
     let case = case("scip-typescript", &[("src/animals.ts", ANIMALS), ("src/hear.ts", text)], &[animals(), doc], &[]);
-    let told = case.told();
-    assert!(told.contains(&"src/hear.ts::hear CALLS src/animals.ts::Animal::sound 4".into()), "{told:#?}");
-    assert!(told.contains(&"src/hear.ts::hear CALLS src/animals.ts::Dog::sound 5".into()));
-    assert!(!told.iter().any(|t| t.starts_with("src/hear.ts REFERENCES")), "imports are told by IMPORTS");
+    let edges = case.edges();
+    assert!(edges.contains(&"src/hear.ts::hear CALLS src/animals.ts::Animal::sound 4".into()), "{edges:#?}");
+    assert!(edges.contains(&"src/hear.ts::hear CALLS src/animals.ts::Dog::sound 5".into()));
+    assert!(!edges.iter().any(|t| t.starts_with("src/hear.ts REFERENCES")), "imports have IMPORTS instead");
     let (hear, dog, cat) = ("src/hear.ts::hear", "src/animals.ts::Dog::sound", "src/hear.ts::Cat::sound");
     assert!(!case.refutes(hear, dog, &[4]), "an Animal may be a Dog");
     assert!(case.refutes(hear, cat, &[5]), "a Dog is no Cat");
@@ -161,7 +161,7 @@ export function hear(a: Animal, d: Dog): string {
 }
 
 #[test]
-fn columns_count_what_the_document_says() {
+fn columns_are_in_the_unit_of_the_document() {
     let text = "function f() {}\nfunction g() { return ['😀é', f(), '😀', f]; }\n";
     for units in [Units::Unsaid, Units::Utf8, Units::Utf16, Units::Utf32] {
         let doc = Doc::new("a.ts", text, units)
@@ -171,7 +171,7 @@ fn columns_count_what_the_document_says() {
         // The name is found only if columns are read in the right unit.
         assert_eq!(doc.range(2, "f", 0)[1], [30, 33, 30, 29][units as usize]);
         let case = case("scip-typescript", &[("a.ts", text)], &[doc], &[]);
-        assert_eq!(case.told(), ["a.ts::g CALLS a.ts::f 2"]);
+        assert_eq!(case.edges(), ["a.ts::g CALLS a.ts::f 2"]);
     }
     // Ranges beyond the line or inside a character: the index is of another version of the text.
     let doc = Doc::new("a.ts", text, Units::Utf8).define(1, "f", &ts("`a.ts`/f()."));
@@ -179,7 +179,7 @@ fn columns_count_what_the_document_says() {
         let mut doc = doc.clone();
         let occurrence = Message::default().packed(1, &range).text(2, &ts("`a.ts`/f()."));
         doc.message = doc.message.message(2, &occurrence);
-        assert!(case("scip-typescript", &[("a.ts", text)], &[doc], &[]).told().is_empty());
+        assert!(case("scip-typescript", &[("a.ts", text)], &[doc], &[]).edges().is_empty());
     }
 }
 
@@ -198,13 +198,13 @@ fn ranges_may_be_typed_or_unpacked() {
     ] {
         let mut doc = plain.clone();
         doc.message = doc.message.message(2, &occurrence);
-        let told = case("scip-typescript", &[("a.ts", text)], &[doc], &[]).told();
-        assert_eq!(told, ["a.ts CALLS a.ts::f 2"]);
+        let edges = case("scip-typescript", &[("a.ts", text)], &[doc], &[]).edges();
+        assert_eq!(edges, ["a.ts CALLS a.ts::f 2"]);
     }
 }
 
 #[test]
-fn overloads_are_told_apart() {
+fn overloads_are_distinguished() {
     let text = "class Box {
   void put(int n) {}
   void put(String s) {}
@@ -219,7 +219,7 @@ fn overloads_are_told_apart() {
         .define(4, "fill", &java("fill()."))
         .mention_nth(4, "put", 1, &java("put(+1)."));
     let case = case("scip-java", &[("Box.java", text)], &[doc], &[]);
-    assert_eq!(case.told(), ["Box.java::Box::fill CALLS Box.java::Box::put~(Strings) 4"]);
+    assert_eq!(case.edges(), ["Box.java::Box::fill CALLS Box.java::Box::put~(Strings) 4"]);
     // One call of that name is unresolved, so nothing is refuted.
     assert!(!case.refutes("Box.java::Box::fill", "Box.java::Box::put", &[4]));
 
@@ -232,12 +232,12 @@ fn overloads_are_told_apart() {
         .define(3, "f", &name)
         .mention(4, "f", &name);
     let case = self::case("scip-typescript", &[("a.ts", text)], &[doc], &[]);
-    let told = case.told();
-    assert_eq!(told.len(), 1, "{told:?}");
+    let edges = case.edges();
+    assert_eq!(edges.len(), 1, "{edges:?}");
     let facts = crate::parse("a.ts", text, language("typescript"));
     let with_body = facts.defs.iter().position(|d| facts.name(d.name) == "f" && !d.is(crate::facts::flag::DECLARED));
     let key = crate::keys::keys("a.ts", &facts)[with_body.unwrap()].clone().unwrap().1;
-    assert_eq!(told[0], format!("a.ts CALLS {key} 4"));
+    assert_eq!(edges[0], format!("a.ts CALLS {key} 4"));
 }
 
 #[test]
@@ -287,7 +287,7 @@ def open_shop():
         Doc::new("base.py", base, Units::Utf32).file(&py("base/__init__:")).define(1, "Base", &py("base/Base#"));
     let case = case("scip-python", &[("shop.py", text), ("base.py", base)], &[doc, other], &[]);
     assert_eq!(
-        case.told(),
+        case.edges(),
         [
             "shop.py::Shop EXTENDS base.py::Base 4",
             "shop.py::Shop::buy CALLS python:requests::api.get 13",
@@ -342,7 +342,7 @@ fn main() { let shop = Shop::new(); shop.close(); let f = helper::run; f(); }
         .mention(10, "close", &own("impl#[Shop][Close]close()."))
         .mention(10, "helper", &own("helper/"))
         .mention(10, "run", &own("helper/run()."));
-    let told = case("rust-analyzer", &[("src/main.rs", text)], &[doc], &[]).told();
+    let edges = case("rust-analyzer", &[("src/main.rs", text)], &[doc], &[]).edges();
     for expected in [
         "src/main.rs::Shop::sell CALLS cargo:core::mem.drop 5",
         "src/main.rs::Shop::sell CALLS src/main.rs::twice 5",
@@ -353,9 +353,9 @@ fn main() { let shop = Shop::new(); shop.close(); let f = helper::run; f(); }
         "src/main.rs::main REFERENCES src/main.rs::helper::run 10",
         "src/main.rs::main REFERENCES src/main.rs::Shop 10",
     ] {
-        assert!(told.contains(&expected.to_owned()), "{expected} is not in {told:#?}");
+        assert!(edges.contains(&expected.to_owned()), "{expected} is not in {edges:#?}");
     }
-    assert!(!told.iter().any(|t| t.ends_with("src/main.rs::helper 10")), "modules are only on the way: {told:#?}");
+    assert!(!edges.iter().any(|t| t.ends_with("src/main.rs::helper 10")), "modules are only on the way: {edges:#?}");
 }
 
 #[test]
@@ -371,12 +371,12 @@ fn local_symbols_count_only_as_definitions() {
     let other = "function far() {}\nfar();\n";
     let far = Doc::new("b.ts", other, Units::Utf16).define(1, "far", "local 0").mention(2, "far", "local 0");
     let files = [("a.ts", text), ("b.ts", other)];
-    let told = case("scip-typescript", &files, &[doc, far], &[]).told();
-    assert_eq!(told, ["a.ts::outer CALLS a.ts::outer::inner 4", "b.ts CALLS b.ts::far 2"]);
+    let edges = case("scip-typescript", &files, &[doc, far], &[]).edges();
+    assert_eq!(edges, ["a.ts::outer CALLS a.ts::outer::inner 4", "b.ts CALLS b.ts::far 2"]);
 }
 
 #[test]
-fn outside_is_what_no_document_defines() {
+fn symbols_without_a_definition_are_outside() {
     let text = "import { useState, Component } from 'react';
 import { other } from './gone';
 export class Page extends Component {
@@ -398,7 +398,7 @@ export class Page extends Component {
     let outside = [information(&react("Component#"), 21, &[])];
     let case = case("scip-typescript", &[("page.tsx", text)], &[doc, gone], &outside);
     assert_eq!(
-        case.told(),
+        case.edges(),
         ["page.tsx::Page IMPLEMENTS npm:react::Component 3", "page.tsx::Page::draw CALLS npm:react::useState 4",]
     );
     let put = &case.compiled.outside[&("External", "npm:react::useState".to_owned())];

@@ -1,4 +1,4 @@
-//! What the tests of all hand-written parsers share: comparisons with tree-sitter, also for damaged texts.
+//! Shared by the tests of all hand-written parsers: comparisons with tree-sitter, also for damaged texts.
 
 use super::compare;
 use crate::lang::damage::Random;
@@ -21,8 +21,8 @@ pub(crate) fn same<'a>(texts: impl IntoIterator<Item = &'a str>, language: Langu
         let (theirs, ours) = both(text, language);
         match ours {
             Some(ours) if ours == theirs => None,
-            Some(ours) => Some(format!("read otherwise: {text}\n  we   {ours}\n  they {theirs}")),
-            None => Some(format!("left to others: {text}")),
+            Some(ours) => Some(format!("read differently: {text}\n  ours        {ours}\n  tree-sitter {theirs}")),
+            None => Some(format!("rejected by our parser: {text}")),
         }
     };
     let wrong: Vec<String> = texts.into_iter().filter_map(differs).collect();
@@ -37,13 +37,14 @@ pub(crate) fn left<'a>(texts: impl IntoIterator<Item = &'a str>, language: Langu
     }
 }
 
-/// A mutation test: whatever is cut out of a text or inserted, our parser does not panic, and if both parsers accept the
-/// text, the facts are the same.
+/// A mutation test: whatever is cut out of a text or inserted, our parser does not panic, and if both parsers accept
+/// the text, the facts are the same.
 pub(crate) struct Damage<'a> {
     pub turns: usize,
     /// Texts that are inserted.
     pub pieces: &'a [&'a str],
-    /// More than so many texts must be accepted, and more than so many rejected: otherwise the test shows nothing.
+    /// The test fails unless more than this many texts are accepted and more than this many rejected, because otherwise
+    /// it shows nothing.
     pub least: usize,
     /// Whether tree-sitter is known to misread a text.
     pub misread: fn(&str) -> bool,

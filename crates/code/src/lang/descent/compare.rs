@@ -35,10 +35,12 @@ pub fn facts_by_tree_sitter(path: &str, text: &str, language: LanguageId) -> Fac
     facts(path, text, language, &copied(text, &super::super::tree(text, language), language))
 }
 
-/// What two readings of a text do not share, one line per fact, in the order of the readings.
+/// The facts that only one of two readings of a text has, one line per fact, in the order of the reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
+    /// Facts that only our parser finds.
     pub only_ours: Vec<String>,
+    /// Facts that only tree-sitter finds.
     pub only_theirs: Vec<String>,
 }
 

@@ -1,10 +1,11 @@
-//! What lexers have in common: a place in a source, the comments so far, and what a language keeps besides.
+//! The common part of all lexers: a position in a source, the comments so far, and the state of the language's own
+//! lexer.
 
 use super::source::{Greater, Source};
 use super::{Descent, Lex, Read, Token, Unsure};
 use crate::tree::flag;
 
-/// The lexical rules of a language; the value is what the lexer of the language keeps besides its place.
+/// The lexical rules of a language; the value is the state that its lexer has besides the position.
 pub trait Dialect: Copy + Default {
     type Kind: Copy + PartialEq;
     type Word;
@@ -15,6 +16,7 @@ pub trait Dialect: Copy + Default {
     fn next(lexer: &mut Lexer<'_, Self>) -> Read<Token<Self::Kind>>;
 }
 
+/// A lexer for a language with the lexical rules `D`.
 pub struct Lexer<'t, D> {
     pub source: Source<'t>,
     pub at: u32,
@@ -71,7 +73,7 @@ impl<'t, D: Dialect> Lexer<'t, D> {
         self.at = at;
     }
 
-    /// The token from an offset up to the place of the lexer.
+    /// The token from an offset up to the position of the lexer.
     pub fn token(&self, kind: D::Kind, start: u32) -> Token<D::Kind> {
         Token { kind, start, end: self.at }
     }

@@ -9,6 +9,7 @@ use crate::languages::LanguageId;
 use std::sync::OnceLock;
 use tree_sitter::Query;
 
+/// The meaning of a node that a query captures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tag {
     Define(Kind),
@@ -70,6 +71,7 @@ pub(crate) struct Tags {
     compiled: OnceLock<Compiled>,
 }
 
+/// A compiled tags query.
 pub(super) struct Compiled {
     pub query: Query,
     /// The tag of each capture, by index.

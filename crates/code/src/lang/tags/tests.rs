@@ -183,7 +183,7 @@ fn check(path: &str, text: &str, parts: &str, expected: &str) {
 }
 
 #[test]
-fn broken_texts_give_what_can_be_understood() {
+fn broken_texts_are_read_in_part() {
     for (path, text, name) in [
         ("a.c", "int f( { g(; } }}} int h(void) { k(1); }", "k"),
         ("a.cpp", "class A { void f( ; }; :: void B::m() { k(1); } >>", "k"),
@@ -202,7 +202,7 @@ fn broken_texts_give_what_can_be_understood() {
 }
 
 #[test]
-fn deep_nesting_is_survived() {
+fn deep_nesting_does_not_crash() {
     let (open, close) = ("f(".repeat(5_000), ")".repeat(5_000));
     let parens = format!("{}1{}", "(".repeat(5_000), ")".repeat(5_000));
     for (path, before, after) in [

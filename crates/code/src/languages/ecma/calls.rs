@@ -61,8 +61,8 @@ impl<'t> Reader<'t> {
         match types {
             Some(types) if class.kind() == "identifier" && types.iter().any(|ty| *ty != UNKNOWN) => {
                 let ty = self.generic_type(class, &types);
-                let said = self.b.expr(Expr::InstanceOf(ty));
-                self.b.either(&[made, said])
+                let instance = self.b.expr(Expr::InstanceOf(ty));
+                self.b.either(&[made, instance])
             }
             _ => made,
         }

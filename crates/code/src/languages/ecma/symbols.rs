@@ -1,4 +1,4 @@
-//! What SCIP indexes call the packages and modules of npm.
+//! Names of npm packages and modules in SCIP indexes.
 
 use crate::languages::OutsideModule;
 

@@ -10,7 +10,7 @@ use shown::{expr, shown};
 /// Compares the rendered facts with the expected text, whose common indentation does not matter.
 #[track_caller]
 fn check(path: &str, text: &str, expected: &str) {
-    let language = LanguageId::of(path, "").expect("the name tells");
+    let language = LanguageId::of(path, "").expect("an extension of one of the languages");
     let shown = shown(&parse(path, text, language));
     let margin = expected.lines().filter(|l| !l.trim().is_empty()).map(|l| l.len() - l.trim_start().len()).min();
     let expected: Vec<&str> =
@@ -19,7 +19,7 @@ fn check(path: &str, text: &str, expected: &str) {
 }
 
 #[test]
-fn functions_are_known_by_where_they_are_written() {
+fn functions_are_identified_by_their_position() {
     check(
         "src/a.js",
         r#"/** Adds. */
@@ -68,7 +68,7 @@ const made = (() => add)();
 }
 
 #[test]
-fn blocks_shadow_and_var_is_of_the_function() {
+fn blocks_shadow_names_and_var_belongs_to_the_function() {
     check(
         "src/a.js",
         r#"const f = 1;
@@ -104,7 +104,7 @@ function outer() {
 }
 
 #[test]
-fn object_literals_are_what_this_means() {
+fn this_refers_to_the_object_literal() {
     check(
         "src/a.js",
         r#"const o = { a, b: c.d, m() { this.b(); }, "q-r": function () {}, arrow: () => this, get v() { return a; }, set v(x) {}, [k()]: 1, ...rest };
@@ -599,7 +599,7 @@ other("name", () => {});
 }
 
 #[test]
-fn broken_text_is_read_as_far_as_it_goes() {
+fn broken_text_is_read_up_to_the_error() {
     check(
         "src/a.ts",
         r#"class A { m() { this.x(; } n() { ok(); }
@@ -659,7 +659,7 @@ const e = 1, g = 2;
 }
 
 #[test]
-fn names_read_other_than_by_calling_are_used() {
+fn names_that_are_read_but_not_called_are_uses() {
     let text = "let t: A.B<C>; class D extends E {}; f(g, h.i, { j, k: l }); m(); if (n && o.p) q = r[s];";
     let facts = parse("a.ts", text, language("typescript"));
     let used: Vec<String> = facts.uses.iter().map(|u| expr(&facts, u.expr)).collect();
@@ -688,7 +688,7 @@ fn signatures_are_one_line_without_the_body() {
 }
 
 #[test]
-fn files_are_told_by_name_and_first_line() {
+fn languages_of_files_are_detected_by_name_and_first_line() {
     let flags = |path: &str, text: &str| parse(path, text, language("typescript")).defs[0].flags;
     assert_eq!(flags("src/a.test.ts", ""), flag::TEST);
     assert_eq!(flags("src/__tests__/a.ts", ""), flag::TEST);

@@ -217,8 +217,8 @@ impl<'t> Reader<'t> {
         if ty == UNKNOWN || matches!(self.b.facts.expr(value), Expr::Def(_)) {
             return value;
         }
-        let said = self.b.expr(Expr::InstanceOf(ty));
-        self.b.either(&[value, said])
+        let asserted = self.b.expr(Expr::InstanceOf(ty));
+        self.b.either(&[value, asserted])
     }
 
     fn array(&mut self, node: Node<'t>) -> ExprId {

@@ -6,6 +6,7 @@ use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, UNKNOWN, VarKind, 
 use crate::tree::{Kids, Node, line, one_line, span};
 use smallvec::SmallVec;
 
+/// A parameter whose type was read, but that is not declared yet.
 pub(super) struct Parameter<'t> {
     name: &'t str,
     ty: ExprId,

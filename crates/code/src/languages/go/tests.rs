@@ -294,7 +294,7 @@ var (
 }
 
 #[test]
-fn names_count_from_where_they_stand() {
+fn names_are_visible_from_their_declaration_on() {
     check(
         r#"package a
 func f(x T, err error) {
@@ -725,7 +725,7 @@ fn visibility_is_by_the_first_letter() {
 }
 
 #[test]
-fn broken_text_keeps_what_is_understood() {
+fn broken_text_is_read_in_part() {
     check(
         r#"package a
 func ok() { one() }
@@ -769,7 +769,7 @@ func last() { four(; five() }
 }
 
 #[test]
-fn every_cut_of_a_text_is_read() {
+fn every_prefix_of_a_text_is_read() {
     let text = r#"package a
 import "x"
 type T[K any] struct { *B; f func(K) }

@@ -699,7 +699,7 @@ fn assignments_and_values() {
 }
 
 #[test]
-fn calls_and_where_they_stand() {
+fn calls_and_their_positions() {
     let f = parse(
         "class A {
             static { setup(); }
@@ -862,7 +862,7 @@ fn broken_text() {
 }
 
 #[test]
-fn every_beginning_of_a_text_is_read() {
+fn every_prefix_of_a_text_is_read() {
     let text = "package p; import static a.B.*; /** d */ @X(y = 1) public class A<T extends B> extends C<T> {
         enum E { ONE(1) { void f() {} }; } record R(int a, B... b) { R {} }
         int x = 1, y[] = {2}; A() { super(); } <U> U f(U u) throws Ex { for (var v : u) { v.g(() -> h(), A::new); }

@@ -358,6 +358,7 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// A parameter whose type and default were read, but that is not declared yet.
 pub(super) struct Parameter<'t> {
     name: &'t str,
     ty: Option<ExprId>,
@@ -365,6 +366,7 @@ pub(super) struct Parameter<'t> {
     how: Rest,
 }
 
+/// Whether a parameter takes the remaining arguments: `*args` or `**kwargs`.
 #[derive(PartialEq)]
 pub(super) enum Rest {
     No,

@@ -45,7 +45,7 @@ def _own(a, b=fetch): pass
 }
 
 #[test]
-fn classes_methods_and_what_decorators_make_of_them() {
+fn classes_methods_and_decorators() {
     check(
         r#"
 class Shop(Base, metaclass=Meta):
@@ -160,7 +160,7 @@ def made(): run(Shop())
 }
 
 #[test]
-fn what_names_are_bound_to() {
+fn bindings_of_names() {
     check(
         r#"
 first, (second, third) = pair()
@@ -191,7 +191,7 @@ global_one: Shop
 }
 
 #[test]
-fn tests_are_known_by_the_names_of_files_and_functions() {
+fn tests_are_detected_by_names_of_files_and_functions() {
     let text = "def test_one(): pass\ndef helper(): pass\nclass TestShop:\n    def test_two(self): pass\n";
     for (path, is) in [("tests/test_shop.py", true), ("shop_test.py", true), ("a/tests/x.py", true), ("shop.py", false)]
     {
@@ -205,7 +205,7 @@ fn tests_are_known_by_the_names_of_files_and_functions() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_the_rest_is_read() {
+fn unreadable_parts_are_faults_and_the_rest_is_read() {
     let facts = parse("x.py", "def good(): pass\n\ndef bad(:\n    pass\n\ndef after(): pass\n");
     assert!(!facts.faults.is_empty());
     let names: Vec<&str> = facts.defs.iter().map(|d| facts.name(d.name)).collect();

@@ -347,7 +347,7 @@ impl !Send for Point {}",
 }
 
 #[test]
-fn a_let_hides_what_stands_before_it() {
+fn a_let_shadows_earlier_variables() {
     let facts = read(
         "fn f(x: u8) {
     let x = one(x);
@@ -383,7 +383,7 @@ fn a_let_hides_what_stands_before_it() {
 }
 
 #[test]
-fn the_first_of_several_names_is_no_variable() {
+fn the_first_name_of_a_path_is_no_variable() {
     let facts = read(
         "use crate::config;
 fn f(config: &config::Config, store: u8) { config::load(config); store::open(store); self::g(); super::super::h(); }
@@ -406,7 +406,7 @@ fn g() { Vec::<u8>::new(); <T as Trait>::f(); size_of::<Config>(); ::std::mem::d
 }
 
 #[test]
-fn patterns_bind_what_they_take_out() {
+fn patterns_bind_parts_of_the_value() {
     let facts = read(
         "enum Tree { Leaf(Item), Node { left: Box<Tree> }, Empty }
 impl Tree {
@@ -635,7 +635,7 @@ fn calls_in_macro_arguments_are_read() {
 }
 
 #[test]
-fn macros_may_hold_items() {
+fn macros_may_contain_items() {
     let facts = read(
         "proptest! {
     #![proptest_config(with(1))]
@@ -669,7 +669,7 @@ fn f(x: Flags) { CACHE.with(|c| c.get()) }",
 }
 
 #[test]
-fn tests_and_programs_are_told() {
+fn tests_and_programs_are_detected() {
     let text = "fn main() { run() }
 #[cfg(test)]
 mod tests {
@@ -743,7 +743,7 @@ where F: Fn(T) -> Out, { x.get(); g(x); }",
 }
 
 #[test]
-fn broken_text_keeps_what_is_understood() {
+fn broken_text_is_read_in_part() {
     let facts = read(
         "pub fn good() { one(); }
 struct { x: ; }
@@ -763,7 +763,7 @@ fn after() { three(); let = ; four() }",
 }
 
 #[test]
-fn deep_nesting_does_not_cost_the_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let many = 5_000;
     for (open, middle, close) in [
         ("(", "1", ")"),

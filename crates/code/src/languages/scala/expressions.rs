@@ -236,7 +236,7 @@ impl<'t> Reader<'t> {
             return UNKNOWN;
         }
         let mut at = span(node);
-        // The place of a call in a chain is that of its name, not of the beginning of the chain.
+        // The position of a call in a chain is that of its name, not of the beginning of the chain.
         if let Some(name) = self.kids(function).field("field") {
             at.line = line(name);
         }

@@ -5,7 +5,7 @@ use super::types::is_type;
 use crate::facts::{BaseKind, DefId, Expr, ExprId, Imported, Kind, ROOT, Target, UNKNOWN, VarKind, Visibility, flag};
 use crate::tree::{self, Kids, Node, line, one_line, span};
 
-/// What the modifiers and attributes of a definition say.
+/// The combined modifiers and attributes of a definition.
 #[derive(Default)]
 struct Modifiers {
     visibility: Visibility,
@@ -168,7 +168,7 @@ impl<'t> Reader<'t> {
         });
     }
 
-    /// Reads the inside of a function. `head` reads its parameters and returns its result.
+    /// Reads a function in a scope of its own. `head` reads its parameters and returns its result.
     fn callable(
         &mut self,
         def: DefId,
@@ -206,7 +206,7 @@ impl<'t> Reader<'t> {
         for (field, kid) in kids.with_fields() {
             if kid.kind() == "parameter" {
                 let parts = self.kids(kid);
-                // `at place: Place`: the second name is the one inside.
+                // `at place: Place`: the second name is the variable inside of the function.
                 let name = parts.named().rfind(|part| part.kind() == "simple_identifier");
                 let ty = self.first_type(&parts);
                 let place = self.b.facts.def(self.b.owner).params.len() as u16;

@@ -190,7 +190,7 @@ impl<'t> Reader<'t> {
             return self.b.call(of, CallKind::Plain, &args, span(node));
         }
         let mut at = span(node);
-        // The place of a call in a chain is that of its name, not of the beginning of the chain.
+        // The position of a call in a chain is that of its name, not of the beginning of the chain.
         if let Some(suffix) = self.kids(of).field("suffix") {
             at.line = line(suffix);
         }

@@ -141,7 +141,7 @@ func use(shop: Shop?, all: [Buyer]) {
 }
 
 #[test]
-fn files_of_a_module_see_each_other_and_imports_name_modules() {
+fn files_of_a_module_share_names_and_imports_name_modules() {
     check(
         &[
             (

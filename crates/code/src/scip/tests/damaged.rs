@@ -31,7 +31,7 @@ impl Random {
 }
 
 #[test]
-fn what_is_no_index_is_refused() {
+fn bytes_that_are_no_index_are_rejected() {
     let metadata = Message::default().message(1, &Message::default().text(3, "file:///w"));
     for (what, bytes) in [
         ("nothing", vec![]),
@@ -107,7 +107,7 @@ fn random_bytes_and_flipped_bits_never_panic() {
 fn an_index_of_another_text_says_little() {
     let doc = animals();
     let other = "// all was rewritten\nexport const x = 1;\n";
-    assert!(case("scip-typescript", &[("src/animals.ts", other)], &[doc], &[]).told().is_empty());
+    assert!(case("scip-typescript", &[("src/animals.ts", other)], &[doc], &[]).edges().is_empty());
     let empty = Doc::new("src/animals.ts", "", Units::Utf16);
-    assert!(case("scip-typescript", &[("src/animals.ts", "")], &[empty], &[]).told().is_empty());
+    assert!(case("scip-typescript", &[("src/animals.ts", "")], &[empty], &[]).edges().is_empty());
 }

@@ -25,7 +25,7 @@ fn an_edge_keeps_what_was_said_of_it() {
 }
 
 #[test]
-fn names_outside_stay_as_they_are_imported() {
+fn outside_names_keep_the_form_of_the_import() {
     let text = "import warnings\nfrom typing import Any\n\ndef f(x: Any):\n    warnings.warn(x)\n    x.get()\n\ndef g():\n    warn(1)\n";
     let py = |rest: &str| format!("scip-python python shop 0.1 shop/{rest}");
     let (warn, get) =
@@ -61,7 +61,7 @@ fn names_outside_stay_as_they_are_imported() {
 }
 
 #[test]
-fn what_the_language_has_refutes_a_guess_and_is_no_object() {
+fn builtins_refute_other_links_and_are_no_objects() {
     let text = "class Rope {\n  split() {}\n}\nfunction f(x) {\n  x.split();\n}\n";
     let doc = Doc::new("a.ts", text, Units::Utf16)
         .define(1, "Rope", &ts("`a.ts`/Rope#"))
@@ -69,7 +69,7 @@ fn what_the_language_has_refutes_a_guess_and_is_no_object() {
         .define(4, "f", &ts("`a.ts`/f()."))
         .mention(5, "split", "scip-typescript npm typescript 5.3.0 lib/`lib.es5.d.ts`/String#split().");
     let case = case("scip-typescript", &[("a.ts", text)], &[doc], &[]);
-    assert!(case.told().is_empty() && case.compiled.outside.is_empty());
+    assert!(case.edges().is_empty() && case.compiled.outside.is_empty());
     assert!(case.refutes("a.ts::f", "a.ts::Rope::split", &[5]));
 }
 
@@ -100,7 +100,7 @@ def main():
         .mention(13, "f", &py("f()."))
         .mention(14, "g", &py("g()."));
     let case = case("scip-python", &[("shop.py", text)], &[doc], &[]);
-    let calls: Vec<String> = case.told().into_iter().filter(|t| t.contains("CALLS")).collect();
+    let calls: Vec<String> = case.edges().into_iter().filter(|t| t.contains("CALLS")).collect();
     assert_eq!(calls, ["shop.py::main CALLS shop.py::f~(x) 13", "shop.py::main CALLS shop.py::g 14"]);
     assert!(case.refutes("shop.py::main", "shop.py::f", &[13]), "it has no body");
     let other = case.names.values().find(|name| name.starts_with("shop.py::g~")).unwrap();
@@ -108,7 +108,7 @@ def main():
 }
 
 #[test]
-fn later_definitions_may_pass_for_mentions() {
+fn later_definitions_may_be_marked_as_mentions() {
     let text = "from typing import overload
 import os
 
@@ -133,5 +133,5 @@ def main():
         .mention(11, "exists", "scip-python python python-stdlib 3.11 genericpath/isdir().");
     let case = case("scip-python", &[("shop.py", text)], &[doc], &[]);
     let own = "shop.py::f~(x)";
-    assert_eq!(case.told(), [format!("{own} CALLS {own} 8"), format!("shop.py::main CALLS {own} 11")]);
+    assert_eq!(case.edges(), [format!("{own} CALLS {own} 8"), format!("shop.py::main CALLS {own} 11")]);
 }

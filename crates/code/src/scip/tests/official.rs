@@ -12,7 +12,7 @@ fn range(line: u32, column: u32, end_line: u32, end_column: u32) -> Range {
 }
 
 #[test]
-fn every_field_that_is_read_is_the_one_that_was_written() {
+fn every_field_is_read_as_it_was_written() {
     let mut occurrences = vec![types::Occurrence::new(); 5];
     occurrences[0].range = vec![3, 4, 9];
     occurrences[0].symbol_roles = SymbolRole::Definition.value();
@@ -24,7 +24,7 @@ fn every_field_that_is_read_is_the_one_that_was_written() {
     occurrences[3].set_multi_line_range(lines);
     for occurrence in &mut occurrences[..4] {
         occurrence.symbol = "tool npm shop 1.0.0 f().".into();
-        // What is not read must not be taken for something else.
+        // Fields that are not read must be skipped.
         occurrence.override_documentation = vec!["text".into()];
         occurrence.enclosing_range = vec![1, 2, 3];
     }

@@ -10,7 +10,7 @@ fn key(symbol: &str, language: LanguageId) -> Option<String> {
 }
 
 #[test]
-fn names_outside_are_those_the_resolver_gives() {
+fn outside_names_equal_those_of_the_resolver() {
     let (python, type_script, go) = ("python", "typescript", "go");
     let (rust, java, csharp) = ("rust", "java", "csharp");
     for (name, symbol, expected) in [
@@ -85,7 +85,7 @@ fn spaces_and_backticks_are_escaped_by_doubling() {
 }
 
 #[test]
-fn suffixes_tell_kinds() {
+fn suffixes_determine_kinds() {
     for (symbol, expected) in [
         ("s m p v a/", Some(Suffix::Namespace)),
         ("s m p v a#", Some(Suffix::Type)),

@@ -20,11 +20,13 @@ pub struct Package {
 /// Packages of the repository by name, then by the folder below which the name refers to that package.
 pub type Links = FxHashMap<String, FxHashMap<String, Link>>;
 
+/// The package that a name refers to in a folder.
 pub struct Link {
     pub package: usize,
     pub folder: String,
 }
 
+/// The manifests of a repository.
 #[derive(Default)]
 pub struct Manifests {
     pub packages: Vec<Package>,

@@ -65,7 +65,7 @@ fn relative_paths_need_no_manifest() {
 }
 
 #[test]
-fn nothing_is_set_up_without_javascript() {
+fn no_resolver_is_created_without_javascript() {
     let program = program(&[("package.json", r#"{"name": "site"}"#)], &["a.py"]);
     assert!(packages(&program).workspace.is_none());
 }
@@ -185,7 +185,7 @@ fn extended_configurations() {
 }
 
 #[test]
-fn references_and_files_no_configuration_owns() {
+fn references_and_files_without_a_configuration() {
     check(
         &[
             (
@@ -347,7 +347,7 @@ fn own_imports() {
 }
 
 #[test]
-fn built_files_are_their_sources() {
+fn build_output_resolves_to_its_source() {
     check(
         &[
             ("a/package.json", r#"{"name": "a", "main": "dist/index.js", "types": "dist/index.d.ts"}"#),
@@ -455,7 +455,7 @@ fn committed_modules() {
 }
 
 #[test]
-fn broken_manifests_do_no_harm() {
+fn malformed_manifests_are_ignored() {
     let deep = format!("{{\"name\": \"deep\", \"exports\": {}{}}}", "[".repeat(4000), "]".repeat(4000));
     check(
         &[
@@ -498,7 +498,7 @@ fn broken_manifests_do_no_harm() {
 }
 
 #[test]
-fn asked_from_many_threads() {
+fn counts_are_the_same_from_many_threads() {
     use rayon::prelude::*;
     let mut files: Vec<String> = (0..200).map(|n| format!("packages/p{n}/src/index.ts")).collect();
     files.extend((0..200).map(|n| format!("packages/p{n}/src/f.ts")));

@@ -64,7 +64,7 @@ const SCRIPT: &[&str] = &[
     "const { a, b: { c = 2 } } = require('x'), d = require('y').e; d(a, c)",
     "module.exports = { f, g() {} }; exports.h = function i() {}; module.exports.j = () => {}",
     "Object.defineProperty(exports, 'k', { get: function () { return l } }); A.prototype.b = function () { this.c() }",
-    "/** Says what f does. */\nfunction f(a /* first */, b) { // told\n  return a(b) // more\n}\n\n// of g\n// and more\nconst g = 1;",
+    "/** Says what f does. */\nfunction f(a /* first */, b) { // docs\n  return a(b) // more\n}\n\n// of g\n// and more\nconst g = 1;",
     "describe('a', () => { it.only(`b`, async function () { expect(c()).toBe(1) }); test.each([1])('d', d => d()) })",
     "(function () { 'use strict'; return arguments.length })();",
     "!function (a) { a() }(b), (() => {})()",
@@ -186,12 +186,12 @@ fn facts_are_those_of_tree_sitter() {
             all.iter().map(|text| format!("\u{feff}/** First. */\n\n{}\r\n", text.replace('\n', "\r\n"))).collect();
         same(windows.iter().map(String::as_str), language);
         same([all.join("\n;").as_str(), "", "\n\n/* nothing */ // at all\n"], language);
-        same(["#!/usr/bin/env node\n/** Told. */\n\n// more\nimport 'a'"], language);
+        same(["#!/usr/bin/env node\n/** Docs. */\n\n// more\nimport 'a'"], language);
     }
 }
 
 #[test]
-fn what_is_not_plain_is_left_to_others() {
+fn uncommon_texts_are_rejected() {
     let deep = format!("x = {}1{}", "(".repeat(5_000), ")".repeat(5_000));
     let arrows = format!("x = {}1", "a => ".repeat(5_000));
     let guesses = format!("x = {}1{}", "(a = ".repeat(100), ")".repeat(100));
@@ -286,7 +286,7 @@ fn what_is_not_plain_is_left_to_others() {
     // Without types, this is a comparison.
     left(texts.into_iter().filter(|text| *text != "f<T>(x)"), language("javascript"));
     let declared = "declare ".repeat(100_000);
-    // Too deep for the types, but not too deep for the comparison that it would be without them.
+    // Too deep for a type, but not too deep if it is read as a comparison.
     let compared = format!("x = {}f<T>(y){}", "[".repeat(116), "]".repeat(116));
     let typed = [
         &declared,
@@ -317,7 +317,7 @@ fn what_is_not_plain_is_left_to_others() {
 
 /// Common code that tree-sitter's grammars misread.
 #[test]
-fn some_things_are_read_better() {
+fn some_texts_are_read_better_than_by_tree_sitter() {
     let calls = |text: &str, language| {
         let facts = ecma::read(Source { path: "a.ts", text, language }, &parse(text, language).expect("plain"));
         let name = |expr| match facts.expr(expr) {

@@ -17,13 +17,13 @@ const DECLARATIONS: &[&str] = &[
     "func arrays(a [3]int, b []T, c [N]p.Q, d List[T], Map[K, V]) {}",
     "func arrays(a [3]int, b []T, c [N]p.Q, d List[T], e Map[K, V]) {}",
     "func TestIt(t *testing.T) { t.Run(\"a\", func(t *testing.T) {}) }\nfunc init() {}\nfunc main() {}",
-    "type S struct {\n\t// A is told.\n\tA int // behind\n\tB, C string `json:\"x\"`\n\tsync.Mutex\n\t*bytes.Buffer\n\n\t// away\n\n\tD struct{ e int }\n\tList[T]\n\tF func(a int) (b string, err error)\n\t_ int\n\tG [2]int; H chan<- T \"tag\"\n}",
-    "type X interface {\n\tY\n\t// M is told.\n\tM(context.Context, ...string) (a int, err error) // behind\n\tinterface{ Z() }\n\t~int | string\n\tp.Q[int]\n}",
-    "// All of them.\ntype (\n\t// I is told.\n\tI interface{}\n\tA = B\n\tG[T any] []map[string]chan<- func(int) (a, b int)\n\n\t// none\n)",
+    "type S struct {\n\t// A has doc.\n\tA int // behind\n\tB, C string `json:\"x\"`\n\tsync.Mutex\n\t*bytes.Buffer\n\n\t// away\n\n\tD struct{ e int }\n\tList[T]\n\tF func(a int) (b string, err error)\n\t_ int\n\tG [2]int; H chan<- T \"tag\"\n}",
+    "type X interface {\n\tY\n\t// M has doc.\n\tM(context.Context, ...string) (a int, err error) // behind\n\tinterface{ Z() }\n\t~int | string\n\tp.Q[int]\n}",
+    "// All of them.\ntype (\n\t// I has doc.\n\tI interface{}\n\tA = B\n\tG[T any] []map[string]chan<- func(int) (a, b int)\n\n\t// none\n)",
     "type T [3]int\ntype U [N]int\ntype V *T\ntype W func(x int) bool\ntype Y <-chan int\ntype Z [N + 1]int\ntype ZZ [p.N]int",
     "type N[T any] struct{ next *N[T] }\ntype P[T interface{ ~int }, Q []T] map[T]Q\ntype E = p.F",
-    "// told\nvar x, y int = 1, f()\nvar z = []int{1, 2}[0:1:2]",
-    "var (\n\t// a is told\n\ta = 1\n\tb, c T // behind\n\td func() = nil\n)",
+    "// docs\nvar x, y int = 1, f()\nvar z = []int{1, 2}[0:1:2]",
+    "var (\n\t// a has doc\n\ta = 1\n\tb, c T // behind\n\td func() = nil\n)",
     "const (\n\tA Kind = iota // first\n\tB\n\t_\n\tC, D = 1 << iota, \"x\"\n)\nconst e = 'x'",
     "var h = map[string][]T{\"a\": {{1}, {b: 2}}, \"b\": nil, c: {}}",
     "var i interface{} = struct{ x int }{1}.x",
@@ -73,7 +73,7 @@ const STATEMENTS: &[&str] = &[
     "{ x() }",
     "var q, r int = 1, 2",
     "const (\n\tA = iota\n\tB\n)",
-    "x()\n// told\ntype T struct{ a, b int }",
+    "x()\n// docs\ntype T struct{ a, b int }",
     "a[b]()",
     "a[b](x, y)",
     "a[b](x...)",
@@ -117,7 +117,7 @@ fn in_function(statement: &str) -> String {
 }
 
 fn in_package(declaration: &str) -> String {
-    format!("// Package p is told.\npackage p // behind\n\n{declaration}\n")
+    format!("// Package p has doc.\npackage p // behind\n\n{declaration}\n")
 }
 
 fn texts() -> Vec<String> {
@@ -133,11 +133,11 @@ fn facts_are_those_of_tree_sitter() {
     let windows: Vec<String> = all.iter().map(|text| format!("\u{feff}{}", text.replace('\n', "\r\n"))).collect();
     same(windows.iter().map(String::as_str), language("go"));
     same([in_function(&STATEMENTS.join("\n\t")).as_str(), "package p", "package main; func main() {}"], language("go"));
-    same(["// Only told.\n\n// More.\npackage p\n// end\n"], language("go"));
+    same(["// Only docs.\n\n// More.\npackage p\n// end\n"], language("go"));
 }
 
 #[test]
-fn what_is_not_plain_is_left_to_others() {
+fn uncommon_texts_are_rejected() {
     let deep = in_function(&format!("x = {}1{}", "(".repeat(5_000), ")".repeat(5_000)));
     let not = in_function(&format!("x = {}y", "!".repeat(5_000)));
     let blocks = in_function(&"{".repeat(5_000));
@@ -181,7 +181,7 @@ fn what_is_not_plain_is_left_to_others() {
 
 /// Code that tree-sitter's grammar misreads.
 #[test]
-fn some_things_are_read_better() {
+fn some_texts_are_read_better_than_by_tree_sitter() {
     // An element of an element, not a type with arguments.
     let (theirs, ours) = both(&in_function("x := a.b[c.d][e.f]"), language("go"));
     let ours = ours.expect("plain");

@@ -167,6 +167,6 @@ impl Lexer<'_> {
 }
 
 fn word(word: &[u8]) -> Option<Word> {
-    // Most names are not all that short, or begin with a capital letter.
+    // Most names are longer, or begin with a capital letter.
     if (2..=12).contains(&word.len()) && word[0].is_ascii_lowercase() { keyword(word) } else { None }
 }

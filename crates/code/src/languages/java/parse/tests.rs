@@ -5,21 +5,21 @@ use crate::lang::descent::compare;
 use crate::languages::language;
 
 const FILES: &[&str] = &[
-    "package a.b;\nimport java.util.*;\nimport static a.B.c;\nimport d;\n/** Told. */\nclass A {}",
+    "package a.b;\nimport java.util.*;\nimport static a.B.c;\nimport d;\n/** Docs. */\nclass A {}",
     "@Ann(x = 1, y = {2, 3}, z = @Other) @Mark @a.b.C(\"s\")\npublic abstract class A<T extends B & C, U> extends p.D<T> implements I, J<K> permits X { }",
     "enum E implements I { /** a */ A(1) { void f() {} }, @D B, C; /** b */ E(int x) {} void g() {} }\nenum F { A, B, }\nenum G {}\nenum H { ; int x; }",
     "interface I<T> extends J, K { int X = 1; void a(); default void b() {} static void c() {} private void d() {} }",
     "@interface Q { int v() default 1; String[] w() default {\"a\"}; Class<?> x(); int Y = 1; class Z {} }",
     "record R<T>(int a, @N String b, T... c) implements I { R { check(); } static int x; R(int y) { this(y, null); } }",
     "public sealed interface S permits T, U {}\nfinal class V {}",
-    "/* not told */\n@A package a;\n",
+    "/* not docs */\n@A package a;\n",
     "// nothing\n",
     "",
 ];
 
 const MEMBERS: &[&str] = &[
     "private static final int a = 1, b[] = {2, {3}}, c;",
-    "/** Told. */ @N static volatile String s = \"x\" + y; // behind",
+    "/** Docs. */ @N static volatile String s = \"x\" + y; // behind",
     "static { s(); }\n{ t(); }",
     "A(int x, final String... y) throws E, F { super(x); this.a = 1; }",
     "<V> A(V v) { <V>this(v); b(); }",
@@ -84,7 +84,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 fn in_class(member: &str) -> String {
-    format!("package p;\n\n/** Told. */\npublic class A {{\n  {member}\n}}\n")
+    format!("package p;\n\n/** Docs. */\npublic class A {{\n  {member}\n}}\n")
 }
 
 fn in_method(statement: &str) -> String {
@@ -108,13 +108,13 @@ fn facts_are_those_of_tree_sitter() {
 }
 
 #[test]
-fn what_is_not_plain_is_left_to_others() {
+fn uncommon_texts_are_rejected() {
     let deep = in_method(&format!("x = {}1{};", "(".repeat(5_000), ")".repeat(5_000)));
     let not = in_method(&format!("x = {}y;", "!".repeat(5_000)));
     let casts = in_method(&format!("x = {}y;", "(T) ".repeat(5_000)));
     let blocks = in_method(&"{".repeat(5_000));
     let types = in_class(&format!("{}T{} x;", "A<".repeat(5_000), ">".repeat(5_000)));
-    // Too deep for the type, but not too deep for the comparison that it would be without it.
+    // Too deep for a type, but not too deep if it is read as a comparison.
     let compared = in_method(&format!("{}Foo<A> x;{}", "{".repeat(57), "}".repeat(57)));
     let compared_too = in_method(&format!("{}Foo<A> x;{}", "{".repeat(58), "}".repeat(58)));
     let lambdas = in_method(&format!("x = {}1;", "(a) -> ".repeat(5_000)));
@@ -167,7 +167,7 @@ fn what_is_not_plain_is_left_to_others() {
 
 /// Code that tree-sitter's grammar misreads.
 #[test]
-fn some_things_are_read_better() {
+fn some_texts_are_read_better_than_by_tree_sitter() {
     for member in ["void f(Object @N ... x) { g(); }", "Object a = new @N Object[3];"] {
         let (_, ours) = both(&in_class(member), language("java"));
         assert!(ours.expect("plain").contains("\"faults\":[]"), "{member}");

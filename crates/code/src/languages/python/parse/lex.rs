@@ -74,6 +74,7 @@ struct Remark {
     end: u32,
 }
 
+/// A lexer for Python, which also returns line ends and changes of indentation.
 pub struct Lexer<'t> {
     source: Source<'t>,
     bytes: &'t [u8],

@@ -7,8 +7,8 @@ use crate::languages::language;
 const STATEMENTS: &[&str] = &[
     "@deco(1)\n@a.b\nasync def f[T](a, /, b: int = 2, *args: str, c=3, **kw) -> list[int]:\n    '''doc'''  # c\n    return a",
     "def h(*, a, **k: int):\n    '''Says something.'''\n    # first\n    x = 1\n    # last\n  # out\ny = 2",
-    "def one(): return 1  # told",
-    "def nested():\n    def inner():\n        return deep()\n        # of inner\n    # of nested\n# of nobody\nnested()",
+    "def one(): return 1  # docs",
+    "def nested():\n    def inner():\n        return deep()\n        # of inner\n    # of nested\n# of no one\nnested()",
     "class C[T](A, B[int], metaclass=M):\n    x = 1; y: int\n    z: str = 'a'\n\n    @property\n    def p(self): return self._p",
     "class Test(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(f(1), 2)",
     "x: dict[str, int | None] = {**a, 'k': 1, 2: b, c: d, **e}",
@@ -62,7 +62,7 @@ const STATEMENTS: &[&str] = &[
     "import a.b.c as d, e, f.g",
     "from . import x\nfrom .a import (b as c, d,)\nfrom ... import y\nfrom ...z.w import v\nfrom a import *\nfrom __future__ import annotations",
     "module = import_module('a.b')\nmodule.run()",
-    "class Left:\n    def todo(self):\n        '''Told.'''\n        raise NotImplementedError('later')",
+    "class Left:\n    def todo(self):\n        '''Docs.'''\n        raise NotImplementedError('later')",
     "x = 1 \\\n    + 2\nif a and \\\n        b:\n    c()",
     "x = [  # one\n    a(),\n\n    # two\n    b(),\n]\n",
     "f(\n    a,\n    b\n)\\\n.c()",
@@ -89,7 +89,7 @@ fn facts_are_those_of_tree_sitter() {
 }
 
 #[test]
-fn blocks_hold_what_is_written_in_them() {
+fn blocks_contain_their_statements() {
     let inside = |statement: &str| format!("    {}", statement.replace('\n', "\n    "));
     // Indentation changes the content of strings over several lines, for both parsers.
     let all: Vec<String> = STATEMENTS.iter().map(|statement| inside(statement)).collect();
@@ -103,7 +103,7 @@ fn blocks_hold_what_is_written_in_them() {
 }
 
 #[test]
-fn what_is_not_plain_is_left_to_others() {
+fn uncommon_texts_are_rejected() {
     let deep = format!("x = {}1{}", "(".repeat(5_000), ")".repeat(5_000));
     let not = format!("x = {}y", "not ".repeat(5_000));
     let minus = format!("x = {}y", "-".repeat(5_000));

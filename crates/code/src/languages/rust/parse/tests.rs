@@ -5,21 +5,21 @@ use crate::languages::language;
 
 /// Syntax at the level of a file or a module.
 const ITEMS: &[&str] = &[
-    "//! The file.\n//! More.\n\n// Not told.\n\n#![allow(dead_code)]\nuse a::b;",
+    "//! The file.\n//! More.\n\n// Not docs.\n\n#![allow(dead_code)]\nuse a::b;",
     "use a::{self, b as c, d::*, e::{f, g::h}, i as _};\npub(crate) use super::x;\nuse crate::y::{z,};\nuse ::w::v;\nuse *;\nuse self::q::r#type;",
     "extern crate serde;\npub extern crate a as b;\n#[macro_use]\nextern crate c as _;",
     "/// F does.\n#[inline]\n#[cfg_attr(test, derive(X))]\npub const unsafe extern \"C\" fn f<'a, T: A<'a> + ?Sized, const N: usize>(a: &'a mut T, mut b: [u8; N], (c, d): (i32, E), _: F) -> Result<G, H> where T: Clone, I<T>: J + 'static { b }",
     "async fn g(self: Box<Self>, mut self_: X) {}\nfn h() -> impl Fn(&str) -> i32 + 'static { |x| 1 }\nextern \"C\" fn i() {}",
-    "/** Told. */\n/* not */\nfn documented() {}\n/// Behind.\n#[test]\n// between\n#[ignore = \"why\"]\nfn tested() {}",
-    "pub struct A<T = u8> { /// a is told\n pub a: Vec<T>, // behind\n pub(in crate::x) b: Box<dyn Fn(A, &mut B) -> C + Send + 'static>,\n #[serde(default = \"d::e\", with = \"w\")]\n c: Option<[u8; 4]>, r#type: (A, B) }",
+    "/** Docs. */\n/* not */\nfn documented() {}\n/// Behind.\n#[test]\n// between\n#[ignore = \"why\"]\nfn tested() {}",
+    "pub struct A<T = u8> { /// a has doc\n pub a: Vec<T>, // behind\n pub(in crate::x) b: Box<dyn Fn(A, &mut B) -> C + Send + 'static>,\n #[serde(default = \"d::e\", with = \"w\")]\n c: Option<[u8; 4]>, r#type: (A, B) }",
     "struct B(pub A, pub(crate) Vec<u8>, #[doc = \"x\"] (C, D), pub (E, F), );\nstruct C;\nstruct D<T>(T) where T: X;\nstruct E<'a, T: 'a> where T: Y, { a: &'a T }\nunion U { a: u32, b: f32 }",
-    "#[derive(Debug, a::Clone)]\npub enum E { /// A is told.\n A, B(u8, String), #[x] C { d: E, e: F } = 3, D = 1 << 2, }\nenum Empty {}",
+    "#[derive(Debug, a::Clone)]\npub enum E { /// A has doc.\n A, B(u8, String), #[x] C { d: E, e: F } = 3, D = 1 << 2, }\nenum Empty {}",
     "pub(super) type A<T> = Result<T, Box<dyn Error>>;\ntype B = fn(a: A, B) -> C;\ntype C = unsafe extern \"C\" fn(*const u8, ...);\ntype D = for<'a> fn(&'a str) -> &'a u8;\ntype F = *mut [u8; N];\ntype G = <A as B>::C;\ntype H = A<B>::C;\ntype I = (A,);\ntype J = ();\ntype K = !;",
     "const A: usize = 1 + B::C;\nconst _: () = assert!(A > 1);\npub static mut B: &'static str = \"x\";\nstatic C: Lazy<D> = Lazy::new(|| D::new());",
-    "/// T is told.\npub unsafe trait T<A>: B + C<D> + 'static where A: E { /// f is told.\n fn f(&self, a: A) -> Self; fn g(&mut self) where Self: Sized { self.f(1) } type H: I + ?Sized; type J; type K<'a>: L where Self: 'a; const M: u8; const N: u8 = 2; mac! { x } mac2!(y); }",
-    "impl<T: A> B<T> where T: C { /// new is told\n pub fn new(a: T) -> Self { Self { a, b: 1, ..Default::default() } } const X: u8 = 1; type Y = Z; fn x(self) {} fn y(&'a self) {} fn z(mut self) {} }",
+    "/// T has doc.\npub unsafe trait T<A>: B + C<D> + 'static where A: E { /// f has doc.\n fn f(&self, a: A) -> Self; fn g(&mut self) where Self: Sized { self.f(1) } type H: I + ?Sized; type J; type K<'a>: L where Self: 'a; const M: u8; const N: u8 = 2; mac! { x } mac2!(y); }",
+    "impl<T: A> B<T> where T: C { /// new has doc\n pub fn new(a: T) -> Self { Self { a, b: 1, ..Default::default() } } const X: u8 = 1; type Y = Z; fn x(self) {} fn y(&'a self) {} fn z(mut self) {} }",
     "impl<'a> a::B<'a> for &'a [C] { fn d() {} }\nunsafe impl Send for A {}\nimpl !Sync for B {}\nimpl<T> C<T> for D where for<'a> &'a T: E<'a> {}\nimpl A for () {}\nimpl B for fn(X) -> Y {}\nimpl dyn Any {}\nimpl A { default fn f() {} }",
-    "mod a;\npub mod b { //! b is told.\n //! More.\n use super::*; fn c() {} }\n/// Told.\n#[cfg(test)]\nmod tests { #[test] fn d() { e() } }\n#[cfg(all(test, unix))]\nmod more {}",
+    "mod a;\npub mod b { //! b has doc.\n //! More.\n use super::*; fn c() {} }\n/// Docs.\n#[cfg(test)]\nmod tests { #[test] fn d() { e() } }\n#[cfg(all(test, unix))]\nmod more {}",
     "extern \"C\" { fn a(b: *const c_char, ...) -> i32; static B: u8; fn c(_: i32); }\nunsafe extern \"C\" { pub fn d(); }\nextern { fn e(); }",
     "macro_rules! m { ($a:expr, $($b:ident),* $(,)?) => { $a.f($($b),*); $crate::g!($a) }; [] => (h::i()); }\nmacro_rules! n ( () => { fn x() { y() } } );\n#[macro_export]\nmacro_rules! o { ($($x:tt)*) => { $( let z = $x; )+ if $x { w($x)? } else { v } } }",
     "thread_local! { static A: RefCell<B> = RefCell::new(c()); }\nlazy_static::lazy_static! { pub static ref D: E = f(); }\nbitflags! { pub struct G: u32 { const H = 1; } }\nmac!(a, b);\nproptest! { #[test] fn p(a in 0..10, b: u8) { q(a)?; } }",
@@ -69,7 +69,7 @@ const STATEMENTS: &[&str] = &[
     "return; return a + b; break; yield c;",
     "async { a.await }; async move { b }; unsafe { c }.d(); const { e() }; unsafe { f } g();",
     "{ a; b } { c }",
-    "struct A { b: C } impl A { fn d() {} } fn e() {} use f::g; const H: I = 1; enum J { K } /// told\n fn l() {} type M = N; static O: u8 = 1; trait P {} mod q {}",
+    "struct A { b: C } impl A { fn d() {} } fn e() {} use f::g; const H: I = 1; enum J { K } /// docs\n fn l() {} type M = N; static O: u8 = 1; trait P {} mod q {}",
     "macro_rules! m { () => { f() } } m!(); m! { a } m![b].c(); m!(d)? + e; m! { f }.g(); a::m! { h }? + i; m! { j };",
     "println!(\"{} {x}\", a.b(), c = d(e)); vec![1, 2]; vec![A::new(); 3]; matches!(x, Some(y) if y > 1); assert_eq!(a, b, \"c {}\", d);",
     "tokio::select! { a = b() => { c(a) } Some(d) = e => f, else => g } join!(h, i.j()); dbg!(k); write!(l, \"m\")?; json!({\"a\": b, \"c\": [d(), null]});",
@@ -109,11 +109,11 @@ fn facts_are_those_of_tree_sitter() {
     same(windows.iter().map(String::as_str), language("rust"));
     let marked: Vec<String> = all.iter().take(3).map(|text| format!("\u{feff}{text}")).collect();
     same(marked.iter().map(String::as_str), language("rust"));
-    same(["", "// Only told.\n", "//! Told.", "/* a /* b */ c */ fn f() {}", "fn ä() { ö.ü() }"], language("rust"));
+    same(["", "// Only docs.\n", "//! Docs.", "/* a /* b */ c */ fn f() {}", "fn ä() { ö.ü() }"], language("rust"));
 }
 
 #[test]
-fn what_is_not_plain_is_left_to_others() {
+fn uncommon_texts_are_rejected() {
     let deep = in_function(&format!("x = {}1{};", "(".repeat(5_000), ")".repeat(5_000)));
     let not = in_function(&format!("x = {}y;", "!".repeat(5_000)));
     let blocks = in_function(&"{".repeat(5_000));
@@ -168,7 +168,7 @@ fn what_is_not_plain_is_left_to_others() {
 
 /// Code that tree-sitter's grammar misreads.
 #[test]
-fn some_things_are_read_better() {
+fn some_texts_are_read_better_than_by_tree_sitter() {
     for (statement, what) in [
         // The value of `break`, not a call or a product with it.
         ("let x = loop { break (a, b); };", "a tuple"),
