@@ -11,8 +11,8 @@
 //! | marginal gain | [`gain`] | `Covered` |
 //! | pack | [`pack`] | `by_file`, `choose`, `weave` |
 //!
-//! [`code()`], [`objects()`], [`recall()`] and [`mixed()`] run the stages from seeds to expansion for one kind of question.
-//! The operations continue from their lists with the later stages. All numbers are in [`crate::recipes`].
+//! [`code()`], [`objects()`], [`recall()`] and [`mixed()`] run the stages from seeds to expansion for one kind of
+//! question. The operations continue from their lists with the later stages. All numbers are in [`crate::recipes`].
 
 pub mod expand;
 pub mod fuse;

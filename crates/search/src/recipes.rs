@@ -1,8 +1,8 @@
 //! Every number that decides which results there are and in which order: its meaning, its unit, and where it came from.
 //!
-//! A recipe is the parameters of one kind of retrieval. The stages of [`crate::pipeline`] take recipes as values; no other
-//! file declares a weight (`tests/weights.rs` of this crate checks that). Weights and shares have no unit unless one is
-//! given. Where a number came from is the last part of its comment:
+//! A recipe is the parameters of one kind of retrieval. The stages of [`crate::pipeline`] take recipes as values; no
+//! other file declares a weight (`tests/weights.rs` of this crate checks that). Weights and shares have no unit unless
+//! one is given. Where a number came from is the last part of its comment:
 //!
 //! - *specified*: by a section of one of the documents that Lukasa is based on. *Objects* is "Dynamic Object Graph and
 //!   Extensible Type System", *agents* is "Agent Context Engine", *hybrid* is "Graph RAG".
@@ -77,7 +77,8 @@ pub struct MeaningRecipe {
     /// Cosine below which texts have nothing to do with each other: two texts drawn at random are about that alike.
     /// Measured on the texts of `search`.
     pub least: f64,
-    /// Cosine from which texts are about the same: the nearest vector then counts in full, below in proportion. Judgement.
+    /// Cosine from which texts are about the same: the nearest vector then counts in full, below in proportion.
+    /// Judgement.
     pub sure: f64,
 }
 
@@ -90,12 +91,13 @@ pub const MEANING: MeaningRecipe = MeaningRecipe { near: 200, least: 0.15, sure:
 pub struct FusionRecipe {
     /// Standard deviations from the mean at which scores are cut off. Specified (objects 8B.3).
     pub clamp: f64,
-    /// With fewer scores, shares of the best are used, because the deviation is not meaningful. Specified (objects 8B.3);
-    /// shares of the best, where that says shares of the range, because the second of two would get 0.
+    /// With fewer scores, shares of the best are used, because the deviation is not meaningful. Specified (objects
+    /// 8B.3); shares of the best, where that says shares of the range, because the second of two would get 0.
     pub few: usize,
     /// Added to a standard deviation, so that nothing is divided by zero. Specified (objects 8B.3).
     pub epsilon: f64,
-    /// The `k` of reciprocal rank fusion: places count `1 / (k + place)`. Specified (agents 8.3); the value in general use.
+    /// The `k` of reciprocal rank fusion: places count `1 / (k + place)`. Specified (agents 8.3); the value in general
+    /// use.
     pub rrf_k: f64,
 }
 
@@ -114,8 +116,8 @@ pub struct Template {
     pub recency: f64,
 }
 
-/// Any objects, by words and meaning. The weights of templates are specified (objects 8B.9), where `recency` is only called
-/// low, medium or high, within 0 to 0.4.
+/// Any objects, by words and meaning. The weights of templates are specified (objects 8B.9), where `recency` is only
+/// called low, medium or high, within 0 to 0.4.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectsRecipe {
     /// Where no intent is detected. Specified (objects A.5; `neighbor` objects A.8).
@@ -162,8 +164,8 @@ pub struct CodeRecipe {
     pub own_name: f32,
     /// The factor for a defined name that occurs in the title. Measured (`locate`).
     pub in_title: f64,
-    /// Most symbols and files per channel: those beyond score next to nothing, and of a million symbols most contain some
-    /// word of the task. Judgement, for speed.
+    /// Most symbols and files per channel: those beyond score next to nothing, and of a million symbols most contain
+    /// some word of the task. Judgement, for speed.
     pub most: usize,
     /// How likely a task is about a variable, or about a file, rather than about what it is part of. Judgement.
     pub variable: f64,
@@ -193,8 +195,8 @@ impl Default for CodeRecipe {
 
 // Recall
 
-/// Passages, notes and turns that mention or follow one another. Measured (`multihop` and `recall` together), unless a field
-/// says otherwise.
+/// Passages, notes and turns that mention or follow one another. Measured (`multihop` and `recall` together), unless a
+/// field says otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecallRecipe {
     pub lexical: f64,
@@ -221,7 +223,8 @@ pub struct RecallRecipe {
     /// The weight of a bridge, and how many of the best seeds are tried.
     pub bridge: f64,
     pub bridges: usize,
-    /// Names in more than this share of all texts make no bridges; those in at most `few_names` texts always do. Judgement.
+    /// Names in more than this share of all texts make no bridges; those in at most `few_names` texts always do.
+    /// Judgement.
     pub common_name: f64,
     pub few_names: usize,
     /// A weight too small to matter, which keeps seeds that the walk does not reach in order. Judgement.
@@ -262,11 +265,11 @@ impl Default for RecallRecipe {
 pub struct MixedRecipe {
     /// Best hits by words that show what a question is about.
     pub taste: usize,
-    /// The weight of code in the list at least: one word that no code has must not put all of it behind everything that is
-    /// somehow like the question.
+    /// The weight of code in the list at least: one word that no code has must not put all of it behind everything that
+    /// is somehow like the question.
     pub code_least: f64,
-    /// Place `p` of a list, from 0, counts `head / (head + p)`: a list of half the weight has a place after three of the
-    /// other, then every third.
+    /// Place `p` of a list, from 0, counts `head / (head + p)`: a list of half the weight has a place after three of
+    /// the other, then every third.
     pub head: f64,
     /// The share of the best hits that must mention or follow others for the recipe for recall to be used.
     pub tied: f64,
@@ -276,8 +279,8 @@ pub const MIXED: MixedRecipe = MixedRecipe { taste: 20, code_least: 0.5, head: 3
 
 // Neighbours
 
-/// Which relationships of hits are followed, and how much score they carry over. Specified (objects 8C), unless a field says
-/// otherwise.
+/// Which relationships of hits are followed, and how much score they carry over. Specified (objects 8C), unless a field
+/// says otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpansionRecipe {
     /// Best hits whose relationships are followed. Judgement; it does not depend on the number of results that are
@@ -342,8 +345,8 @@ pub struct SearchRecipe {
     pub rerank_window: usize,
     /// Most candidates looked at for one page, because a list may end in repetitions. Judgement, for speed.
     pub looked_at: usize,
-    /// Shares of the token budget: hits, neighbours, paths, citations; the rest is for what stands around them. Judgement;
-    /// other segments are specified (objects 8B.11).
+    /// Shares of the token budget: hits, neighbours, paths, citations; the rest is for what stands around them.
+    /// Judgement; other segments are specified (objects 8B.11).
     pub shares: [f64; 4],
     /// Most path summaries. Specified (objects 8B.12).
     pub paths: usize,
@@ -455,8 +458,8 @@ pub struct PackRecipe {
     /// The probability that the walk goes on instead of back to a seed. Specified (agents 5.1), like the weights of
     /// relationship types in `lukasa_graph::rank`.
     pub damping: f64,
-    /// Mass that the walk leaves unspread per unit of a node's weight: far below the differences between nodes next to the
-    /// seeds. Judgement, for speed.
+    /// Mass that the walk leaves unspread per unit of a node's weight: far below the differences between nodes next to
+    /// the seeds. Judgement, for speed.
     pub rest: f64,
     /// The factor for tests if the task does not mention tests.
     pub test: f64,
@@ -508,8 +511,8 @@ pub const PACK: PackRecipe = PackRecipe {
     debug_breadth: 10,
 };
 
-/// When the entry point of a pack is only the nearest there is, by the share of the task's words that it contains, weighted
-/// by rarity. Judgement, checked with `pack`.
+/// When the entry point of a pack is only the nearest there is, by the share of the task's words that it contains,
+/// weighted by rarity. Judgement, checked with `pack`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfidenceRecipe {
     /// A task with more different words than this is a whole issue: no symbol has most of them.
@@ -524,8 +527,8 @@ pub struct ConfidenceRecipe {
 pub const CONFIDENCE: ConfidenceRecipe =
     ConfidenceRecipe { short: 16, least_short: 0.34, least_long: 0.1, in_file: 0.4 };
 
-/// Which decisions, learnings, episodes and claims a pack contains. A note has at most 1 for its words; links come on top.
-/// Judgement.
+/// Which decisions, learnings, episodes and claims a pack contains. A note has at most 1 for its words; links come on
+/// top. Judgement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotesRecipe {
     /// Most notes of each kind, times the breadth of the profile.
@@ -548,18 +551,19 @@ pub struct MemoryRecipe {
     pub similarity: f64,
     pub recency: f64,
     pub entities: f64,
-    /// The same for questions about decisions. `decided_entities` is specified (agents 3.5); the others are judgement: they
-    /// make up the rest.
+    /// The same for questions about decisions. `decided_entities` is specified (agents 3.5); the others are judgement:
+    /// they make up the rest.
     pub decided_similarity: f64,
     pub decided_recency: f64,
     pub decided_entities: f64,
     /// Recency is `exp(-lambda * days)`: per day; 0.05 halves in two weeks.
     pub lambda: f64,
-    /// Candidates that are weighed, at least, and as a multiple of the results that are requested. Judgement, for speed.
+    /// Candidates that are weighed, at least, and as a multiple of the results that are requested. Judgement, for
+    /// speed.
     pub pool: usize,
     pub pool_per_result: usize,
-    /// The best within the date of an event must have this share of the likeness of the best of all times, for the date to
-    /// be used as a filter. Judgement.
+    /// The best within the date of an event must have this share of the likeness of the best of all times, for the date
+    /// to be used as a filter. Judgement.
     pub worth: f64,
     /// Sessions that are named. Judgement.
     pub sessions: usize,
@@ -605,8 +609,8 @@ pub struct GraphQueryRecipe {
 
 pub const GRAPH_QUERY: GraphQueryRecipe = GraphQueryRecipe { pool: 100, members: 200 };
 
-/// Candidates per channel of operations that rank by a recipe and show only the first: `CALL lukasa.search` of Cypher (at
-/// least), `memory_linked_search`, `semantic_slice`. Judgement.
+/// Candidates per channel of operations that rank by a recipe and show only the first: `CALL lukasa.search` of Cypher
+/// (at least), `memory_linked_search`, `semantic_slice`. Judgement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoolsRecipe {
     pub cypher: usize,

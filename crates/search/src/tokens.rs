@@ -9,8 +9,8 @@ const LONGEST: usize = 64;
 
 /// Calls `each` with every word of a text, in order: an identifier as a whole, then its parts.
 ///
-/// `getHTTPResponse_v2` gives `gethttpresponse_v2`, `get`, `http`, `respons`, `v`, `2`. Parts are reduced to their stem, so
-/// that `indexes`, `indexed` and `indexing` are the same word. Case and accents of Latin letters are removed.
+/// `getHTTPResponse_v2` gives `gethttpresponse_v2`, `get`, `http`, `respons`, `v`, `2`. Parts are reduced to their
+/// stem, so that `indexes`, `indexed` and `indexing` are the same word. Case and accents of Latin letters are removed.
 pub fn tokens(text: &str, mut each: impl FnMut(&str)) {
     let mut buffer = String::with_capacity(LONGEST);
     for word in words(text) {
@@ -67,8 +67,8 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$' || (!c.is_ascii() && c.is_alphanumeric())
 }
 
-/// Splits an identifier at underscores and digits, before a capital after a small letter, and before the last capital of a
-/// run of them.
+/// Splits an identifier at underscores and digits, before a capital after a small letter, and before the last capital
+/// of a run of them.
 pub fn parts(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -111,8 +111,8 @@ fn lower(word: &str, into: &mut String) {
     }
 }
 
-/// Removes the endings of plurals, `-ing` and `-ed` from a word in small letters. It removes little, so that different words
-/// rarely get the same stem.
+/// Removes the endings of plurals, `-ing` and `-ed` from a word in small letters. It removes little, so that different
+/// words rarely get the same stem.
 pub fn stem(word: &mut String) {
     let n = word.len();
     if n < 4 || !word.bytes().all(|b| b.is_ascii_lowercase()) {

@@ -1,7 +1,8 @@
 //! Quantised vectors by id, and the search for the nearest ones.
 //!
-//! A vector is stored as int8 with a scale of its own, a quarter of its size in floats. Among up to [`SCAN_ALL`] vectors,
-//! each is compared with the query. Among more, the signs of the components select the vectors that are compared.
+//! A vector is stored as int8 with a scale of its own, a quarter of its size in floats. Among up to [`SCAN_ALL`]
+//! vectors, each is compared with the query. Among more, the signs of the components select the vectors that are
+//! compared.
 
 mod kernels;
 mod quantised;
@@ -25,8 +26,8 @@ const POOL_SHARE: usize = 50;
 /// The signs select at least this many vectors for each requested one.
 const POOL_EACH: usize = 200;
 
-/// The number of consecutive ids whose vectors are in one chunk. A writer copies a chunk that a clone still shares, so this
-/// bounds what one write copies.
+/// The number of consecutive ids whose vectors are in one chunk. A writer copies a chunk that a clone still shares, so
+/// this bounds what one write copies.
 const CHUNK: u32 = 1024;
 
 /// Fewer chunks than this are scanned by one thread.
@@ -68,7 +69,8 @@ impl Vectors {
         self.count == 0
     }
 
-    /// Adds a vector, or replaces the vector of this id. Fails if it has other dimensions or a component that is not finite.
+    /// Adds a vector, or replaces the vector of this id. Fails if it has other dimensions or a component that is not
+    /// finite.
     pub fn put(&mut self, id: u32, vector: &[f32]) -> Result<(), VectorError> {
         self.put_bytes(id, &Quantised::from_f32(vector)?)
     }
@@ -102,11 +104,11 @@ impl Vectors {
         Some(Quantised::new(chunk.scales[place], values.to_vec()))
     }
 
-    /// Returns the `most` allowed ids with the highest scalar product, best first, equal ones by id. Fails if the query has
-    /// other dimensions or a component that is not finite.
+    /// Returns the `most` allowed ids with the highest scalar product, best first, equal ones by id. Fails if the query
+    /// has other dimensions or a component that is not finite.
     ///
-    /// The result is exact, apart from the rounding of stored vectors, among up to [`SCAN_ALL`] allowed vectors. Among more,
-    /// a few of the best may be missing.
+    /// The result is exact, apart from the rounding of stored vectors, among up to [`SCAN_ALL`] allowed vectors. Among
+    /// more, a few of the best may be missing.
     pub fn nearest(
         &self,
         question: &[f32],
@@ -173,8 +175,8 @@ impl Vectors {
         })
     }
 
-    /// Returns the largest number of differing signs to accept, so that at least `pool` allowed vectors are compared; `None`
-    /// if there are so few allowed vectors that all can be compared.
+    /// Returns the largest number of differing signs to accept, so that at least `pool` allowed vectors are compared;
+    /// `None` if there are so few allowed vectors that all can be compared.
     fn border(&self, question: &Question, pool: usize, allowed: &(impl Fn(u32) -> bool + Sync)) -> Option<u32> {
         let none = || vec![0usize; self.dimensions + 1];
         let counts = self.chunks.par_iter().fold(none, |mut counts, (_, chunk)| {
@@ -201,8 +203,8 @@ impl Vectors {
         Some(u32::try_from(enough.unwrap_or(self.dimensions)).expect("vectors have few dimensions"))
     }
 
-    /// Runs `look` on each chunk and returns the best of all. The result does not depend on the order of chunks, so threads
-    /// may scan them in parallel.
+    /// Runs `look` on each chunk and returns the best of all. The result does not depend on the order of chunks, so
+    /// threads may scan them in parallel.
     fn best(&self, most: usize, look: impl Fn(&Chunk, &mut Top) + Sync) -> Vec<(u32, f32)> {
         if self.chunks.len() < CHUNKS_TO_SPREAD {
             let mut top = Top::new(most);

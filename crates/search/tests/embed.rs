@@ -1,4 +1,5 @@
-//! Compares the built-in embedding model with the original: tokens, vectors, and independence of the other texts of a call.
+//! Compares the built-in embedding model with the original: tokens, vectors, and independence of the other texts of a
+//! call.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Weights are in `src/recipes.rs` only: other sources of this crate and of the engine contain no number that could be one.
+//! Weights are in `src/recipes.rs` only: other sources of this crate and of the engine contain no number that could be
+//! one.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

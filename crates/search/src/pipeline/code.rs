@@ -76,7 +76,8 @@ pub fn code(
     Located { files, symbols, channels }
 }
 
-/// Symbols by their own score and that of their file, each as a share of the best; and files of which only the name fits.
+/// Symbols by their own score and that of their file, each as a share of the best; and files of which only the name
+/// fits.
 fn with_files(
     units: &[(Node, f64)],
     files: &[Candidate],

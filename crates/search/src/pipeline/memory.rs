@@ -16,8 +16,8 @@ pub struct MemoryParts {
     pub recency_in_full: bool,
 }
 
-/// Adds recency and shared entities to the score. Recency counts in proportion to the likeness, so that a recent note about
-/// another subject does not come first.
+/// Adds recency and shared entities to the score. Recency counts in proportion to the likeness, so that a recent note
+/// about another subject does not come first.
 pub fn remembered(candidate: &mut Candidate, memory: &MemoryParts) {
     let likeness = candidate.score();
     let fitting = match memory.recency_in_full || memory.similarity <= 0.0 {

@@ -4,8 +4,8 @@ use crate::pipeline::fuse::{Candidate, sort};
 use crate::recipes::MixedRecipe;
 use lukasa_graph::Node;
 
-/// Merges code and other objects by rank, because the scores of two recipes cannot be compared. Each list comes with the
-/// share of the query that its best hit covers.
+/// Merges code and other objects by rank, because the scores of two recipes cannot be compared. Each list comes with
+/// the share of the query that its best hit covers.
 pub fn mixed(
     (mut code, code_covers): (Vec<Candidate>, f64),
     (mut others, others_cover): (Vec<Candidate>, f64),

@@ -1,13 +1,14 @@
-//! Selects what an answer contains: in which order it is offered, and what fits into a token budget, as whole units by slot,
-//! in full or in brief, never cut.
+//! Selects what an answer contains: in which order it is offered, and what fits into a token budget, as whole units by
+//! slot, in full or in brief, never cut.
 
 use crate::pipeline::fuse::Candidate;
 use crate::pipeline::whole_count;
 use lukasa_graph::{Node, Snapshot};
 use rustc_hash::FxHashMap;
 
-/// Returns the best symbol of each file in the order of files, then the second of each, and so on: otherwise the best would be
-/// in few files, and relevant files would be missing. `shows` is how well a kind of symbol represents its file.
+/// Returns the best symbol of each file in the order of files, then the second of each, and so on: otherwise the best
+/// would be in few files, and relevant files would be missing. `shows` is how well a kind of symbol represents its
+/// file.
 pub fn by_file(
     files: &[Candidate],
     symbols: &[Candidate],
@@ -32,8 +33,8 @@ pub fn by_file(
     all.into_iter().map(|(_, symbol)| symbol.clone()).collect()
 }
 
-/// How relevant a relationship is for a task, by the centrality of its other end, its confidence, the weight of its type, and
-/// the number of relationships of the other end: a relationship to a hub is less relevant.
+/// How relevant a relationship is for a task, by the centrality of its other end, its confidence, the weight of its
+/// type, and the number of relationships of the other end: a relationship to a hub is less relevant.
 pub fn relevance(rank: f64, confidence: f64, weight: f64, degree: usize) -> f64 {
     let crowd = (degree + 2) as f64;
     rank * confidence * weight / crowd.log2()

@@ -69,8 +69,8 @@ fn closeness(terms: &[Term], words: &[String]) -> f64 {
     if all > 0.0 { f64::from(best / all).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// Combines the scores of the first candidates with judgements from 0 to 1, in the order of the candidates, and sorts these
-/// candidates again.
+/// Combines the scores of the first candidates with judgements from 0 to 1, in the order of the candidates, and sorts
+/// these candidates again.
 pub fn blend(candidates: &mut [Candidate], judged: &[f64], weight: f64, order: impl Fn(Node) -> u64) {
     for (candidate, judged) in candidates.iter_mut().zip(judged) {
         let change = weight * (judged.clamp(0.0, 1.0) - candidate.score());
@@ -80,8 +80,8 @@ pub fn blend(candidates: &mut [Candidate], judged: &[f64], weight: f64, order: i
     sort(&mut candidates[..pool], order);
 }
 
-/// Lowers the score of older facts: the given share of a score decays to about a third in `fades_days`. `age_days` returns
-/// `None` for what does not age.
+/// Lowers the score of older facts: the given share of a score decays to about a third in `fades_days`. `age_days`
+/// returns `None` for what does not age.
 pub fn fade(
     candidates: &mut [Candidate],
     share: f64,

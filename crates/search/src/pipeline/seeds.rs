@@ -1,4 +1,5 @@
-//! Seeds: nodes that a query finds directly, by its words, its meaning, the titles and names it mentions, and its anchors.
+//! Seeds: nodes that a query finds directly, by its words, its meaning, the titles and names it mentions, and its
+//! anchors.
 
 use crate::pipeline::fuse::best;
 use crate::question::Task;
@@ -37,8 +38,8 @@ pub struct Nearest {
     pub base: f64,
 }
 
-/// Vector: returns the nodes with at least the likeness [`MeaningRecipe::least`], nearest first. Among few vectors all may be
-/// near; among many, only those nearer than the one at place [`MeaningRecipe::near`] are.
+/// Vector: returns the nodes with at least the likeness [`MeaningRecipe::least`], nearest first. Among few vectors all
+/// may be near; among many, only those nearer than the one at place [`MeaningRecipe::near`] are.
 pub fn by_meaning(all: &[(u32, f32)], recipe: &MeaningRecipe) -> Nearest {
     let found: Vec<(Node, f64)> = all
         .iter()
@@ -49,14 +50,14 @@ pub fn by_meaning(all: &[(u32, f32)], recipe: &MeaningRecipe) -> Nearest {
     Nearest { found, base: last }
 }
 
-/// The weight of the vector channel from 0 to 1, by the likeness of the nearest vector: 1 from [`MeaningRecipe::sure`] on. The
-/// weight is needed because there is always a nearest vector, even if it is not near.
+/// The weight of the vector channel from 0 to 1, by the likeness of the nearest vector: 1 from [`MeaningRecipe::sure`]
+/// on. The weight is needed because there is always a nearest vector, even if it is not near.
 pub fn trust(best: f64) -> f64 {
     (best / MEANING.sure).clamp(0.0, 1.0)
 }
 
-/// Keys: returns the texts whose title the query mentions, in the order of nodes. Texts with the same title share its weight; a
-/// title that more than `ambiguous` texts have does not count.
+/// Keys: returns the texts whose title the query mentions, in the order of nodes. Texts with the same title share its
+/// weight; a title that more than `ambiguous` texts have does not count.
 pub fn by_title(titles: &TextIndex, question: &str, ambiguous: usize) -> Vec<(Node, f64)> {
     let mut found: FxHashMap<Node, f64> = FxHashMap::default();
     let is_key = |key: &str| (1..=ambiguous).contains(&titles.frequency(key));
@@ -124,8 +125,8 @@ pub fn by_anchors(snapshot: &Snapshot, anchors: &[Node], depth: u32, max_nodes: 
     Vicinity { nodes, is_cut: found.cut.is_some() }
 }
 
-/// The largest share of a query, by the weight of its words, that one of these documents contains. Unlike scores, which depend
-/// on the rarity of words in an index, shares of two indexes can be compared.
+/// The largest share of a query, by the weight of its words, that one of these documents contains. Unlike scores, which
+/// depend on the rarity of words in an index, shares of two indexes can be compared.
 pub fn covered(index: &TextIndex, found: &[(Node, f64)], terms: &[Term]) -> f64 {
     let all: f32 = terms.iter().map(|term| term.weight).sum();
     let of = |node: Node| f64::from(index.said(node, terms) / all.max(f32::MIN_POSITIVE));

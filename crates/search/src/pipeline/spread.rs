@@ -11,8 +11,8 @@ pub fn along(links: impl Fn(Node) -> Vec<(Node, f64)>, seeds: &[(Node, f64)], re
     walk(links, seeds, recipe.damping, recipe.steps)
 }
 
-/// Spreads along all relationships of a graph, by the weights of their types; returns how often a random walk that keeps
-/// returning to the seeds visits each node.
+/// Spreads along all relationships of a graph, by the weights of their types; returns how often a random walk that
+/// keeps returning to the seeds visits each node.
 pub fn around(
     snapshot: &Snapshot,
     registry: &Registry,

@@ -4,7 +4,8 @@ use std::fmt;
 
 const LARGEST: f32 = 127.0;
 
-/// The largest component of a query. Queries are rounded more finely than stored vectors, so that they add little error.
+/// The largest component of a query. Queries are rounded more finely than stored vectors, so that they add little
+/// error.
 const LARGEST_ASKED: i32 = 8191;
 
 /// A vector rounded to int8: component = value * scale.
@@ -77,8 +78,8 @@ impl Quantised {
 
 impl Question {
     pub fn new(vector: &[f32]) -> Result<Question, VectorError> {
-        // The more dimensions, the smaller the components, so that sums of products fit in 32 bits. A stored value may be
-        // -128 (see `from_bytes`).
+        // The more dimensions, the smaller the components, so that sums of products fit in 32 bits. A stored value may
+        // be -128 (see `from_bytes`).
         let dimensions = i32::try_from(vector.len().max(1)).expect("vectors have few dimensions");
         let room = i32::MAX / (128 * dimensions);
         let room = room.clamp(1, LARGEST_ASKED) as f32;

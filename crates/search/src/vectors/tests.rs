@@ -1,4 +1,5 @@
-//! Compares the nearest vectors with those of an exhaustive search over floats, and measures what selection by signs misses.
+//! Compares the nearest vectors with those of an exhaustive search over floats, and measures what selection by signs
+//! misses.
 
 use proptest::prelude::*;
 
