@@ -106,7 +106,7 @@ impl Door {
 
     pub fn guarded(guarded: Guarded) -> Result<Door> {
         if guarded.tokens.is_none() && guarded.keys.is_none() {
-            return Err(Error::invalid("invalid_settings", "neither tokens nor keys open this door")
+            return Err(Error::invalid("invalid_settings", "authentication accepts neither tokens nor keys")
                 .hint("name a file of keys for tokens, or allow access keys"));
         }
         Ok(Door(Way::Guarded(guarded)))
@@ -157,7 +157,7 @@ fn open_to(scope: &Scope, headers: &HeaderMap, peer: SocketAddr) -> Result<Calle
         return Err(Error::new(
             ErrorKind::Forbidden,
             "loopback_only",
-            "without authentication only this machine may come in",
+            "without authentication only clients on this machine are accepted",
         )
         .hint("configure tokens or access keys (docs/access.md)"));
     }
@@ -197,14 +197,14 @@ impl Guarded {
     fn recognise(&self, sent: &str) -> Result<(Known, Result<()>)> {
         let now = self.clock.now();
         if sent.starts_with(api_key::PREFIX) {
-            let keys = self.keys.as_ref().ok_or_else(|| refused("invalid_key", "access keys do not open this door"))?;
+            let keys = self.keys.as_ref().ok_or_else(|| refused("invalid_key", "access keys are not accepted here"))?;
             let key = api_key::find(keys.access_keys(), sent)?;
             let still = api_key::check(keys.access_keys(), &key, now);
             let grants = Grants::of(key.scopes);
             let agents = if key.agents.is_empty() { Agents::of_user(&key.user) } else { Agents::bound(key.agents) };
             return Ok((Known { tenant: key.tenant, project: key.project, user: key.user, grants, agents }, still));
         }
-        let tokens = self.tokens.as_ref().ok_or_else(|| refused("invalid_token", "tokens do not open this door"))?;
+        let tokens = self.tokens.as_ref().ok_or_else(|| refused("invalid_token", "tokens are not accepted here"))?;
         let jwt::Claims { user, tenant, project, scopes, agents } = tokens.verify(sent, now)?;
         // A name that no project can have makes the token invalid, rather than the request.
         Scope::new(&*tenant, project.as_deref().unwrap_or("any"))
@@ -225,8 +225,7 @@ impl Guarded {
             (Some(own), _) => own,
             (None, Some(named)) => named,
             (None, None) => self.project.as_deref().ok_or_else(|| {
-                Error::invalid("missing_project", "it is not said which project is meant")
-                    .hint("send the header `x-project-id`")
+                Error::invalid("missing_project", "the request names no project").hint("send the header `x-project-id`")
             })?,
         };
         Scope::new(&*known.tenant, project)
@@ -263,7 +262,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>>
 
 fn other_project(named: &str, own: &str) -> Error {
     Error::new(ErrorKind::Forbidden, "forbidden_project", format!("`{named}` is not the project that is open here"))
-        .hint(format!("leave `x-project-id` out, or say `{own}`"))
+        .hint(format!("leave `x-project-id` out, or set it to `{own}`"))
 }
 
 fn refused(code: &'static str, message: impl Into<String>) -> Error {

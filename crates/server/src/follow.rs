@@ -70,13 +70,13 @@ impl Follower {
                 tokio::time::sleep(EVERY).await;
             }
             let request = json!({"after": self.after, "limit": PART, "kinds": self.kinds});
-            let mut told = self.front.listen(&self.caller, request).await?.value()?;
-            self.more = told["truncated"] == true;
+            let mut poll = self.front.listen(&self.caller, request).await?.value()?;
+            self.more = poll["truncated"] == true;
             let before = self.after.parse::<Heard>().ok();
-            if let Some(cursor) = told["cursor"].as_str() {
+            if let Some(cursor) = poll["cursor"].as_str() {
                 self.after = cursor.to_owned();
             }
-            let events = match told["events"].take() {
+            let events = match poll["events"].take() {
                 Value::Array(events) => events,
                 _ => vec![],
             };
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_goes_on_from_whatever_was_told_last() {
+    fn a_subscriber_resumes_after_the_last_event() {
         let events = |list: Value| -> Vec<Map<String, Value>> {
             list.as_array().into_iter().flatten().filter_map(|event| event.as_object().cloned()).collect()
         };
@@ -107,7 +107,7 @@ mod tests {
         ]);
         let some = |id: &str| Some(id.to_owned());
         assert_eq!(ids(all.clone(), before), [None, some("41~7"), some("42.0f0f0f0f0f0f0f0f~7"), some("42~9")]);
-        assert_eq!(ids(json!([{"kind": "claim", "tx": 41}]), before), [some("42~9")], "whatever kinds are asked for");
+        assert_eq!(ids(json!([{"kind": "claim", "tx": 41}]), before), [some("42~9")], "for any kinds");
         assert_eq!(ids(all, None), [None, None, None, some("42~9")]);
         assert_eq!(ids(json!([]), before), []);
     }

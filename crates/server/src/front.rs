@@ -244,7 +244,7 @@ impl Front {
                 "timeout",
                 format!("`{name}` took longer than {} s", self.limits.time.as_secs()),
             )
-            .hint("ask for less, or try again")),
+            .hint("request less, or try again")),
         }
     }
 
@@ -316,7 +316,7 @@ impl Front {
             return Err(Error::new(
                 ErrorKind::Forbidden,
                 "not_permitted",
-                format!("{name}: only who works on this machine may say that"),
+                format!("{name}: only callers on this machine may set this field"),
             )
             .hint("leave it out"));
         }

@@ -128,10 +128,10 @@ pub fn router(site: Site) -> Router {
         .route("/v1/events", get(events::events))
         .route(bulk::EXPORT, get(bulk::export))
         .route(bulk::IMPORT, post(bulk::import))
-        .route("/metrics", get(measured))
+        .route("/metrics", get(metrics_text))
         .with_state(site.clone())
         .merge(mcp)
-        .layer(from_fn_with_state(site.clone(), admit));
+        .layer(from_fn_with_state(site.clone(), require_caller));
     // These routes reveal no facts, so they need no authentication.
     Router::new()
         .route("/", get(page::page))
@@ -142,14 +142,14 @@ pub fn router(site: Site) -> Router {
         .route("/.well-known/agent.json", get(card::card))
         .with_state(site.clone())
         .merge(inside)
-        .fallback(nothing_here)
-        .method_not_allowed_fallback(not_that_way)
+        .fallback(path_not_found)
+        .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(site.front.limits().bytes))
-        .layer(from_fn_with_state(site, greet))
+        .layer(from_fn_with_state(site, identify))
 }
 
 /// Gives every request an id, and refuses a wrong `Host` or `Origin`.
-async fn greet(
+async fn identify(
     State(site): State<Site>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     mut request: Request,
@@ -173,7 +173,7 @@ async fn greet(
 }
 
 /// Authenticates the caller, or refuses the request.
-async fn admit(
+async fn require_caller(
     State(site): State<Site>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     mut request: Request,
@@ -184,7 +184,7 @@ async fn admit(
         if let Some(failures) = &site.failures {
             failures.check(peer.ip(), site.clock.now())?;
         }
-        let caller = known(&site, &headers, peer).await?;
+        let caller = authenticate(&site, &headers, peer).await?;
         let now = site.clock.now();
         let taken = site.rates.as_ref().map(|rates| rates.take(&caller, now)).transpose()?;
         Ok::<_, TurnedAway>((caller, taken))
@@ -215,7 +215,7 @@ async fn admit(
 }
 
 /// Authenticates a request, with limits on concurrent lookups and their time.
-async fn known(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, TurnedAway> {
+async fn authenticate(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, TurnedAway> {
     static PLACES: Semaphore = Semaphore::const_new(LOOKUPS);
     let door = Arc::clone(&site.door);
     if door.is_open() {
@@ -223,17 +223,17 @@ async fn known(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Cal
     }
     let headers = headers.clone();
     let looked_up = async {
-        let place = PLACES.acquire().await.map_err(|_| Error::internal("nobody is looked up any more"))?;
+        let place = PLACES.acquire().await.map_err(|_| Error::internal("credentials are no longer looked up"))?;
         // A key is looked up in the store. If the store hangs, the blocked thread keeps its permit.
         let looking = tokio::task::spawn_blocking(move || {
             let caller = door.let_in(&headers, peer);
             drop(place);
             caller
         });
-        looking.await.map_err(|e| Error::internal(format!("nobody was let in: {e}")))?
+        looking.await.map_err(|e| Error::internal(format!("authentication failed to run: {e}")))?
     };
     tokio::time::timeout(LOOKUP, looked_up).await.unwrap_or_else(|_| {
-        let message = format!("the key was not found or missed within {} s", LOOKUP.as_secs());
+        let message = format!("the key could not be looked up within {} s", LOOKUP.as_secs());
         Err(Error::new(ErrorKind::Unavailable, "keys_unreadable", message).hint("try again").into())
     })
 }
@@ -241,13 +241,13 @@ async fn known(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Cal
 /// Answers a failed authentication, and logs, counts and records it.
 fn turned_away(site: &Site, caller: Caller, error: &Error, id: &RequestId, peer: SocketAddr) -> Response {
     let address = peer.ip().to_canonical().to_string();
-    let told = [
+    let fields = [
         ("request_id", json!(id.0)),
         ("status", json!(error.kind.http_status())),
         ("code", json!(error.code)),
         ("address", json!(address)),
     ];
-    log::event(log::Level::Warn, "door.refused", &told);
+    log::event(log::Level::Warn, "door.refused", &fields);
     let caller = Caller { request_id: Some(id.0.clone()), address: Some(address), ..caller };
     site.front.turned_away(&caller, error);
     refusal(error, id)
@@ -264,14 +264,14 @@ pub(crate) fn refusal(error: &Error, id: &RequestId) -> Response {
         "request_too_slow" => StatusCode::REQUEST_TIMEOUT,
         _ => StatusCode::from_u16(error.kind.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
     };
-    let mut told = json!({"code": error.code, "message": error.message, "request_id": id.0});
+    let mut body = json!({"code": error.code, "message": error.message, "request_id": id.0});
     if let Some(hint) = &error.hint {
-        told["hint"] = json!(hint);
+        body["hint"] = json!(hint);
     }
     if !error.details.is_null() {
-        told["details"] = (*error.details).clone();
+        body["details"] = (*error.details).clone();
     }
-    let mut response = (status, axum::Json(json!({"error": told}))).into_response();
+    let mut response = (status, axum::Json(json!({"error": body}))).into_response();
     if let Some(challenge) = challenge(error) {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     }
@@ -282,16 +282,18 @@ pub(crate) fn refusal(error: &Error, id: &RequestId) -> Response {
     response
 }
 
-async fn nothing_here(request: Request) -> Response {
+async fn path_not_found(request: Request) -> Response {
     let error = Error::not_found("unknown_path", format!("there is nothing at `{}`", request.uri().path()))
         .hint("/openapi.json lists every path");
     refusal(&error, &id_of(&request))
 }
 
-async fn not_that_way(request: Request) -> Response {
-    let error =
-        Error::invalid("method_not_allowed", format!("{} is not for `{}`", request.method(), request.uri().path()))
-            .hint("/openapi.json lists every path with its methods");
+async fn method_not_allowed(request: Request) -> Response {
+    let error = Error::invalid(
+        "method_not_allowed",
+        format!("`{}` does not accept {}", request.uri().path(), request.method()),
+    )
+    .hint("/openapi.json lists every path with its methods");
     let mut response = refusal(&error, &id_of(&request));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     response
@@ -308,7 +310,7 @@ async fn ready(State(site): State<Site>, request: Request) -> Response {
 }
 
 /// Metrics of all callers, which need their own permission.
-async fn measured(State(site): State<Site>, Extension(caller): Extension<Caller>, request: Request) -> Response {
+async fn metrics_text(State(site): State<Site>, Extension(caller): Extension<Caller>, request: Request) -> Response {
     if let Err(error) = caller.grants.check("metrics", "graph:admin:metrics") {
         return refusal(&error, &id_of(&request));
     }
@@ -322,7 +324,7 @@ async fn measured(State(site): State<Site>, Extension(caller): Extension<Caller>
     let headers = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     match text.await {
         Ok(text) => (headers, Body::from(text)).into_response(),
-        Err(e) => refusal(&Error::internal(format!("figures could not be written: {e}")), &id_of(&request)),
+        Err(e) => refusal(&Error::internal(format!("metrics could not be written: {e}")), &id_of(&request)),
     }
 }
 

@@ -25,9 +25,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use std::sync::{Arc, OnceLock};
 use subscriptions::Subscriptions;
 
-const INSTRUCTIONS: &str = "Lukasa keeps this project's code, documents, decisions and agents' doings in one versioned graph. \
+const INSTRUCTIONS: &str = "Lukasa keeps this project's code, documents, decisions and agent memory in one versioned graph. \
 Begin a task with `context_pack`; look for anything with `search`; read exact lines with `semantic_slice`. Claim what you \
-change (`agent_claim`), keep what you find out (`episode_add`) and decide (`decision_add`), and ask for it again \
+change (`agent_claim`), record what you learn (`episode_add`) and decide (`decision_add`), and recall it \
 (`episode_recall`). Answers begin with a summary and come in three sizes: profile compact, balanced or debug. \
 `find_tools` gives all arguments of a tool and finds further tools; `call_tool` calls those that are not listed.";
 
@@ -59,10 +59,10 @@ impl Mcp {
         let request = context.extensions.get::<axum::http::request::Parts>();
         // A single HTTP request without session is not a connection: its end does not mean that the client has gone.
         let stays = request.is_none_or(|parts| parts.headers.contains_key(SESSION));
-        let told = request.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
-        let mut caller = told
+        let authenticated = request.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
+        let mut caller = authenticated
             .or_else(|| self.caller.clone())
-            .ok_or_else(|| ErrorData::internal_error("nobody knows who asks", None))?;
+            .ok_or_else(|| ErrorData::internal_error("the caller is unknown", None))?;
         if caller.agent.is_none() {
             let called = context.peer.peer_info().map(|info| info.client_info.name.clone());
             caller.agent = caller.agents.known_as(called.as_deref());
@@ -156,9 +156,9 @@ impl ServerHandler for Mcp {
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let uris = requested.resource_subscriptions.iter().flatten();
-        let told: Vec<String> = uris.filter(|uri| subscriptions::can_be_told(uri)).cloned().collect();
+        let accepted: Vec<String> = uris.filter(|uri| subscriptions::can_subscribe(uri)).cloned().collect();
         let mut filter = SubscriptionFilter::new();
-        filter.resource_subscriptions = (!told.is_empty()).then_some(told);
+        filter.resource_subscriptions = (!accepted.is_empty()).then_some(accepted);
         Some(filter)
     }
 
@@ -166,7 +166,7 @@ impl ServerHandler for Mcp {
         let caller = self.caller(context.request_context())?;
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         tokio::select! {
-            told = subscriptions::listen(&self.front, &caller, &uris, context.sink()) => told,
+            ended = subscriptions::listen(&self.front, &caller, &uris, context.sink()) => ended,
             () = context.cancelled() => Ok(()),
         }
     }

@@ -61,7 +61,7 @@ pub fn start(config: OtelConfig) -> Result<()> {
     let run = move || Exporter { config, agent, failing: false }.run(&receiver);
     if EXPORTER.set(sender).is_ok() {
         let started = std::thread::Builder::new().name("otel".into()).spawn(run);
-        started.map_err(|e| Error::internal(format!("nobody could be told to send spans: {e}")))?;
+        started.map_err(|e| Error::internal(format!("the thread that sends spans could not be started: {e}")))?;
     }
     Ok(())
 }
@@ -199,7 +199,7 @@ mod tests {
     use lukasa_testkit::{FakeEndpoint, Reply};
 
     #[test]
-    fn spans_arrive_as_a_collector_reads_them() {
+    fn spans_arrive_in_the_format_of_a_collector() {
         let collector = FakeEndpoint::start(|_, _| Reply::ok("{\"partialSuccess\":{}}"));
         let headers = vec![("x-collector-key".to_string(), "k1".to_string())];
         start(OtelConfig { endpoint: collector.url().replace("/v1", ""), headers, service: "shop".into() }).unwrap();

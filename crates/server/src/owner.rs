@@ -116,7 +116,7 @@ impl Desk {
     }
 
     /// Attaches to the owner of the store, or becomes the owner. Only the owner calls `open`, on a thread. Must be
-    /// called within a runtime, which the desk must not outlive.
+    /// called within a runtime, which the handle must not outlive.
     #[cfg(unix)]
     pub fn start(place: Place, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
         let (sender, state) = watch::channel(State::Seeking);
@@ -144,7 +144,7 @@ impl Desk {
     }
 
     fn announce(&self) {
-        self.0.connections.tell(&self.0.state.borrow());
+        self.0.connections.announce(&self.0.state.borrow());
     }
 
     /// Runs an operation, here or in the owner process. Dropping the future stops the work.
@@ -177,7 +177,7 @@ impl Desk {
                         // The engine may have been opened after the connection.
                         engine.coordination().presence().own(self.0.connections.all());
                     }
-                    let tell = move |done, of| {
+                    let report = move |done, of| {
                         // The receiver may be gone; the work goes on.
                         let _ = progress.as_ref().map(|progress| progress.send(Progress { done, of }));
                     };
@@ -185,7 +185,7 @@ impl Desk {
                     #[cfg(unix)]
                     let asked = operation.meta.lasts.then(|| from_here(operation, &request)).transpose()?;
                     let work = Work { caller: caller.clone(), operation, request, held: Box::new(held) };
-                    let answer = work.run(engine, tell, written).await?;
+                    let answer = work.run(engine, report, written).await?;
                     #[cfg(unix)]
                     if let Some(asked) = asked {
                         self.0.watched.note(caller, operation, &asked);
@@ -214,7 +214,7 @@ impl Desk {
                 }
                 #[cfg(unix)]
                 State::Refused(error) => return Err(error),
-                State::Seeking => return Err(Error::internal("nobody looks for the owner of the store any more")),
+                State::Seeking => return Err(Error::internal("the search for the owner of the store has ended")),
             }
         }
     }
@@ -270,7 +270,7 @@ impl Desk {
                 "owner_unreachable",
                 "another process works on the store and does not answer",
             )
-            .hint("try again; if it stays so, end that process")),
+            .hint("try again; if it happens again, end that process")),
         }
     }
 }
@@ -346,7 +346,7 @@ impl Drop for Inner {
     }
 }
 
-/// Becomes the owner or stays attached to it, for as long as the desk exists.
+/// Becomes the owner or stays attached to it, for as long as the handle exists.
 #[cfg(unix)]
 async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watched: Watched, connections: Connections) {
     let mut pause = FIRST_PAUSE;
@@ -373,7 +373,7 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
                     // After the new state is visible: a connection that opens meanwhile is announced here or by
                     // `announce`.
                     if !connections.all().is_empty() {
-                        connections.tell(&attached);
+                        connections.announce(&attached);
                     }
                     moving.await;
                     state.send_replace(State::Seeking);
@@ -410,7 +410,7 @@ fn from_here(operation: &Operation, request: &Value) -> Result<Value> {
         // `-` is a stream.
         let Some(path) = place.as_str().filter(|path| *path != "-") else { continue };
         let path = std::path::absolute(path)
-            .map_err(|e| Error::invalid("invalid_path", format!("{name}: `{path}` leads nowhere: {e}")))?;
+            .map_err(|e| Error::invalid("invalid_path", format!("{name}: `{path}` cannot be resolved: {e}")))?;
         *place = Value::String(path.display().to_string());
     }
     Ok(request)
@@ -424,7 +424,7 @@ async fn read(text: String) -> Result<Answer> {
             .map_err(|e| Error::internal(format!("the owner's answer cannot be read: {e}")))?;
         Ok(Answer::of(text, value))
     });
-    reading.await.unwrap_or_else(|panic| Err(Error::internal(format!("reading an answer broke off: {panic}"))))
+    reading.await.unwrap_or_else(|panic| Err(Error::internal(format!("reading an answer panicked: {panic}"))))
 }
 
 #[cfg(unix)]
@@ -435,7 +435,7 @@ fn owner_changed(operation: &Operation) -> Error {
         "owner_changed",
         format!("the process that worked on `{name}` ended before it answered"),
     )
-    .hint("it may have been done or not: look, then try again; a `batch` with a `client_id` can be sent again as it is")
+    .hint("the write may or may not have happened: check, then try again; a `batch` with a `client_id` can be repeated unchanged")
 }
 
 #[cfg(not(unix))]

@@ -15,9 +15,9 @@ pub fn pages() -> Vec<(String, String)> {
     sets.sort_unstable();
     sets.dedup();
     let mut index = format!(
-        "{NOTE}\n# Reference\n\nEvery operation, the same by every way in: a command of `lukasa`, an MCP tool, a path of the HTTP \
-         server. Tools also take `profile` (compact, balanced, debug) and `page`. In bold: tools that agents are shown unless \
-         `--toolsets` says more.\n"
+        "{NOTE}\n# Reference\n\nEvery operation, on every surface: a command of `lukasa`, an MCP tool, a path of the HTTP \
+         server. Tools also take `profile` (compact, balanced, debug) and `page`. Tools in bold are listed to agents by \
+         default; `--toolsets` lists more.\n"
     );
     let mut pages = Vec::new();
     for set in sets {
@@ -42,7 +42,7 @@ fn entry(operation: &Operation) -> String {
     let meta = &operation.meta;
     let effect = match (meta.effect, meta.destructive) {
         (Effect::Read, _) => "reads",
-        (_, true) => "writes, and takes something away",
+        (_, true) => "writes, destructive",
         (Effect::Write, _) => "writes",
         (Effect::Admin, _) => "administers",
     };

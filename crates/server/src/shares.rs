@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn one_user_leaves_places_for_others_and_one_tenant_for_another() {
+    fn one_user_leaves_turns_for_others_and_one_tenant_for_another() {
         let places = Turns::new(8, 100);
         let mut held: Vec<Turn> = Vec::new();
         let mut take = |tenant: &str, user: &str| ask(&places, tenant, user).map(|place| held.push(place)).is_ok();
@@ -315,12 +315,12 @@ mod tests {
         assert_eq!(next, 2, "three quarters of a tenant");
         assert!(!take("a", "cid"), "the tenant has its share");
         let others = (0..24).filter(|_| take("b", "dan")).count();
-        assert_eq!(others, 1, "the last but one is for who has none, and the last for tenants that have none");
+        assert_eq!(others, 1, "the last but one is for users that have none, and the last for tenants that have none");
         assert!(!take("b", "eve") && take("c", "fay") && !take("d", "gus"));
     }
 
     #[test]
-    fn few_places_are_shared_too() {
+    fn few_turns_are_shared_too() {
         for (all, own) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (16, 8)] {
             let places = Turns::new(all, 100);
             let mut held: Vec<Turn> = Vec::new();
@@ -333,14 +333,14 @@ mod tests {
     }
 
     #[test]
-    fn owners_share_with_nobody() {
+    fn callers_without_a_user_have_no_individual_limit() {
         let places = Turns::new(4, 100);
         let held: Vec<Turn> = (0..9).filter_map(|_| ask(&places, "local", "").ok()).collect();
         assert_eq!((held.len(), places.working(), places.waiting()), (4, 4, 0));
     }
 
     #[test]
-    fn those_who_wait_take_turns_by_user() {
+    fn waiting_users_take_turns() {
         let places = Turns::new(2, 100);
         let (mine, other) = (ask(&places, "a", "ada").ok().unwrap(), ask(&places, "b", "bob").ok().unwrap());
         let mut ada: Vec<Asking> = (0..24).filter_map(|_| ask(&places, "a", "ada").err()).collect();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_waiting_takes_no_place_with_him() {
+    fn a_request_that_stops_waiting_takes_no_turn() {
         let places = Turns::new(1, 100);
         let held = ask(&places, "a", "ada").ok().unwrap();
         let gone = ask(&places, "a", "bob").err().unwrap();
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_have_an_end_for_each_and_for_all() {
+    fn counts_are_limited_per_caller_and_in_total() {
         let counted = Counted::new(3, 2);
         let one = counted.take(holder("a", "ada")).unwrap();
         let _two = counted.take(holder("a", "ada")).unwrap();

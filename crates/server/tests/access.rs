@@ -38,7 +38,7 @@ async fn every_operation_needs_its_scope() {
 }
 
 #[tokio::test]
-async fn no_operation_is_led_outside_of_what_is_served() {
+async fn no_operation_accepts_a_path_outside_the_given_folders() {
     let outside = tempfile::tempdir().unwrap();
     let home = outside.path().join("home");
     std::fs::create_dir(&home).unwrap();
@@ -70,7 +70,7 @@ const OF_THE_GRAPH: [(&str, &str); 4] =
     [("symbol_lookup", "path"), ("call_graph_stats", "path"), ("semantic_slice", "file"), ("find_pattern", "path")];
 
 #[test]
-fn every_field_that_names_a_place_is_kept_within_what_is_served() {
+fn every_field_with_a_path_is_confined_to_the_given_folders() {
     let mut exempt = Vec::new();
     for operation in operations() {
         let meta = &operation.meta;
@@ -95,7 +95,7 @@ fn every_field_that_names_a_place_is_kept_within_what_is_served() {
 }
 
 #[tokio::test]
-async fn nobody_from_elsewhere_says_what_is_run() {
+async fn remote_callers_cannot_choose_commands_to_run() {
     let home = tempfile::tempdir().unwrap();
     let front = front(home.path());
     let mut tried = Vec::new();
@@ -111,7 +111,7 @@ async fn nobody_from_elsewhere_says_what_is_run() {
 }
 
 #[tokio::test]
-async fn who_may_only_read_has_nothing_indexed() {
+async fn a_caller_that_may_only_read_does_not_index() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("a.py"), "def price():\n    return 1\n").unwrap();
     let front = front(home.path());

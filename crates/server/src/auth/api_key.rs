@@ -116,7 +116,7 @@ pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, A
 /// Looks up the key that was sent, whether or not it is still in force. The error does not reveal whether the id exists
 /// to a client without the secret.
 pub fn find(keys: &dyn AccessKeys, text: &str) -> Result<AccessKey> {
-    let unknown = || refused("invalid_key", "the key is not one of ours").hint("`lukasa key create` makes one");
+    let unknown = || refused("invalid_key", "the key is unknown").hint("`lukasa key create` makes one");
     let token = Token::parse(text).ok_or_else(unknown)?;
     let found = keys.find(&token.id)?;
     // Always compares, so that an unknown id takes as long as a wrong secret.

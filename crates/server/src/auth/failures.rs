@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_not_listened_to_until_its_window_has_passed() {
+    fn an_address_is_refused_until_its_window_has_passed() {
         let failures = Failures::new(FailureLimit { failures: 3, window_seconds: 60, peers: 100 });
         let (bad, good) = (peer("203.0.113.9"), peer("203.0.113.10"));
         for second in 0..3 {
@@ -142,7 +142,7 @@ mod tests {
         let refused = failures.check(bad, at(20)).unwrap_err();
         assert_eq!((refused.kind, refused.code), (ErrorKind::RateLimited, "too_many_failures"));
         assert_eq!(refused.details["retry_after"], 40);
-        assert!(failures.check(good, at(20)).is_ok(), "others come in");
+        assert!(failures.check(good, at(20)).is_ok(), "other addresses are accepted");
         assert!(failures.check(peer("::ffff:203.0.113.9"), at(20)).is_err(), "the same address in another form");
         assert!(failures.check(bad, at(60)).is_ok());
         failures.note(bad, at(60));

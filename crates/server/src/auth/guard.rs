@@ -39,7 +39,7 @@ pub fn check(rules: &GuardRules, headers: &HeaderMap, authority: Option<&str>) -
     if from_here || own || rules.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Forbidden, "forbidden_origin", format!("pages of `{origin}` may not ask here"))
+    Err(Error::new(ErrorKind::Forbidden, "forbidden_origin", format!("pages of `{origin}` may not send requests here"))
         .hint("add the page's origin to those that are allowed"))
 }
 
@@ -65,7 +65,7 @@ fn is_loopback(name: &str) -> bool {
 
 fn forbidden_host(host: &str) -> Error {
     Error::new(ErrorKind::Forbidden, "forbidden_host", format!("`{host}` is not a name of this server"))
-        .hint("ask for localhost, or add the name to those the server goes by")
+        .hint("use localhost, or add the name with --allow-host")
 }
 
 #[cfg(test)]
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_this_machine_or_listed_ones_may_ask() {
+    fn pages_of_this_machine_and_listed_ones_may_send_requests() {
         let open = GuardRules { open: true, origins: vec!["https://app.example".into()], ..GuardRules::default() };
         for (origin, says) in [
             ("http://localhost:3000", "ok"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn with_authentication_any_name_is_ours_unless_some_are_listed() {
+    fn with_authentication_any_host_is_accepted_unless_some_are_listed() {
         let guarded = GuardRules::default();
         assert_eq!(verdict(&guarded, Some("lukasa.example"), None), "ok");
         assert_eq!(verdict(&guarded, Some("lukasa.example"), Some("https://lukasa.example")), "ok", "its own page");
@@ -179,7 +179,7 @@ mod tests {
     proptest! {
         /// Only a port may follow a loopback name; any other text around it makes the name foreign.
         #[test]
-        fn nothing_but_a_port_goes_with_a_name(before in "[ -~]{0,6}", after in "[ -~]{0,6}") {
+        fn only_a_port_may_follow_a_host_name(before in "[ -~]{0,6}", after in "[ -~]{0,6}") {
             let open = GuardRules { open: true, ..GuardRules::default() };
             let host = format!("{before}localhost{after}");
             let port = after.strip_prefix('.').unwrap_or(&after);

@@ -156,7 +156,7 @@ impl KeySet {
         Ok(KeySet(keys))
     }
 
-    /// Reads a JWKS that anybody can read, in which a shared secret is no secret: such keys are skipped.
+    /// Reads a public JWKS, in which a shared secret is no secret: such keys are skipped.
     fn published(text: &str) -> Result<KeySet> {
         let KeySet(mut keys) = KeySet::jwks(text)?;
         keys.retain(|key| !matches!(key.material, Material::Secret(_)));
@@ -278,8 +278,8 @@ impl KeySource {
         }
     }
 
-    /// The keys after another look, for a token whose key is not among [`current`](Self::current) ones. None if there
-    /// is nothing to look at. May wait for the issuer.
+    /// Rereads the keys, for a token whose key is not among [`current`](Self::current) ones. None if the
+    /// source cannot be reread. May wait for the issuer.
     pub fn renewed(&self) -> Result<Option<Arc<KeySet>>> {
         match self {
             KeySource::Fixed(_) | KeySource::File(_) => Ok(None),
@@ -342,5 +342,5 @@ fn stamp(path: &Path) -> Result<Stamp> {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Unavailable, "keys_unreadable", format!("`{}`: {error}", path.display()))
-        .hint("put the file of keys back; nobody comes in without it")
+        .hint("put the file of keys back; no token is accepted without it")
 }

@@ -74,7 +74,7 @@ impl OneOrMany {
 pub fn verify(token: &str, keys: &KeySet, rules: &Rules, now: Time) -> Result<Claims> {
     let body = open(token, keys)?;
     let seconds = now.0 as f64 / 1e6;
-    let end = body.exp.ok_or_else(|| refused("missing_expiry", "the token does not say when it expires"))?;
+    let end = body.exp.ok_or_else(|| refused("missing_expiry", "the token has no expiry"))?;
     if seconds >= end + LEEWAY_SECONDS {
         return Err(refused("expired_token", "the token has expired").hint("get a new one"));
     }
@@ -86,11 +86,11 @@ pub fn verify(token: &str, keys: &KeySet, rules: &Rules, now: Time) -> Result<Cl
         return Err(refused("wrong_issuer", "the token is from an issuer that is not trusted here"));
     }
     if !rules.audiences.is_empty() && !body.aud.as_ref().is_some_and(|to| to.any_of(&rules.audiences)) {
-        return Err(refused("wrong_audience", "the token is meant for somebody else")
+        return Err(refused("wrong_audience", "the token is meant for another audience")
             .hint("ask the issuer for a token with this server as audience (`aud`)"));
     }
     let named = |claim: Option<String>| claim.filter(|text| !text.is_empty());
-    let user = named(body.sub).ok_or_else(|| refused("missing_user", "the token does not say whose it is (`sub`)"))?;
+    let user = named(body.sub).ok_or_else(|| refused("missing_user", "the token names no user (`sub`)"))?;
     let tenant = named(body.tenant).ok_or_else(|| refused("missing_tenant", "the token names no tenant (`tenant`)"))?;
     let listed = body.scopes.unwrap_or_default();
     let spaced = body.scope.unwrap_or_default();
@@ -134,7 +134,7 @@ fn open(token: &str, keys: &KeySet) -> Result<Body> {
 fn part<T: DeserializeOwned>(text: &str) -> Result<T> {
     let json = URL_SAFE_NO_PAD.decode(text).map_err(|_| malformed("it is not base64url"))?;
     // The message of serde is not passed on, because it may quote the token.
-    serde_json::from_slice(&json).map_err(|_| malformed("it does not say what a token says"))
+    serde_json::from_slice(&json).map_err(|_| malformed("it is not the JSON of a token"))
 }
 
 fn malformed(why: &str) -> lukasa_model::Error {

@@ -228,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn buckets_do_what_the_rule_says(
+        fn buckets_match_their_definition(
             soft in limit(), hard in limit(), steps in prop::collection::vec((pause(), 0..3usize), 1..120),
         ) {
             let limits = RateLimits { soft, hard, users: 100 };
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn first_a_warning_then_a_refusal_then_patience_pays() {
+    fn requests_are_warned_then_refused_then_accepted_again() {
         let limits = RateLimits {
             soft: Limit { per_second: 1, burst: 2 },
             hard: Limit { per_second: 2, burst: 3 },
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!((refused.kind, refused.code), (ErrorKind::RateLimited, "rate_limited"));
         assert_eq!(refused.details["retry_after"], 1);
         assert!(take(499_999).is_err());
-        assert!(take(500_000).is_ok(), "what was refused did not count");
+        assert!(take(500_000).is_ok(), "a refused request does not count");
         assert!(take(-5_000_000).is_err(), "a clock that runs backwards gives nothing");
         assert!(rates.take(&caller("a", "bob"), Time(START)).is_ok(), "others are not held up");
     }

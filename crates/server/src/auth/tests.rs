@@ -88,7 +88,7 @@ fn verify(token: &str) -> Result<jwt::Claims> {
 }
 
 #[test]
-fn good_tokens_say_who_comes() {
+fn valid_tokens_identify_the_caller() {
     let due = jwt::Claims {
         user: "ada".into(),
         tenant: "acme".into(),
@@ -113,7 +113,7 @@ fn good_tokens_say_who_comes() {
 }
 
 #[test]
-fn bad_tokens_are_refused_each_for_its_own_reason() {
+fn each_kind_of_invalid_token_has_its_own_error() {
     let sign = |body: Value| hs256(&shared(), &body, SECRET);
     let headed = |header: Value| hs256(&header, &good(), SECRET);
     let whole = sign(good());
@@ -181,7 +181,7 @@ fn bad_tokens_are_refused_each_for_its_own_reason() {
     ] {
         let error = verify(&token).err().unwrap_or_else(|| panic!("{token} is taken for good"));
         assert_eq!((error.kind, error.code), (ErrorKind::Unauthenticated, code), "{token}: {error}");
-        assert!(parts[2].len() < 8 || !error.message.contains(parts[2]), "no piece of a token is told: {error}");
+        assert!(parts[2].len() < 8 || !error.message.contains(parts[2]), "no part of a token is in the error: {error}");
     }
     // Clocks differ a little.
     for body in [but(json!({"exp": NOW - 29})), but(json!({"nbf": NOW + 30}))] {
@@ -195,7 +195,7 @@ fn bad_tokens_are_refused_each_for_its_own_reason() {
 proptest! {
     /// Changing any character of a token, or leaving one out, makes it worthless.
     #[test]
-    fn a_token_is_good_only_to_the_letter(place in any::<prop::sample::Index>(), with in "[A-Za-z0-9_.-]?") {
+    fn any_change_to_a_token_invalidates_it(place in any::<prop::sample::Index>(), with in "[A-Za-z0-9_.-]?") {
         let token = ed25519(&json!({"alg": "EdDSA", "kid": "ed"}), &good());
         let place = place.index(token.len());
         let changed = format!("{}{with}{}", &token[..place], &token[place + 1..]);
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_the_reader(text in "\\PC{0,60}", header in "[A-Za-z0-9_-]{0,40}", body in "[A-Za-z0-9_-]{0,40}") {
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,60}", header in "[A-Za-z0-9_-]{0,40}", body in "[A-Za-z0-9_-]{0,40}") {
         prop_assert!(verify(&text).is_err());
         let (token, key) = (format!("{header}.{body}."), format!("lk_{header}_{body}"));
         prop_assert!(verify(&token).is_err());
@@ -213,7 +213,7 @@ proptest! {
 }
 
 #[test]
-fn sets_of_keys_that_would_not_hold_are_refused() {
+fn invalid_or_weak_keys_are_refused() {
     let of = |keys: Value| KeySet::jwks(&json!({"keys": keys}).to_string()).map(|_| ()).unwrap_err();
     for (keys, code, says) in [
         (json!([]), "invalid_keys", "no key"),
@@ -284,7 +284,7 @@ fn a_file_of_keys_is_read_again_when_it_changes() {
     replace(&json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": base64(ED.public_key())}]}).to_string());
     assert_eq!(verdict(), "unknown_key");
     replace("half a fi");
-    assert_eq!(verdict(), "invalid_keys", "nobody comes in");
+    assert_eq!(verdict(), "invalid_keys", "no token is accepted");
     replace(&jwks());
     assert_eq!(verdict(), "ok");
     std::fs::remove_file(&path).unwrap();
@@ -358,7 +358,7 @@ fn for_bob() -> NewKey {
 }
 
 #[test]
-fn tokens_and_keys_open_a_guarded_door() {
+fn tokens_and_keys_are_accepted_with_authentication() {
     let house = house(None);
     let token = hs256(&shared(), &good(), SECRET);
     let caller = house.comes(&[("authorization", &format!("Bearer {token}"))]).unwrap();
@@ -384,7 +384,7 @@ fn tokens_and_keys_open_a_guarded_door() {
 }
 
 #[test]
-fn a_guarded_door_stays_shut_otherwise() {
+fn other_credentials_are_refused() {
     let house = house(None);
     let token = hs256(&shared(), &good(), SECRET);
     let (bearer, basic) = (format!("Bearer {token}"), format!("Basic {token}"));
@@ -411,7 +411,11 @@ fn a_guarded_door_stays_shut_otherwise() {
         assert_eq!(house.code(&sent), code, "{sent:?}");
     }
     let wrong = house.comes(&[("x-api-key", &mixed)]).unwrap_err();
-    assert_eq!(wrong, house.comes(&[("x-api-key", &unknown)]).unwrap_err(), "who guesses learns nothing");
+    assert_eq!(
+        wrong,
+        house.comes(&[("x-api-key", &unknown)]).unwrap_err(),
+        "the error does not reveal which ids exist"
+    );
     assert_eq!(wrong.kind, ErrorKind::Unauthenticated);
     // Names that no project can have make the token invalid and are not a server error.
     for bad in [json!({"tenant": " acme"}), json!({"tenant": "a".repeat(999)}), json!({"project": "x\u{0}"})] {
@@ -471,7 +475,7 @@ fn keys_end_when_they_expire_or_are_revoked() {
 }
 
 #[test]
-fn keys_are_made_of_what_they_may_be_made_of() {
+fn invalid_properties_of_a_new_key_are_refused() {
     let house = house(None);
     let (keys, now) = (house.store.access_keys(), house.clock.now());
     for (new, code) in [
@@ -498,7 +502,7 @@ fn keys_are_made_of_what_they_may_be_made_of() {
 }
 
 #[test]
-fn the_project_is_the_credentials_or_the_headers() {
+fn the_project_comes_from_the_credential_or_the_header() {
     let house = house(None);
     let token = |project: Value| format!("Bearer {}", hs256(&shared(), &but(json!({"project": project})), SECRET));
     let (fixed, free) = (token(json!("shop")), token(Value::Null));
@@ -522,7 +526,7 @@ fn the_project_is_the_credentials_or_the_headers() {
 }
 
 #[test]
-fn an_open_door_is_open_to_this_machine_alone() {
+fn without_authentication_only_this_machine_is_accepted() {
     let door = Door::open(Scope::new("local", "shop").unwrap());
     assert!(door.is_open() && !house(None).door.is_open());
     let comes = |peer: &str, list: &[(&'static str, &str)]| {
@@ -539,17 +543,17 @@ fn an_open_door_is_open_to_this_machine_alone() {
     }
     assert_eq!(comes("127.0.0.1:1", &[("x-project-id", "shop")]), "ok");
     assert_eq!(comes("127.0.0.1:1", &[("x-project-id", "other")]), "forbidden_project");
-    assert_eq!(comes("127.0.0.1:1", &[("authorization", "Bearer whatever")]), "ok", "nobody asks for it");
+    assert_eq!(comes("127.0.0.1:1", &[("authorization", "Bearer whatever")]), "ok", "credentials are ignored");
     let caller = door.let_in(&HeaderMap::new(), "127.0.0.1:1".parse().unwrap()).unwrap();
     assert_eq!((caller.grants, caller.local, caller.scope.project.as_str()), (Grants::All, false, "shop"));
 }
 
 #[test]
-fn who_is_turned_away_is_told_how_to_ask() {
+fn refusals_have_a_challenge() {
     let house = house(None);
-    let said = |list: &[(&'static str, &str)]| challenge(&house.comes(list).unwrap_err());
-    assert_eq!(said(&[]), Some(r#"Bearer realm="lukasa""#));
-    assert_eq!(said(&[("x-api-key", "lk_x")]), Some(r#"Bearer realm="lukasa", error="invalid_token""#));
+    let challenged = |list: &[(&'static str, &str)]| challenge(&house.comes(list).unwrap_err());
+    assert_eq!(challenged(&[]), Some(r#"Bearer realm="lukasa""#));
+    assert_eq!(challenged(&[("x-api-key", "lk_x")]), Some(r#"Bearer realm="lukasa", error="invalid_token""#));
     let missing = Grants::of(["graph:read"]).check("put", "graph:write").unwrap_err();
     assert!(challenge(&missing).unwrap().contains("insufficient_scope"));
     assert_eq!(challenge(&Error::internal("x")), None);

@@ -45,10 +45,10 @@ pub fn too_large(most: u64) -> Error {
 }
 
 fn too_slow(time: Duration) -> Error {
-    let message = format!("the request did not come whole within {} ms", time.as_millis());
+    let message = format!("the request was not complete within {} ms", time.as_millis());
     Error::new(ErrorKind::Timeout, "request_too_slow", message).hint("send it again")
 }
 
 fn broken(error: &axum::Error) -> Error {
-    Error::invalid("broken_request", format!("the request broke off: {error}"))
+    Error::invalid("broken_request", format!("the request ended early: {error}"))
 }

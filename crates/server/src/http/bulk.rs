@@ -120,7 +120,7 @@ async fn taken(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
         }
     }
     drop(send);
-    writing.await.unwrap_or_else(|panic| Err(Error::internal(format!("keeping a body broke off: {panic}"))))
+    writing.await.unwrap_or_else(|panic| Err(Error::internal(format!("storing a body failed: {panic}"))))
 }
 
 /// The operation and its request without `file`. Permission is checked before anything is sent or stored.
@@ -130,7 +130,7 @@ fn asked(name: &str, caller: &Caller, query: Option<&str>) -> Result<(&'static O
     caller.grants.check(name, operation.meta.scope)?;
     let request = fields_of_query(operation, query)?;
     if request.contains_key("file") {
-        return Err(Error::invalid("invalid_argument", "file: the facts are the body").hint("leave `file` out"));
+        return Err(Error::invalid("invalid_argument", "file: the body contains the facts").hint("leave `file` out"));
     }
     Ok((operation, request))
 }
@@ -167,7 +167,7 @@ impl Drop for Spool {
 
 async fn blocking<T: Send + 'static>(work: fn() -> Result<T>) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|panic| Err(Error::internal(format!("a file could not be made: {panic}"))))
+    done.unwrap_or_else(|panic| Err(Error::internal(format!("a file could not be created: {panic}"))))
 }
 
 fn unkept(error: &std::io::Error) -> Error {

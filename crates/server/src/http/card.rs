@@ -44,8 +44,8 @@ fn described(at: &str, opens: Opens) -> Value {
         "protocolVersion": "1.0",
         "a2aVersion": "1.0",
         "name": "Lukasa",
-        "description": "Keeps code, services, documents, decisions and agents' doings in one versioned graph, and hands each \
-                        task the context it needs.",
+        "description": "Keeps code, services, documents, decisions and agent memory in one versioned graph, and gives each \
+                        task the context that it needs.",
         "version": env!("CARGO_PKG_VERSION"),
         "provider": {"organization": "Lukasa", "url": format!("{at}/")},
         "documentationUrl": format!("{at}/"),
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn skills_say_what_they_are_about() {
+    fn skills_have_the_tag_of_their_toolset() {
         for (tool, about) in [("episode_add", "memory"), ("agent_claim", "coordination"), ("get_callers", "code")] {
             assert_eq!(tags(tool), ["knowledge-graph", about]);
         }

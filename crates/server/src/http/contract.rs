@@ -25,7 +25,7 @@ fn same_tenant(tenant: &str, named: &Value) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Forbidden, "forbidden_tenant", "`tenant_id` is not the tenant of this token or key")
-        .hint("leave it out: token or key tell the tenant"))
+        .hint("leave it out: the token or key determines the tenant"))
 }
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_may_be_written_in_groups() {
+    fn a_search_may_group_its_fields() {
         let asked = json!({"query": "flags", "intentOverride": "explain", "includeDebug": true, "rerank": null,
             "filters": {"objectTypes": ["Decision"], "excludeObjectTypes": ["Risk"], "labelsAny": ["p0"],
                 "updatedAfter": "2025-09-01T00:00:00Z", "updatedBefore": null},
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_tenant_may_be_named_and_nothing_else_slips_in() {
+    fn only_its_own_tenant_may_be_named_and_other_unknown_fields_are_refused() {
         for operation in ["search", "graph_traverse", "cypher", "put"] {
             let refused = read(operation, json!({"tenant_id": "other"})).unwrap_err();
             assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, "forbidden_tenant"), "{operation}");

@@ -38,12 +38,12 @@ pub async fn events(
     tokio::spawn(async move {
         loop {
             // Stops when the client has disconnected.
-            let told = tokio::select! {
-                told = follower.next() => told,
+            let events_or_error = tokio::select! {
+                events_or_error = follower.next() => events_or_error,
                 () = send.closed() => return,
             };
-            let (events, ended) = match told {
-                Ok(told) => (told.into_iter().map(event).collect(), false),
+            let (events, ended) = match events_or_error {
+                Ok(events_or_error) => (events_or_error.into_iter().map(event).collect(), false),
                 Err(error) => {
                     let data = json!({"code": error.code, "message": error.message}).to_string();
                     (vec![Event::default().event("error").data(data)], true)

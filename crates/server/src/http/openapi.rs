@@ -19,25 +19,25 @@ use std::sync::LazyLock;
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document(Opens::default()));
 
 pub async fn openapi(State(site): State<Site>) -> Response {
-    let mut told = DOCUMENT.clone();
-    told["security"] = security(site.door.opens());
-    ([(header::CONTENT_TYPE, "application/json")], told.to_string()).into_response()
+    let mut document = DOCUMENT.clone();
+    document["security"] = security(site.door.opens());
+    ([(header::CONTENT_TYPE, "application/json")], document.to_string()).into_response()
 }
 
 /// Statuses of errors and their descriptions.
 const ERRORS: [(&str, &str); 13] = [
     ("400", "The request is wrong"),
-    ("401", "Nobody knows who asks"),
+    ("401", "The caller is not authenticated"),
     ("403", "The caller may not do this"),
-    ("404", "There is no such thing"),
+    ("404", "The path or what it names does not exist"),
     ("405", "The path has no such method"),
-    ("408", "The request did not come in time"),
-    ("409", "Somebody else was faster"),
-    ("413", "Too much was asked or sent"),
-    ("422", "What was sent does not fit its type"),
+    ("408", "The client sent the request too slowly"),
+    ("409", "The request conflicts with the current state"),
+    ("413", "The request or its answer is too large"),
+    ("422", "A fact does not fit the schema of its type"),
     ("429", "Too many requests"),
     ("501", "Not supported by this store"),
-    ("503", "Not available now"),
+    ("503", "Temporarily unavailable"),
     ("504", "It took too long"),
 ];
 
@@ -97,29 +97,35 @@ fn beside(paths: &mut Map<String, Value>) {
     let text = |kind: &str| json!({kind: {"schema": {"type": "string"}}});
     for (path, id, about, content, scope) in [
         ("/healthz", "healthz", "Whether the server runs", &state, None),
-        ("/readyz", "readyz", "Whether requests would be answered", &state, None),
-        ("/metrics", "metrics", "Figures, as Prometheus reads them", &text("text/plain"), Some("graph:admin:metrics")),
-        ("/v1/events", "events", "What happens, as server-sent events", &text("text/event-stream"), Some("graph:read")),
+        ("/readyz", "readyz", "Whether requests can be served", &state, None),
+        (
+            "/metrics",
+            "metrics",
+            "Metrics in the text format of Prometheus",
+            &text("text/plain"),
+            Some("graph:admin:metrics"),
+        ),
+        ("/v1/events", "events", "Events, as server-sent events", &text("text/event-stream"), Some("graph:read")),
         ("/.well-known/agent-card.json", "agent_card", "The agent card of A2A", &card, None),
-        ("/.well-known/agent.json", "agent_card_1", "The same where it used to be", &card, None),
+        ("/.well-known/agent.json", "agent_card_1", "The agent card at its former path", &card, None),
     ] {
-        let mut told = json!({"operationId": id, "summary": about, "tags": ["server"], "parameters": [],
+        let mut path_item = json!({"operationId": id, "summary": about, "tags": ["server"], "parameters": [],
             "responses": responses(json!({"description": about, "content": content}))});
         match scope {
-            Some(scope) => told["x-scope"] = json!(scope),
+            Some(scope) => path_item["x-scope"] = json!(scope),
             // Public, even if the rest of the server requires authentication.
-            None => told["security"] = json!([]),
+            None => path_item["security"] = json!([]),
         }
         if id == "events" {
             let text = json!({"type": "string"});
-            told["parameters"] = json!([
+            path_item["parameters"] = json!([
                 {"name": "kinds", "in": "query", "required": false, "schema": text,
-                    "description": "transaction, claim, conflict, task, episode, with commas between; all when left out"},
+                    "description": "transaction, claim, conflict, task, episode, separated by commas; all if absent"},
                 {"name": "Last-Event-ID", "in": "header", "required": false, "schema": text,
-                    "description": "The last event that was heard; what happened since comes first"}
+                    "description": "The id of the last event received; the events after it are sent first"}
             ]);
         }
-        put(paths, path, "get", told);
+        put(paths, path, "get", path_item);
     }
 }
 
@@ -129,12 +135,12 @@ fn responses(found: Value) -> Map<String, Value> {
     all.insert("200".into(), found);
     for (status, about) in ERRORS {
         let schema = json!({"$ref": "#/components/schemas/Error"});
-        let mut told = json!({"description": about, "content": {"application/json": {"schema": schema}}});
+        let mut response = json!({"description": about, "content": {"application/json": {"schema": schema}}});
         if ["429", "503"].contains(&status) {
-            told["headers"] = json!({"Retry-After": {"required": true, "description": "Seconds to wait before asking again",
+            response["headers"] = json!({"Retry-After": {"required": true, "description": "Seconds to wait before the next request",
                 "schema": {"type": "integer", "minimum": 0}}});
         }
-        all.insert(status.into(), told);
+        all.insert(status.into(), response);
     }
     all
 }
@@ -144,19 +150,19 @@ fn bulk(paths: &mut Map<String, Value>) {
     let text = json!({"schema": {"type": "string"}});
     for (name, path, method) in [(Export::META.name, EXPORT, "get"), (Import::META.name, IMPORT, "post")] {
         let Some(operation) = registry::find(name) else { continue };
-        let mut told = described(operation, &format!("{name}_body"), "get", &[]);
-        if let Some(parameters) = told["parameters"].as_array_mut() {
+        let mut path_item = described(operation, &format!("{name}_body"), "get", &[]);
+        if let Some(parameters) = path_item["parameters"].as_array_mut() {
             parameters.retain(|parameter| parameter["name"] != "file");
         }
         if operation.meta.stream == Stream::Out {
-            told["responses"]["200"]["content"] = json!({LINES: text, "application/json": {}});
-            told["description"] = json!("One object or relationship a line, or node-link JSON, as the body.");
+            path_item["responses"]["200"]["content"] = json!({LINES: text, "application/json": {}});
+            path_item["description"] = json!("One object or relationship a line, or node-link JSON, as the body.");
         } else {
-            told["requestBody"] = json!({"required": true, "content": {LINES: text, "text/plain": text}});
-            told["description"] =
+            path_item["requestBody"] = json!({"required": true, "content": {LINES: text, "text/plain": text}});
+            path_item["description"] =
                 json!("Facts as the body: one object, relationship or end a line, or node-link JSON.");
         }
-        put(paths, path, method, told);
+        put(paths, path, method, path_item);
     }
 }
 
@@ -195,7 +201,7 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
     }
     let mut responses = responses(found);
     if meta.toolset == "releases" && meta.effect == lukasa_engine::Effect::Read {
-        responses.insert("304".into(), json!({"description": "It has not changed"}));
+        responses.insert("304".into(), json!({"description": "Not modified"}));
     }
     let mut described = json!({
         "operationId": id,
@@ -329,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_is_there_and_every_reference_leads_somewhere() {
+    fn every_operation_is_listed_and_every_reference_resolves() {
         let document = document(Opens::default());
         for operation in operations() {
             assert!(document["paths"][own_path(operation)]["post"].is_object(), "{}", operation.meta.name);
@@ -346,12 +352,13 @@ mod tests {
     fn links_lead_to_operations_and_parameters_that_exist() {
         let document = document(Opens::default());
         let methods = document["paths"].as_object().unwrap().values().filter_map(Value::as_object).flatten();
-        let known: Vec<&Value> = methods.map(|(_, told)| told).collect();
+        let known: Vec<&Value> = methods.map(|(_, operation)| operation).collect();
         let mut seen = 0;
-        for told in &known {
-            for link in told["responses"]["200"]["links"].as_object().into_iter().flatten().map(|(_, link)| link) {
+        for operation in &known {
+            for link in operation["responses"]["200"]["links"].as_object().into_iter().flatten().map(|(_, link)| link) {
                 let to = &link["operationId"];
-                let target = known.iter().find(|told| told["operationId"] == *to).unwrap_or_else(|| panic!("{to}"));
+                let target =
+                    known.iter().find(|operation| operation["operationId"] == *to).unwrap_or_else(|| panic!("{to}"));
                 let parameters = target["parameters"].as_array().unwrap();
                 for (name, _) in link["parameters"].as_object().unwrap() {
                     assert!(parameters.iter().any(|parameter| parameter["name"] == *name), "{to}: {name}");
@@ -363,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_operations_is_told_and_so_is_who_may_come_in() {
+    fn paths_beside_operations_and_accepted_credentials_are_described() {
         let open = document(Opens::default());
         assert_eq!(open["security"], json!([]));
         let guarded = document(Opens { tokens: true, keys: true });
@@ -373,12 +380,12 @@ mod tests {
             assert_eq!(guarded["paths"][path]["get"]["security"], json!([]), "{path}");
         }
         for path in ["/metrics", "/v1/events", EXPORT] {
-            let told = &guarded["paths"][path]["get"];
-            assert!(told["x-scope"].is_string() && told.get("security").is_none(), "{path}");
+            let operation = &guarded["paths"][path]["get"];
+            assert!(operation["x-scope"].is_string() && operation.get("security").is_none(), "{path}");
         }
         for status in ["429", "503"] {
-            let told = &open["paths"]["/v1/search"]["post"]["responses"][status];
-            assert!(told["headers"]["Retry-After"].is_object(), "{status}");
+            let response = &open["paths"]["/v1/search"]["post"]["responses"][status];
+            assert!(response["headers"]["Retry-After"].is_object(), "{status}");
         }
     }
 }

@@ -24,7 +24,7 @@ fn written() -> String {
          <title>Lukasa</title><style>{STYLE}</style><h1>Lukasa</h1>\
          <p>Agents: MCP at <code>/mcp</code>. Programs: the paths below, described in \
          <a href=/openapi.json>openapi.json</a>. Operators: <a href=/healthz>healthz</a>, <a href=/readyz>readyz</a>, \
-         <code>/metrics</code>; changes as they happen at <code>/v1/events</code>.</p>"
+         <code>/metrics</code>; events at <code>/v1/events</code>.</p>"
     );
     let mut sets: Vec<&str> = operations().iter().map(|o| o.meta.toolset).collect();
     sets.sort_unstable();

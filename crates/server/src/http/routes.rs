@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_named_path_leads_to_fields_that_exist() {
+    fn parameters_of_paths_are_fields_of_the_operation() {
         for operation in operations() {
             let fields = operation.fields();
             assert_eq!(named(operation).len(), operation.meta.rest.len(), "{}", operation.meta.name);

@@ -113,7 +113,7 @@ impl Sessions {
 pub async fn own(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
     let caller = request.extensions().get::<Caller>();
     let Some(owner) = caller.map(|caller| (Holder::from(caller), caller.scope.project.to_string())) else {
-        return refusal(&Error::internal("nobody knows who asks"), &id_of(&request));
+        return refusal(&Error::internal("the caller is unknown"), &id_of(&request));
     };
     let (named, id) = (named(request.headers()), id_of(&request));
     if let Some(session) = &named
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_user_ends_the_session_used_least_lately_and_nobody_elses() {
+    async fn a_new_session_ends_only_the_same_users_least_recently_used_one() {
         let sessions = Sessions { most: 4, each: 2, ..Sessions::new(manager()) };
         let (ada, bob) = (owner("a", "ada"), owner("a", "bob"));
         let (first, second, third) = (opened(&sessions).await, opened(&sessions).await, opened(&sessions).await);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_users_all_share_what_there_is() {
+    async fn without_users_all_sessions_share_one_limit() {
         let sessions = Sessions { most: 3, each: 1, ..Sessions::new(manager()) };
         let mut begun = Vec::new();
         for _ in 0..3 {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_of_a_chosen_set_are_listed_whole() {
+    fn tools_of_a_chosen_set_are_listed_in_full() {
         let of = |sets: &[&str], name: &str| {
             let all = Toolsets::read(sets.iter().copied()).unwrap().tools();
             all.into_iter().find(|tool| tool.name == name)
@@ -142,11 +142,11 @@ mod tests {
         assert!(whole.input_schema["properties"].get("facts").is_some());
         assert!(part.input_schema["properties"].get("facts").is_none());
         assert!(of(&["memory"], CALL).is_some());
-        assert!(of(&["all"], CALL).is_none(), "nothing is left to be reached by it");
+        assert!(of(&["all"], CALL).is_none(), "every tool is listed already");
     }
 
     #[test]
-    fn texts_are_shortened_where_a_part_ends() {
+    fn texts_are_cut_at_the_end_of_a_clause() {
         for (text, most, left) in [
             (
                 "What to look for, 1 to 800 characters; `pack` takes whole tasks.",

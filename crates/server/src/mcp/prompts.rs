@@ -37,10 +37,10 @@ pub async fn get(
     let answer = front.call(caller, operation.meta.name, asked, None).await;
     let answer = answer.and_then(|answer| tool::written(operation.meta.name, &answer.value()?, 1, &asks));
     // An error takes the place of the answer, because the question is still useful.
-    let told = answer.unwrap_or_else(|error| {
+    let text = answer.unwrap_or_else(|error| {
         format!("{} ({}){}", error.message, error.code, error.hint.map(|hint| format!("; {hint}")).unwrap_or_default())
     });
-    Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, asks + &told)]).with_description(known.about))
+    Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, asks + &text)]).with_description(known.about))
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prompts_ask_operations_that_exist() {
+    fn prompts_fill_in_existing_fields() {
         for (operation, known) in prompts() {
             let fields = operation.fields();
             assert!(fields.contains_key(known.field), "{}: {}", known.name, known.field);

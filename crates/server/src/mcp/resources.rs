@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_lead_to_operations() {
+    fn uris_resolve_to_operations() {
         assert_eq!(request("lukasa://project/branches"), Some(("branch_list", json!({}))));
         let object = request("lukasa://project/object/Function%3Asrc%2Fa.rs%3A%3Amain");
         assert_eq!(object, Some(("get", json!({"ref": "Function:src/a.rs::main"}))));

@@ -25,7 +25,7 @@ fn kinds(uri: &str) -> Option<Vec<String>> {
     Some(kinds.iter().map(ToString::to_string).collect())
 }
 
-pub fn can_be_told(uri: &str) -> bool {
+pub fn can_subscribe(uri: &str) -> bool {
     kinds(uri).is_some()
 }
 
@@ -116,12 +116,12 @@ mod tests {
     use lukasa_engine::features::coordination::happenings::Kind;
 
     #[test]
-    fn what_can_be_told_is_a_resource_and_its_kinds_happen() {
+    fn subscribable_resources_and_their_event_kinds_exist() {
         for (path, kinds) in ALL {
             let uri = format!("{ROOT}{path}");
-            assert!(can_be_told(&uri) && super::super::resources::request(&uri).is_some(), "{uri}");
+            assert!(can_subscribe(&uri) && super::super::resources::request(&uri).is_some(), "{uri}");
             assert!(kinds.iter().all(|kind| Kind::ALL.iter().any(|known| known.name() == *kind)), "{kinds:?}");
         }
-        assert!(!can_be_told("lukasa://project/overview") && !can_be_told("lukasa://other/log"));
+        assert!(!can_subscribe("lukasa://project/overview") && !can_subscribe("lukasa://other/log"));
     }
 }

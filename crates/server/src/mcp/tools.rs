@@ -93,7 +93,7 @@ pub fn tool(name: &str) -> Option<Tool> {
     TOOLS.iter().find(|tool| tool.operation.meta.name == name).map(|tool| tool.whole().clone())
 }
 
-/// The annotations that tell hosts what a tool does to the graph.
+/// The annotations that describe to hosts what a tool does to the graph.
 pub fn annotations(operation: &Operation) -> ToolAnnotations {
     let meta = &operation.meta;
     ToolAnnotations::with_title(meta.summary)
@@ -139,11 +139,11 @@ pub async fn call(
         Ok(wish) => wish,
         Err(error) => return Ok(failed(&error, caller, tool::Wish::default())),
     };
-    let (tell, told) = mpsc::unbounded_channel();
-    let working = front.call(caller, operation.meta.name, Value::Object(arguments), Some(tell));
+    let (send, receive) = mpsc::unbounded_channel();
+    let working = front.call(caller, operation.meta.name, Value::Object(arguments), Some(send));
     let answer = tokio::select! {
         answer = working => answer,
-        () = report(told, context) => Err(Error::internal("progress ended before the work")),
+        () = report(receive, context) => Err(Error::internal("progress ended before the work")),
         () = context.ct.cancelled() => {
             return Err(ErrorData::invalid_request("the request was cancelled", None));
         }
@@ -162,12 +162,12 @@ fn called(mut given: JsonObject) -> Result<(&'static Operation, JsonObject)> {
     };
     let name = match given.shift_remove("name") {
         Some(Value::String(name)) => name,
-        _ => return Err(wrong("`name` says which tool is called".into())),
+        _ => return Err(wrong("`name` must name the tool to call".into())),
     };
     let arguments = match given.shift_remove("arguments") {
         None | Some(Value::Null) => JsonObject::new(),
         Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err(wrong("`arguments` is an object".into())),
+        Some(_) => return Err(wrong("`arguments` must be an object".into())),
     };
     if let Some(other) = given.keys().next() {
         return Err(wrong(format!(
@@ -187,10 +187,10 @@ fn failed(error: &Error, caller: &Caller, wish: tool::Wish) -> CallToolResponse 
 }
 
 /// Sends progress notifications if the client asked for them. Never ends on its own.
-async fn report(mut told: mpsc::UnboundedReceiver<crate::front::Progress>, context: &RequestContext<RoleServer>) {
+async fn report(mut receive: mpsc::UnboundedReceiver<crate::front::Progress>, context: &RequestContext<RoleServer>) {
     let token = context.meta.get_progress_token();
     let mut last = None;
-    while let Some(progress) = told.recv().await {
+    while let Some(progress) = receive.recv().await {
         let Some(token) = token.clone().filter(|_| last != Some(progress.done)) else { continue };
         last = Some(progress.done);
         let mut note = ProgressNotificationParam::new(token, progress.done as f64);

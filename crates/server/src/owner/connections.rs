@@ -17,7 +17,7 @@ impl Connections {
 
     /// Announces the connections to the owner of the engine, if it is known and open. An engine that opens later reads
     /// them itself.
-    pub fn tell(&self, state: &State) {
+    pub fn announce(&self, state: &State) {
         match state {
             State::Own(opening) => {
                 if let Some(engine) = opening.now() {

@@ -114,7 +114,7 @@ async fn introduce(socket: &Path, place: &Place) -> Result<(u32, OwnedReadHalf, 
             Ok((theirs.pid, from, to))
         }
         Ok(Some(Frame::Refused(error))) => Err(NoLine::Refused(error.into())),
-        Ok(Some(_)) => Err(NoLine::Refused(unreachable("the owner of the store speaks another language".into()))),
+        Ok(Some(_)) => Err(NoLine::Refused(unreachable("the owner of the store uses an unknown protocol".into()))),
         Ok(None) | Err(_) => Err(NoLine::NotYet),
     }
 }

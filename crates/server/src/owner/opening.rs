@@ -50,7 +50,7 @@ impl Opening {
         match settled.as_deref() {
             Ok(State::Open(engine)) => Ok(engine.clone()),
             Ok(State::Failed(error)) => Err(error.clone()),
-            Ok(State::Opening) | Err(_) => Err(Error::internal("the engine was given up while it was opened")),
+            Ok(State::Opening) | Err(_) => Err(Error::internal("opening the engine was abandoned")),
         }
     }
 
@@ -70,7 +70,7 @@ impl Opening {
             state.send_replace(match opened.await {
                 Ok(Ok(engine)) => State::Open(engine),
                 Ok(Err(error)) => State::Failed(error),
-                Err(panic) => State::Failed(Error::internal(format!("opening the engine broke off: {panic}"))),
+                Err(panic) => State::Failed(Error::internal(format!("opening the engine panicked: {panic}"))),
             });
         });
     }

@@ -195,8 +195,8 @@ fn private(folder: &Path, user: u32) -> Result<(), String> {
 
 /// The user id of this process, as the peer of a socket sees it.
 pub(super) fn own_user() -> Result<u32> {
-    let told = UnixStream::pair().and_then(|(one, _other)| one.peer_cred());
-    told.map(|told| told.uid()).map_err(|e| Error::internal(format!("who runs this is not known: {e}")))
+    let peer = UnixStream::pair().and_then(|(one, _other)| one.peer_cred());
+    peer.map(|peer| peer.uid()).map_err(|e| Error::internal(format!("the user of this process is unknown: {e}")))
 }
 
 #[cfg(test)]
@@ -208,15 +208,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_seat_per_store_and_a_note_that_tells_where() {
+    async fn one_owner_per_store_and_a_note_with_its_socket() {
         let folder = tempfile::tempdir().unwrap();
         let place = place(folder.path());
         assert_eq!(place.owner(), None);
         let mut seat = place.take().unwrap().unwrap();
-        assert!(place.take().unwrap().is_none(), "the seat is taken");
+        assert!(place.take().unwrap().is_none(), "another process is the owner");
         assert_eq!(place.owner(), Some(Owner { pid: None, fault: None }));
         let other = Place::of(&folder.path().join("other.db"), None, folder.path()).unwrap();
-        assert!(other.take().unwrap().is_some(), "another store of the same folder has a seat of its own");
+        assert!(other.take().unwrap().is_some(), "another store in the same folder has its own owner");
         let listener = seat.listen(&place).unwrap();
         let socket = place.note().unwrap().socket.unwrap();
         assert_eq!(std::fs::metadata(&socket).unwrap().mode() & 0o777, 0o600);
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(place.owner().unwrap().pid, Some(std::process::id()));
         drop((listener, seat));
         assert!(!socket.exists());
-        assert_eq!(place.owner(), None, "what it said of itself stays, and counts no more");
+        assert_eq!(place.owner(), None, "the note of an ended owner is ignored");
         // A socket that a killed owner left behind is replaced.
         drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
         let mut seat = place.take().unwrap().unwrap();
@@ -246,11 +246,11 @@ mod tests {
         assert_eq!(place.socket().unwrap().parent().unwrap(), Path::new(&format!("/tmp/lukasa-{user}")));
         let fault = private(&open, user).unwrap_err();
         assert!(fault.contains("of this user alone"), "{fault}");
-        assert!(private(folder.path(), user + 1).is_err(), "a folder of somebody else");
+        assert!(private(folder.path(), user + 1).is_err(), "a folder of another user");
     }
 
     #[tokio::test]
-    async fn where_nobody_can_attach_the_note_says_why() {
+    async fn if_no_process_can_attach_the_note_has_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let place = place(folder.path());
         // There is a folder at the path of the socket.
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_store_by_another_name_has_the_same_place() {
+    fn a_store_behind_a_link_has_the_same_place() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(folder.path(), &link).unwrap();

@@ -20,7 +20,7 @@ impl Probe {
         let mut answer = self.under_way(question)?;
         match tokio::time::timeout(Probe::PATIENCE, answer.wait_for(Option::is_some)).await {
             Ok(Ok(answer)) => answer.clone().unwrap_or_else(|| Err(Probe::unanswered())),
-            Ok(Err(_)) => Err(Error::internal("asking whether all is well broke off")),
+            Ok(Err(_)) => Err(Error::internal("the health check panicked")),
             Err(_) => Err(Probe::unanswered()),
         }
     }
@@ -57,7 +57,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[tokio::test]
-    async fn what_hangs_is_answered_for_and_asked_once() {
+    async fn a_hanging_check_times_out_and_runs_once() {
         let probe = Probe::default();
         assert_eq!(probe.ask(|| Ok(())).await, Ok(()));
         assert_eq!(probe.ask(|| Err(Error::internal("broken"))).await.unwrap_err().message, "broken");
@@ -68,7 +68,7 @@ mod tests {
             Ok(())
         };
         assert_eq!(probe.ask(hangs).await.unwrap_err().code, "not_ready");
-        let never = || panic!("nobody asks a second time while the first hangs");
+        let never = || panic!("no second check runs while the first hangs");
         assert_eq!(probe.ask(never).await.unwrap_err().code, "not_ready");
         go.send(()).unwrap();
         // The first check completes, and then the next one runs.
@@ -78,6 +78,6 @@ mod tests {
         }
         assert_eq!(last.unwrap_err().message, "asked again");
         assert!(probe.ask(|| panic!("on purpose")).await.is_err());
-        assert_eq!(probe.ask(|| Ok(())).await, Ok(()), "a thread that broke off is forgotten");
+        assert_eq!(probe.ask(|| Ok(())).await, Ok(()), "a thread that panicked is forgotten");
     }
 }

@@ -21,7 +21,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// Requests of all attached processes that run at the same time; each takes a thread.
 const AT_ONCE: usize = 64;
-/// Requests of one connection that run or wait. A front lets far fewer through.
+/// Requests of one connection that run or wait. The limits of the surfaces are far lower.
 const PER_CONNECTION: usize = 1_024;
 /// Frames in the send queue. A process that does not read delays only its own answers.
 const OUTGOING: usize = 64;
@@ -66,8 +66,8 @@ impl Host {
             return;
         }
         let (mut from, mut to) = stream.into_split();
-        let told = tokio::time::timeout(INTRODUCTION, wire::next(&mut from)).await;
-        let Ok(Ok(Some(Frame::Hello(other)))) = told else { return };
+        let hello = tokio::time::timeout(INTRODUCTION, wire::next(&mut from)).await;
+        let Ok(Ok(Some(Frame::Hello(other)))) = hello else { return };
         let (reply, refused) = match self.hello.check(&other) {
             Ok(()) => (Frame::Hello(self.hello.clone()), false),
             // The error is worded from the perspective of the attached process.
@@ -150,7 +150,7 @@ async fn answer(
     let engine = opening.engine().await?;
     let turn = turns.acquire_owned().await.map_err(|_| Error::internal("the owner has ended"))?;
     let mut last: Option<Instant> = None;
-    let tell = move |done, of| {
+    let progress = move |done, of| {
         if last.is_some_and(|last| last.elapsed() < BETWEEN_PROGRESS) {
             return;
         }
@@ -164,12 +164,12 @@ async fn answer(
         RawValue::from_string(answer.text()?).map_err(|e| Error::internal(format!("an answer is not JSON: {e}")))
     };
     let work = Work { caller: caller.into(), operation, request, held: Box::new(turn) };
-    let answer = work.run(engine, tell, raw).await?;
+    let answer = work.run(engine, progress, raw).await?;
     wire::written(&Frame::Answer { id, answer })
 }
 
 fn stranger() -> Error {
-    Error::new(ErrorKind::Unavailable, "owner_unreachable", "the owner of the store speaks another language")
+    Error::new(ErrorKind::Unavailable, "owner_unreachable", "the owner of the store uses an unknown protocol")
 }
 
 /// An attached process. Dropping this removes its connections.

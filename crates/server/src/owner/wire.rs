@@ -115,7 +115,7 @@ impl Hello {
             return Err(Error::new(
                 ErrorKind::Unavailable,
                 "owner_unreachable",
-                format!("process {} is about the store `{theirs}`, not `{ours}`", other.pid),
+                format!("process {} uses the store `{theirs}`, not `{ours}`", other.pid),
             ));
         }
         if (self.protocol, &self.version) != (other.protocol, &other.version) {
@@ -191,8 +191,8 @@ impl From<Error> for Told {
 }
 
 impl From<Told> for Error {
-    fn from(told: Told) -> Error {
-        let Told { kind, code, message, hint, details } = told;
+    fn from(error: Told) -> Error {
+        let Told { kind, code, message, hint, details } = error;
         Error { kind, code: known(code), message, hint, details: Box::new(details) }
     }
 }
@@ -226,8 +226,9 @@ pub(super) fn written(frame: &Frame) -> Result<Vec<u8>> {
 }
 
 fn too_large(bytes: usize) -> Error {
-    let message = format!("{} MiB are more than goes between processes at once ({})", bytes >> 20, FRAME_BYTES >> 20);
-    Error::too_large("answer_too_large", message).hint("ask for less: a smaller limit, or page by page")
+    let message =
+        format!("{} MiB exceed the limit of {} MiB for a message between processes", bytes >> 20, FRAME_BYTES >> 20);
+    Error::too_large("answer_too_large", message).hint("request less: a smaller limit, or page by page")
 }
 
 /// Reads the next frame. None if the connection has ended.
@@ -262,11 +263,11 @@ mod tests {
         bytes.extend(written(&Frame::Cancel { id: 8 }).unwrap());
         let mut from = bytes.as_slice();
         let Some(Frame::Answer { id: 7, answer }) = next(&mut from).await.unwrap() else { panic!("not the answer") };
-        assert_eq!(answer.get(), text, "to the letter");
+        assert_eq!(answer.get(), text, "byte for byte");
         assert!(matches!(next(&mut from).await.unwrap(), Some(Frame::Cancel { id: 8 })));
         assert!(next(&mut from).await.unwrap().is_none());
-        assert!(next(&mut &bytes[..9]).await.unwrap().is_none(), "half a frame is none");
-        assert!(next(&mut [0xff; 8].as_slice()).await.is_err(), "a length beyond all bounds");
+        assert!(next(&mut &bytes[..9]).await.unwrap().is_none(), "an incomplete frame is no frame");
+        assert!(next(&mut [0xff; 8].as_slice()).await.is_err(), "a length above the limit");
     }
 
     #[test]
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_told_what_is_different() {
+    fn a_refusal_names_the_difference() {
         let ours = Hello::ours("/a/lukasa.db".into());
         assert!(ours.check(&Hello { pid: 1, ..ours.clone() }).is_ok());
         let older = Hello { version: "0.0.1".into(), ..ours.clone() };

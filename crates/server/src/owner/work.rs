@@ -22,7 +22,7 @@ impl Work {
     pub async fn run<T: Send + 'static>(
         self,
         engine: Engine,
-        mut tell: impl FnMut(u64, Option<u64>) + Send + 'static,
+        mut progress: impl FnMut(u64, Option<u64>) + Send + 'static,
         written: fn(Answer) -> Result<T>,
     ) -> Result<T> {
         let stopping = Stopping(Stop::default());
@@ -30,12 +30,12 @@ impl Work {
         let work = tokio::task::spawn_blocking(move || {
             let Work { caller, operation, request, held } = self;
             let working = workers().begin(&caller, operation.meta.name, stop.clone());
-            let mut context = Context { stop, ..caller.context(&mut tell) };
+            let mut context = Context { stop, ..caller.context(&mut progress) };
             let answer = engine.answer(&mut context, operation.meta.name, request).and_then(written);
             drop((working, held));
             answer
         });
-        work.await.unwrap_or_else(|panic| Err(Error::internal(format!("the operation broke off: {panic}"))))
+        work.await.unwrap_or_else(|panic| Err(Error::internal(format!("the operation panicked: {panic}"))))
     }
 }
 

@@ -49,7 +49,7 @@ struct Worker {
     began: Instant,
     stop: Stop,
     /// When the watchdog first saw that the work was stopped.
-    told: Option<Instant>,
+    stop_seen: Option<Instant>,
     stuck: bool,
 }
 
@@ -69,7 +69,7 @@ impl Workers {
             request_id: caller.request_id.clone(),
             began: Instant::now(),
             stop,
-            told: None,
+            stop_seen: None,
             stuck: false,
         };
         let id = state.last;
@@ -81,11 +81,11 @@ impl Workers {
     fn look(&self, now: Instant) -> usize {
         let mut state = self.0.lock();
         for worker in state.all.values_mut().filter(|worker| worker.stop.is_stopped()) {
-            let told = *worker.told.get_or_insert(now);
-            if !worker.stuck && now.saturating_duration_since(told) >= GRACE {
+            let stop_seen = *worker.stop_seen.get_or_insert(now);
+            if !worker.stuck && now.saturating_duration_since(stop_seen) >= GRACE {
                 worker.stuck = true;
                 metrics().workers_stuck_total.inc_of(&[worker.operation]);
-                log::event(log::Level::Error, "worker.stuck", &worker.told());
+                log::event(log::Level::Error, "worker.stuck", &worker.log_fields());
             }
         }
         let stuck = state.all.values().filter(|worker| worker.stuck).count();
@@ -109,7 +109,7 @@ impl Workers {
 }
 
 impl Worker {
-    fn told(&self) -> [(&'static str, Value); 5] {
+    fn log_fields(&self) -> [(&'static str, Value); 5] {
         let Scope { tenant, project } = &self.scope;
         [
             ("request_id", json!(self.request_id)),
@@ -125,7 +125,7 @@ impl Drop for Working<'_> {
     fn drop(&mut self) {
         let ended = self.workers.0.lock().all.remove(&self.id);
         if let Some(worker) = ended.filter(|worker| worker.stuck) {
-            log::event(log::Level::Info, "worker.freed", &worker.told());
+            log::event(log::Level::Info, "worker.freed", &worker.log_fields());
         }
     }
 }
@@ -137,20 +137,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_goes_on_after_it_was_told_to_stop_is_stuck() {
+    fn a_worker_that_continues_after_its_stop_is_stuck() {
         let (workers, now) = (Workers::default(), Instant::now());
         let caller = Caller::owner(Scope::new("local", "shop").unwrap());
-        let (long, told) = (Stop::default(), Stop::default());
+        let (long, stop) = (Stop::default(), Stop::default());
         let _working = workers.begin(&caller, "search", long);
-        let stuck = workers.begin(&caller, "cypher", told.clone());
+        let stuck = workers.begin(&caller, "cypher", stop.clone());
         let counted = |operation: &str| {
             let text = metrics().text(None);
             let line = format!("workers_stuck_total{{operation=\"{operation}\"}}");
             text.lines().any(|found| found.starts_with(&line))
         };
-        assert_eq!(workers.look(now + 100 * GRACE), 0, "long work that is waited for is no fault");
-        told.stop();
-        assert_eq!(workers.look(now), 0, "it may need a moment");
+        assert_eq!(workers.look(now + 100 * GRACE), 0, "long work with a waiting caller is not stuck");
+        stop.stop();
+        assert_eq!(workers.look(now), 0, "within the grace time");
         assert!(workers.check(1).is_ok() && !counted("cypher"));
         assert_eq!(workers.look(now + GRACE), 1);
         assert!(counted("cypher") && !counted("search"));

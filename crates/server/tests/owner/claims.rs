@@ -38,7 +38,7 @@ async fn role(desk: &Desk, wanted: fn(Role) -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_outlives_the_owner_of_the_engine_and_not_its_connection() {
+async fn a_claim_outlives_the_owner_of_the_engine_but_not_its_connection() {
     let site = Site::new();
     let owner = site.desk();
     role(&owner, |role| role == Role::Owner).await;

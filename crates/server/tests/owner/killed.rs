@@ -94,8 +94,8 @@ struct Agent {
 struct Story {
     store: PathBuf,
     agents: Vec<Agent>,
-    tell: Sender<(String, String)>,
-    told: Receiver<(String, String)>,
+    sender: Sender<(String, String)>,
+    receiver: Receiver<(String, String)>,
     acked: BTreeSet<String>,
     owners: Vec<(String, Duration)>,
     opened: usize,
@@ -113,13 +113,13 @@ impl Story {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (out, tell, named) = (child.stdout.take().unwrap(), self.tell.clone(), name.to_string());
+        let (out, sender, named) = (child.stdout.take().unwrap(), self.sender.clone(), name.to_string());
         std::thread::spawn(move || {
             let mut out = BufReader::new(out);
             let mut line = String::new();
             // An incomplete line is ignored.
             while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) && line.ends_with('\n') {
-                let _ = tell.send((named.clone(), std::mem::take(&mut line)));
+                let _ = sender.send((named.clone(), std::mem::take(&mut line)));
             }
         });
         self.agents.push(Agent { name: name.into(), child });
@@ -131,7 +131,7 @@ impl Story {
         let mut names: BTreeSet<String> = self.agents.iter().map(|agent| agent.name.clone()).collect();
         let mut first = None;
         while !names.is_empty() || self.owners.len() < owners {
-            let (name, line) = self.told.recv_timeout(NEVER).expect("somebody goes on");
+            let (name, line) = self.receiver.recv_timeout(NEVER).expect("some process goes on");
             let words: Vec<&str> = line.split_whitespace().collect();
             if let ["ack", _, began] = words[..]
                 && Duration::from_nanos(began.parse().unwrap()) > after
@@ -173,12 +173,12 @@ impl Story {
 fn owners_are_killed_and_nothing_acknowledged_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let (store, lock) = (folder.path().join("lukasa.db"), folder.path().join("lukasa.db.owner"));
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let mut story = Story {
         store: store.clone(),
         agents: vec![],
-        tell,
-        told,
+        sender,
+        receiver,
         acked: BTreeSet::new(),
         owners: vec![],
         opened: 0,
@@ -212,8 +212,8 @@ fn owners_are_killed_and_nothing_acknowledged_is_lost() {
     for mut agent in std::mem::take(&mut story.agents) {
         agent.child.wait().unwrap();
     }
-    story.tell = channel().0;
-    while let Ok((name, line)) = story.told.recv_timeout(NEVER) {
+    story.sender = channel().0;
+    while let Ok((name, line)) = story.receiver.recv_timeout(NEVER) {
         story.note(name, &line.split_whitespace().collect::<Vec<_>>());
     }
     println!(

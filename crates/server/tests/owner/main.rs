@@ -115,7 +115,7 @@ async fn attached(desk: &Desk) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_desks_share_one_engine_and_get_the_same_answers() {
+async fn many_processes_share_one_engine_and_get_the_same_answers() {
     let site = Site::new();
     let owner = site.desk();
     owning(&owner).await;
@@ -144,7 +144,7 @@ async fn many_desks_share_one_engine_and_get_the_same_answers() {
     );
     // Errors are passed on completely, too.
     for (name, request) in [
-        ("get", json!({"ref": "nobody"})),
+        ("get", json!({"ref": "absent"})),
         ("get", json!({"name": 1})),
         ("put", json!({"type": "Service", "key": "s1", "expected_version": 7})),
         ("export", json!({"file": "-"})),
@@ -198,9 +198,9 @@ async fn progress_comes_through() {
     for i in 0..3 {
         ask(&desk, "put", json!({"type": "Service", "key": format!("s{i}")})).await.unwrap();
     }
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    desk.call(&caller(), registry::find("verify").unwrap(), json!({}), Some(tell)).await.unwrap();
-    let first: Progress = told.recv().await.expect("some progress");
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    desk.call(&caller(), registry::find("verify").unwrap(), json!({}), Some(sender)).await.unwrap();
+    let first: Progress = receiver.recv().await.expect("some progress");
     assert!(first.of == Some(3) && first.done <= 3, "{first:?}");
     assert!(matches!(desk.role(), Role::Attached { .. }));
 }
@@ -264,7 +264,7 @@ async fn requests_wait_until_the_engine_is_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_cannot_be_opened_is_an_answer_and_is_tried_again() {
+async fn failure_to_open_the_store_is_reported_and_opening_is_retried() {
     let site = Site::new();
     let (store, tries) = (site.store(), AtomicUsize::new(0));
     let owner = Desk::start(site.place(), move || match tries.fetch_add(1, Ordering::SeqCst) {
@@ -331,7 +331,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reads_in_flight_are_done_again_and_writes_are_told() {
+async fn reads_in_flight_are_repeated_and_writes_are_reported_as_unknown() {
     let site = Site::new();
     let impostor = Impostor::at(&site);
     let desk = site.desk();
@@ -382,7 +382,7 @@ async fn a_read_that_brings_down_its_owners_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_stops_waiting_stops_the_work() {
+async fn a_caller_that_stops_waiting_cancels_the_work() {
     let site = Site::new();
     let impostor = Impostor::at(&site);
     let desk = site.desk();
@@ -424,7 +424,7 @@ fn slow_model() -> (FakeEndpoint, Embedding) {
 
 /// Either the request or the whole attached process goes away while the owner works for it.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_stops_when_the_one_who_asked_is_gone() {
+async fn the_owner_stops_when_the_caller_is_gone() {
     for whole_process in [false, true] {
         let site = Site::new();
         let (endpoint, embedding) = slow_model();
@@ -451,12 +451,12 @@ async fn the_owner_stops_when_the_one_who_asked_is_gone() {
             calls = endpoint.asked().len();
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        assert!(calls < 40, "{calls} calls of 80 were made for nobody");
+        assert!(calls < 40, "{calls} calls of 80 were made after the caller had gone");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_versions_are_refused_in_words() {
+async fn other_versions_are_refused_with_an_explanation() {
     // An owner of another version, seen by this process.
     let site = Site::new();
     let mut impostor = Impostor::at(&site);
@@ -496,7 +496,7 @@ async fn other_versions_are_refused_in_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nonsense_ends_a_connection_and_nothing_else() {
+async fn invalid_frames_end_only_their_connection() {
     let site = Site::new();
     let owner = site.desk();
     owning(&owner).await;

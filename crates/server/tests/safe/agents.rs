@@ -26,7 +26,7 @@ fn recalled() -> Value {
 }
 
 #[test]
-fn a_key_acts_as_its_own_agents_and_nobody_elses() {
+fn a_key_acts_only_as_its_own_agents() {
     for fixture in fixtures() {
         let house = House::of(fixture, None);
         let ada = claimed(&house);
@@ -52,14 +52,14 @@ fn a_key_acts_as_its_own_agents_and_nobody_elses() {
                 refused.all()
             );
             let session = house.session(&eve, "claude");
-            let told = house.tool(&eve, &session, operation, request);
-            assert_eq!(told["errorCode"], "forbidden_agent", "{kind}: {told}");
+            let answer = house.tool(&eve, &session, operation, request);
+            assert_eq!(answer["errorCode"], "forbidden_agent", "{kind}: {answer}");
         }
         // A client that calls itself `claude` over MCP is still the agent `eve/claude`.
         let session = house.session(&eve, "claude");
-        let told = house.tool(&eve, &session, "agent_release", json!({"target_id": "src/a.py"}));
-        assert_eq!(told["errorCode"], "not_holder", "{kind}: {told}");
-        assert!(told["summary"].as_str().unwrap().contains("eve/claude"), "{told}");
+        let answer = house.tool(&eve, &session, "agent_release", json!({"target_id": "src/a.py"}));
+        assert_eq!(answer["errorCode"], "not_holder", "{kind}: {answer}");
+        assert!(answer["summary"].as_str().unwrap().contains("eve/claude"), "{answer}");
         for (way, text) in [
             ("REST", house.ok(&eve, "episode_recall", recalled()).to_string()),
             ("MCP", house.tool(&eve, &session, "episode_recall", recalled()).to_string()),
@@ -81,13 +81,13 @@ fn a_key_acts_as_its_own_agents_and_nobody_elses() {
             house.call(&ada, "episode_add", &json!({"content": "x", "agent_id": "ada"})).code(),
             "forbidden_agent"
         );
-        let told = house.tool(&ada, &session, "agent_release", json!({"target_id": "src/a.py"}));
-        assert_eq!(told["ok"], true, "{kind}: {told}");
+        let answer = house.tool(&ada, &session, "agent_release", json!({"target_id": "src/a.py"}));
+        assert_eq!(answer["ok"], true, "{kind}: {answer}");
     }
 }
 
 #[test]
-fn every_operation_that_an_agent_can_be_named_to_asks_whose_it_is() {
+fn every_operation_with_an_agent_field_checks_the_agent() {
     for fixture in fixtures() {
         let (kind, home) = (fixture.name, tempfile::tempdir().unwrap());
         // With a tree and a folder, so that no operation is refused because they are missing.
@@ -98,7 +98,7 @@ fn every_operation_that_an_agent_can_be_named_to_asks_whose_it_is() {
             let (mut open, mut checked) = (Vec::new(), 0);
             for operation in operations().iter().filter(|operation| operation.fields().contains_key("agent_id")) {
                 let mut request = requests(operation, &[]).remove(0);
-                request["agent_id"] = json!("somebody");
+                request["agent_id"] = json!("other");
                 match eve.ask(surface, operation.meta.name, &request).code == "forbidden_agent" {
                     true => checked += 1,
                     false => open.push(operation.meta.name),

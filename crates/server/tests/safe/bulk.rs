@@ -13,7 +13,7 @@ fn import(house: &House, key: &str, query: &str, body: &str) -> Reply {
 }
 
 #[test]
-fn what_is_exported_is_imported_again() {
+fn an_export_can_be_imported() {
     for fixture in fixtures() {
         let house = House::of(fixture, None);
         let [one, two, three] = ["one", "two", "three"].map(|tenant| house.key(tenant, "ann", &["admin"]));
@@ -38,7 +38,7 @@ fn what_is_exported_is_imported_again() {
 }
 
 #[test]
-fn scopes_places_and_sizes_hold() {
+fn scopes_paths_and_sizes_are_checked() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("there.txt"), "kept").unwrap();
     let house = House::with(Fixture::memory(), Some(home.path()), |site| {
@@ -72,7 +72,7 @@ fn scopes_places_and_sizes_hold() {
     .unwrap();
     assert_eq!(rest(&mut stream).unwrap().code(), "request_too_large");
     assert_eq!(house.ok(&admin, "list", json!({"limit": 1}))["total"], 20, "nothing of it was written");
-    // The operations themselves write no file into the served tree, whoever calls them.
+    // The operations themselves write no file into the served tree for any caller.
     for file in ["there.txt", "new.txt", "../out.txt", "/tmp/out.txt"] {
         let refused = house.call(&admin, "export", &json!({"file": file})).code();
         assert!(["file_exists", "forbidden_path"].contains(&refused.as_str()), "{file}: {refused}");

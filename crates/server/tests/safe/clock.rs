@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 fn a_clock_that_jumps_forward_is_reported_and_not_written_by() {
     for fixture in fixtures() {
         let (kind, reported) = (fixture.name, Arc::new(AtomicUsize::new(0)));
-        let (wall, told) = (Arc::clone(&fixture.clock), Arc::clone(&reported));
+        let (wall, jumps) = (Arc::clone(&fixture.clock), Arc::clone(&reported));
         let clock = GuardedClock::new(Arc::clone(&wall) as Arc<dyn Clock>, false, move |_| {
-            told.fetch_add(1, Ordering::SeqCst);
+            jumps.fetch_add(1, Ordering::SeqCst);
         });
         // Only the wall clock moves; no time elapses.
         let clock = Arc::new(clock.with_steady(|| Some(Steady { boot: "first".into(), micros: 0 })));

@@ -27,7 +27,7 @@ fn debug_needs_its_own_scope() {
         assert!(reply.body.contains("graph:search:debug"), "{}", reply.body);
         assert_eq!(reply.header("cache-control"), Some("no-store"));
     }
-    assert!(denied() >= before + 3.0, "told in the figures");
+    assert!(denied() >= before + 3.0, "counted in the metrics");
     assert!(house.ok(&reader, "search", request(false))["debug"].is_null());
     for scopes in [["graph:search:read", "graph:search:debug"], ["graph:search:*", "graph:read"]] {
         let debugger = house.key("acme", "eve", &scopes);
@@ -36,7 +36,7 @@ fn debug_needs_its_own_scope() {
 }
 
 #[test]
-fn answers_to_searches_are_not_kept_and_say_how_scores_were_made() {
+fn search_answers_are_not_cached_and_explain_their_scores() {
     let house = House::of(fixtures().remove(0), None);
     let key = house.key("acme", "ann", &["graph:*"]);
     house.ok(&key, "put", json!({"type": "Decision", "key": "d", "title": "Discounts are rounded"}));

@@ -69,7 +69,7 @@ fn claim(house: &House, key: &str, agent: &str, target: &str) -> Value {
 }
 
 #[test]
-fn claims_conflicts_and_transactions_are_told_in_order_and_gone_on_with() {
+fn claims_conflicts_and_transactions_arrive_in_order_and_the_stream_resumes() {
     for fixture in fixtures() {
         let house = House::of(fixture, None);
         let key = house.key("acme", "ann", &["admin"]);
@@ -94,9 +94,9 @@ fn claims_conflicts_and_transactions_are_told_in_order_and_gone_on_with() {
         let mut again = Listener::new(&house, &key, "/v1/events", Some(&last));
         let (mut seen, mut data) = (vec![], vec![]);
         while !seen.contains(&"conflict".to_owned()) {
-            let (kind, said) = again.next();
+            let (kind, event) = again.next();
             seen.push(kind);
-            data.push(said);
+            data.push(event);
         }
         assert_eq!(seen, ["claim", "transaction", "conflict"], "{data:?}");
         assert_eq!((&data[0]["reason"], &data[2]["agent"]), (&json!("released"), &json!("eve")));
@@ -104,7 +104,7 @@ fn claims_conflicts_and_transactions_are_told_in_order_and_gone_on_with() {
 }
 
 #[test]
-fn who_listens_for_some_kinds_goes_on_with_them() {
+fn a_subscriber_to_some_kinds_resumes_with_them() {
     let house = House::of(fixtures().remove(0), None);
     let key = house.key("acme", "ann", &["admin"]);
     house.ok(&key, "task_update", json!({"task_id": "1", "title": "Mend it"}));
@@ -112,7 +112,7 @@ fn who_listens_for_some_kinds_goes_on_with_them() {
     claim(&house, &key, "ada", "src/auth.ts");
     let (kind, first) = claims.next();
     assert_eq!((kind.as_str(), &first["target"]), ("claim", &json!("src/auth.ts")));
-    let last = claims.last.take().expect("whatever was told last can be gone on from");
+    let last = claims.last.take().expect("the last event has a cursor");
     drop(claims);
     house.ok(&key, "put", json!({"type": "Service", "key": "auth"}));
     claim(&house, &key, "ada", "src/mail.ts");

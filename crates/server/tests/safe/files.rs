@@ -11,7 +11,7 @@ use serde_json::json;
 const WRITER: [&str; 3] = ["graph:read", "graph:write", "graph:search:read"];
 
 #[test]
-fn keys_of_files_lead_nowhere_outside_the_working_tree() {
+fn keys_of_files_outside_the_working_tree_are_not_read() {
     for fixture in fixtures() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("tree");

@@ -81,10 +81,10 @@ impl Machine {
 
     /// The code of the answer, after checking that it contains nothing of the other tenant.
     fn code(&self, client: &Client<'_>, surface: Surface, operation: &str, request: &Value) -> String {
-        let told = client.ask(surface, operation, request);
+        let answer = client.ask(surface, operation, request);
         let kind = self.house.fixture.name;
-        assert!(!told.text.contains(MARK), "{kind} {surface:?}: {operation} {request}\n{}", told.text);
-        told.code
+        assert!(!answer.text.contains(MARK), "{kind} {surface:?}: {operation} {request}\n{}", answer.text);
+        answer.code
     }
 
     /// Calls every operation that takes a path with each of these. Returns the number of calls.
@@ -137,7 +137,7 @@ fn without(operation: &Operation) -> Value {
 }
 
 #[test]
-fn who_was_given_nothing_names_no_place_on_the_machine() {
+fn a_project_without_folders_can_name_no_path() {
     if !has_git() {
         return;
     }
@@ -170,7 +170,7 @@ fn both(given: Given, root: &Path) -> Given {
 }
 
 #[test]
-fn who_has_folders_does_not_leave_them() {
+fn a_project_with_folders_is_confined_to_them() {
     if !has_git() {
         return;
     }
@@ -255,7 +255,7 @@ fn a_folder_within_another_repository_gives_nothing_of_that_repository() {
 }
 
 #[test]
-fn a_backup_of_one_tenant_has_nothing_of_another() {
+fn a_backup_of_one_tenant_contains_nothing_of_another() {
     if !has_git() {
         return;
     }
@@ -301,7 +301,7 @@ fn a_backup_of_one_tenant_has_nothing_of_another() {
 }
 
 #[test]
-fn what_is_no_file_is_not_waited_for() {
+fn pipes_and_devices_are_not_opened() {
     for fixture in lasting() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");

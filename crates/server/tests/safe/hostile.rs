@@ -55,25 +55,25 @@ fn is_well(house: &House) {
 /// Sends a byte at a time until the server closes the connection. Returns its last reply.
 fn drip(mut stream: TcpStream, byte: u8) -> Option<Reply> {
     stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     for _ in 0..DRIPS {
         let gone = stream.write_all(&[byte]).is_err();
         let mut part = [0; 4_096];
         match stream.read(&mut part) {
-            Ok(0) => return reply(&told),
-            Ok(read) => told.extend(&part[..read]),
+            Ok(0) => return reply(&received),
+            Ok(read) => received.extend(&part[..read]),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(_) => return reply(&told),
+            Err(_) => return reply(&received),
         }
         if gone {
-            return reply(&told);
+            return reply(&received);
         }
     }
     panic!("it was never cut off");
 }
 
 #[test]
-fn who_drips_headers_is_cut_off_and_others_are_served() {
+fn a_client_that_drips_headers_is_disconnected_and_others_are_served() {
     let house = house();
     let slow: Vec<_> = (0..40)
         .map(|_| {
@@ -93,7 +93,7 @@ fn who_drips_headers_is_cut_off_and_others_are_served() {
 }
 
 #[test]
-fn who_says_nothing_is_let_go() {
+fn a_silent_client_is_disconnected() {
     let house = house();
     let mut idle: Vec<_> = (0..100).map(|_| connect(house.address)).collect();
     is_well(&house);
@@ -107,7 +107,7 @@ fn who_says_nothing_is_let_go() {
 }
 
 #[test]
-fn who_drips_a_body_is_refused_in_time() {
+fn a_client_that_drips_a_body_is_refused_in_time() {
     let house = house();
     let key = house.key("ours", "bob", &["admin"]);
     for (path, kind) in [
@@ -124,7 +124,7 @@ fn who_drips_a_body_is_refused_in_time() {
         )
         .unwrap();
         // A chunk size or a text that never ends.
-        let last = drip(stream, b'0').expect("it is told why");
+        let last = drip(stream, b'0').expect("the server answers with the reason");
         match path {
             "/mcp" => assert!((400..600).contains(&last.status), "{}", last.all()),
             _ => assert_eq!((last.status, last.code().as_str()), (408, "request_too_slow"), "{}", last.all()),
@@ -134,12 +134,12 @@ fn who_drips_a_body_is_refused_in_time() {
 }
 
 #[test]
-fn too_much_is_refused_with_and_without_a_length() {
+fn large_bodies_are_refused_with_and_without_a_length() {
     let house = small();
     let key = house.key("ours", "bob", &["admin"]);
     let long = json!({"type": "Service", "key": "a", "title": "x".repeat(BYTES)}).to_string();
-    let told = ask(house.address, "POST", "/v1/put", &[("x-api-key", &key)], &long);
-    assert_eq!((told.status, told.code().as_str()), (413, "request_too_large"), "{}", told.all());
+    let received = ask(house.address, "POST", "/v1/put", &[("x-api-key", &key)], &long);
+    assert_eq!((received.status, received.code().as_str()), (413, "request_too_large"), "{}", received.all());
     for path in ["/v1/put", "/mcp"] {
         let mut stream = connect(house.address);
         write!(
@@ -151,9 +151,9 @@ fn too_much_is_refused_with_and_without_a_length() {
         let chunk = format!("400\r\n{}\r\n", "x".repeat(0x400));
         // The server may close the connection before everything is sent.
         let sent = (0..2_000).take_while(|_| stream.write_all(chunk.as_bytes()).is_ok()).count();
-        let mut told = Vec::new();
-        let _ = stream.read_to_end(&mut told);
-        let reply = reply(&told);
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
+        let reply = reply(&received);
         assert!(reply.is_some() || sent < 2_000, "{path}: it neither answered nor hung up");
         if let Some(reply) = reply {
             assert_eq!(reply.status, 413, "{path}: {}", reply.all());
@@ -165,7 +165,7 @@ fn too_much_is_refused_with_and_without_a_length() {
 
 /// Every kind of invalid request, and the expected status.
 #[test]
-fn nonsense_is_refused() {
+fn invalid_requests_are_refused() {
     let house = house();
     let many: String = (0..500).map(|n| format!("x-{n}: y\r\n")).collect();
     for (what, text, due) in [
@@ -220,9 +220,9 @@ fn nonsense_is_refused() {
         let mut stream = connect(house.address);
         // The server may close the connection before it has read everything.
         let _ = stream.write_all(text.as_bytes());
-        let mut told = Vec::new();
-        let _ = stream.read_to_end(&mut told);
-        if let Some(reply) = reply(&told) {
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
+        if let Some(reply) = reply(&received) {
             assert_eq!(reply.status, due, "{what}: {}", reply.all());
             assert!(reply.header("set-cookie").is_none(), "{what}");
         }
@@ -231,7 +231,7 @@ fn nonsense_is_refused() {
 }
 
 #[test]
-fn nothing_that_is_echoed_makes_a_header() {
+fn echoed_values_cannot_add_headers() {
     let house = house();
     let key = house.key("ours", "bob", &["admin"]);
     let evil = "x%0d%0aset-cookie:%20stolen=1%0d%0a%0d%0a%3Cscript%3E";
@@ -259,7 +259,7 @@ fn nothing_that_is_echoed_makes_a_header() {
 }
 
 #[test]
-fn requests_in_a_row_are_answered_in_a_row() {
+fn pipelined_requests_are_answered_in_order() {
     let house = house();
     let mut stream = connect(house.address);
     let mut text = String::new();
@@ -268,15 +268,15 @@ fn requests_in_a_row_are_answered_in_a_row() {
     }
     text += "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(text.as_bytes()).unwrap();
-    let mut told = String::new();
-    stream.read_to_string(&mut told).unwrap();
+    let mut received = String::new();
+    stream.read_to_string(&mut received).unwrap();
     let statuses: Vec<&str> =
-        told.split("HTTP/1.1 ").skip(1).map(|answer| answer.split(' ').next().unwrap_or_default()).collect();
-    assert_eq!(statuses, ["200", "404", "200", "405", "200"], "{told}");
+        received.split("HTTP/1.1 ").skip(1).map(|answer| answer.split(' ').next().unwrap_or_default()).collect();
+    assert_eq!(statuses, ["200", "404", "200", "405", "200"], "{received}");
 }
 
 #[test]
-fn connections_that_are_half_shut_or_broken_leave_no_harm() {
+fn half_closed_and_broken_connections_do_no_harm() {
     let house = house();
     let key = house.key("ours", "bob", &["admin"]);
     for how in [Shutdown::Write, Shutdown::Read, Shutdown::Both] {
@@ -287,8 +287,8 @@ fn connections_that_are_half_shut_or_broken_leave_no_harm() {
             let mut stream = connect(house.address);
             stream.write_all(text.as_bytes()).unwrap();
             stream.shutdown(how).unwrap();
-            let mut told = Vec::new();
-            let _ = stream.read_to_end(&mut told);
+            let mut received = Vec::new();
+            let _ = stream.read_to_end(&mut received);
         }
     }
     is_well(&house);
@@ -297,7 +297,7 @@ fn connections_that_are_half_shut_or_broken_leave_no_harm() {
 }
 
 #[test]
-fn places_for_connections_are_given_back() {
+fn closed_connections_make_room_for_others() {
     let house = House::with(Fixture::memory(), None, |site| {
         site.patience = Patience { head: SHORT, connections: 4, ..Patience::default() };
     });
@@ -307,7 +307,7 @@ fn places_for_connections_are_given_back() {
 }
 
 #[test]
-fn an_address_that_fails_too_often_is_not_listened_to_for_a_while() {
+fn an_address_with_too_many_failures_is_refused_for_a_while() {
     let house = House::with(Fixture::memory(), None, |site| {
         let limit = FailureLimit { failures: 5, window_seconds: 60, ..FailureLimit::default() };
         site.failures = Some(Arc::new(Failures::new(limit)));
@@ -335,7 +335,7 @@ fn an_address_that_fails_too_often_is_not_listened_to_for_a_while() {
 }
 
 #[test]
-fn who_asks_too_often_is_warned_then_refused_and_told_when_to_come_back() {
+fn too_many_requests_are_warned_then_refused_with_a_time_to_retry() {
     let house = rated(1, 2);
     let [bob, ann] = ["bob", "ann"].map(|user| house.key("ours", user, &["admin"]));
     let first = house.call(&bob, "projects", &json!({}));
@@ -375,7 +375,7 @@ fn with_one_limit_the_second_request_is_refused() {
 }
 
 #[test]
-fn who_finds_no_place_to_wait_is_told_to_come_again() {
+fn a_request_that_finds_the_queue_full_is_refused_with_a_time_to_retry() {
     let house = limited(Limits { at_once: 1, waiting: 0, ..Limits::default() });
     let key = house.key("ours", "bob", &["admin"]);
     house.ok(&key, "put", json!({"type": "Service", "key": "a"}));
@@ -393,14 +393,14 @@ fn who_finds_no_place_to_wait_is_told_to_come_again() {
         std::thread::sleep(Duration::from_millis(5));
         (reply.status != 200).then_some(reply)
     });
-    let refused = refused.expect("somebody found no place");
+    let refused = refused.expect("some request is refused");
     assert_eq!((refused.status, refused.code().as_str()), (429, "too_busy"), "{}", refused.all());
     assert_eq!(refused.header("retry-after"), Some("1"));
     is_well(&house);
 }
 
 #[test]
-fn what_takes_too_long_is_given_up() {
+fn requests_that_take_too_long_time_out() {
     let house = limited(Limits { time: Duration::from_millis(1), ..Limits::default() });
     let key = house.key("ours", "bob", &["admin"]);
     let long = json!({"query": "UNWIND range(1, 3000) AS a UNWIND range(1, 3000) AS b RETURN count(a + b)"});

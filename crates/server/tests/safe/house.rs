@@ -134,8 +134,8 @@ impl House {
         let reply = self.say(key, None, &hello);
         assert_eq!(reply.status, 200, "{}", reply.all());
         let session = reply.header("mcp-session-id").expect("sessions have ids").to_owned();
-        let said = self.say(key, Some(&session), &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        assert_eq!(said.status, 202, "{}", said.all());
+        let accepted = self.say(key, Some(&session), &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assert_eq!(accepted.status, 202, "{}", accepted.all());
         session
     }
 
@@ -213,17 +213,21 @@ impl Client<'_> {
         }
         let params = json!({"name": operation, "arguments": arguments});
         let answer = self.house.request(&self.key, &self.session, "tools/call", params);
-        let told = &answer["result"]["structuredContent"];
-        let code = match told["ok"].as_bool() {
+        let structured = &answer["result"]["structuredContent"];
+        let code = match structured["ok"].as_bool() {
             Some(true) => "ok",
-            _ => told["errorCode"].as_str().unwrap_or("none"),
+            _ => structured["errorCode"].as_str().unwrap_or("none"),
         };
-        Told { code: code.to_owned(), data: told["data"].clone(), text: answer.to_string() }
+        Told { code: code.to_owned(), data: structured["data"].clone(), text: answer.to_string() }
     }
 
     pub fn ok(&self, surface: Surface, operation: &str, request: Value) -> Value {
-        let told = self.ask(surface, operation, &request);
-        assert_eq!(told.code, "ok", "{surface:?} {operation} {request} on {}: {}", self.house.fixture.name, told.text);
-        told.data
+        let answer = self.ask(surface, operation, &request);
+        assert_eq!(
+            answer.code, "ok",
+            "{surface:?} {operation} {request} on {}: {}",
+            self.house.fixture.name, answer.text
+        );
+        answer.data
     }
 }

@@ -44,7 +44,7 @@ fn a_store_that_hangs_is_not_ready_and_is_again_when_it_goes_on() {
 }
 
 #[test]
-fn without_the_keys_of_tokens_nobody_is_ready() {
+fn without_the_keys_of_tokens_the_server_is_not_ready() {
     let folder = tempfile::tempdir().unwrap();
     let (file, away) = (folder.path().join("secret"), folder.path().join("away"));
     std::fs::write(&file, "a secret of more than thirty-two bytes, for a test").unwrap();
@@ -63,7 +63,7 @@ fn without_the_keys_of_tokens_nobody_is_ready() {
 }
 
 #[test]
-fn whatever_else_must_be_right_is_asked() {
+fn further_checks_are_run() {
     let house = House::with(Fixture::memory(), None, |site| {
         let broken = || Err(lukasa_model::Error::internal("the key of the record is gone"));
         site.checks = vec![Arc::new(|| Ok(())), Arc::new(broken)];

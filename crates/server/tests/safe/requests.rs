@@ -10,7 +10,7 @@ fn facts(word: &str, secret: &str) -> Vec<Value> {
     let object = |kind: &str, key: &str| {
         json!({"object": {"type": kind, "key": key, "title": format!("{key} {word}"), "status": "open", "labels": ["core"],
             "properties": {"name": key, "note": secret, "line": 1, "end_line": 2, "language": "python", "content": secret},
-            "evidence": {"said": word}}})
+            "evidence": {"quote": word}}})
     };
     let link = |kind: &str, src: &str, dst: &str| json!({"relationship": {"type": kind, "src": src, "dst": dst, "properties": {"note": secret}, "confidence": 0.9}});
     vec![

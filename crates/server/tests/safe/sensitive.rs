@@ -70,7 +70,7 @@ fn handles() -> Vec<String> {
 }
 
 #[test]
-fn no_operation_tells_what_is_sensitive_to_who_may_not_see_it() {
+fn no_operation_shows_sensitive_values_without_the_scope() {
     for fixture in fixtures() {
         let kind = fixture.name;
         let (house, admin) = furnished(fixture);
@@ -165,7 +165,7 @@ fn more(operation: &str) -> Vec<Value> {
 }
 
 #[test]
-fn answers_say_what_was_left_out_and_it_is_counted() {
+fn answers_list_the_redacted_fields_and_they_are_counted() {
     let (house, admin) = furnished(Fixture::memory());
     mark_types(&house, &admin);
     let [reader, trusted] = [&READER[..], &TRUSTED[..]].map(|scopes| house.key("ours", "bob", scopes));
@@ -192,7 +192,7 @@ fn answers_say_what_was_left_out_and_it_is_counted() {
 }
 
 #[test]
-fn a_write_by_who_may_not_see_keeps_what_it_does_not_touch() {
+fn a_write_without_the_scope_keeps_sensitive_values() {
     let (house, admin) = furnished(Fixture::memory());
     mark_types(&house, &admin);
     let reader = house.key("ours", "bob", &READER);
@@ -203,7 +203,7 @@ fn a_write_by_who_may_not_see_keeps_what_it_does_not_touch() {
 }
 
 #[test]
-fn exports_leave_it_out_and_dumps_need_the_scope() {
+fn exports_omit_sensitive_values_and_dumps_need_the_scope() {
     for fixture in fixtures() {
         let (house, admin) = furnished(fixture);
         mark_types(&house, &admin);
@@ -216,8 +216,8 @@ fn exports_leave_it_out_and_dumps_need_the_scope() {
             done.map(|_| String::from_utf8(out).unwrap()).map_err(|e| e.code)
         };
         for format in ["jsonl", "node-link"] {
-            let told = export(&READER, json!({"format": format})).unwrap();
-            assert!(!told.contains(MARK) && told.contains("ordinary"), "{told}");
+            let exported = export(&READER, json!({"format": format})).unwrap();
+            assert!(!exported.contains(MARK) && exported.contains("ordinary"), "{exported}");
             assert!(export(&TRUSTED, json!({"format": format})).unwrap().contains(MARK));
         }
         assert_eq!(export(&READER, json!({"history": true})), Err("missing_scope"));

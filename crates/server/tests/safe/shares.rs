@@ -36,8 +36,8 @@ fn session_in(house: &House, key: &str, project: &str) -> String {
     let session = ask(house.address, "POST", "/mcp", &headers, &hello.to_string());
     let session = session.header("mcp-session-id").expect("sessions have ids").to_owned();
     headers.push(("mcp-session-id", &session));
-    let said = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
-    assert_eq!(ask(house.address, "POST", "/mcp", &headers, &said).status, 202);
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    assert_eq!(ask(house.address, "POST", "/mcp", &headers, &initialized).status, 202);
     session
 }
 
@@ -100,7 +100,7 @@ fn another_users_request_is_answered_while_one_users_are_held() {
 }
 
 #[test]
-fn what_does_not_stop_keeps_its_place_and_no_more_threads() {
+fn work_that_does_not_stop_keeps_its_turn_and_no_further_thread() {
     let limits = Limits { at_once: 4, waiting: 100, time: Duration::from_millis(50), ..Limits::default() };
     let (house, store) = held_up(Fixture::sqlite(), limits);
     let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
@@ -116,7 +116,7 @@ fn what_does_not_stop_keeps_its_place_and_no_more_threads() {
     let codes: Vec<String> = (0..12)
         .map(|_| ask(house.address, "POST", "/v1/get", &headers, &json!({"ref": "Service:a"}).to_string()).code())
         .collect();
-    assert_eq!(codes[..2], ["timeout", "timeout"], "told to stop, which they cannot");
+    assert_eq!(codes[..2], ["timeout", "timeout"], "stopped by the time limit, but still running");
     assert!(codes[2..].iter().all(|code| code == "too_busy"), "{codes:?}");
     assert_eq!(store.gate.waiting(), 2, "one thread for each place");
     // Retried because the time limit is short; once the data is in memory it is fast enough.
@@ -128,7 +128,7 @@ fn what_does_not_stop_keeps_its_place_and_no_more_threads() {
 }
 
 #[test]
-fn sessions_of_one_user_have_an_end() {
+fn sessions_of_one_user_are_limited() {
     let house = House::of(Fixture::memory(), None);
     let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
     house.ok(&bob, "put", json!({"type": "Service", "key": "a"}));
@@ -138,11 +138,11 @@ fn sessions_of_one_user_have_an_end() {
     let status = |key: &str, session: &str| house.say(key, Some(session), &ping).status;
     assert_eq!((status(&ada, &all[0]), status(&ada, &all[1])), (404, 404), "the oldest two ended");
     assert_eq!((status(&ada, &all[2]), status(&ada, &all[65])), (200, 200));
-    assert_eq!(status(&bob, &others), 200, "nobody else's did");
+    assert_eq!(status(&bob, &others), 200, "sessions of other users did not");
 }
 
 #[test]
-fn event_streams_of_one_user_have_an_end() {
+fn event_streams_of_one_user_are_limited() {
     let house = House::of(Fixture::memory(), None);
     let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
     house.ok(&bob, "put", json!({"type": "Service", "key": "a"}));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const CARDS: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
 
 #[test]
-fn agents_find_us_by_a_card_that_tells_the_truth() {
+fn the_agent_card_is_correct() {
     let house = House::of(Fixture::memory(), None);
     for path in CARDS {
         let reply = ask(house.address, "GET", path, &[], "");
@@ -25,7 +25,7 @@ fn agents_find_us_by_a_card_that_tells_the_truth() {
         }
         assert!(card["capabilities"].is_object());
         let skills = card["skills"].as_array().unwrap();
-        assert_eq!(skills.len(), operations().len(), "whatever is listed to agents");
+        assert_eq!(skills.len(), operations().len(), "also tools that are not listed");
         for skill in skills {
             for text in ["id", "name", "description"] {
                 assert!(skill[text].as_str().is_some_and(|text| !text.is_empty()), "{skill}");
@@ -52,7 +52,7 @@ fn agents_find_us_by_a_card_that_tells_the_truth() {
 }
 
 #[test]
-fn a_release_need_not_be_sent_twice() {
+fn a_release_is_cached_by_its_etag() {
     let house = House::of(Fixture::memory(), None);
     let key = house.key("ours", "bob", &["admin"]);
     house.ok(&key, "put", json!({"type": "Service", "key": "a"}));
@@ -74,7 +74,7 @@ fn a_release_need_not_be_sent_twice() {
 }
 
 #[test]
-fn a_search_is_understood_in_the_words_of_others() {
+fn legacy_search_requests_are_accepted() {
     let house = House::of(Fixture::memory(), None);
     let key = house.key("ours", "bob", &["admin"]);
     for (kind, name) in [("Decision", "d1"), ("Risk", "r1")] {
@@ -101,7 +101,7 @@ fn a_search_is_understood_in_the_words_of_others() {
 }
 
 #[test]
-fn prompts_and_resources_have_an_end() {
+fn prompts_and_resources_are_limited_in_size() {
     let house = House::of(Fixture::memory(), None);
     let key = house.key("ours", "bob", &["admin"]);
     let text = "words that take some room ".repeat(20);
@@ -115,7 +115,7 @@ fn prompts_and_resources_have_an_end() {
         house.ok(&key, "task_update", json!({"task_id": n.to_string(), "title": text.repeat(7), "agent_id": "ann"}));
     }
     let session = house.session(&key, "agent");
-    let said = |method: &str, params: Value| {
+    let send = |method: &str, params: Value| {
         let reply =
             house.say(&key, Some(&session), &json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}));
         assert_eq!(reply.status, 200, "{}", reply.all());
@@ -133,17 +133,17 @@ fn prompts_and_resources_have_an_end() {
         ("brief_me", "task", "words that take room"),
         ("explain_module", "module", "0:0"),
     ] {
-        let told = said("prompts/get", json!({"name": prompt, "arguments": {argument: value}}));
-        within(prompt, told["messages"][0]["content"]["text"].as_str().unwrap());
+        let answer = send("prompts/get", json!({"name": prompt, "arguments": {argument: value}}));
+        within(prompt, answer["messages"][0]["content"]["text"].as_str().unwrap());
     }
     for path in ["overview", "branches", "releases", "log", "events", "claims", "tasks", "history/Note%3A0%3A0"] {
-        let told = said("resources/read", json!({"uri": format!("lukasa://project/{path}")}));
-        within(path, told["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{path}: {told}")));
+        let answer = send("resources/read", json!({"uri": format!("lukasa://project/{path}")}));
+        within(path, answer["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{path}: {answer}")));
     }
     // A long answer is split into pages.
     let page = |n: usize| {
-        let told = said("resources/read", json!({"uri": format!("lukasa://project/tasks?page={n}")}));
-        serde_json::from_str::<Value>(told["contents"][0]["text"].as_str().unwrap()).unwrap()
+        let answer = send("resources/read", json!({"uri": format!("lukasa://project/tasks?page={n}")}));
+        serde_json::from_str::<Value>(answer["contents"][0]["text"].as_str().unwrap()).unwrap()
     };
     let (first, second) = (page(1), page(2));
     assert_eq!(first["nextPage"], 2, "{}", first["truncated"]);
@@ -170,10 +170,10 @@ fn a_nul_character_in_any_field_of_any_operation_is_invalid_input_over_rest_and_
                     continue;
                 }
                 let name = operation.meta.name;
-                let told = client.ask(surface, name, &json!({&field.name: value}));
-                assert_eq!(told.code, "nul_byte", "{kind} {surface:?}: {name} {}\n{}", field.name, told.text);
-                let invalid = surface == Surface::Mcp || told.text.starts_with("HTTP/1.1 400");
-                assert!(invalid, "{kind}: {name} {}\n{}", field.name, told.text);
+                let answer = client.ask(surface, name, &json!({&field.name: value}));
+                assert_eq!(answer.code, "nul_byte", "{kind} {surface:?}: {name} {}\n{}", field.name, answer.text);
+                let invalid = surface == Surface::Mcp || answer.text.starts_with("HTTP/1.1 400");
+                assert!(invalid, "{kind}: {name} {}\n{}", field.name, answer.text);
                 asked += 1;
             }
         }
@@ -183,7 +183,7 @@ fn a_nul_character_in_any_field_of_any_operation_is_invalid_input_over_rest_and_
 }
 
 #[test]
-fn texts_that_no_store_should_keep_are_refused_wherever_they_stand() {
+fn invalid_texts_are_refused_in_every_part_of_a_request() {
     for fixture in fixtures() {
         let name = fixture.name;
         let house = House::of(fixture, None);
@@ -216,15 +216,15 @@ fn texts_that_no_store_should_keep_are_refused_wherever_they_stand() {
             ("tools/call", json!({"name": "a\0b", "arguments": {}})),
             ("tools/call", json!({"name": "call_tool", "arguments": {"name": "get", "arguments": {"ref": "\0"}}})),
         ] {
-            let told = house.request(&key, &session, method, params.clone()).to_string();
-            assert!(!told.contains("internal") && !told.contains("22021"), "{name}: {method} {params}\n{told}");
+            let answer = house.request(&key, &session, method, params.clone()).to_string();
+            assert!(!answer.contains("internal") && !answer.contains("22021"), "{name}: {method} {params}\n{answer}");
         }
         // A client name may be refused or accepted, but never causes an internal error.
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
             "capabilities": {}, "clientInfo": {"name": "a\0b", "version": "1"}}});
         let reply = house.say(&key, None, &hello);
         let session = reply.header("mcp-session-id").expect("sessions have ids").to_owned();
-        let told = house.tool(&key, &session, "put", json!({"type": "Service", "key": "api"}));
-        assert!(told["ok"] == true || told["errorCode"] == "nul_byte", "{name}: {told}");
+        let answer = house.tool(&key, &session, "put", json!({"type": "Service", "key": "api"}));
+        assert!(answer["ok"] == true || answer["errorCode"] == "nul_byte", "{name}: {answer}");
     }
 }

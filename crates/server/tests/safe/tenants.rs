@@ -83,7 +83,7 @@ fn both(fixture: Fixture, with_other: bool) -> Both {
 }
 
 #[test]
-fn whatever_is_asked_the_other_tenant_stays_unseen_and_untouched() {
+fn no_request_reads_or_changes_the_other_tenant() {
     for fixture in fixtures() {
         let kind = fixture.name;
         let Both { house, home: _home, ours, handles } = both(fixture, true);
@@ -111,7 +111,7 @@ fn whatever_is_asked_the_other_tenant_stays_unseen_and_untouched() {
 }
 
 #[test]
-fn with_or_without_the_other_tenant_answers_are_the_same() {
+fn answers_do_not_depend_on_the_other_tenant() {
     let there = both(Fixture::memory(), true);
     let alone = both(Fixture::memory(), false);
     let mut compared = 0;
@@ -175,12 +175,12 @@ fn a_cursor_of_one_project_is_refused_by_another_with_the_same_beginning() {
 }
 
 #[test]
-fn agents_resources_events_and_figures_tell_nothing_of_the_other_tenant() {
+fn mcp_events_and_metrics_show_nothing_of_the_other_tenant() {
     for fixture in fixtures() {
         let Both { house, home: _home, ours, handles } = both(fixture, true);
         let theirs = house.key("theirs", MARK, &EVERYTHING);
         let (mine, other) = (house.session(&ours, "agent"), house.session(&theirs, MARK));
-        let said = |session: &str, method: &str, params: Value| {
+        let send = |session: &str, method: &str, params: Value| {
             let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
             house.say(&ours, Some(session), &message)
         };
@@ -190,30 +190,30 @@ fn agents_resources_events_and_figures_tell_nothing_of_the_other_tenant() {
                 let name = operation.meta.name;
                 let mut arguments = request.as_object().unwrap().clone();
                 arguments.insert("profile".into(), json!("debug"));
-                let reply = said(&mine, "tools/call", json!({"name": name, "arguments": arguments}));
+                let reply = send(&mine, "tools/call", json!({"name": name, "arguments": arguments}));
                 assert_eq!(reply.status, 200, "{}", reply.all());
                 seen(name, &reply.all());
             }
         }
         for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
-            seen(method, &said(&mine, method, json!({})).all());
+            seen(method, &send(&mine, method, json!({})).all());
         }
         for handle in handles.iter().map(String::as_str).chain(["Service:web", "web"]) {
             for folder in ["object", "symbol", "history"] {
                 let uri = format!("lukasa://project/{folder}/{}", handle.replace(':', "%3A"));
-                seen(&uri, &said(&mine, "resources/read", json!({"uri": uri})).all());
+                seen(&uri, &send(&mine, "resources/read", json!({"uri": uri})).all());
             }
             let wanted = json!({"ref": {"type": "ref/resource", "uri": "lukasa://project/symbol/{symbol}"},
                 "argument": {"name": "symbol", "value": handle}});
-            seen("completion", &said(&mine, "completion/complete", wanted).all());
+            seen("completion", &send(&mine, "completion/complete", wanted).all());
         }
         for path in ["overview", "health", "readiness", "branches", "releases", "log"] {
-            let reply = said(&mine, "resources/read", json!({"uri": format!("lukasa://project/{path}")}));
+            let reply = send(&mine, "resources/read", json!({"uri": format!("lukasa://project/{path}")}));
             assert!(reply.body.contains("contents"), "{path}: {}", reply.body);
             seen(path, &reply.all());
         }
         // A session id of another caller is useless.
-        let stolen = said(&other, "tools/call", json!({"name": "get", "arguments": {"ref": "Service:web"}}));
+        let stolen = send(&other, "tools/call", json!({"name": "get", "arguments": {"ref": "Service:web"}}));
         assert_eq!((stolen.status, stolen.code().as_str()), (404, "unknown_session"));
         let ended = ask(house.address, "DELETE", "/mcp", &[("x-api-key", &ours), ("mcp-session-id", &other)], "");
         assert_eq!(ended.status, 404);
@@ -229,12 +229,12 @@ fn agents_resources_events_and_figures_tell_nothing_of_the_other_tenant() {
             house.address
         )
         .unwrap();
-        let (mut told, mut part) = (String::new(), [0; 4_096]);
-        while !told.contains(&format!("id: {head}.")) {
+        let (mut received, mut part) = (String::new(), [0; 4_096]);
+        while !received.contains(&format!("id: {head}.")) {
             let read = stream.read(&mut part).unwrap();
-            assert!(read > 0, "the stream goes on: {told}");
-            told += &String::from_utf8_lossy(&part[..read]);
+            assert!(read > 0, "the stream goes on: {received}");
+            received += &String::from_utf8_lossy(&part[..read]);
         }
-        seen("events", &told);
+        seen("events", &received);
     }
 }

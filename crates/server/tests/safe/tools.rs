@@ -14,7 +14,7 @@ fn answer(reply: &Reply) -> Value {
 }
 
 #[test]
-fn what_is_not_listed_is_reached_by_call_tool_with_the_rights_of_the_tool_itself() {
+fn call_tool_calls_unlisted_tools_with_the_permissions_of_the_tool_itself() {
     for fixture in fixtures() {
         let house = House::with(fixture, None, |site| site.toolsets = Toolsets::default());
         let writer = house.key("acme", "ann", &["graph:read", "graph:write"]);
@@ -37,9 +37,9 @@ fn what_is_not_listed_is_reached_by_call_tool_with_the_rights_of_the_tool_itself
             asked(key, "tools/call", json!({"name": "call_tool", "arguments": arguments}))["result"].clone()
         };
         let got = called(&reader, json!({"name": "get", "arguments": {"ref": "Service:web", "profile": "balanced"}}));
-        let told = &got["structuredContent"];
-        assert_eq!((&told["ok"], &told["profile"]), (&json!(true), &json!("balanced")), "{got}");
-        assert_eq!(told["data"]["thing"]["title"], "Web", "{got}");
+        let structured = &got["structuredContent"];
+        assert_eq!((&structured["ok"], &structured["profile"]), (&json!(true), &json!("balanced")), "{got}");
+        assert_eq!(structured["data"]["thing"]["title"], "Web", "{got}");
         for (key, arguments, code) in [
             (&reader, json!({"name": "delete", "arguments": {"ref": "Service:web"}}), "missing_scope"),
             (&reader, json!({"name": "no_such_tool"}), "unknown_operation"),
@@ -60,7 +60,7 @@ fn what_is_not_listed_is_reached_by_call_tool_with_the_rights_of_the_tool_itself
 }
 
 #[test]
-fn a_session_that_is_ended_answers_so_that_clients_believe_it() {
+fn an_ended_session_answers_as_clients_expect() {
     let house = House::of(fixtures().remove(0), None);
     let key = house.key("acme", "ann", &["graph:read", "graph:write"]);
     house.ok(&key, "put", json!({"type": "Service", "key": "web"}));

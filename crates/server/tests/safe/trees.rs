@@ -75,18 +75,18 @@ fn reads_follow_the_branch_and_the_changes_of_the_given_tree() {
                 // Saved just now and not indexed yet.
                 let saved = format!("def fresh_{n}():\n    return {n}\n");
                 std::fs::write(tree.join(format!("fresh_{n}.py")), saved).unwrap();
-                let told = client.ok(surface, operation, request.clone()).to_string();
-                assert!(told.contains(has), "{kind} {surface:?}: {operation} {request}\n{told}");
-                assert!(!told.contains("\"behind\""), "{kind} {surface:?}: {operation}\n{told}");
+                let answer = client.ok(surface, operation, request.clone()).to_string();
+                assert!(answer.contains(has), "{kind} {surface:?}: {operation} {request}\n{answer}");
+                assert!(!answer.contains("\"behind\""), "{kind} {surface:?}: {operation}\n{answer}");
                 let seen = json!({"ref": format!("fresh_{n}.py::fresh_{n}"), "branch": BRANCH});
                 client.ok(surface, "get", seen);
                 for branch in ["main", "master"] {
                     let request = with_branch(request.clone(), branch);
-                    let told = client.ask(surface, operation, &request);
+                    let answer = client.ask(surface, operation, &request);
                     assert!(
-                        !told.data.to_string().contains(has),
+                        !answer.data.to_string().contains(has),
                         "{kind} {surface:?}: {operation} {request}\n{}",
-                        told.text
+                        answer.text
                     );
                 }
             }
@@ -104,7 +104,7 @@ fn reads_follow_the_branch_and_the_changes_of_the_given_tree() {
 }
 
 #[test]
-fn who_may_only_read_is_told_how_far_the_answer_is_behind() {
+fn a_reader_learns_how_far_the_answer_is_behind() {
     if !has_git() {
         return;
     }
@@ -123,13 +123,17 @@ fn who_may_only_read_is_told_how_far_the_answer_is_behind() {
                 std::fs::write(tree.join(name), "def more():\n    return 1\n").unwrap();
             }
             for (operation, request, has) in questions() {
-                let told = reader.ask(surface, operation, &request);
-                assert!(told.code == "ok" && told.data.to_string().contains(has), "{kind} {surface:?}: {}", told.text);
+                let answer = reader.ask(surface, operation, &request);
+                assert!(
+                    answer.code == "ok" && answer.data.to_string().contains(has),
+                    "{kind} {surface:?}: {}",
+                    answer.text
+                );
                 let behind = match surface {
-                    Surface::Rest => told.data["behind"]["files"] == 2 && told.data["behind"]["branch"] == BRANCH,
-                    Surface::Mcp => told.text.contains("2 files behind the working tree"),
+                    Surface::Rest => answer.data["behind"]["files"] == 2 && answer.data["behind"]["branch"] == BRANCH,
+                    Surface::Mcp => answer.text.contains("2 files behind the working tree"),
                 };
-                assert!(behind, "{kind} {surface:?}: {operation}\n{}", told.text);
+                assert!(behind, "{kind} {surface:?}: {operation}\n{}", answer.text);
             }
             assert_eq!(head(&house, &tenant), before, "{kind} {surface:?}: a reader wrote something");
         }

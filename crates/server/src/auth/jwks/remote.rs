@@ -48,7 +48,7 @@ impl KeyUrl {
         let mut settings = Agent::config_builder()
             .timeout_global(Some(TIMEOUT))
             .http_status_as_error(false)
-            // Whoever answers elsewhere was not configured.
+            // A redirect leads to a server that was not configured.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("lukasa/", env!("CARGO_PKG_VERSION")))
@@ -75,7 +75,7 @@ impl KeyUrl {
         self.in_force()
     }
 
-    /// The keys after another look, for a token whose key is not among them.
+    /// Fetches the keys again, for a token whose key is not among them.
     pub(super) fn renewed(&self) -> Result<Arc<KeySet>> {
         let _only = self.fetching.lock();
         let tried = self.held.lock().tried;
