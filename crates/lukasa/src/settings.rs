@@ -161,12 +161,13 @@ pub fn limits() -> Result<Limits> {
 fn limits_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Limits> {
     let ServeSettings { at_once, time_seconds, .. } = read(env)?.serve;
     let within = |name: &str, setting: &str, given: Option<u64>, most: u64| -> Result<Option<u64>> {
-        let wrong = |said: &str| Error::invalid("invalid_settings", format!("{said} is not a number from 1 to {most}"));
-        let (given, said) = match env(name) {
+        let wrong =
+            |given: &str| Error::invalid("invalid_settings", format!("{given} is not a number from 1 to {most}"));
+        let (number, given_text) = match env(name) {
             Some(text) => (Some(text.parse().unwrap_or(0)), format!("{name}: `{text}`")),
             None => (given, format!("{setting}: {}", given.unwrap_or_default())),
         };
-        given.map(|number| if (1..=most).contains(&number) { Ok(number) } else { Err(wrong(&said)) }).transpose()
+        number.map(|number| if (1..=most).contains(&number) { Ok(number) } else { Err(wrong(&given_text)) }).transpose()
     };
     let mut limits = Limits::default();
     if let Some(most) = within("LUKASA_AT_ONCE", "serve.at_once", at_once, 10_000)? {
@@ -354,7 +355,7 @@ fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Embedding> {
     };
     let dimensions = count("DIMENSIONS", file.dimensions)?.ok_or_else(|| {
         Error::invalid("invalid_model", "embedding.dimensions is not set")
-            .hint("say how long the model's vectors are (LUKASA_EMBEDDING_DIMENSIONS), for example 768")
+            .hint("set the length of the model's vectors (LUKASA_EMBEDDING_DIMENSIONS), for example 768")
     })?;
     let key = match (env("LUKASA_EMBEDDING_API_KEY"), text("KEY_ENV", file.key_env)) {
         (Some(key), _) => Some(Key::new(key)),
@@ -477,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_look_has_settings_of_its_own() {
+    fn reranking_has_its_own_settings() {
         let of = |variables: &[(&str, &str)]| {
             let variables: Vec<(String, String)> =
                 variables.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
@@ -496,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_with_a_secret_that_is_named_is_known() {
+    fn secret_files_lists_every_named_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         std::fs::write(
@@ -521,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_unless_somebody_says_whom() {
+    fn no_model_is_configured_without_a_url() {
         assert!(of(&[]).unwrap().is_none());
         assert!(of(&[("LUKASA_MODEL_NAME", "m")]).unwrap().is_none());
         assert!(of(&[("LUKASA_MODEL_URL", "off")]).unwrap().is_none());
@@ -550,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_without_what_may_be_a_key() {
+    fn errors_do_not_contain_what_may_be_a_key() {
         let url = ("LUKASA_MODEL_URL", "http://a/v1");
         let fault = |variables: &[(&str, &str)]| of(variables).map(|_| ()).unwrap_err();
         assert!(fault(&[url, ("LUKASA_MODEL_KEY_ENV", "UNSET")]).message.contains("`UNSET`"));
@@ -566,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn how_much_a_server_takes_on_is_said_within_limits() {
+    fn limits_of_a_server_are_checked() {
         let of = |variables: &[(&str, &str)]| {
             limits_from(&|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
         };
@@ -610,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_for_embeddings_is_named_or_there_is_none() {
+    fn embeddings_use_an_endpoint_only_if_it_is_configured() {
         assert!(embedding_of(&[]).unwrap().endpoint.is_none());
         assert!(embedding_of(&[("LUKASA_EMBEDDING_MODEL", "m")]).unwrap().endpoint.is_none());
         let folder = tempfile::tempdir().unwrap();
@@ -652,7 +653,7 @@ mod record {
     use super::*;
 
     #[test]
-    fn what_is_recorded_is_said_in_the_file_or_the_environment() {
+    fn recording_is_configured_in_the_file_or_the_environment() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.toml");
         std::fs::write(&path, "[audit]\nkeep = \"writes\"\nkey_file = \"/k\"\n[log]\nlevel = \"debug\"\n").unwrap();

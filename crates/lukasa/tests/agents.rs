@@ -25,7 +25,7 @@ fn agent(folder: &Path, name: &str) -> Agent {
 }
 
 #[test]
-fn who_subscribes_is_told_what_others_do() {
+fn a_subscriber_is_notified_of_changes_by_others() {
     let folder = tempfile::tempdir().unwrap();
     let (mut ada, mut bob) = (agent(folder.path(), "ada"), agent(folder.path(), "bob"));
     ada.ok("put", json!({"type": "Service", "key": "auth"}));
@@ -49,7 +49,7 @@ fn who_subscribes_is_told_what_others_do() {
 }
 
 #[test]
-fn long_work_tells_how_far_it_is() {
+fn long_work_reports_progress() {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree");
     std::fs::create_dir(&tree).unwrap();
@@ -61,9 +61,9 @@ fn long_work_tells_how_far_it_is() {
     let call = json!({"name": "index_directory", "arguments": {"path": tree}, "_meta": {"progressToken": "far"}});
     let answer = ada.request("tools/call", call).unwrap();
     assert_eq!(answer["structuredContent"]["ok"], true, "{answer}");
-    let told = ada.notice("notifications/progress");
-    assert_eq!((&told["progressToken"], told["total"].as_f64()), (&json!("far"), Some(400.0)), "{told}");
-    assert!(told["progress"].as_f64().is_some_and(|done| (0.0..=400.0).contains(&done)), "{told}");
+    let notice = ada.notice("notifications/progress");
+    assert_eq!((&notice["progressToken"], notice["total"].as_f64()), (&json!("far"), Some(400.0)), "{notice}");
+    assert!(notice["progress"].as_f64().is_some_and(|done| (0.0..=400.0).contains(&done)), "{notice}");
 }
 
 /// Waits until the condition holds.
@@ -76,7 +76,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn work_that_is_cancelled_stops() {
+fn cancelled_work_stops() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     std::fs::write(root.join("slow.sh"), "echo $$ > began\nexec sleep 600\n").unwrap();
@@ -96,7 +96,7 @@ fn work_that_is_cancelled_stops() {
     // After a cancellation the agent can continue.
     ada.ok("put", json!({"type": "Note", "key": "after"}));
     let recalled = ada.ok("episode_recall", json!({"query": "tests"}));
-    assert_eq!(recalled["episodes"], json!([]), "nothing is recorded of what was not finished");
+    assert_eq!(recalled["episodes"], json!([]), "cancelled work is not recorded");
 }
 
 const BEFORE: &str = "def refresh_token(user):\n    \"\"\"A fresh token for a user.\"\"\"\n    return sign(user)\n\n\n\
@@ -116,7 +116,7 @@ fn repository(folder: &Path) {
 
 /// One agent works, records and finishes; all processes restart; another agent gets what it needs, and nothing more.
 #[test]
-fn what_one_agent_did_the_next_one_knows() {
+fn an_agent_can_recall_what_another_recorded() {
     if !has_git() {
         return;
     }
@@ -186,13 +186,13 @@ fn what_one_agent_did_the_next_one_knows() {
         json!({"task": "why do refreshed tokens expire in refresh_token?",
         "path": root, "profile": "balanced"}),
     );
-    let said = pack.to_string();
-    assert!(said.contains("Tokens last an hour") || said.contains("last sixty minutes"), "the decision: {pack}");
+    let text = pack.to_string();
+    assert!(text.contains("Tokens last an hour") || text.contains("last sixty minutes"), "the decision: {pack}");
     assert!(!pack["learnings"].as_array().unwrap().is_empty(), "the learning: {pack}");
-    assert!(said.contains("lifetime_minutes"), "the changed code: {pack}");
+    assert!(text.contains("lifetime_minutes"), "the changed code: {pack}");
     let recalled = carol.ok("episode_recall", json!({"query": "signing key of refresh_token", "limit": 50}));
-    for told in [&said, &recalled.to_string()] {
-        assert!(!told.contains("xyzzy"), "nothing sensitive: {told}");
+    for shown in [&text, &recalled.to_string()] {
+        assert!(!shown.contains("xyzzy"), "nothing sensitive: {shown}");
     }
 
     // The causes and consequences of the decision; before it, there were none.
@@ -211,8 +211,8 @@ fn what_one_agent_did_the_next_one_knows() {
         json!({"task": "why do refreshed tokens expire in refresh_token?",
         "as_of": before, "profile": "balanced"}),
     );
-    let said = pack.to_string();
-    assert!(!said.contains("sixty minutes") && !said.contains("Tokens last an hour"), "as it was before: {pack}");
+    let text = pack.to_string();
+    assert!(!text.contains("sixty minutes") && !text.contains("Tokens last an hour"), "as it was before: {pack}");
     assert!(
         carol.ok("episode_recall", json!({"query": "tokens", "as_of": before}))["episodes"]
             .as_array()
@@ -242,13 +242,13 @@ fn a_command_asks_the_process_that_has_the_store() {
     assert!(ok, "writes too");
     let log = ada.ok("log", json!({"limit": 1, "profile": "debug"})).to_string();
     assert!(log.contains("bea") && log.contains("cli"), "the caller travels with the request: {log}");
-    let (ok, _, told) = run(&["get", "Service:nothing"], true);
-    assert!(!ok && told.contains("nothing"), "errors too: {told}");
+    let (ok, _, error) = run(&["get", "Service:nothing"], true);
+    assert!(!ok && error.contains("nothing"), "errors too: {error}");
     let (ok, out, _) = run(&["export"], false);
     assert!(ok && out.contains("Login"), "what is a stream is read here: {out}");
     drop(ada);
-    let (ok, _, told) = run(&["get", "Service:auth"], true);
-    assert!(!ok && told.contains("LUKASA_GRAPH_MEMORY_MB"), "nobody is there to ask any more: {told}");
+    let (ok, _, error) = run(&["get", "Service:auth"], true);
+    assert!(!ok && error.contains("LUKASA_GRAPH_MEMORY_MB"), "no process owns the store any more: {error}");
     let (ok, out, _) = run(&["get", "Service:auth"], false);
     assert!(ok && out.contains("Login"), "{out}");
 }

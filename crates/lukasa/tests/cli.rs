@@ -75,11 +75,11 @@ fn text(out: &[u8]) -> String {
 }
 
 #[test]
-fn the_demo_tells_its_story() {
+fn the_demo_shows_its_steps() {
     let desk = Desk::new();
     let out = desk.run(&["demo"]);
     assert!(out.status.success());
-    let told = text(&out.stdout);
+    let shown = text(&out.stdout);
     for part in [
         "$ lukasa get billing",
         "patch Service:billing (transaction 8)",
@@ -90,7 +90,7 @@ fn the_demo_tells_its_story() {
         "/properties/port: 8081 → 9000",
         "all is well",
     ] {
-        assert!(told.contains(part), "{part}\n{told}");
+        assert!(shown.contains(part), "{part}\n{shown}");
     }
     assert!(std::fs::read_dir(desk.folder.path()).unwrap().next().is_none(), "it leaves nothing behind");
     let steps = desk.ok(&["demo"])["steps"].as_array().unwrap().clone();
@@ -258,9 +258,9 @@ fn story(desk: &Desk) {
 
 /// What one process records, another recalls.
 fn remembered(desk: &Desk) {
-    let told =
+    let remembered =
         desk.ok(&["remember", "auth forgets its tokens", "--entities", "auth", "--session", "s1", "--agent", "ada"]);
-    assert_eq!(told["entities"][0]["ref"], "Service:auth");
+    assert_eq!(remembered["entities"][0]["ref"], "Service:auth");
     desk.ok(&["remember", "auth remembers them again", "--session", "s1"]);
     desk.ok(&[
         "decide",
@@ -273,11 +273,11 @@ fn remembered(desk: &Desk) {
         "auth",
     ]);
     let chain = desk.ok(&["cypher", "MATCH (a)-[:NEXT_EPISODE]->(b) RETURN a.key"]);
-    assert_eq!(chain["rows"], json!([[told["episode_id"]]]), "the second process went on where the first was");
+    assert_eq!(chain["rows"], json!([[remembered["episode_id"]]]), "the second process went on where the first was");
     assert_eq!(desk.code(&["remember", "x", "--type", "edit"]), "missing_metadata");
     assert_eq!(desk.code(&["remember", "x", "--entities", "auht"]), "unknown_entity");
     let found = desk.ok(&["recall", "what forgets its tokens"]);
-    assert_eq!(found["episodes"][0]["episode_id"], told["episode_id"], "{found}");
+    assert_eq!(found["episodes"][0]["episode_id"], remembered["episode_id"], "{found}");
     assert_eq!(desk.ok(&["decisions", "tokens"])["episodes"][0]["episode_id"], "decision:7");
     let shown = text(&desk.run(&["recall", "forgets tokens"]).stdout);
     assert!(shown.contains("> auth forgets its tokens") && shown.contains("about Service:auth"), "{shown}");
@@ -393,9 +393,9 @@ fn keys_are_made_listed_and_revoked(desk: &Desk) {
     assert_eq!((&made["project"], &made["scopes"]), (&json!("shop"), &json!(["graph:read", "graph:search:*"])));
     let all = desk.run(&["key", "create", "--user", "indexer", "--scope", "graph:write", "--all-projects"]);
     assert!(all.status.success(), "{}", text(&all.stderr));
-    let (shown, told) = (text(&all.stdout), text(&all.stderr));
+    let (shown, errors) = (text(&all.stdout), text(&all.stderr));
     assert!(shown.starts_with("lk_") && shown.lines().count() == 1, "the key alone: {shown}");
-    assert!(!told.contains(shown.trim()), "{told}");
+    assert!(!errors.contains(shown.trim()), "{errors}");
     let listed = desk.ok(&["key", "list"]);
     let users: Vec<_> = listed["keys"].as_array().unwrap().iter().map(|key| key["user"].as_str().unwrap()).collect();
     assert_eq!(users, ["ci", "indexer"]);
@@ -433,7 +433,7 @@ fn access_keys_on_postgres() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_to_do_next() {
+fn errors_have_codes_and_hints_and_change_nothing() {
     let desk = Desk::new();
     assert_eq!(desk.code(&["get", "x"]), "no_store");
     assert!(!Path::new(&desk.path(".lukasa")).exists(), "reading makes nothing");
@@ -452,7 +452,7 @@ fn mistakes_are_told_with_what_to_do_next() {
         (vec!["put", "Service", "a", "--branch", "nowhere"], "unknown_branch"),
         (vec!["put", "Service", "a", "--set", "novalue"], "invalid_set"),
         (vec!["put", "two words", "a"], "invalid_type_name"),
-        (vec!["link", "auth", "CALLS", "nobody"], "not_found"),
+        (vec!["link", "auth", "CALLS", "absent"], "not_found"),
         (vec!["branch", "create", "b", "--from", "b"], "cyclic_branch"),
         (vec!["get", "auth", "--as-of", "release:none"], "unknown_release"),
         (vec!["import", "nothing.jsonl"], "file_failure"),
@@ -473,9 +473,9 @@ fn mistakes_are_told_with_what_to_do_next() {
     }
     let nearly = desk.run(&["get", "Service:auht"]);
     assert_eq!(nearly.status.code(), Some(1));
-    let told = text(&nearly.stderr);
-    assert!(told.starts_with("error: nothing is named `Service:auht` in this view (not_found)\nhint: "), "{told}");
-    assert!(told.contains("closest: `Service:auth`"), "{told}");
+    let error = text(&nearly.stderr);
+    assert!(error.starts_with("error: nothing is named `Service:auht` in this view (not_found)\nhint: "), "{error}");
+    assert!(error.contains("closest: `Service:auth`"), "{error}");
     // Usage errors come from clap, with its own exit code.
     assert_eq!(desk.run(&["frobnicate"]).status.code(), Some(2));
     assert_eq!(desk.run(&["put"]).status.code(), Some(2));
@@ -493,7 +493,7 @@ fn mistakes_are_told_with_what_to_do_next() {
 }
 
 #[test]
-fn imports_tell_the_line_and_what_was_written_before() {
+fn import_errors_name_the_line_and_earlier_batches_stay() {
     let desk = Desk::new();
     let line = |i: usize| format!("{{\"object\":{{\"type\":\"S\",\"key\":\"k{i}\"}}}}\n");
     let good: String = (0..25).map(line).collect();
@@ -502,8 +502,8 @@ fn imports_tell_the_line_and_what_was_written_before() {
         ("[1,2]", "malformed_line"),
         ("{\"object\":{\"type\":\"S\",\"key\":\"z\",\"tpye\":1}}", "malformed_line"),
         ("{\"object\":{\"type\":\"S\",\"key\":\"k24\"}}", "duplicate_in_batch"),
-        ("{\"relationship\":{\"type\":\"R\",\"src\":\"k1\",\"dst\":\"nobody\"}}", "dangling_end"),
-        ("{\"end\":{\"ref\":\"nobody\"}}", "not_found"),
+        ("{\"relationship\":{\"type\":\"R\",\"src\":\"k1\",\"dst\":\"absent\"}}", "dangling_end"),
+        ("{\"end\":{\"ref\":\"absent\"}}", "not_found"),
         ("{\"object\":{\"type\":\"S\",\"key\":\"a\\u0000\"}}", "nul_byte"),
     ] {
         desk.write("facts.jsonl", &format!("{good}{bad}\n{}", line(99)));
@@ -555,7 +555,7 @@ fn questions_about_code_are_answered_in_tables() {
 }
 
 #[test]
-fn paths_are_written_from_the_folder_one_is_in() {
+fn paths_are_relative_to_the_current_folder() {
     let desk = Desk::new();
     std::fs::create_dir(desk.folder.path().join("src")).unwrap();
     desk.write("src/auth.py", "def check(word):\n    return word\n\n\ndef login(user):\n    return check(user)\n");
@@ -680,7 +680,7 @@ fn worktrees_share_the_store_of_their_main_tree() {
 }
 
 #[test]
-fn a_model_is_asked_when_the_settings_name_one() {
+fn a_configured_model_writes_summaries() {
     let model = FakeEndpoint::start(|_, _| Reply::ok(r#"{"choices": [{"message": {"content": "Says hello."}}]}"#));
     let desk = Desk::new();
     desk.write("a.py", "def greet():\n    return 'hello'\n");
@@ -697,9 +697,9 @@ fn a_model_is_asked_when_the_settings_name_one() {
     let failed = run(&["index"], None);
     assert!(!failed.status.success() && text(&failed.stderr).contains("`MODEL_KEY`"), "{}", text(&failed.stderr));
     let out = run(&["index"], Some("sk-secret"));
-    let (shown, told) = (text(&out.stdout), text(&out.stderr));
-    assert!(out.status.success() && shown.contains("2 summaries by small"), "{shown}{told}");
-    assert!(!shown.contains("sk-secret") && !told.contains("sk-secret"));
+    let (shown, errors) = (text(&out.stdout), text(&out.stderr));
+    assert!(out.status.success() && shown.contains("2 summaries by small"), "{shown}{errors}");
+    assert!(!shown.contains("sk-secret") && !errors.contains("sk-secret"));
     assert_eq!(model.asked().len(), 2);
     assert!(model.asked()[0].headers.contains("Bearer sk-secret"));
     assert!(desk.folder.path().join(".lukasa/cache/summaries.jsonl").exists());
@@ -712,7 +712,7 @@ fn a_model_is_asked_when_the_settings_name_one() {
 }
 
 #[test]
-fn how_far_embedding_is_can_be_read() {
+fn progress_of_embedding_is_shown() {
     let desk = Desk::new();
     let fake = FakeEmbeddings::start(8);
     let run = |args: &[&str]| {
@@ -764,7 +764,7 @@ fn steering(desk: &Desk) {
     let evil = "\u{1b}[31m\u{1b}]0;own\u{7}\u{9b}2J\u{8}\r";
     let object = |kind: &str, key: &str| {
         json!({"object": {"type": kind, "key": key, "title": format!("T{evil}"), "status": format!("s{evil}"),
-            "subtype": format!("u{evil}"), "labels": [format!("l{evil}")], "evidence": {"said": [evil, {"more": evil}]},
+            "subtype": format!("u{evil}"), "labels": [format!("l{evil}")], "evidence": {"quote": [evil, {"more": evil}]},
             "properties": {"name": format!("n{evil}"), "signature": evil, "summary": evil, "content": evil, "line": 1,
                 "end_line": 2, "list": [evil, 1], "deep": {evil: evil}, evil: evil}}})
     };
@@ -813,7 +813,7 @@ fn steering(desk: &Desk) {
 }
 
 #[test]
-fn nothing_that_is_shown_steers_the_terminal() {
+fn no_output_contains_control_characters() {
     use lukasa_engine::{Effect, operations};
     let desk = Desk::new();
     steering(&desk);
@@ -854,8 +854,8 @@ fn nothing_that_is_shown_steers_the_terminal() {
         }));
         words.extend(more.iter().filter(|(name, _)| *name == meta.name).flat_map(|(_, words)| *words));
         let out = desk.run(&words);
-        let told = [&out.stdout[..], &out.stderr[..]].concat();
-        let text = String::from_utf8_lossy(&told);
+        let printed = [&out.stdout[..], &out.stderr[..]].concat();
+        let text = String::from_utf8_lossy(&printed);
         let bad = text.chars().find(|c| c.is_control() && !"\n\t".contains(*c));
         assert!(bad.is_none(), "{words:?}: {bad:?} in {text:?}");
         shown += usize::from(out.status.success());
@@ -897,7 +897,7 @@ fn no_error_and_no_check_shows_the_password_of_a_database() {
 }
 
 #[test]
-fn a_context_graph_is_made_in_the_store_that_is_named() {
+fn a_context_graph_is_created_in_the_named_store() {
     let desk = Desk::new();
     let store = desk.path("elsewhere.db");
     desk.ok(&["--store", &store, "put", "Service", "auth"]);
@@ -909,7 +909,7 @@ fn a_context_graph_is_made_in_the_store_that_is_named() {
 }
 
 #[test]
-fn what_misleads_does_not_reach_a_terminal() {
+fn direction_marks_do_not_reach_a_terminal() {
     let desk = Desk::new();
     let title = "is_admin\u{202e} }\u{2066}\u{9b}2J";
     desk.ok(&["put", "Service", "auth", "--title", title]);
@@ -924,7 +924,7 @@ fn what_misleads_does_not_reach_a_terminal() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_made_is_readable_by_its_owner_alone() {
+fn created_files_are_readable_only_by_their_user() {
     use std::os::unix::fs::PermissionsExt;
     let desk = Desk::new();
     desk.write("shop.py", "def price():\n    return 1\n");
@@ -960,8 +960,8 @@ fn counts_of_a_test_run_are_those_of_the_output_or_unknown() {
     ] {
         desk.write("tests.sh", &format!("cat <<'END'\n{output}\nEND\n"));
         let run = ["test-run", "--command", "sh", "--command", "tests.sh"];
-        let told = desk.ok(&run);
-        assert_eq!((&told["passed"], &told["failed"]), (&passed, &failed), "{output}: {told}");
+        let counts = desk.ok(&run);
+        assert_eq!((&counts["passed"], &counts["failed"]), (&passed, &failed), "{output}: {counts}");
         let shown = text(&desk.run(&run).stdout);
         assert!(shown.lines().next().is_some_and(|line| line.contains(says)), "{shown}");
     }

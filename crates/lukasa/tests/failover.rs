@@ -79,7 +79,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn a_standby_that_takes_over_without_the_end_of_the_log_is_answered_from() {
+fn answers_follow_a_standby_that_lacks_the_end_of_the_log() {
     let Some(cluster) = Cluster::start() else { return };
     let database = std::mem::ManuallyDrop::new(TestDatabase::on(&cluster.primary_url()));
     let store = cluster.both(&database.app_url);

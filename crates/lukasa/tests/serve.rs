@@ -46,7 +46,7 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address =
-            line.split("http://").nth(1).and_then(|rest| rest.split(' ').next()).expect("it tells where it is");
+            line.split("http://").nth(1).and_then(|rest| rest.split(' ').next()).expect("it prints its address");
         Server { address: address.parse().unwrap(), child }
     }
 
@@ -157,11 +157,11 @@ fn ends_at_a_signal(folder: &Path, store: &str) {
         assert_eq!(server.call("put", &json!({"type": "Service", "key": signal})).status, 200);
         let sent = Command::new("kill").args([signal, &server.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
-        let mut told = String::new();
-        server.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        let mut log = String::new();
+        server.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
         let status = server.child.wait().unwrap();
-        assert_eq!(status.code(), Some(0), "{signal}: {told}");
-        assert!(!told.contains("panicked"), "{told}");
+        assert_eq!(status.code(), Some(0), "{signal}: {log}");
+        assert!(!log.contains("panicked"), "{log}");
     }
     let listed = lukasa(folder, store).args(["audit", "verify"]).output().unwrap();
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
@@ -182,7 +182,7 @@ fn a_server_on_postgres_ends_with_success_at_a_signal() {
 }
 
 #[test]
-fn a_thousand_idle_connections_keep_nobody_out() {
+fn a_thousand_idle_connections_do_not_block_others() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -227,7 +227,7 @@ fn wait_for(server: &Server, branch: &str, name: &str) {
 }
 
 #[test]
-fn what_attached_processes_follow_is_followed_by_the_next_owner() {
+fn trees_watched_for_attached_processes_are_watched_by_the_next_owner() {
     if !has_git() {
         return;
     }
@@ -273,20 +273,20 @@ fn up_indexes_a_repository_follows_it_and_serves_agents() {
 }
 
 #[test]
-fn up_where_there_is_no_repository_says_why_nothing_is_followed() {
+fn up_outside_of_a_repository_explains_why_nothing_is_watched() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("lukasa.db");
-    for (more, tells) in [(&[][..], true), (&["--no-watch"][..], false)] {
+    for (more, warns) in [(&[][..], true), (&["--no-watch"][..], false)] {
         let mut command = lukasa(folder.path(), store.to_str().unwrap());
         command.args(["up", "--listen", "127.0.0.1:0"]).args(more).stderr(Stdio::piped());
         let mut server = Server::of(command);
         // The message is printed before the server answers.
         assert_eq!(ask(server.address, "GET", "/healthz", &[], "").status, 200);
-        let mut said = String::new();
-        let mut told = server.child.stderr.take().unwrap();
+        let mut log = String::new();
+        let mut stderr = server.child.stderr.take().unwrap();
         server.kill();
-        told.read_to_string(&mut said).unwrap();
-        assert_eq!(said.contains("is no git repository"), tells, "{said}");
+        stderr.read_to_string(&mut log).unwrap();
+        assert_eq!(log.contains("is no git repository"), warns, "{log}");
     }
 }
 
@@ -297,12 +297,12 @@ fn add(root: &Path, name: &str) {
 }
 
 #[test]
-fn vectors_come_by_themselves_unless_they_are_not_wanted() {
+fn vectors_are_computed_in_the_background_unless_disabled() {
     let folder = tempfile::tempdir().unwrap();
     let note = |key: &str| json!({"type": "Note", "key": key, "title": format!("Discount of {key}")});
     let embedded = |server: &Server| {
-        let told = server.call("search_readiness", &json!({})).json();
-        told["embedding"]["optional"]["embedded"].as_u64().unwrap()
+        let readiness = server.call("search_readiness", &json!({})).json();
+        readiness["embedding"]["optional"]["embedded"].as_u64().unwrap()
     };
     let until = |server: &Server, number: u64| {
         let begun = Instant::now();
@@ -316,14 +316,14 @@ fn vectors_come_by_themselves_unless_they_are_not_wanted() {
         assert_eq!(server.call("put", &note(key)).status, 200);
     }
     until(&server, 3);
-    let told = server.call("search_readiness", &json!({})).json();
-    assert_eq!(told["embedding"]["optional"]["percent"], 100.0, "{told}");
+    let readiness = server.call("search_readiness", &json!({})).json();
+    assert_eq!(readiness["embedding"]["optional"]["percent"], 100.0, "{readiness}");
     let found = server.call("search", &json!({"query": "price cut", "channels": ["vector"]})).json();
     assert!(!found["items"].as_array().unwrap().is_empty(), "{found}");
     server.kill();
     let server = Server::start(folder.path(), "lukasa.db", &["--no-embed"]);
     assert_eq!(server.call("put", &note("rice")).status, 200);
-    assert_eq!(server.call("embed", &json!({})).json()["embedded"], 1, "nobody else did");
+    assert_eq!(server.call("embed", &json!({})).json()["embedded"], 1, "no other process did");
 }
 
 /// A proxy between a server and its database. While paused it forwards nothing and closes nothing.
@@ -384,7 +384,7 @@ fn ended(child: &mut Child) -> std::process::ExitStatus {
 }
 
 #[test]
-fn a_server_whose_database_is_paused_is_not_ready_and_ends_when_told() {
+fn a_server_whose_database_is_paused_is_not_ready_and_ends_on_a_signal() {
     let Some(database) = TestDatabase::new() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (between, url) = Between::of(&database.app_url);
@@ -481,7 +481,7 @@ impl Guarded {
     }
 
     /// The answers over REST and over MCP.
-    fn told(&self, operation: &str, request: &Value) -> [Reply; 2] {
+    fn answers(&self, operation: &str, request: &Value) -> [Reply; 2] {
         let key = ("x-api-key", self.key.as_str());
         let rest = ask(self.server.address, "POST", &format!("/v1/{operation}"), &[key], &request.to_string());
         let accept = ("accept", "application/json, text/event-stream");
@@ -506,7 +506,7 @@ impl Guarded {
 
     /// Calls, on every surface, all operations that could index this folder or show its contents. No answer contains a
     /// secret.
-    fn asked_for_everything(&self) {
+    fn shows_no_secret(&self) {
         let here = self.folder.display().to_string();
         let mut requests = vec![("context_pack", json!({"task": "where is the key, the token, the secret"}))];
         for path in [".", &here, "shop.py"] {
@@ -526,7 +526,7 @@ impl Guarded {
         requests.extend(["key", "secret", "token", "ada"].map(|word| ("search", json!({"query": word}))));
         let secrets = self.secrets();
         for (operation, request) in requests {
-            for reply in self.told(operation, &request) {
+            for reply in self.answers(operation, &request) {
                 let shown = secrets.iter().find(|secret| reply.all().contains(*secret));
                 assert!(shown.is_none(), "{operation} {request}: {}", reply.all());
             }
@@ -535,7 +535,7 @@ impl Guarded {
 
     /// The names of indexed files.
     fn indexed(&self) -> BTreeSet<String> {
-        let named = |name: &String| self.told("get", &json!({"ref": name}))[0].status == 200;
+        let named = |name: &String| self.answers("get", &json!({"ref": name}))[0].status == 200;
         let there =
             std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         there.filter(named).collect()
@@ -546,11 +546,11 @@ fn outside_of_a_repository_nothing_is_indexed(folder: &Path, store: &str) {
     furnish(folder);
     let secret = folder.join("token.secret");
     let guarded = Guarded::start(folder, store, &["--jwt-secret-file", secret.to_str().unwrap()]);
-    let put = guarded.told("put", &json!({"type": "Service", "key": "web"}));
+    let put = guarded.answers("put", &json!({"type": "Service", "key": "web"}));
     assert_eq!(put[0].status, 200, "{}", put[0].all());
-    let head = guarded.told("log", &json!({}))[0].json()["head"].clone();
-    guarded.asked_for_everything();
-    assert_eq!(guarded.told("log", &json!({}))[0].json()["head"], head, "nothing was written");
+    let head = guarded.answers("log", &json!({}))[0].json()["head"].clone();
+    guarded.shows_no_secret();
+    assert_eq!(guarded.answers("log", &json!({}))[0].json()["head"], head, "nothing was written");
     assert_eq!(guarded.indexed(), BTreeSet::new());
 }
 
@@ -575,8 +575,8 @@ fn in_a_repository_its_own_files_are_left_out(folder: &Path, store: &str) {
     git(folder, &["add", "shop.py"]);
     git(folder, &["commit", "-qm", "first"]);
     let guarded = Guarded::start(folder, store, &["--jwt-secret-file", secret.to_str().unwrap()]);
-    assert_eq!(guarded.told("index_directory", &json!({}))[0].status, 200);
-    guarded.asked_for_everything();
+    assert_eq!(guarded.answers("index_directory", &json!({}))[0].status, 200);
+    guarded.shows_no_secret();
     assert_eq!(guarded.indexed(), BTreeSet::from(["shop.py".to_owned()]));
     let all = ask(guarded.server.address, "GET", "/graph/export?history=true", &[("x-api-key", &guarded.key)], "");
     assert!(all.status == 200 && all.body.contains("shop.py"), "{}", all.all());
@@ -632,12 +632,12 @@ fn no_answer_shows_the_password_of_the_database() {
             assert!(shown.is_none(), "{}", reply.all());
         }
     };
-    assert_eq!(guarded.told("put", &json!({"type": "Service", "key": "web"}))[0].status, 200);
-    let projects = guarded.told("projects", &json!({}));
+    assert_eq!(guarded.answers("put", &json!({"type": "Service", "key": "web"}))[0].status, 200);
+    let projects = guarded.answers("projects", &json!({}));
     assert!(projects.iter().all(|reply| reply.body.contains("postgres")), "{}", projects[0].all());
     hidden(&projects);
     // The database runs, but refuses logins.
-    let session = guarded.told("get", &json!({"ref": "Service:web"}));
+    let session = guarded.answers("get", &json!({"ref": "Service:web"}));
     hidden(&session);
     database.as_admin(&format!("ALTER ROLE {role} NOLOGIN"));
     database.as_admin(&format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'"));

@@ -147,7 +147,7 @@ fn every_agent_gets_its_entry_and_loses_it_again() {
 }
 
 #[test]
-fn files_are_made_where_there_are_none_and_go_again() {
+fn missing_files_are_created_and_removed_again() {
     for number in 0..7 {
         let desk = Desk::new();
         let (name, file, ..) = agents(&desk).swap_remove(number);
@@ -198,7 +198,7 @@ fn agents_are_found_by_their_settings_or_their_program() {
 }
 
 #[test]
-fn what_a_person_chose_is_kept() {
+fn choices_of_the_user_are_kept() {
     let desk = Desk::new();
     // The user's arguments and environment stay; the path of another build is corrected.
     let file = desk.project(".cursor/mcp.json");
@@ -220,7 +220,7 @@ fn what_a_person_chose_is_kept() {
 }
 
 #[test]
-fn what_is_broken_is_told_and_left_alone() {
+fn broken_files_are_reported_and_left_alone() {
     let desk = Desk::new();
     desk.write(&desk.project(".cursor/mcp.json"), "{\"mcpServers\": {\n");
     desk.write(&desk.project(".vscode/mcp.json"), "{\"servers\": []}");
@@ -233,11 +233,12 @@ fn what_is_broken_is_told_and_left_alone() {
     assert_eq!(out.status.code(), Some(1));
     let error: Value = serde_json::from_slice(&out.stderr).unwrap();
     assert_eq!(error["error"]["code"], "setup_incomplete");
-    let told: Value = serde_json::from_slice(&out.stdout).unwrap();
-    let notes: Vec<_> = told["files"].as_array().unwrap().iter().map(|f| (&f["action"], f["note"].as_str())).collect();
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let notes: Vec<_> =
+        report["files"].as_array().unwrap().iter().map(|f| (&f["action"], f["note"].as_str())).collect();
     let broken = json!("broken");
     assert_eq!(notes[0], (&broken, Some("line 1: unterminated object")));
-    assert_eq!(notes[1], (&broken, Some("`lukasa` is to be in what is not an object")));
+    assert_eq!(notes[1], (&broken, Some("the parent of `lukasa` is not an object")));
     assert!(notes[2].0 == "broken" && notes[2].1.unwrap().starts_with("line 2: "), "{notes:?}");
     assert_eq!((notes[3].0, notes[4]), (&json!("add"), (&broken, Some("it is not a file"))));
     assert_eq!(notes[5], (&broken, Some("it is not UTF-8")));
@@ -278,28 +279,31 @@ fn keys_in_settings_are_not_printed() {
     let secret = "{\n  \"mcpServers\": {\n    \"other\": {\"env\": {\"API_KEY\": \"hunter2hunter2\"}}\n  }\n}\n";
     desk.write(&desk.project(".mcp.json"), secret);
     let out = desk.run(&["setup", "--yes"]);
-    let told = text(&out.stdout);
-    assert!(out.status.success() && !told.contains("hunter2") && told.contains("+    \"lukasa\""), "{told}");
+    let report = text(&out.stdout);
+    assert!(out.status.success() && !report.contains("hunter2") && report.contains("+    \"lukasa\""), "{report}");
     assert!(read(&desk.project(".mcp.json")).contains("hunter2hunter2"));
 }
 
-fn check<'a>(told: &'a Value, what: &str) -> &'a Value {
-    let checks = told["checks"].as_array().unwrap();
-    checks.iter().find(|c| c["what"] == what).unwrap_or_else(|| panic!("no check `{what}`: {told:#}"))
+fn check<'a>(report: &'a Value, what: &str) -> &'a Value {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().find(|c| c["what"] == what).unwrap_or_else(|| panic!("no check `{what}`: {report:#}"))
 }
 
 #[test]
-fn the_doctor_says_how_things_are_and_how_to_mend_them() {
+fn doctor_reports_findings_and_fixes() {
     if !has_git() {
         return;
     }
     let desk = Desk::new();
     std::fs::remove_dir(desk.project(".git")).unwrap();
     git(&desk.project(""), &["init", "-q", "-b", "main"]);
-    let told = desk.ok(&["doctor"]);
-    assert_eq!((&check(&told, "store")["state"], &check(&told, "program")["state"]), (&json!("warn"), &json!("warn")));
-    assert!(check(&told, "store")["mend"].as_str().unwrap().contains("lukasa index"));
-    assert_eq!(check(&told, "agents")["state"], "ok");
+    let report = desk.ok(&["doctor"]);
+    assert_eq!(
+        (&check(&report, "store")["state"], &check(&report, "program")["state"]),
+        (&json!("warn"), &json!("warn"))
+    );
+    assert!(check(&report, "store")["mend"].as_str().unwrap().contains("lukasa index"));
+    assert_eq!(check(&report, "agents")["state"], "ok");
     assert!(!desk.project(".lukasa").exists(), "looking makes nothing");
 
     desk.write(&desk.project("a.py"), "def a():\n    return b()\n\ndef b():\n    return 1\n");
@@ -307,21 +311,21 @@ fn the_doctor_says_how_things_are_and_how_to_mend_them() {
     git(&desk.project(""), &["commit", "-q", "-m", "first"]);
     assert!(desk.run(&["index"]).status.success());
     std::fs::create_dir_all(desk.home(".claude")).unwrap();
-    let told = desk.ok(&["doctor"]);
+    let report = desk.ok(&["doctor"]);
     for what in ["version", "settings", "model", "vectors", "git", "store", "schema", "index", "sources", "engine"] {
-        assert_eq!(check(&told, what)["state"], "ok", "{told:#}");
+        assert_eq!(check(&report, what)["state"], "ok", "{report:#}");
     }
     #[cfg(unix)]
-    assert!(check(&told, "disk")["found"].as_str().unwrap().contains("MB free"));
-    assert!(check(&told, "engine")["found"].as_str().unwrap().starts_with("nobody"), "{told:#}");
+    assert!(check(&report, "disk")["found"].as_str().unwrap().contains("MB free"));
+    assert!(check(&report, "engine")["found"].as_str().unwrap().starts_with("no process"), "{report:#}");
     #[cfg(target_os = "linux")]
-    assert!(check(&told, "watcher")["found"].as_str().unwrap().starts_with("1 folders to watch"));
-    assert!(check(&told, "index")["found"].as_str().unwrap().contains("up to date"), "{told:#}");
+    assert!(check(&report, "watcher")["found"].as_str().unwrap().starts_with("1 folders to watch"));
+    assert!(check(&report, "index")["found"].as_str().unwrap().contains("up to date"), "{report:#}");
     assert_eq!(
-        (&check(&told, "embedding")["state"], &check(&told, "embedding")["mend"]),
+        (&check(&report, "embedding")["state"], &check(&report, "embedding")["mend"]),
         (&json!("warn"), &json!("`lukasa embed`"))
     );
-    assert_eq!(check(&told, "agent")["mend"], "lukasa setup --agent claude");
+    assert_eq!(check(&report, "agent")["mend"], "lukasa setup --agent claude");
     desk.ok(&["setup", "--yes"]);
     assert_eq!(check(&desk.ok(&["doctor"]), "agent")["state"], "ok");
 
@@ -329,13 +333,13 @@ fn the_doctor_says_how_things_are_and_how_to_mend_them() {
     assert!(check(&desk.ok(&["doctor"]), "index")["found"].as_str().unwrap().contains("1 files behind"));
     assert!(desk.run(&["index"]).status.success());
     git(&desk.project(""), &["commit", "-q", "--allow-empty", "-m", "second"]);
-    let told = desk.ok(&["doctor"]);
-    let found = check(&told, "index")["found"].as_str().unwrap();
-    assert!(check(&told, "index")["state"] == "ok" && found.contains("no file differs"), "{found}");
+    let report = desk.ok(&["doctor"]);
+    let found = check(&report, "index")["found"].as_str().unwrap();
+    assert!(check(&report, "index")["state"] == "ok" && found.contains("no file differs"), "{found}");
     desk.write(&desk.project("a.py"), "def a():\n    return 2\n");
-    let told = desk.ok(&["doctor"]);
+    let report = desk.ok(&["doctor"]);
     assert_eq!(
-        (&check(&told, "index")["state"], &check(&told, "index")["mend"]),
+        (&check(&report, "index")["state"], &check(&report, "index")["mend"]),
         (&json!("warn"), &json!("lukasa index"))
     );
 
@@ -351,15 +355,15 @@ fn the_doctor_says_how_things_are_and_how_to_mend_them() {
 }
 
 #[test]
-fn the_doctor_fails_when_something_does() {
+fn doctor_fails_if_a_check_fails() {
     let desk = Desk::new();
     let fails = |args: &[&str], variables: &[(&str, &str)], what: &str| -> Value {
         let out = desk.command().envs(variables.iter().copied()).args(args).arg("--json").output().unwrap();
         assert_eq!(out.status.code(), Some(1), "{what}");
         assert_eq!(serde_json::from_slice::<Value>(&out.stderr).unwrap()["error"]["code"], "checks_failed");
-        let told: Value = serde_json::from_slice(&out.stdout).unwrap();
-        assert_eq!(check(&told, what)["state"], "fail", "{told:#}");
-        check(&told, what).clone()
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(check(&report, what)["state"], "fail", "{report:#}");
+        check(&report, what).clone()
     };
     // Wrong settings, and a missing key.
     desk.write(
@@ -376,7 +380,7 @@ fn the_doctor_fails_when_something_does() {
         "these are words and no database, and there are enough of them to be sure of that",
     );
     assert!(fails(&["doctor", "--store", "words.db"], &[], "store")["mend"].is_string());
-    let url = ("LUKASA_STORE", "postgres://nobody@127.0.0.1:9/nothing");
+    let url = ("LUKASA_STORE", "postgres://absent@127.0.0.1:9/nothing");
     assert!(fails(&["doctor"], &[url], "store")["mend"].as_str().unwrap().contains("server"));
     assert!(desk.run(&["put", "Service", "auth", "--store", "s.db"]).status.success());
     let file = desk.project("s.db");
@@ -393,7 +397,7 @@ fn the_doctor_fails_when_something_does() {
 }
 
 #[test]
-fn the_doctor_looks_at_postgresql() {
+fn doctor_checks_postgresql() {
     let Some(database) = TestDatabase::new() else { return };
     let desk = Desk::new();
     let run = |args: &[&str]| {
@@ -401,10 +405,10 @@ fn the_doctor_looks_at_postgresql() {
         (out.status.success(), serde_json::from_slice::<Value>(&out.stdout).unwrap_or_default())
     };
     assert!(run(&["put", "Service", "auth"]).0);
-    let (well, told) = run(&["doctor"]);
-    assert!(well, "{told:#}");
-    assert_eq!((&check(&told, "store")["state"], &check(&told, "policies")["state"]), (&json!("ok"), &json!("ok")));
-    assert!(!check(&told, "store")["found"].as_str().unwrap().contains('@'), "no password is shown");
+    let (well, report) = run(&["doctor"]);
+    assert!(well, "{report:#}");
+    assert_eq!((&check(&report, "store")["state"], &check(&report, "policies")["state"]), (&json!("ok"), &json!("ok")));
+    assert!(!check(&report, "store")["found"].as_str().unwrap().contains('@'), "no password is shown");
 }
 
 /// The words of every command: operations and others.

@@ -56,7 +56,12 @@ impl Desk {
             "where things are tried out",
         ]);
         desk.piped(&["type", "object", "Service", "--description", "something that runs by itself and can be asked"]);
-        desk.piped(&["decide", "Tokens last an hour", "--rationale", "stolen ones must end soon, whoever has them"]);
+        desk.piped(&[
+            "decide",
+            "Tokens last an hour",
+            "--rationale",
+            "stolen ones must end soon, no matter who has them",
+        ]);
         desk.piped(&[
             "claim",
             "web/page.py",

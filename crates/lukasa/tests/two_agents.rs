@@ -108,28 +108,28 @@ fn two_agents_on_a_feature_branch_see_one_tree() {
     let root = folder.path();
     repository(root);
     let (mut ada, mut bob) = (agent(root, home.path(), "ada"), agent(root, home.path(), "bob"));
-    let mut said = Transcript(String::new());
+    let mut transcript = Transcript(String::new());
 
     let task = json!({"task": "refresh_token must hand out tokens that expire"});
-    let pack = said.call(("ada", &mut ada), "context_pack", task);
+    let pack = transcript.call(("ada", &mut ada), "context_pack", task);
     let entry = &pack["data"]["core_symbols"][0];
     assert_eq!((&entry["symbol_name"], &entry["start_line"]), (&json!("refresh_token"), &json!(10)), "{pack}");
     assert!(entry["code"].as_str().unwrap().contains("lifetime=HOUR"), "the code as it is on disk: {pack}");
     assert!(pack["data"]["low_confidence"].is_null(), "{pack}");
 
-    let slice = said.call(("ada", &mut ada), "semantic_slice", json!({"symbol": "refresh_token"}));
+    let slice = transcript.call(("ada", &mut ada), "semantic_slice", json!({"symbol": "refresh_token"}));
     let lines: String = EDITED.split_inclusive('\n').skip(9).take(3).collect();
     assert_eq!(slice["data"]["code"], json!(lines), "{slice}");
 
-    let callers = said.call(("bob", &mut bob), "get_callers", json!({"symbol": "sign"}));
+    let callers = transcript.call(("bob", &mut bob), "get_callers", json!({"symbol": "sign"}));
     let keys: Vec<&Value> = callers["data"]["callers"].as_array().unwrap().iter().map(|c| &c["key"]).collect();
     assert_eq!(keys, ["tokens.py::guest_token", "tokens.py::refresh_token"], "one was never committed: {callers}");
 
     let claim = json!({"target_id": "refresh_token", "intent": "give tokens an end"});
-    let claimed = said.call(("ada", &mut ada), "agent_claim", claim);
+    let claimed = transcript.call(("ada", &mut ada), "agent_claim", claim);
     assert_eq!(claimed["data"]["target_id"], "tokens.py::refresh_token", "{claimed}");
     let other = json!({"target_id": "tokens.py", "intent": "rename things"});
-    let refused = said.call(("bob", &mut bob), "agent_claim", other);
+    let refused = transcript.call(("bob", &mut bob), "agent_claim", other);
     let conflict = &refused["data"]["conflict"];
     assert_eq!(
         (&conflict["agent_id"], &conflict["intent"]),
@@ -139,32 +139,33 @@ fn two_agents_on_a_feature_branch_see_one_tree() {
 
     let note = "sign() took no lifetime before: old tokens never end";
     let seen = json!({"content": note, "type": "OBSERVATION", "entities": ["sign"]});
-    let remembered = said.call(("ada", &mut ada), "episode_add", seen);
+    let remembered = transcript.call(("ada", &mut ada), "episode_add", seen);
     assert_eq!(remembered["data"]["entities"], json!([{"ref": "Function:tokens.py::sign"}]), "{remembered}");
     let decision = json!({"title": "Tokens last an hour", "rationale": "stolen ones must end soon",
         "affected_files": ["tokens.py"]});
-    said.call(("ada", &mut ada), "decision_add", decision);
-    let recalled = said.call(("bob", &mut bob), "episode_recall", json!({"query": "why do tokens expire"}));
+    transcript.call(("ada", &mut ada), "decision_add", decision);
+    let recalled = transcript.call(("bob", &mut bob), "episode_recall", json!({"query": "why do tokens expire"}));
     let episodes = &recalled["data"]["episodes"];
     assert_eq!(
         (&episodes[0]["rationale"], &episodes[1]["content"]),
         (&json!("stolen ones must end soon"), &json!(note))
     );
 
-    let again = said.call(("bob", &mut bob), "context_pack", json!({"task": "shorten how long guest_token lasts"}));
+    let again =
+        transcript.call(("bob", &mut bob), "context_pack", json!({"task": "shorten how long guest_token lasts"}));
     assert_eq!(again["data"]["core_symbols"][0]["symbol_name"], "guest_token", "{again}");
     assert_eq!(again["data"]["active_blockers"][0]["agent"], "ada", "{again}");
     assert!(again["data"]["decisions"].to_string().contains("Tokens last an hour"), "{again}");
     for answer in [&pack, &slice, &callers, &recalled, &again] {
         assert!(answer.to_string().contains("feature/expiry at tx "), "of the branch that is checked out: {answer}");
     }
-    compare(&said.0);
+    compare(&transcript.0);
 }
 
 /// Checks that the page has these calls in this order. Answers are cut to a token budget and random ids vary in tokens,
 /// so answers are not compared.
-fn compare(said: &str) {
-    let text = format!("{}{said}", include_str!("two_agents.md"));
+fn compare(transcript: &str) {
+    let text = format!("{}{transcript}", include_str!("two_agents.md"));
     if std::env::var_os("LUKASA_WRITE_TRANSCRIPT").is_some() {
         std::fs::write(page(), format!("{}\n", text.trim_end())).unwrap();
     }

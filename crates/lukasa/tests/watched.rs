@@ -66,10 +66,10 @@ impl Server {
     /// Ends the server with a signal. Returns its standard error.
     fn end(mut self, signal: &str) -> String {
         Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let mut log = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
         self.child.wait().unwrap();
-        said
+        log
     }
 }
 
@@ -89,10 +89,10 @@ fn commands_are_recorded_and_tampering_is_named() {
     run(here, &["get", "Service:auth"]).unwrap();
     assert_eq!(run(here, &["get", "Service:none"]).unwrap_err()["error"]["code"], "not_found");
     let list = run(here, &["audit", "list"]).unwrap();
-    let told: Vec<_> =
+    let recorded: Vec<_> =
         list["entries"].as_array().unwrap().iter().map(|e| (e["operation"].clone(), e["status"].clone())).collect();
     let want = [("get", "not_found"), ("get", "ok"), ("put", "ok")];
-    assert_eq!(told, want.map(|(operation, status)| (json!(operation), json!(status))), "newest first");
+    assert_eq!(recorded, want.map(|(operation, status)| (json!(operation), json!(status))), "newest first");
     assert_eq!(
         run(here, &["audit", "list", "--user", "tester-by-name", "--operation", "put"]).unwrap()["entries"]
             .as_array()
@@ -109,14 +109,14 @@ fn commands_are_recorded_and_tampering_is_named() {
     let exported = lukasa(here).args(["audit", "export"]).output().unwrap();
     let lines = String::from_utf8(exported.stdout).unwrap();
     assert_eq!(lines.lines().count(), 6);
-    for said in ["confidential", "tester-by-name", "Service", "auth\""] {
-        assert!(!lines.contains(said), "{said} in {lines}");
+    for text in ["confidential", "tester-by-name", "Service", "auth\""] {
+        assert!(!lines.contains(text), "{text} in {lines}");
     }
     let doctor = lukasa(here).arg("doctor").output().unwrap();
-    let told = String::from_utf8(doctor.stdout).unwrap();
+    let report = String::from_utf8(doctor.stdout).unwrap();
     assert!(
-        told.lines().any(|line| line.starts_with("ok") && line.contains("record") && line.contains("7 operations")),
-        "{told}"
+        report.lines().any(|line| line.starts_with("ok") && line.contains("record") && line.contains("7 operations")),
+        "{report}"
     );
     let raw = rusqlite::Connection::open(here.join(".lukasa/lukasa.audit.db")).unwrap();
     raw.execute_batch("DROP TRIGGER audit_keep; UPDATE audit SET status = 'ok' WHERE number = 3").unwrap();
@@ -131,7 +131,7 @@ fn commands_are_recorded_and_tampering_is_named() {
 }
 
 #[test]
-fn every_write_that_a_killed_server_answered_is_in_the_record() {
+fn every_write_that_a_killed_server_acknowledged_is_in_the_audit_log() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     run(here, &["put", "Service", "first"]).unwrap();
@@ -172,7 +172,7 @@ fn every_write_that_a_killed_server_answered_is_in_the_record() {
 }
 
 #[test]
-fn logs_tell_of_every_request_and_of_no_secret() {
+fn logs_contain_every_request_and_no_secret() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     run(here, &["put", "Service", "first", "--set", "note=text-of-a-fact"]).unwrap();
@@ -223,11 +223,11 @@ fn logs_tell_of_every_request_and_of_no_secret() {
     let refused = server.ask("GET /metrics", &[("x-api-key", reader["key"].as_str().unwrap())], "").unwrap();
     assert!(refused.0 == 403 && refused.1.contains("missing_scope"), "{}", refused.1);
     // As supervisors end a process.
-    let said = server.end("-TERM");
+    let log = server.end("-TERM");
     let lines: Vec<Value> =
-        said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect();
+        log.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect();
     let of =
-        |event: &str| lines.iter().find(|line| line["event"] == event).unwrap_or_else(|| panic!("{event} in {said}"));
+        |event: &str| lines.iter().find(|line| line["event"] == event).unwrap_or_else(|| panic!("{event} in {log}"));
     for event in [
         "request",
         "graph.search",
@@ -258,7 +258,7 @@ fn logs_tell_of_every_request_and_of_no_secret() {
         "token-in-path",
         "bad id",
     ] {
-        assert!(!said.contains(secret), "{secret} in {said}");
+        assert!(!log.contains(secret), "{secret} in {log}");
         assert!(!metrics.1.contains(secret), "{secret} in figures");
     }
     // A server that ends on a signal has recorded everything.

@@ -46,7 +46,7 @@ pub fn key(named: Option<PathBuf>, store: Option<&Path>) -> Result<AuditKey> {
     };
     let fault = |e: std::io::Error| {
         Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", path.display()))
-            .hint("name another file for the key of the record with LUKASA_AUDIT_KEY_FILE")
+            .hint("name another file for the key of the audit log with LUKASA_AUDIT_KEY_FILE")
     };
     match std::fs::read_to_string(&path) {
         Ok(text) => AuditKey::new(text.trim().as_bytes()).map_err(|e| e.at(path.display())),
@@ -77,7 +77,7 @@ pub fn key_check(store: Option<&Path>) -> Result<Option<impl Fn() -> Result<()> 
         move || {
             let text = std::fs::read_to_string(&path).map_err(|e| {
                 Error::new(ErrorKind::Unavailable, "keys_unreadable", format!("`{}`: {e}", path.display()))
-                    .hint("put the key of the record back")
+                    .hint("restore the key file of the audit log")
             })?;
             AuditKey::new(text.trim().as_bytes()).map(drop).map_err(|e| e.at(path.display()))
         }
@@ -135,7 +135,7 @@ mod tests {
     use lukasa_store::audit::Seals;
 
     #[test]
-    fn a_key_is_made_once_and_kept_from_others() {
+    fn a_key_is_created_once_and_private() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("deep/lukasa.db");
         let ids: Vec<String> = std::thread::scope(|threads| {

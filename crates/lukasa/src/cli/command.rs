@@ -12,10 +12,10 @@ use std::ffi::OsString;
 
 const ABOUT: &str = "One versioned, bi-temporal knowledge graph of code, services, documents, decisions and agents.";
 const LONG: &str = "\
-Facts are never overwritten: every change is a version, every read can look back in time (--as-of) and at any \
-branch (--branch).
+Facts are never overwritten: every change is a version, every read can choose a time (--as-of) and a branch \
+(--branch).
 
-Without --store the nearest .lukasa/lukasa.db upwards is used; the first write makes one here. Start with \
+Without --store, the nearest .lukasa/lukasa.db in this folder or its ancestors is used; the first write creates one. Start with \
 `lukasa demo`: a one-minute story on a temporary store.";
 
 /// Columns of help on wider terminals: longer lines are hard to read.
@@ -23,12 +23,12 @@ const WIDEST: usize = 110;
 
 /// Commands that group several operations.
 const GROUPS: [(&str, &str); 6] = [
-    ("audit", "The record of operations: list, check, export"),
-    ("branch", "Make, list, move, close and open branches"),
-    ("release", "Freeze what is visible under a name, and compare"),
+    ("audit", "The audit log: list, verify, export"),
+    ("branch", "Create, list, move, close and open branches"),
+    ("release", "Create, list and compare releases: named, fixed views"),
     ("tag", "Names that point to releases"),
-    ("task", "Make and change tasks; what is ready, what is held up"),
-    ("type", "Declare what objects and relationships may look like"),
+    ("task", "Create and change tasks; list ready and blocked ones"),
+    ("type", "Declare types of objects and relationships, with schemas and rules"),
 ];
 
 pub fn build() -> Command {
@@ -45,9 +45,9 @@ pub fn build() -> Command {
         .arg(global("store", "SQLite file or postgres:// URL [env: LUKASA_STORE]").value_name("STORE"))
         .arg(global("tenant", "Tenant [env: LUKASA_TENANT] [default: local]").value_name("NAME"))
         .arg(global("project", "Project [env: LUKASA_PROJECT] [default: the folder's name]").value_name("NAME"))
-        .arg(global("author", "Who writes, for the log [env: LUKASA_AUTHOR, USER]").value_name("NAME"))
-        .arg(global("agent", "The agent that writes, for the log [env: LUKASA_AGENT]").value_name("NAME"))
-        .arg(global("session", "The agent's session, for the log [env: LUKASA_SESSION]").value_name("NAME"))
+        .arg(global("author", "The author recorded in the log [env: LUKASA_AUTHOR, USER]").value_name("NAME"))
+        .arg(global("agent", "The agent recorded in the log [env: LUKASA_AGENT]").value_name("NAME"))
+        .arg(global("session", "The session recorded in the log [env: LUKASA_SESSION]").value_name("NAME"))
         .arg(global("json", "Print JSON").action(ArgAction::SetTrue))
         .arg(
             global(style::FLAG, "Colours: on a terminal, always or never [env: NO_COLOR, CLICOLOR] [default: auto]")
@@ -57,12 +57,12 @@ pub fn build() -> Command {
         .arg(
             global(
                 "log-level",
-                "What is told on standard error [env: LUKASA_LOG_LEVEL] [default: warn; info for serve]",
+                "Level of the log on standard error [env: LUKASA_LOG_LEVEL] [default: warn; info for serve]",
             )
             .value_parser(PossibleValuesParser::new(Level::NAMES)),
         )
         .arg(
-            global("log-format", "How it is told [env: LUKASA_LOG_FORMAT] [default: text]")
+            global("log-format", "Format of the log [env: LUKASA_LOG_FORMAT] [default: text]")
                 .value_parser(PossibleValuesParser::new(["text", "json"])),
         );
     // Arguments are built for the command that is typed, not for all of them.
@@ -90,8 +90,8 @@ pub fn build() -> Command {
         Command::new("setup-postgres")
             .about("Prepare a PostgreSQL database: schema, row-level security, the application's role")
             .long_about(
-                "Run once per database and Lukasa version, as an administrator. Makes the application's login role \
-                 with the user and password of --app-url; that role can not bypass row-level security. Safe to repeat.",
+                "Run once per database and Lukasa version, as an administrator. Creates the application's login role \
+                 with the user and password of --app-url; that role cannot bypass row-level security. Safe to repeat.",
             )
             .arg(
                 Arg::new("admin-url")
@@ -103,7 +103,7 @@ pub fn build() -> Command {
     )
 }
 
-/// A word that gathers operations, with a command for each of them.
+/// A group, with a command for each of its operations.
 fn with_operations(group: Command) -> Command {
     let own = operations().iter().filter_map(|operation| {
         // A whole word: `release-claim` is no `release`.
@@ -187,7 +187,7 @@ fn help(root: &Command) -> StyledStr {
         text += &listed(heading, all.iter().copied().filter(|c| !essential(c)).filter(own).collect());
     }
     text += &part(Command::new("lukasa").args(root.get_arguments().cloned()));
-    text += "`lukasa help pack` shows the arguments and examples of `pack`; so for every command.\n";
+    text += "`lukasa help pack` shows the arguments and examples of `pack`, and so on for every command.\n";
     text.into()
 }
 
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_demo_runs_the_commands_it_shows() {
+    fn the_demo_runs_the_commands_that_it_prints() {
         use lukasa_store::{Clock, MemoryStore, SystemClock};
         use std::sync::Arc;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -368,8 +368,8 @@ mod tests {
         let engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir());
         let mut progress = |_, _| {};
         let mut context = lukasa_engine::Context::of(lukasa_model::Scope::new("local", "demo").unwrap(), &mut progress);
-        let told = engine.call(&mut context, "demo", serde_json::json!({})).unwrap();
-        let steps = told["steps"].as_array().unwrap();
+        let response = engine.call(&mut context, "demo", serde_json::json!({})).unwrap();
+        let steps = response["steps"].as_array().unwrap();
         assert!(steps.len() > 10);
         for step in steps {
             let matches = build().try_get_matches_from(step["command"].as_str().unwrap().split(' ')).unwrap();
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_becomes_the_request() {
+    fn arguments_become_the_request() {
         let typed = [
             "lukasa",
             "put",

@@ -15,9 +15,9 @@ use serde::Serialize;
 use std::io::Write;
 
 pub fn command() -> Command {
-    Command::new("doctor").about("Check the store, the index, settings and agents, and say how to mend them").long_about(
-        "Check the store, the index, settings and agents, and say how to mend them.\n\nOne line each: ok, warn or fail, what \
-         was looked at and what was found; below it how to mend it. Nothing is changed. The exit code is 1 when something \
+    Command::new("doctor").about("Check the store, the index, settings and agents, and report how to fix them").long_about(
+        "Check the store, the index, settings and agents, and report how to fix them.\n\nOne line per check: ok, warn or fail, \
+         the subject and the finding; below it how to fix it. Nothing is changed. The exit code is 1 when something \
          fails.",
     )
 }

@@ -176,12 +176,12 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
 }
 
 fn faults(page: &Path, commands: Vec<Shown>) -> Vec<String> {
-    let told = |shown: Shown| {
+    let described = |shown: Shown| {
         let fault = shown.fault()?;
         let fault: Vec<&str> = fault.lines().take(2).collect();
         Some(format!("{}:{}: {}\n    {}", page.display(), shown.line, shown.words.join(" "), fault.join(" ")))
     };
-    commands.into_iter().filter_map(told).collect()
+    commands.into_iter().filter_map(described).collect()
 }
 
 #[test]
@@ -262,7 +262,7 @@ $ lukasa who
 }
 
 #[test]
-fn what_does_not_parse_is_told() {
+fn invalid_commands_are_reported() {
     let fault = |page: &str| commands(page).iter().map(Shown::fault).collect::<Vec<_>>();
     for wrong in
         ["```sh\nlukasa diff --from tx:1\n```", "`lukasa diff --from`", "`lukasa dif`", "```sh\nlukasa get\n```"]

@@ -12,7 +12,7 @@ pub fn commands() -> [Command; 2] {
     let shell = Arg::new("shell").value_name("SHELL").required(true).value_parser(EnumValueParser::<Shell>::new());
     [
         Command::new("completions")
-            .about("Print what a shell needs to complete commands")
+            .about("Print the completion script of a shell")
             .after_help(
                 "Examples:\n  lukasa completions bash > ~/.local/share/bash-completion/completions/lukasa\n  \
                  lukasa completions zsh > ~/.zfunc/_lukasa\n  lukasa completions fish > ~/.config/fish/completions/lukasa.fish",

@@ -17,12 +17,12 @@ use std::io::Write;
 /// These are not operations: only a user with direct access to the store may grant remote access.
 pub fn command() -> Command {
     let create = Command::new("create")
-        .about("Make a key and show it, once")
+        .about("Create a key and print it once")
         .long_about(
-            "Make a key and show it, once.\n\nThe key goes to standard output and is kept nowhere: of its secret the store \
-             has only a hash. It is for --tenant and --project unless --all-projects is given.",
+            "Create a key and print it once.\n\nThe key goes to standard output and is not kept: the store \
+             has only a hash of its secret. It is for --tenant and --project unless --all-projects is given.",
         )
-        .arg(Arg::new("user").long("user").value_name("NAME").required(true).help("Whom it speaks for, in the log"))
+        .arg(Arg::new("user").long("user").value_name("NAME").required(true).help("The user that the log records for the key"))
         .arg(
             Arg::new("scope")
                 .long("scope")
@@ -30,7 +30,7 @@ pub fn command() -> Command {
                 .action(ArgAction::Append)
                 .value_delimiter(',')
                 .required(true)
-                .help("What it may do, for example graph:read or graph:search:*; several times or with commas"),
+                .help("Scopes of the key, for example graph:read or graph:search:*; repeatable or separated by commas"),
         )
         .arg(
             Arg::new("acts-as")
@@ -38,19 +38,19 @@ pub fn command() -> Command {
                 .value_name("AGENT")
                 .action(ArgAction::Append)
                 .value_delimiter(',')
-                .help("Agents it may act as, several times or with commas; `team/*` for all within, `*` for any [default: USER and USER/*]"),
+                .help("Agents that the key may act as, repeatable or separated by commas; `team/*` for all below, `*` for any [default: USER and USER/*]"),
         )
         .arg(Arg::new("all-projects").long("all-projects").action(ArgAction::SetTrue).help("For every project of the tenant"))
-        .arg(Arg::new("expires").long("expires").value_name("TIME").help("Until when, for example 2027-01-31 [default: for good]"));
+        .arg(Arg::new("expires").long("expires").value_name("TIME").help("When the key expires, for example 2027-01-31 [default: never]"));
     let revoke = Command::new("revoke")
-        .about("End a key for good")
+        .about("Revoke a key permanently")
         .arg(Arg::new("id").value_name("ID").required(true).help("The id `lukasa key list` shows, or the key itself"));
     Command::new("key")
-        .about("Make, list and revoke keys for programs that come by HTTP")
+        .about("Create, list and revoke access keys for HTTP clients")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(create)
-        .subcommand(Command::new("list").about("The tenant's keys: whose, for what, until when, last used"))
+        .subcommand(Command::new("list").about("List the tenant's keys: user, scopes, expiry, last use"))
         .subcommand(revoke)
 }
 

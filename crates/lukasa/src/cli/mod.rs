@@ -43,7 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use style::Colours;
 
-/// Exit code of an operation that ran without giving what was requested, so that scripts can tell it from a failure.
+/// Exit code of an operation that ran without giving what was requested, so that scripts can distinguish it from a failure.
 const UNMET: u8 = 3;
 
 pub fn run() -> ExitCode {

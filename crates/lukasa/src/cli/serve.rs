@@ -41,7 +41,7 @@ pub fn commands() -> [Command; 2] {
         Arg::new("toolsets")
             .long("toolsets")
             .value_name("NAMES")
-            .help("Tools listed beside the default ones, by set and comma; `all` lists every one")
+            .help("Toolsets to list beside the default tools, separated by commas; `all` lists every tool")
     };
     let no_watch = || {
         Arg::new("no-watch")
@@ -53,26 +53,26 @@ pub fn commands() -> [Command; 2] {
         Arg::new("no-embed")
             .long("no-embed")
             .action(ArgAction::SetTrue)
-            .help("Do not make vectors beside serving; `lukasa embed` makes them")
+            .help("Do not compute vectors in the background; `lukasa embed` computes them")
     };
     let file = |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("FILE").help(help);
     let many = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::Append).help(help);
     [
         Command::new("mcp")
             .about("Serve an agent over standard input and output (MCP)")
-            .after_help("An agent starts this itself; `lukasa setup` tells agents how.")
+            .after_help("Agents start this command themselves; `lukasa setup` registers it in their settings.")
             .arg(toolsets())
             .arg(no_watch())
             .arg(no_embed()),
         Command::new("serve")
             .visible_alias("up")
             .about("Serve agents and programs over HTTP: MCP at /mcp, REST at /v1, OpenAPI at /openapi.json")
-            .after_help("Without authentication only this machine is served; docs/access.md tells of tokens and keys.")
-            .arg(Arg::new("listen").long("listen").value_name("ADDRESS").default_value(LISTEN).help("Where to listen"))
-            .arg(file("tls-cert", "Serve HTTPS with this certificate (PEM), followed by those between it and its root").requires("tls-key"))
+            .after_help("Without authentication only this machine is served; docs/access.md describes tokens and keys.")
+            .arg(Arg::new("listen").long("listen").value_name("ADDRESS").default_value(LISTEN).help("The address to listen on"))
+            .arg(file("tls-cert", "Serve HTTPS with this certificate chain (PEM), the server's certificate first").requires("tls-key"))
             .arg(file("tls-key", "The key of the certificate (PEM)").requires("tls-cert"))
             .arg(toolsets())
-            .arg(file("jwks", "Let in who has a token signed by one of these keys (JWKS)"))
+            .arg(file("jwks", "Accept tokens signed by one of these keys (JWKS)"))
             .arg(
                 Arg::new("jwks-url")
                     .long("jwks-url")
@@ -81,7 +81,7 @@ pub fn commands() -> [Command; 2] {
                     .help("Accept tokens signed by one of the keys that an issuer publishes there (its `jwks_uri`)"),
             )
             .arg(
-                file("jwt-secret-file", "Let in who has a token signed with this secret (HS256)")
+                file("jwt-secret-file", "Accept tokens signed with this secret (HS256)")
                     .conflicts_with_all(["jwks", "jwks-url"]),
             )
             .arg(many("audience", "Tokens must be meant for this audience").value_name("NAME"))
@@ -90,14 +90,14 @@ pub fn commands() -> [Command; 2] {
                 Arg::new("access-keys")
                     .long("access-keys")
                     .action(ArgAction::SetTrue)
-                    .help("Let in who has an access key (`lukasa key create`)"),
+                    .help("Accept access keys (`lukasa key create`)"),
             )
             .arg(
                 Arg::new("rate")
                     .long("rate")
                     .value_name("N")
                     .value_parser(clap::value_parser!(u32).range(1..=100_000))
-                    .help("Requests a second of each user; a warning from half of it [default: 20, none without authentication]"),
+                    .help("Requests per second and user; from half of it with a warning [default: 20, none without authentication]"),
             )
             .arg(
                 Arg::new("failed-logins")
@@ -105,7 +105,7 @@ pub fn commands() -> [Command; 2] {
                     .value_name("N")
                     .value_parser(clap::value_parser!(u32).range(0..=100_000))
                     .default_value("20")
-                    .help("Refused keys and tokens of one address a minute before it is not listened to; 0 for any number"),
+                    .help("Failed authentications per minute before an address is refused; 0 for no limit"),
             )
             .arg(
                 Arg::new("slow-after")
@@ -127,17 +127,17 @@ pub fn commands() -> [Command; 2] {
                     .long("at-once")
                     .value_name("N")
                     .value_parser(clap::value_parser!(u32).range(1..=10_000))
-                    .help("Requests that read worked on at the same time, and as many that write [default: twice the cores, at least 4]"),
+                    .help("Reads that run at the same time, and as many writes [default: twice the cores, at least 4]"),
             )
             .arg(
                 Arg::new("time-limit")
                     .long("time-limit")
                     .value_name("SECONDS")
                     .value_parser(clap::value_parser!(u32).range(1..=86_400))
-                    .help("Longest work on one request [default: 120]"),
+                    .help("Longest time for one request [default: 120]"),
             )
-            .arg(many("allow-host", "A name this server is reached by, beside loopback ones").value_name("HOST"))
-            .arg(many("allow-origin", "A web page that may ask, as `https://host:port`").value_name("ORIGIN"))
+            .arg(many("allow-host", "A host name of this server, beside loopback names").value_name("HOST"))
+            .arg(many("allow-origin", "An origin whose pages may send requests, as `https://host:port`").value_name("ORIGIN"))
             .arg(no_watch())
             .arg(no_embed()),
     ]
@@ -257,11 +257,12 @@ pub fn mcp(matches: &ArgMatches, sub: &ArgMatches) -> Result<()> {
         let front = served.front()?;
         let server = Mcp::of_owner(front.clone(), served.caller(), toolsets);
         let running = rmcp::serve_server(server, rmcp::transport::stdio()).await;
-        let running = running.map_err(|e| unavailable("no_client", format!("the agent did not begin: {e}")))?;
+        let running =
+            running.map_err(|e| unavailable("no_client", format!("the agent did not start the session: {e}")))?;
         let ended = running.waiting().await.map(drop);
         ending::within(Duration::ZERO);
         recorded(&front).await;
-        ended.map_err(|e| Error::internal(format!("serving broke off: {e}")))
+        ended.map_err(|e| Error::internal(format!("serving failed: {e}")))
     })
 }
 
@@ -298,7 +299,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     let seconds = matches.get_one::<u32>("time-limit").map(|seconds| Duration::from_secs(u64::from(*seconds)));
     served.limits.time = seconds.unwrap_or(served.limits.time);
     // Keys are looked up over a separate session, whichever process has the engine. On PostgreSQL it has its own
-    // runtime, so it is dropped after the door.
+    // runtime, so it is dropped after the authentication that uses it.
     let keys = match matches.get_flag("access-keys") {
         true => Some(Session::open_for(&served.matches, Need::MayCreate, None, true)?),
         false => None,
@@ -357,7 +358,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
         };
         let ended = http::serve_encrypted(site, encryption, listener, ended).await;
         recorded(&front).await;
-        ended.map_err(|e| Error::internal(format!("serving broke off: {e}")))
+        ended.map_err(|e| Error::internal(format!("serving failed: {e}")))
     })
 }
 

@@ -21,17 +21,17 @@ use std::io::{IsTerminal, Write};
 pub fn command() -> Command {
     let flag = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     Command::new("setup")
-        .about("Tell the agents on this machine how to start Lukasa")
+        .about("Register Lukasa in the settings of the agents on this machine")
         .long_about(
-            "Tell the agents on this machine how to start Lukasa.\n\nFinds the agents that are installed and adds one entry, \
+            "Register Lukasa in the settings of the agents on this machine.\n\nFinds the agents that are installed and adds one entry, \
              `lukasa`, to the settings of each: the project's own file where the agent has one, else yours. Every change \
-             is shown and asked for; all else in a file stays as it is, to the letter. Without a terminal nothing is \
+             is shown and confirmed first; every other byte of a file stays as it is. Without a terminal nothing is \
              written unless --yes is given.",
         )
         .after_help("Examples:\n  lukasa setup\n  lukasa setup --dry-run\n  lukasa setup --agent claude --yes\n  lukasa setup --remove")
         .arg(flag("dry-run", "Show what would change, and write nothing").conflicts_with("yes"))
         .arg(flag("yes", "Write without asking").short('y'))
-        .arg(flag("remove", "Take the entries out again"))
+        .arg(flag("remove", "Remove the entries"))
         .arg(
             Arg::new("agent")
                 .long("agent")
@@ -61,7 +61,7 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
     let mut failed = Vec::new();
     for step in &mut steps {
         if !as_json {
-            print(&told(step))?;
+            print(&described(step))?;
         }
         let agreed = step.changes() && !dry_run && (yes || (may_ask && agrees(step)?));
         if agreed && let Err(e) = plan::write(step) {
@@ -101,18 +101,16 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
 pub fn surroundings() -> Result<Surroundings> {
     let fault = |what: &str, e: std::io::Error| Error::new(ErrorKind::Unavailable, "no_folder", format!("{what}: {e}"));
     let here = std::env::current_dir().map_err(|e| fault("no current folder", e))?;
-    let binary = std::env::current_exe().map_err(|e| fault("this program is nowhere", e))?;
+    let binary = std::env::current_exe().map_err(|e| fault("the path of this program is unknown", e))?;
     Ok(Surroundings::new(&|name| std::env::var_os(name), &here, binary))
 }
 
-fn told(step: &Step) -> String {
+fn described(step: &Step) -> String {
     let what = match step.action {
         Action::Add => "add",
         Action::Update => "change",
         Action::Remove => "remove",
-        Action::Right => "right already",
-        Action::Elsewhere => "set up already",
-        Action::Remote => "set up already",
+        Action::Right | Action::Elsewhere | Action::Remote => "already set up",
         Action::Absent => "nothing to remove",
         Action::Broken => "left alone",
     };
@@ -136,13 +134,13 @@ fn agrees(step: &Step) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// `2 written, 1 right already`
+/// `2 written, 1 already set up`
 fn outcome(steps: &[Step]) -> String {
     let count = |of: &dyn Fn(&Step) -> bool| steps.iter().filter(|step| of(step)).count();
     let parts = [
         (count(&|s| s.written), "written"),
         (count(&|s| s.changes() && !s.written), "to change"),
-        (count(&|s| matches!(s.action, Action::Right | Action::Elsewhere | Action::Remote)), "right already"),
+        (count(&|s| matches!(s.action, Action::Right | Action::Elsewhere | Action::Remote)), "already set up"),
         (count(&|s| s.action == Action::Absent), "without an entry"),
         (count(&|s| s.action == Action::Broken), "left alone"),
     ];

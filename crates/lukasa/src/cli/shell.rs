@@ -50,14 +50,14 @@ enum Next {
 }
 
 const HELP: &str = "\
-queries end with Enter once they are whole; `;` ends one in any case
+Enter runs a complete query; `;` always ends a query
   :table :json :tree     how rows are shown
   :timing on|off         how long a query took
   :param NAME JSON       a value for $NAME; :params lists them
-  :branch NAME           ask on another branch; :branch alone on the default one
-  :as-of MOMENT          ask about another time; :now about now; :limit N, :timeout MS
-  :schema                what there is: labels, relationships, procedures
-  :help :quit            Ctrl-D ends, Ctrl-C leaves a line or a query, Tab completes";
+  :branch NAME           query another branch; :branch alone returns to the default one
+  :as-of MOMENT          query another time; :now returns to the present; :limit N, :timeout MS
+  :schema                list labels, relationships and procedures
+  :help :quit            Ctrl-D ends the shell, Ctrl-C cancels a line or query, Tab completes";
 
 pub fn run(session: &Session, request: Value, as_json: bool, tree: bool, colours: Colours) -> Result<()> {
     let look = match (as_json, tree) {
@@ -68,7 +68,7 @@ pub fn run(session: &Session, request: Value, as_json: bool, tree: bool, colours
     let operation = lukasa_engine::operations()
         .iter()
         .find(|o| o.meta.shell.is_some())
-        .ok_or_else(|| Error::internal("the operation of the shell is gone"))?;
+        .ok_or_else(|| Error::internal("the operation of the shell is missing"))?;
     let Value::Object(request) = request else { return Err(Error::internal("a request is an object")) };
     let mut shell = Shell { session, operation, request, look, colours, timing: true, interrupts: None };
     if std::io::stdin().is_terminal() {
@@ -147,7 +147,7 @@ fn written(result: std::io::Result<()>) -> Result<()> {
     match result {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
-            Err(Error::new(ErrorKind::Unavailable, "broken_pipe", "nobody reads the answer"))
+            Err(Error::new(ErrorKind::Unavailable, "broken_pipe", "the reader has closed the output"))
         }
         Err(e) => {
             Err(Error::new(ErrorKind::Unavailable, "cannot_write", format!("the answer could not be written: {e}")))
@@ -166,7 +166,7 @@ impl Shell<'_> {
         {
             eprintln!("warning: the history in {} cannot be read: {e}", file.display());
         }
-        println!("openCypher over {}; :help tells more", self.session.scope.project);
+        println!("openCypher over {}; :help lists the commands", self.session.scope.project);
         'lines: loop {
             editor.set_helper(Some(Words::new(self)));
             let line = match editor.readline(&self.prompt()) {
@@ -230,15 +230,15 @@ impl Shell<'_> {
         let before = interrupts.load(Ordering::Relaxed);
         std::thread::spawn(move || {
             let answer = session.ask(operation, Value::Object(request), &mut None, &mut None);
-            let told = answer.and_then(|a| Ok((a.text()?, a.value()?)));
+            let outcome = answer.and_then(|a| Ok((a.text()?, a.value()?)));
             // The receiver is gone if the query was abandoned.
-            let _ = send.send(told);
+            let _ = send.send(outcome);
         });
         loop {
             match receive.recv_timeout(Duration::from_millis(20)) {
-                Ok(told) => return told.map(|(text, value)| lukasa_engine::Answer::of(text, value)),
+                Ok(outcome) => return outcome.map(|(text, value)| lukasa_engine::Answer::of(text, value)),
                 Err(RecvTimeoutError::Timeout) if interrupts.load(Ordering::Relaxed) > before => {
-                    return Err(Error::new(ErrorKind::Unavailable, "interrupted", "the query was left"));
+                    return Err(Error::new(ErrorKind::Unavailable, "interrupted", "the query was abandoned"));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("the query failed")),
@@ -282,7 +282,7 @@ impl Shell<'_> {
         };
         let number = |text: &str| {
             text.parse::<u64>().map(|n| json!(n)).map_err(|_| {
-                Error::invalid("invalid_argument", format!("`{text}` is not a number")).hint(":help tells more")
+                Error::invalid("invalid_argument", format!("`{text}` is not a number")).hint(":help lists the commands")
             })
         };
         let before = self.request.clone();
@@ -326,11 +326,12 @@ impl Shell<'_> {
             }
             "param" => {
                 let (name, text) = rest.split_once(char::is_whitespace).ok_or_else(|| {
-                    Error::invalid("invalid_argument", "a parameter has a name and a value").hint(":param key \"auth\"")
+                    Error::invalid("invalid_argument", "a parameter needs a name and a value")
+                        .hint(":param key \"auth\"")
                 })?;
                 let value: Value = serde_json::from_str(text.trim()).map_err(|e| {
                     Error::invalid("invalid_argument", format!("`{}` is not JSON: {e}", text.trim()))
-                        .hint("texts stand in double quotes")
+                        .hint("write texts in double quotes")
                 })?;
                 let given = self.request.entry("parameters").or_insert_with(|| json!({}));
                 given[name.trim_end_matches(':').trim_start_matches('$')] = value;
@@ -463,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_completed_by_where_they_stand() {
+    fn completions_depend_on_the_position_in_the_query() {
         let all = words_of(Names {
             labels: vec!["Service".into(), "Function".into()],
             relationships: vec!["CALLS".into()],
@@ -484,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn piped_queries_are_taken_apart() {
+    fn piped_input_is_split_into_queries() {
         let trimmed = |text: &str| split(text).iter().map(|q| q.trim().to_owned()).collect::<Vec<_>>();
         assert_eq!(trimmed("RETURN 1; // one; two\nRETURN ';' ;\n\n"), ["RETURN 1", "RETURN ';'"]);
         assert_eq!(trimmed("RETURN 'it\\'s; fine'; :json"), ["RETURN 'it\\'s; fine'", ":json"]);
@@ -499,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_goes_on_until_it_is_whole() {
+    fn incomplete_queries_continue_on_the_next_line() {
         for (text, more) in [
             ("", true),
             ("MATCH (n)", true),

@@ -158,7 +158,7 @@ mod tests {
             assert!(!decided(Colours::Auto, true, &[off]), "{off:?}");
             assert!(decided(Colours::Always, false, &[off]), "{off:?}: the flag is nearer");
         }
-        assert!(decided(Colours::Auto, true, &[("NO_COLOR", ""), ("CLICOLOR", "1")]), "an empty one says nothing");
+        assert!(decided(Colours::Auto, true, &[("NO_COLOR", ""), ("CLICOLOR", "1")]), "an empty value is ignored");
         assert!(!decided(Colours::Never, true, &[]));
     }
 
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn paint_ends_where_it_began() {
+    fn painted_text_ends_with_a_reset() {
         let coloured = Style { width: None, colour: true };
         assert_eq!(coloured.paint(Role::Place, "a.rs:1"), "\u{1b}[36ma.rs:1\u{1b}[0m");
         assert_eq!(Style::default().paint(Role::Error, "error"), "error");

@@ -21,10 +21,10 @@ pub fn run(session: &Session, path: &Path, as_json: bool, colours: Colours) -> R
     .map_err(|e| Error::new(ErrorKind::Unavailable, "no_signals", format!("Ctrl-C cannot be caught: {e}")))?;
     let listener = Box::new(move |pass: &Result<lukasa_engine::features::code::Report>| {
         let mut out = std::io::stdout().lock();
-        let told = pass.as_ref().ok().and_then(|report| report.model.as_ref());
+        let summarized = pass.as_ref().ok().and_then(|report| report.model.as_ref());
         // If the output is closed, indexing continues.
         let _ = match pass {
-            Ok(report) if report.tx.is_none() && (told.is_none() || !as_json) => Ok(()),
+            Ok(report) if report.tx.is_none() && (summarized.is_none() || !as_json) => Ok(()),
             Ok(report) if as_json => writeln!(out, "{}", safe_json(&json!(report).to_string())),
             Ok(report) => writeln!(
                 out,
@@ -39,11 +39,11 @@ pub fn run(session: &Session, path: &Path, as_json: bool, colours: Colours) -> R
             Err(e) if as_json => writeln!(out, "{}", safe_json(&json!({"error": e}).to_string())),
             Err(e) => render::error(&mut out, colours.stdout(), e),
         };
-        if let Some((told, tx)) = told.and_then(|told| Some((told, told.tx?)))
+        if let Some((done, tx)) = summarized.and_then(|done| Some((done, done.tx?)))
             && !as_json
         {
             let _ =
-                writeln!(out, "transaction {tx}: {} summaries by {}, {} left", told.summaries, told.model, told.left);
+                writeln!(out, "transaction {tx}: {} summaries by {}, {} left", done.summaries, done.model, done.left);
         }
         let _ = out.flush();
     });

@@ -50,7 +50,7 @@ pub fn checks(matches: &ArgMatches) -> Vec<Check> {
 /// Checks a store file without changing it. Returns whether it can be opened.
 fn file(path: &Path, checks: &mut Vec<Check>) -> bool {
     if path.metadata().map_or(0, |m| m.len()) == 0 {
-        let found = format!("there is none yet at {}", path.display());
+        let found = format!("there is no store at {} yet", path.display());
         checks.push(Check::warn("store", found, "`lukasa index` makes one; --store names another"));
         return false;
     }
@@ -66,13 +66,13 @@ fn file(path: &Path, checks: &mut Vec<Check>) -> bool {
         checks.push(Check::fail("store", found, "restore a backup with `lukasa restore-backup`"));
         return false;
     }
-    checks.push(Check::ok("store", format!("{} is sound", path.display())));
+    checks.push(Check::ok("store", format!("{} is intact", path.display())));
     let versions = format!("version {}, this Lukasa has {}", seen.schema, seen.newest);
     match seen.schema.cmp(&seen.newest) {
         std::cmp::Ordering::Equal => checks.push(Check::ok("schema", format!("version {}", seen.schema))),
         std::cmp::Ordering::Less => checks.push(Check::warn(
             "schema",
-            format!("{versions}; what is in it was not looked at"),
+            format!("{versions}; its contents were not checked"),
             "any other command brings it up to date; `lukasa backup` of the Lukasa that wrote it keeps the old one",
         )),
         std::cmp::Ordering::Greater => {
@@ -93,14 +93,14 @@ fn engine(path: &Path) -> Option<Check> {
     }
     let owner = owner::Place::of(path, None, &std::env::temp_dir()).ok()?.owner();
     let Some(Owner { pid, fault }) = owner else {
-        return Some(Check::ok("engine", "nobody serves this store; who does so next owns it"));
+        return Some(Check::ok("engine", "no process has this store open; the next one to open it owns it"));
     };
     let who = pid.map_or_else(|| "a process that is just starting".into(), |pid| format!("process {pid}"));
     Some(match fault {
         None => Check::ok("engine", format!("{who} owns it, and others attach to it")),
         Some(fault) => Check::warn(
             "engine",
-            format!("{who} owns it, and nobody can attach: {fault}"),
+            format!("{who} owns it, and no other process can attach: {fault}"),
             "set XDG_RUNTIME_DIR to a folder of your own, and start that process again",
         ),
     })
@@ -120,9 +120,9 @@ fn unopened(error: Error) -> Check {
 fn open(opened: Opened, checks: &mut Vec<Check>) {
     let Opened { store, clock, scope, home, notes, runtime, .. } = opened;
     if runtime.is_some() {
-        checks.push(Check::ok("store", format!("{} is reached", store.describe())));
+        checks.push(Check::ok("store", format!("{} is reachable", store.describe())));
         checks.push(match notes.is_empty() {
-            true => Check::ok("policies", "rows are kept apart as they must be"),
+            true => Check::ok("policies", "row-level security separates the tenants"),
             false => Check::warn("policies", notes.join("; "), "`lukasa setup-postgres` with an administrator's URL"),
         });
     }
@@ -144,7 +144,7 @@ fn open(opened: Opened, checks: &mut Vec<Check>) {
         Ok(health) => checks.push(index(&project, &health, here.as_ref())),
         Err(e) if e.code == "unknown_project" => {
             let found = format!("`{project}` is not in this store");
-            let mend = e.hint.unwrap_or_else(|| "`lukasa index` puts it there".into());
+            let mend = e.hint.unwrap_or_else(|| "`lukasa index` adds it".into());
             checks.push(Check::warn("index", found, mend));
             return;
         }
@@ -225,7 +225,9 @@ fn sources(ready: &Value) -> Option<Check> {
         0 => Check::ok("sources", format!("of all {files} files")),
         _ => Check::warn(
             "sources",
-            format!("{without} of {files} files are not at hand: found by names and comments only"),
+            format!(
+                "the source of {without} of {files} files is not available: search finds them by names and comments only"
+            ),
             "run it in the working tree that was indexed, or `lukasa index` there",
         ),
     })

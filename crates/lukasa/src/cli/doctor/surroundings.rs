@@ -44,18 +44,18 @@ fn settings() -> Vec<Check> {
     let file = settings::file();
     let shown = file.as_ref().map_or_else(|| "nowhere".to_owned(), |file| file.display().to_string());
     let model = settings::model().and_then(|model| match model {
-        None => Ok("no language model is asked".to_owned()),
+        None => Ok("no language model is configured".to_owned()),
         Some(model) => {
-            let said = format!("`{}` at {} may be asked", model.endpoint.name, redact(&model.endpoint.url));
-            Summaries::new(std::env::temp_dir()).with_model(&model.endpoint, model.per_pass).map(|_| said)
+            let found = format!("`{}` at {} is configured", model.endpoint.name, redact(&model.endpoint.url));
+            Summaries::new(std::env::temp_dir()).with_model(&model.endpoint, model.per_pass).map(|_| found)
         }
     });
     let embedding = settings::embedding().and_then(|embedding| {
-        let said = match &embedding.endpoint {
+        let found = match &embedding.endpoint {
             None => "the built-in model".to_owned(),
             Some(endpoint) => format!("`{}` at {}", endpoint.model, redact(&endpoint.base_url)),
         };
-        crate::cli::embedding().map(|_| said)
+        crate::cli::embedding().map(|_| found)
     });
     // An unreadable file is reported once, not once per setting.
     if let Some(e) = [model.as_ref().err(), embedding.as_ref().err()]
@@ -66,8 +66,8 @@ fn settings() -> Vec<Check> {
         return vec![Check::of("settings", State::Fail, e.clone())];
     }
     let there = file.is_some_and(|file| file.exists());
-    let told = |what, said: Result<String>| match said {
-        Ok(said) => Check::ok(what, said),
+    let check = |what, found: Result<String>| match found {
+        Ok(found) => Check::ok(what, found),
         Err(e) => Check::of(what, State::Fail, e),
     };
     vec![
@@ -75,8 +75,8 @@ fn settings() -> Vec<Check> {
             "settings",
             if there { format!("{shown} is valid") } else { format!("none, and none needed ({shown})") },
         ),
-        told("model", model),
-        told("vectors", embedding),
+        check("model", model),
+        check("vectors", embedding),
     ]
 }
 
@@ -91,7 +91,7 @@ fn repository() -> Vec<Check> {
     let git = match (&place.repository, &place.fault, &place.commit) {
         (None, ..) => Check::warn(
             "git",
-            format!("{} is in no repository: nothing is told by branch or commit{program}", place.root.display()),
+            format!("{} is in no repository: facts have no branch or commit{program}", place.root.display()),
             "`git init` makes one",
         ),
         (Some(_), Some(fault), _) => Check::of("git", State::Fail, fault.clone()),

@@ -311,7 +311,7 @@ mod tests {
 
     fn calls() -> Vec<Row> {
         vec![
-            row("src/web.py:5", "page", &["function", "calls at 7"], "Shows a page to whoever asks for it."),
+            row("src/web.py:5", "page", &["function", "calls at 7"], "Shows a page to any user who asks for it."),
             row("src/deep/er/admin.py:140", "Admin::open", &["method", "calls at 144, 151"], ""),
         ]
     }
@@ -320,7 +320,7 @@ mod tests {
     fn a_pipe_has_whole_rows_in_columns() {
         assert_eq!(
             shown(None, |page| rows(page, &calls())),
-            "src/web.py:5              page         function  calls at 7         Shows a page to whoever asks for it.\n\
+            "src/web.py:5              page         function  calls at 7         Shows a page to any user who asks for it.\n\
              src/deep/er/admin.py:140  Admin::open  method    calls at 144, 151\n"
         );
     }
@@ -335,10 +335,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_goes_below_and_place_and_name_stay_whole() {
+    fn columns_that_do_not_fit_go_below_and_place_and_name_stay_whole() {
         assert_eq!(
             shown(Some(60), |page| rows(page, &calls())),
-            "src/web.py:5              page         function  calls at 7\n    Shows a page to whoever asks for it.\n\
+            "src/web.py:5              page         function  calls at 7\n    Shows a page to any user who asks for it.\n\
              src/deep/er/admin.py:140  Admin::open\n    method  calls at 144, 151\n"
         );
         assert_eq!(

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_verbatim_is_never_broken() {
+    fn verbatim_lines_are_never_broken() {
         let code = "\tlet session = open(&path, options.with_timeout(30))?; // a line of code";
         assert_eq!(shown(narrow(20), |page| page.verbatim(code)), format!("{code}\n"));
     }

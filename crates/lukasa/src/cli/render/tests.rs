@@ -12,7 +12,7 @@ fn shown(operation: &str, response: &Value) -> String {
 }
 
 #[test]
-fn what_keeps_search_from_being_ready_comes_first() {
+fn reasons_why_search_is_not_ready_come_first() {
     let response = json!({
         "embedding": {
             "ready": false,
@@ -55,7 +55,7 @@ fn what_keeps_search_from_being_ready_comes_first() {
 }
 
 #[test]
-fn what_embedding_ran_into_is_told() {
+fn failures_of_embedding_are_shown() {
     let response = json!({"embedded": 0, "known": 2, "failed": 5, "waiting": 9, "model": "m", "texts_per_s": 0.0,
                           "redacted": 1, "error": "no route\u{7}"});
     assert_eq!(

@@ -22,7 +22,7 @@ pub fn unified(file: &str, before: Option<&str>, after: Option<&str>) -> String 
         length => format!("{},{length}", from + 1),
     };
     let mut shown = format!("{head}@@ -{} +{} @@\n", place(old_to), place(new_to));
-    let mut tell = |sign: char, all: &[&str]| {
+    let mut show = |sign: char, all: &[&str]| {
         for line in all {
             shown += &format!("{sign}{}\n", redact(line.trim_end_matches(['\n', '\r'])));
             if !line.ends_with('\n') {
@@ -30,10 +30,10 @@ pub fn unified(file: &str, before: Option<&str>, after: Option<&str>) -> String 
             }
         }
     };
-    tell(' ', &old[from..start]);
-    tell('-', &old[start..old.len() - end]);
-    tell('+', &new[start..new.len() - end]);
-    tell(' ', &old[old.len() - end..old_to]);
+    show(' ', &old[from..start]);
+    show('-', &old[start..old.len() - end]);
+    show('+', &new[start..new.len() - end]);
+    show(' ', &old[old.len() - end..old_to]);
     shown
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_is_shown_with_three_lines_around() {
+    fn changes_are_shown_with_three_lines_of_context() {
         let before = "1\n2\n3\n4\n5\n6\n7\n8\n";
         let shown = unified("f", Some(before), Some(&before.replace("5\n", "5\nnew\n")));
         assert_eq!(shown, "--- a/f\n+++ b/f\n@@ -3,6 +3,7 @@\n 3\n 4\n 5\n+new\n 6\n 7\n 8\n");
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_others_are_not_shown() {
+    fn keys_of_other_servers_are_not_shown() {
         let before = "\"API_TOKEN\": \"hunter2hunter2\"\n";
         for after in [format!("{before}new\n"), format!("{},\nnew\n", before.trim_end())] {
             let shown = unified("f", Some(before), Some(&after));

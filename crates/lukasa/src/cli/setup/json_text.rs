@@ -35,7 +35,7 @@ pub fn set(text: &str, path: &[&str], piece: &Piece<'_>) -> Result<String, Fault
     let layout = Layout::of(text, &document);
     let Some(root) = &document.root else {
         if !document.comments.is_empty() {
-            return Err("there are comments in it and nothing else".into());
+            return Err("it contains only comments".into());
         }
         // A byte order mark stays at the start.
         let mark = if text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
@@ -91,11 +91,11 @@ pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
 /// The member of an object by its name. An error if there are two.
 fn member<'a>(node: &'a Node, key: &str) -> Result<Option<&'a Member>, Fault> {
     let Kind::Object(members) = &node.kind else {
-        return Err(format!("`{key}` is to be in what is not an object"));
+        return Err(format!("the parent of `{key}` is not an object"));
     };
     let mut found = members.iter().filter(|m| m.key == key);
     match (found.next(), found.next()) {
-        (_, Some(_)) => Err(format!("`{key}` is there twice")),
+        (_, Some(_)) => Err(format!("`{key}` occurs twice")),
         (first, None) => Ok(first),
     }
 }
@@ -143,7 +143,7 @@ fn apply(text: &str, mut splices: Splices) -> String {
 /// Refuses an edit whose result is not the wanted value.
 fn checked(edited: String, wanted: &Value) -> Result<String, Fault> {
     match read(&edited) {
-        Ok(said) if said == *wanted => Ok(edited),
+        Ok(reread) if reread == *wanted => Ok(edited),
         _ => Err("it is laid out in a way that cannot be edited safely".into()),
     }
 }

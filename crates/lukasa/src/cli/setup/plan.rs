@@ -72,8 +72,11 @@ pub fn plan(agents: &[&'static Agent], around: &Surroundings, removing: bool) ->
     let mut steps: Vec<Step> = Vec::new();
     for agent in agents {
         let file = around.path(agent.file).ok_or_else(|| {
-            Error::invalid("no_home", format!("{} keeps its settings at home, and there is none", agent.title))
-                .hint("set HOME")
+            Error::invalid(
+                "no_home",
+                format!("{} keeps its settings in the home folder, which is unknown", agent.title),
+            )
+            .hint("set HOME")
         })?;
         if let Some(step) = steps.iter_mut().find(|step| step.file == file) {
             step.agents.push(agent.name);
@@ -140,12 +143,12 @@ impl Decision {
 fn with(agent: &Agent, text: &str, around: &Surroundings) -> std::result::Result<Decision, Fault> {
     let (command, path) = (around.command(), [agent.servers, ENTRY]);
     let entry = agent.entry(&command);
-    let said = agent.format.read(text)?;
+    let settings = agent.format.read(text)?;
     // On other machines the program may be at another path.
     let own_path = matches!(agent.file, super::agents::Place::Project(_)) && Path::new(&command).is_absolute();
     let note =
         own_path.then(|| "the path is one of this machine: with `lukasa` on PATH the file can be shared".to_owned());
-    let Some(there) = said.get(agent.servers).and_then(|servers| servers.get(ENTRY)) else {
+    let Some(there) = settings.get(agent.servers).and_then(|servers| servers.get(ENTRY)) else {
         if let Some(other) = elsewhere(agent, around) {
             return Ok(Decision::nothing(Action::Elsewhere, Some(format!("it is in {}", other.display()))));
         }
@@ -157,7 +160,7 @@ fn with(agent: &Agent, text: &str, around: &Surroundings) -> std::result::Result
     };
     if !members.contains_key("command") && ["url", "httpUrl", "serverUrl"].iter().any(|key| members.contains_key(*key))
     {
-        let note = "it goes to a server that runs already, and is left so";
+        let note = "it connects to a running server, and is left unchanged";
         return Ok(Decision::nothing(Action::Remote, Some(note.into())));
     }
     let mut after = text.to_owned();
@@ -198,8 +201,8 @@ fn without(agent: &Agent, file: &Path, text: &str) -> std::result::Result<Decisi
 /// Another file of the agent that contains the entry.
 fn elsewhere(agent: &Agent, around: &Surroundings) -> Option<PathBuf> {
     agent.also.iter().filter_map(|place| around.path(*place)).find(|file| {
-        let said = read(file).ok().flatten().and_then(|text| agent.format.read(&text).ok());
-        said.is_some_and(|said| said.get(agent.servers).and_then(|servers| servers.get(ENTRY)).is_some())
+        let settings = read(file).ok().flatten().and_then(|text| agent.format.read(&text).ok());
+        settings.is_some_and(|settings| settings.get(agent.servers).and_then(|servers| servers.get(ENTRY)).is_some())
     })
 }
 

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Parses the text.
 pub fn read(text: &str) -> Result<Value, Fault> {
-    let table: toml::Table = toml::from_str(mark(text).1).map_err(|e| told(text, &e))?;
+    let table: toml::Table = toml::from_str(mark(text).1).map_err(|e| fault(text, &e))?;
     serde_json::to_value(table).map_err(|e| e.to_string())
 }
 
@@ -81,13 +81,13 @@ pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
     let mut edited = text.to_owned();
     edited.replace_range(from + offset..to + offset, "");
     take(&mut wanted, path);
-    let mut said = read(&edited)?;
+    let mut reread = read(&edited)?;
     // A parent table that only existed because of this one may disappear with it.
     for level in (1..path.len()).rev() {
         prune(&mut wanted, &path[..level]);
-        prune(&mut said, &path[..level]);
+        prune(&mut reread, &path[..level]);
     }
-    if said == wanted { Ok(Some(edited)) } else { Err(unsafe_layout()) }
+    if reread == wanted { Ok(Some(edited)) } else { Err(unsafe_layout()) }
 }
 
 /// A table and the position of its key.
@@ -113,7 +113,7 @@ fn end_of(value: &DeValue<'_>) -> usize {
 }
 
 fn parse(text: &str) -> Result<DeTable<'_>, Fault> {
-    DeTable::parse(mark(text).1).map(toml::Spanned::into_inner).map_err(|e| told(text, &e))
+    DeTable::parse(mark(text).1).map(toml::Spanned::into_inner).map_err(|e| fault(text, &e))
 }
 
 /// The length of the byte order mark, which is not TOML, and the text after it.
@@ -121,7 +121,7 @@ fn mark(text: &str) -> (usize, &str) {
     text.strip_prefix('\u{feff}').map_or((0, text), |rest| (text.len() - rest.len(), rest))
 }
 
-fn told(text: &str, error: &toml::de::Error) -> Fault {
+fn fault(text: &str, error: &toml::de::Error) -> Fault {
     let line = error.span().map_or(1, |span| mark(text).1[..span.start].matches('\n').count() + 1);
     format!("line {line}: {}", error.message())
 }
@@ -147,7 +147,7 @@ fn written(value: &Value) -> String {
 
 fn checked(edited: String, wanted: &Value) -> Result<String, Fault> {
     match read(&edited) {
-        Ok(said) if said == *wanted => Ok(edited),
+        Ok(reread) if reread == *wanted => Ok(edited),
         _ => Err(unsafe_layout()),
     }
 }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_comes_last_and_goes_again() {
+    fn a_table_is_added_last_and_can_be_removed() {
         for (before, after) in [
             ("", BLOCK.to_owned()),
             ("# mine\nmodel = \"x\"\n", format!("# mine\nmodel = \"x\"\n\n{BLOCK}")),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_changed_where_it_stands() {
+    fn a_value_is_changed_in_place() {
         let text = "[mcp_servers.lukasa] # here\ncommand = \"old\" # why\nenv = { A = \"1\" }\n\n[tui]\n";
         let changed = change(text, &PATH, "command", &json!("new")).unwrap();
         assert_eq!(changed, text.replace("old", "new"));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_goes_with_what_is_below_it_and_nothing_else() {
+    fn removing_a_table_removes_its_subtables_and_nothing_else() {
         let text = "# top\n[a]\nb = 1\n\n# about lukasa\n[mcp_servers.lukasa]\ncommand = \"\"\"\n[x]\n\"\"\"\n\
                     # inside\n[mcp_servers.lukasa.env]\nA = \"1\" # kept out\n\n# about c\n[c]\n";
         assert_eq!(remove(text, &PATH).unwrap().unwrap(), "# top\n[a]\nb = 1\n\n# about lukasa\n\n# about c\n[c]\n");

@@ -135,12 +135,12 @@ impl Reader<'_> {
         Ok(Node { span: self.span(parsed), kind })
     }
 
-    /// A text, number or word. Control characters in texts and zeros before numbers pass the parser, and no agent.
+    /// A text, number or word. The parser accepts control characters in texts and zeros before numbers; agents do not.
     fn leaf<T: serde::de::DeserializeOwned>(&self, ranged: &impl Ranged) -> Result<T, Fault> {
         let range = ranged.range();
         serde_json::from_str(&self.body[range.start..range.end]).map_err(|_| {
             let line = self.body[..range.start].matches('\n').count() + 1;
-            format!("line {line}: a value has something in it that JSON does not allow")
+            format!("line {line}: a value contains something that JSON does not allow")
         })
     }
 

@@ -39,14 +39,14 @@ fn a_file_keeps_its_layout() {
 }
 
 #[test]
-fn a_member_is_replaced_where_it_stands() {
+fn a_member_is_replaced_in_place() {
     let before = "{\"servers\": {\"lukasa\": {\"command\": \"old\", /* why */ \"env\": {}}}}";
     let after = set(before, &["servers", "lukasa", "command"], &Piece::Plain(json!("new"))).unwrap();
     assert_eq!(after, before.replace("old", "new"));
 }
 
 #[test]
-fn comments_of_others_stay_when_the_entry_goes() {
+fn other_comments_stay_when_the_entry_is_removed() {
     let text = "{\n  \"servers\": {\n    // above\n    \"lukasa\": {}, // beside\n    // below\n    \"x\": 1\n  }\n}";
     let left = remove(text, &PATH).unwrap().unwrap();
     for kept in ["// above", "// beside", "// below", "\"x\": 1"] {
@@ -61,8 +61,8 @@ fn comments_of_others_stay_when_the_entry_goes() {
 }
 
 #[test]
-fn what_is_broken_is_told() {
-    for (text, told) in [
+fn faults_name_the_line() {
+    for (text, fault) in [
         ("{\"a\": 1", "line 1: unterminated object"),
         ("{\n\"a\": 1 \"b\": 2}", "line 2: expected comma"),
         ("{\n\n\"a\" 1}", "line 3: expected colon after the string or word in object property"),
@@ -70,16 +70,16 @@ fn what_is_broken_is_told() {
         ("{\"a\": [1 2]}", "line 1: expected comma"),
         ("{\"a\": [1", "line 1: unterminated array"),
         ("{\"a\": 'b'}", "line 1: single-quoted strings are not allowed"),
-        ("{\"a\": \"b\n\"}", "line 1: a value has something in it that JSON does not allow"),
+        ("{\"a\": \"b\n\"}", "line 1: a value contains something that JSON does not allow"),
         ("{} /* ", "line 1: unterminated comment block"),
         ("{} /*/ ", "line 1: unterminated comment block"),
         ("{}\n{}", "line 2: text cannot contain more than one JSON value"),
-        ("{\"servers\": {}, \"servers\": {}}", "`servers` is there twice"),
-        ("{\"servers\": []}", "`lukasa` is to be in what is not an object"),
-        ("[]", "`servers` is to be in what is not an object"),
-        ("// only words", "there are comments in it and nothing else"),
+        ("{\"servers\": {}, \"servers\": {}}", "`servers` occurs twice"),
+        ("{\"servers\": []}", "the parent of `lukasa` is not an object"),
+        ("[]", "the parent of `servers` is not an object"),
+        ("// only words", "it contains only comments"),
     ] {
-        assert_eq!(set(text, &PATH, &entry()).unwrap_err(), told, "{text}");
+        assert_eq!(set(text, &PATH, &entry()).unwrap_err(), fault, "{text}");
     }
     assert!(read(&"[".repeat(100_000)).unwrap_err().contains("nesting depth"));
 }
@@ -165,7 +165,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
-    fn setting_adds_and_removing_takes_it_back(text in document()) {
+    fn removing_undoes_setting(text in document()) {
         let before = parse::document(&text).unwrap();
         let root = before.root.as_ref().unwrap();
         let servers = member(root, "servers").unwrap();
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_makes_it_stumble(text in "[{}\\[\\]\",:/* \n\r\\\\a1ü]{0,40}") {
+    fn no_text_makes_the_parser_panic(text in "[{}\\[\\]\",:/* \n\r\\\\a1ü]{0,40}") {
         if let Ok(after) = set(&text, &PATH, &entry()) {
             prop_assert_eq!(&read(&after).unwrap()["servers"]["lukasa"]["args"], &json!(["mcp"]));
             prop_assert!(remove(&after, &PATH).is_ok());
