@@ -1,4 +1,4 @@
-"""Ten agents at once on one repository: one process has the engine, and when it is killed another takes over."""
+"""Ten agents at once on one repository: one process owns the engine, and when it is killed, another takes over."""
 
 import json
 import os
@@ -34,9 +34,9 @@ class Agent:
                 return answer["result"]
 
     def call(self, tool, **arguments):
-        told = self.ask("tools/call", {"name": tool, "arguments": arguments})["structuredContent"]
-        assert told["ok"], told
-        return told
+        answer = self.ask("tools/call", {"name": tool, "arguments": arguments})["structuredContent"]
+        assert answer["ok"], answer
+        return answer
 
 
 def owner():

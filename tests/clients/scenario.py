@@ -17,19 +17,19 @@ from mcp.client.streamable_http import streamable_http_client
 LUKASA, REPOSITORY = sys.argv[1], sys.argv[2]
 with open(os.path.join(os.path.dirname(__file__), "scenario.json")) as file:
     STEPS = json.load(file)
-# What depends on when and where it was asked.
+# Values that differ from run to run.
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 FRESH_ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 DIGEST = re.compile(r"\b(sha256:)?[0-9a-f]{64}\b")
 TIMES = {"elapsed_ms", "took_ms", "duration_ms", "latency_ms", "execution_ms", "next_cursor", "ts"}
-# What tells who asked, and by which way.
-ASKED = {"agent", "ends_with_connection"}
+# Fields that depend on the caller and the surface.
+CALLER = {"agent", "ends_with_connection"}
 
 
 def plain(value):
-    """An answer without what differs from run to run."""
+    """An answer without values and fields that differ from run to run or between surfaces."""
     if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items() if name not in TIMES | ASKED}
+        return {name: plain(part) for name, part in value.items() if name not in TIMES | CALLER}
     if isinstance(value, list):
         return [plain(part) for part in value]
     if isinstance(value, str):
@@ -45,11 +45,11 @@ async def of_session(session):
     answers = []
     for step in STEPS:
         request = {"profile": "debug", **step["request"]}
-        told = (await session.call_tool(step["operation"], request)).structuredContent
-        if told["ok"]:
-            answers.append(plain({"summary": told["summary"], **told["data"]}))
+        answer = (await session.call_tool(step["operation"], request)).structuredContent
+        if answer["ok"]:
+            answers.append(plain({"summary": answer["summary"], **answer["data"]}))
         else:
-            answers.append(error(told["errorCode"], told["summary"]))
+            answers.append(error(answer["errorCode"], answer["summary"]))
     return answers
 
 
@@ -88,8 +88,8 @@ def by_rest(folder):
                 with urllib.request.urlopen(asked) as response:
                     answers.append(plain(json.load(response)))
             except urllib.error.HTTPError as refused:
-                told = json.load(refused)["error"]
-                answers.append(error(told["code"], told["message"]))
+                failure = json.load(refused)["error"]
+                answers.append(error(failure["code"], failure["message"]))
     finally:
         server.kill()
     return answers
@@ -102,10 +102,10 @@ def by_command(folder):
         if out.returncode == 0:
             answers.append(plain(json.loads(out.stdout)))
         elif out.returncode == 1:
-            told = json.loads(out.stderr)["error"]
-            answers.append(error(told["code"], told["message"]))
+            failure = json.loads(out.stderr)["error"]
+            answers.append(error(failure["code"], failure["message"]))
         else:
-            # The command line refuses words it does not know before it asks; where that is meant, the step says so.
+            # The command line refuses unknown arguments itself; steps that test this have `"cli": "refuses"`.
             assert step.get("cli") == "refuses", f"{step}: {out.stderr}"
             answers.append(None)
     return answers
@@ -116,7 +116,7 @@ def run(folder, *words):
 
 
 def copies():
-    """The same store for each, in folders of the same name."""
+    """Copies of one store, in folders of the same name."""
     run(REPOSITORY, "index", "--json")
     folders = []
     for name in ["stdio", "http", "rest", "command"]:
@@ -127,14 +127,14 @@ def copies():
 
 
 def differences(one, other, path=""):
-    """Where two answers differ."""
+    """The paths at which two answers differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = sorted(one.keys() | other.keys())
         return [found for name in names for found in differences(one.get(name), other.get(name), f"{path}/{name}")]
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         return [found for at, pair in enumerate(zip(one, other)) for found in differences(*pair, f"{path}/{at}")]
     if isinstance(one, float) and isinstance(other, float) and abs(one - other) < 1e-3:
-        # What is scored by its age is scored a few seconds later.
+        # Scores that depend on age differ, because the answers are seconds apart.
         return []
     return [] if one == other else [f"{path}: {json.dumps(one)} is not {json.dumps(other)}"]
 
@@ -160,7 +160,7 @@ async def main():
             found += [f"{name}: {step['operation']} {json.dumps(step['request'])} {one}" for one in differ]
     assert not found, "\n".join(found)
     failed = [step["operation"] for step, answer in zip(STEPS, first, strict=True) if "error" in answer]
-    assert failed == ["get", "put"], f"only what is meant to fail does: {failed}"
+    assert failed == ["get", "put"], f"other steps than the expected ones failed: {failed}"
     print(f"scenario: {len(STEPS)} requests, the same data over {', '.join(ways)}")
 
 

@@ -1,4 +1,4 @@
-"""Calls every tool with the MCP Python SDK, over stdio and over HTTP, and times what a newcomer waits for."""
+"""Calls every tool with the MCP Python SDK, over stdio and over HTTP, and measures how long a new user waits."""
 
 import asyncio
 import json
@@ -15,14 +15,14 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 LUKASA, REPOSITORY = sys.argv[1], sys.argv[2]
-# Fields whose meaning a schema does not tell.
+# Values of fields that cannot be derived from a schema.
 KNOWN = {
     "ref": "Function:shop.py::price", "symbol": "price", "query": "price", "task": "the price is wrong", "key": "k",
     "type": "Note", "from": "Function:shop.py::price", "to": "Function:shop.py::total", "path": ".",
     "src": "Function:shop.py::price", "dst": "Function:shop.py::total", "pattern": "untested", "since": "tx:1",
     "module": "shop.py",
 }
-# What a tool needs beside that to have something to answer.
+# Further arguments that a tool needs for a useful answer.
 PRICE = "Function:shop.py::price"
 GIVEN = {
     "agent_claim": {"target_id": "shop.py", "intent": "try", "agent_id": "ann"},
@@ -55,12 +55,12 @@ GIVEN = {
     "type_object": {"name": "Lake"}, "type_show": {"name": "Lake"}, "type_relationship": {"name": "FLOWS_TO"},
     "type_strict": {"mode": "off"},
 }
-# They would change what the other calls are about, or take minutes.
+# They would change the data of the other calls, or take minutes.
 LEFT_OUT = {"restore_backup", "demo"}
 
 
 def arguments(schema):
-    """The least that fits a schema."""
+    """The smallest value that fits a schema."""
     given = {}
     for name in schema.get("required", []):
         field = schema["properties"][name]
@@ -97,17 +97,17 @@ async def try_all(session, how):
             continue
         # The SDK itself checks answers against the tool's output schema.
         answer = await session.call_tool(tool.name, arguments(tool.inputSchema) | GIVEN.get(tool.name, {}))
-        told = answer.structuredContent
-        assert told is not None, f"{tool.name}: {answer}"
-        assert json.loads(answer.content[0].text) == told, tool.name
-        assert told["ok"] is (not answer.isError), tool.name
-        assert told["summary"] and told["_tokenEstimate"] <= 300, f"{tool.name}: {told}"
-        if told["ok"]:
+        answered = answer.structuredContent
+        assert answered is not None, f"{tool.name}: {answer}"
+        assert json.loads(answer.content[0].text) == answered, tool.name
+        assert answered["ok"] is (not answer.isError), tool.name
+        assert answered["summary"] and answered["_tokenEstimate"] <= 300, f"{tool.name}: {answered}"
+        if answered["ok"]:
             worked += 1
         else:
-            refused.append(f"{tool.name} ({told['errorCode']})")
-            assert told["errorCode"] and told["hint"], told
-            assert told["errorCode"] != "internal", told
+            refused.append(f"{tool.name} ({answered['errorCode']})")
+            assert answered["errorCode"] and answered["hint"], answered
+            assert answered["errorCode"] != "internal", answered
     assert worked >= 85, f"only {worked} tools worked: {refused}"
     resources = (await session.list_resources()).resources
     for resource in resources:
@@ -115,13 +115,13 @@ async def try_all(session, how):
     templates = (await session.list_resource_templates()).resourceTemplates
     for template in templates:
         uri = re.sub(r"\{\w+\}", quote(PRICE, safe=""), template.uriTemplate)
-        told = json.loads((await session.read_resource(uri)).contents[0].text)
-        assert told["ok"] and "price" in json.dumps(told["data"]), told
+        answered = json.loads((await session.read_resource(uri)).contents[0].text)
+        assert answered["ok"] and "price" in json.dumps(answered["data"]), answered
     prompts = (await session.list_prompts()).prompts
     for prompt in prompts:
         given = {a.name: KNOWN.get(a.name, "price") for a in prompt.arguments}
-        told = (await session.get_prompt(prompt.name, given)).messages[0].content.text
-        assert '"ok":true' in told, f"{prompt.name}: {told}"
+        answered = (await session.get_prompt(prompt.name, given)).messages[0].content.text
+        assert '"ok":true' in answered, f"{prompt.name}: {answered}"
     parts = f"{len(resources)} resources, {len(templates)} kinds of resources by name, {len(prompts)} prompts"
     print(f"{how}: {worked} tools answered, {len(refused)} refused with a hint ({', '.join(refused)}), {parts}")
 
