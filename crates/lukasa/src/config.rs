@@ -17,6 +17,7 @@ use std::sync::Arc;
 /// The folder of a project's store, beside `.git`.
 const FOLDER: &str = ".lukasa";
 
+/// An opened store, and the project of the command.
 pub struct Opened {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
@@ -212,6 +213,7 @@ pub fn graph_memory() -> Result<usize> {
     })
 }
 
+/// A runtime for surfaces and database clients.
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -298,6 +298,7 @@ pub struct AuditWishes {
     pub server: Option<String>,
 }
 
+/// The settings of the audit log.
 pub fn audit() -> Result<AuditWishes> {
     audit_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }

@@ -41,16 +41,21 @@ enum Way {
 
 /// The credentials that a server with authentication accepts.
 pub struct Guarded {
+    /// None: tokens are not accepted.
     pub tokens: Option<Tokens>,
     /// The store that holds access keys. None: access keys are not accepted.
     pub keys: Option<Arc<dyn Store>>,
     /// The project of requests that name none.
     pub project: Option<String>,
+    /// Decides whether tokens and keys have expired.
     pub clock: Arc<dyn Clock>,
 }
 
+/// The keys and rules that tokens are verified with.
 pub struct Tokens {
+    /// The keys that verify signatures.
     pub keys: KeySource,
+    /// The issuers and audiences that are accepted.
     pub rules: jwt::Rules,
 }
 
@@ -71,7 +76,9 @@ impl Tokens {
 /// Which kinds of credentials are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opens {
+    /// JSON Web Tokens are accepted.
     pub tokens: bool,
+    /// Access keys are accepted.
     pub keys: bool,
 }
 
@@ -87,6 +94,7 @@ struct Known {
 /// A refused request.
 #[derive(Debug)]
 pub struct TurnedAway {
+    /// Why the request was refused.
     pub error: Error,
     /// The caller, if the credential itself was valid.
     pub known: Option<Box<Caller>>,
@@ -104,6 +112,7 @@ impl Door {
         Door(Way::Open(scope))
     }
 
+    /// Authentication by tokens, access keys or both. An error if neither is accepted.
     pub fn guarded(guarded: Guarded) -> Result<Door> {
         if guarded.tokens.is_none() && guarded.keys.is_none() {
             return Err(Error::invalid("invalid_settings", "authentication accepts neither tokens nor keys")

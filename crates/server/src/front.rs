@@ -20,12 +20,17 @@ use uuid::Uuid;
 /// The sender of a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
+    /// The tenant and project of the request.
     pub scope: Scope,
+    /// The user that writes are recorded under.
     pub user: Option<String>,
+    /// The agent that writes are recorded under.
     pub agent: Option<String>,
+    /// The working session of the agent.
     pub session: Option<String>,
     /// The connection that the request came over, if it stays open between requests.
     pub connection: Option<String>,
+    /// The permissions.
     pub grants: Grants,
     /// The agents that `agent`, and `agent_id` of a request, may name.
     pub agents: Agents,
@@ -113,7 +118,9 @@ const BODIES_EACH: usize = 8;
 /// Progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
+    /// Units of work done so far.
     pub done: u64,
+    /// Units of work in total, if known.
     pub of: Option<u64>,
 }
 
@@ -145,6 +152,7 @@ impl Front {
         Front { desk, limits, reading, writing, listeners, bodies, probe: Arc::default(), given: Arc::new(given) }
     }
 
+    /// The engine, in this process or in the owner.
     pub fn desk(&self) -> &Desk {
         &self.desk
     }
@@ -194,6 +202,7 @@ impl Front {
         self.bodies.take(Holder::from(caller)).ok_or_else(busy)
     }
 
+    /// The limits that requests run under.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -55,16 +55,21 @@ const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 /// What an HTTP server serves, and its rules for clients.
 #[derive(Clone)]
 pub struct Site {
+    /// The engine that serves the requests.
     pub front: Front,
+    /// Authenticates the requests.
     pub door: Arc<Door>,
     /// Rate limits per user. None: unlimited.
     pub rates: Option<Arc<Rates>>,
     /// Accepted values of `Host` and `Origin`.
     pub guard: GuardRules,
+    /// The tools that are listed to MCP clients.
     pub toolsets: Toolsets,
+    /// The time for credentials and rate limits.
     pub clock: Arc<dyn Clock>,
     /// Limits on failed authentications. None: unlimited.
     pub failures: Option<Arc<Failures>>,
+    /// Timeouts of clients and limits of connections.
     pub patience: Patience,
     /// The project whose audit record contains failed authentications of unknown callers.
     pub record: Scope,
@@ -104,6 +109,7 @@ pub async fn serve_encrypted(
     listen::serve(router(site), patience, encryption, listener, ended).await
 }
 
+/// All routes of a server, with authentication and limits around them.
 pub fn router(site: Site) -> Router {
     let mcp = {
         let (front, toolsets) = (site.front.clone(), site.toolsets.clone());

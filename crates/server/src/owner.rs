@@ -91,8 +91,11 @@ impl Inner {
 pub enum Role {
     /// Has not found the owner yet.
     Seeking,
+    /// Has the engine and serves the other processes.
     Owner,
+    /// Sends its requests to the owner.
     Attached {
+        /// The process id of the owner.
         owner: u32,
     },
 }
@@ -230,6 +233,7 @@ impl Desk {
         }
     }
 
+    /// The current role of this process.
     pub fn role(&self) -> Role {
         role(&self.0.state.borrow())
     }

@@ -9,7 +9,9 @@ use tokio::sync::oneshot;
 /// The unit of sharing: a user of a tenant. Callers without a user own the store and have no individual limit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Holder {
+    /// The tenant of the caller.
     pub tenant: String,
+    /// None: the caller owns the store.
     pub user: Option<String>,
 }
 
@@ -248,6 +250,7 @@ pub struct One {
 }
 
 impl Counted {
+    /// `all`: most units in total. `each`: most units per caller.
     pub fn new(all: usize, each: usize) -> Counted {
         Counted(Arc::new(Counts { all, each, held: Mutex::default() }))
     }

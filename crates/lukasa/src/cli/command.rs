@@ -31,6 +31,7 @@ const GROUPS: [(&str, &str); 6] = [
     ("type", "Declare types of objects and relationships, with schemas and rules"),
 ];
 
+/// Every command. The arguments of an operation are only built when it is the one that is run.
 pub fn build() -> Command {
     let global = |name: &'static str, help: &'static str| {
         Arg::new(name).long(name).global(true).help(help).help_heading("Global options")

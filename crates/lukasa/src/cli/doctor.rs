@@ -14,6 +14,7 @@ use lukasa_model::{Error, ErrorKind, Result};
 use serde::Serialize;
 use std::io::Write;
 
+/// The command `doctor`.
 pub fn command() -> Command {
     Command::new("doctor").about("Check the store, the index, settings and agents, and report how to fix them").long_about(
         "Check the store, the index, settings and agents, and report how to fix them.\n\nOne line per check: ok, warn or fail, \
@@ -65,6 +66,7 @@ struct Answer {
     checks: Vec<Check>,
 }
 
+/// Runs all checks and prints them. An error if one fails.
 pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
     let mut checks = surroundings::checks();
     checks.extend(store::checks(matches));

@@ -8,6 +8,7 @@ use lukasa_model::{Error, ErrorKind, Result};
 use std::io::Write;
 use std::path::PathBuf;
 
+/// The commands `completions` and `man`.
 pub fn commands() -> [Command; 2] {
     let shell = Arg::new("shell").value_name("SHELL").required(true).value_parser(EnumValueParser::<Shell>::new());
     [
@@ -31,6 +32,7 @@ pub fn commands() -> [Command; 2] {
     ]
 }
 
+/// Prints the completion script of a shell.
 pub fn completions(matches: &ArgMatches) -> Result<()> {
     let shell = *matches.get_one::<Shell>("shell").expect("clap asks for it");
     let mut script = Vec::new();
@@ -38,6 +40,7 @@ pub fn completions(matches: &ArgMatches) -> Result<()> {
     write(&script)
 }
 
+/// Prints the manual page, or writes one per command into a folder.
 pub fn man(matches: &ArgMatches) -> Result<()> {
     let Some(folder) = matches.get_one::<PathBuf>("out") else {
         let mut page = Vec::new();

@@ -46,6 +46,7 @@ use style::Colours;
 /// Exit code of an operation that ran without giving what was requested, so that scripts can distinguish it from a failure.
 const UNMET: u8 = 3;
 
+/// Parses the arguments, runs the command and returns the exit code.
 pub fn run() -> ExitCode {
     // Help is printed before there are matches to read the flag from.
     let typed = Colours::typed(std::env::args_os());

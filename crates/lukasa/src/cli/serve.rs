@@ -36,6 +36,7 @@ pub fn secret_files(matches: &ArgMatches) -> Vec<PathBuf> {
     SECRETS.iter().filter_map(|flag| serve.get_one::<String>(flag)).map(PathBuf::from).collect()
 }
 
+/// The commands `mcp` and `serve`.
 pub fn commands() -> [Command; 2] {
     let toolsets = || {
         Arg::new("toolsets")

@@ -18,6 +18,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 
+/// The command `setup`.
 pub fn command() -> Command {
     let flag = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     Command::new("setup")
@@ -48,6 +49,7 @@ struct Answer {
     files: Vec<Step>,
 }
 
+/// Plans the changes, shows them, and writes those that the user agrees to.
 pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
     let removing = matches.get_flag("remove");
     let around = surroundings()?;

@@ -59,6 +59,7 @@ Enter runs a complete query; `;` always ends a query
   :schema                list labels, relationships and procedures
   :help :quit            Ctrl-D ends the shell, Ctrl-C cancels a line or query, Tab completes";
 
+/// Runs the shell on a terminal, or the queries of standard input.
 pub fn run(session: &Session, request: Value, as_json: bool, tree: bool, colours: Colours) -> Result<()> {
     let look = match (as_json, tree) {
         (true, _) => Look::Json,

@@ -55,6 +55,7 @@ pub enum Colours {
 }
 
 impl Colours {
+    /// The choice of the flag `--color`.
     pub fn of(matches: &ArgMatches) -> Colours {
         matches.get_one::<String>(FLAG).map_or(Colours::Auto, |choice| Colours::named(choice))
     }
@@ -94,12 +95,14 @@ impl Colours {
         }
     }
 
+    /// The style of standard output.
     pub fn stdout(self) -> Style {
         let stream = std::io::stdout();
         let size = terminal_size::terminal_size_of(&stream);
         self.style(stream.is_terminal(), size.map(|(width, _)| usize::from(width.0)))
     }
 
+    /// The style of standard error.
     pub fn stderr(self) -> Style {
         let stream = std::io::stderr();
         let size = terminal_size::terminal_size_of(&stream);

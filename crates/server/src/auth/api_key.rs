@@ -22,13 +22,17 @@ const USE_MICROSECONDS: i64 = 3_600_000_000;
 /// The properties of a key to create.
 #[derive(Clone, Debug)]
 pub struct NewKey {
+    /// The tenant that the key gives access to.
     pub tenant: String,
     /// None: every project of the tenant.
     pub project: Option<String>,
+    /// The user that requests with the key are recorded under.
     pub user: String,
+    /// The permissions of the key; at least one.
     pub scopes: BTreeSet<String>,
     /// Agents the key may act as. Empty: those of its user.
     pub agents: BTreeSet<String>,
+    /// None: the key does not expire.
     pub expires_at: Option<Time>,
 }
 
@@ -62,6 +66,7 @@ impl Token {
         is_id.then(|| Token { id: id.into(), secret })
     }
 
+    /// The public part of the key, which names it in lists and logs.
     pub fn id(&self) -> &str {
         &self.id
     }

@@ -6,6 +6,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 
+/// How many failed logins an address may make within a window.
 #[derive(Clone, Copy, Debug)]
 pub struct FailureLimit {
     /// After this many failures, the address is refused until the window has passed.
@@ -41,6 +42,7 @@ struct Window {
 }
 
 impl Failures {
+    /// Without any failures so far.
     pub fn new(limit: FailureLimit) -> Failures {
         Failures { limit, peers: Mutex::default() }
     }

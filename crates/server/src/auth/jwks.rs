@@ -23,13 +23,18 @@ const FILE_BYTES: u64 = 1 << 20;
 /// Signature algorithm of a key. There is one per kind of key, so that a token cannot choose another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
+    /// HMAC with SHA-256: a shared secret.
     Hs256,
+    /// RSA with SHA-256.
     Rs256,
+    /// ECDSA on the curve P-256 with SHA-256.
     Es256,
+    /// Ed25519.
     EdDsa,
 }
 
 impl Algorithm {
+    /// The name in the header of a token (`alg`).
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Hs256 => "HS256",
@@ -40,7 +45,9 @@ impl Algorithm {
     }
 }
 
+/// A key that verifies signatures, with its id.
 pub struct VerifyingKey {
+    /// The id by which tokens name the key (`kid`).
     pub id: Option<String>,
     material: Material,
 }
@@ -75,6 +82,7 @@ impl VerifyingKey {
         Ok(VerifyingKey { id, material: Material::Secret(hmac::Key::new(hmac::HMAC_SHA256, secret)) })
     }
 
+    /// The only algorithm that the key is used with.
     pub fn algorithm(&self) -> Algorithm {
         match self.material {
             Material::Secret(_) => Algorithm::Hs256,
@@ -245,12 +253,16 @@ fn invalid(message: impl Into<String>) -> Error {
 
 /// Where the keys come from.
 pub enum KeySource {
+    /// One shared secret that does not change.
     Fixed(Arc<KeySet>),
+    /// A file that is reread when it changes.
     File(KeyFile),
+    /// What an issuer publishes at a URL.
     Url(KeyUrl),
 }
 
 impl KeySource {
+    /// One shared secret. An error if it is too short.
     pub fn secret(secret: &[u8]) -> Result<KeySource> {
         Ok(KeySource::Fixed(Arc::new(KeySet::secret(secret)?)))
     }
@@ -260,6 +272,7 @@ impl KeySource {
         KeyFile::open(path, |text| KeySet::secret(text.trim().as_bytes())).map(KeySource::File)
     }
 
+    /// A file with a JWKS.
     pub fn jwks_file(path: &Path) -> Result<KeySource> {
         KeyFile::open(path, KeySet::jwks).map(KeySource::File)
     }

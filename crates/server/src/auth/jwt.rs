@@ -17,16 +17,22 @@ pub const LEEWAY_SECONDS: f64 = 30.0;
 /// Issuers and audiences that tokens must name. Empty: any.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
+    /// Accepted values of `iss`.
     pub issuers: Vec<String>,
+    /// Accepted values of `aud`.
     pub audiences: Vec<String>,
 }
 
 /// The claims of a verified token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
+    /// The claim `sub`.
     pub user: String,
+    /// The claim `tenant`.
     pub tenant: String,
+    /// The claim `project`; None: a header chooses the project.
     pub project: Option<String>,
+    /// The permissions: `scope`, separated by spaces, or the list `scopes`.
     pub scopes: BTreeSet<String>,
     /// Agents the token may act as; None if the token has no claim about agents.
     pub agents: Option<BTreeSet<String>>,
@@ -71,6 +77,7 @@ impl OneOrMany {
     }
 }
 
+/// Verifies the signature of a token, then its times, issuer, audience, user and tenant.
 pub fn verify(token: &str, keys: &KeySet, rules: &Rules, now: Time) -> Result<Claims> {
     let body = open(token, keys)?;
     let seconds = now.0 as f64 / 1e6;

@@ -16,7 +16,9 @@ const SWEEP_MICROSECONDS: i64 = 60_000_000;
 /// Sustained requests per second, and the burst allowed after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
+    /// Requests that are allowed per second in the long run.
     pub per_second: u32,
+    /// Requests that are allowed at once after a pause.
     pub burst: u32,
 }
 
@@ -32,6 +34,7 @@ impl Limit {
     }
 }
 
+/// The limits for each user, and how many users are remembered.
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimits {
     /// Requests above this limit are answered with a warning.
@@ -52,6 +55,7 @@ impl Default for RateLimits {
     }
 }
 
+/// The rate limits, and the state of each user. Used by all requests.
 pub struct Rates {
     limits: RateLimits,
     users: Mutex<Users>,
@@ -91,6 +95,7 @@ impl Taken {
 }
 
 impl Rates {
+    /// Without any requests so far.
     pub fn new(limits: RateLimits) -> Rates {
         let users = Mutex::new(Users { levels: HashMap::new(), swept: Time::MIN });
         Rates { limits, users }

@@ -41,6 +41,7 @@ const ERRORS: [(&str, &str); 13] = [
     ("504", "It took too long"),
 ];
 
+/// The whole document for a server that accepts these credentials.
 pub fn document(opens: Opens) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();

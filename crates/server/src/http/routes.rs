@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 /// A method and path of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
+    /// In capitals, for example `GET`.
     pub method: &'static str,
+    /// With parameters in braces, for example `/tags/{name}`.
     pub path: &'static str,
 }
 

@@ -45,6 +45,7 @@ impl Connection {
         Connection { id, desk }
     }
 
+    /// Names the connection in requests and claims.
     pub fn id(&self) -> &str {
         &self.id
     }

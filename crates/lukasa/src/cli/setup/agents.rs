@@ -26,6 +26,7 @@ pub enum Place {
     Zed(&'static str),
 }
 
+/// A supported agent.
 pub struct Agent {
     /// The name on the command line.
     pub name: &'static str,

@@ -52,10 +52,12 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether the file has to be written or removed.
     pub fn changes(&self) -> bool {
         self.diff.is_some()
     }
 
+    /// The titles of the agents, separated by commas.
     pub fn titles(&self) -> String {
         let titles: Vec<_> = self.agents.iter().filter_map(|name| Agent::named(name)).map(|a| a.title).collect();
         titles.join(", ")

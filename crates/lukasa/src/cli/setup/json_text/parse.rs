@@ -23,6 +23,7 @@ const JSON: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
+/// A parsed text.
 pub struct Document {
     /// None if there is no value at all.
     pub root: Option<Node>,
@@ -30,6 +31,7 @@ pub struct Document {
     pub comments: Vec<Range<usize>>,
 }
 
+/// A value and its range in the text.
 pub struct Node {
     pub span: Range<usize>,
     pub kind: Kind,
@@ -41,6 +43,7 @@ pub enum Kind {
     Leaf(Value),
 }
 
+/// A member of an object, with the positions that an edit needs.
 pub struct Member {
     pub key: String,
     /// The position of its opening quote.
