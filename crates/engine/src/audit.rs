@@ -77,7 +77,7 @@ impl Audit {
             return Ok(None);
         }
         let place = self.queue.place(!reads)?;
-        let note = self.told(context, operation.meta.name, request);
+        let note = self.pending_note(context, operation.meta.name, request);
         let (clock, address) = (Arc::clone(&self.clock), context.address.clone());
         Ok(Some(Recording { note: Some(note), place: Some(place), began: Instant::now(), clock, address }))
     }
@@ -89,7 +89,7 @@ impl Audit {
             return Ok(());
         }
         let address = context.address.clone().filter(|_| is_refusal(error));
-        let note = AuditNote { status: error.code.into(), address, ..self.told(context, what, &Value::Null) };
+        let note = AuditNote { status: error.code.into(), address, ..self.pending_note(context, what, &Value::Null) };
         self.queue.place(false)?.fill(note);
         Ok(())
     }
@@ -101,12 +101,12 @@ impl Audit {
         }
         let place = self.queue.place(true)?;
         let status = ended.as_ref().map_or_else(|error| error.code, |()| "ok").into();
-        place.fill(AuditNote { status, ..self.told(context, what, &Value::Null) });
+        place.fill(AuditNote { status, ..self.pending_note(context, what, &Value::Null) });
         Ok(())
     }
 
     /// What is known before the operation ends. The status is that of an operation that breaks off.
-    fn told(&self, context: &Context<'_>, operation: &'static str, request: &Value) -> AuditNote {
+    fn pending_note(&self, context: &Context<'_>, operation: &'static str, request: &Value) -> AuditNote {
         let scope = &context.scope;
         AuditNote {
             tenant: scope.tenant.clone(),

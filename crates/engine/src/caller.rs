@@ -196,7 +196,7 @@ impl Stop {
 pub fn asking(given: Option<&str>, context: &Context<'_>) -> Result<String> {
     let agent = given.map(str::to_owned).or_else(|| context.agent.clone()).filter(|agent| !agent.trim().is_empty());
     agent.ok_or_else(|| {
-        Error::invalid("no_agent", "nobody knows which agent asks")
+        Error::invalid("no_agent", "the request names no agent")
             .hint("give `agent_id`; on the command line --agent, or LUKASA_AGENT")
     })
 }
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_are_those_of_the_credential_or_the_users_own() {
+    fn agents_come_from_the_credential_or_the_user() {
         let bound = Agents::bound(["claude", "team/*", "*/x", "/*"]);
         for (agent, covered) in [
             ("claude", true),
@@ -225,7 +225,10 @@ mod tests {
         assert_eq!(Agents::bound(["a", "*"]), Agents::Any);
         let ada = Agents::of_user("ada");
         assert!(ada.cover("ada") && ada.cover("ada/claude") && !ada.cover("bob") && !ada.cover("adam"));
-        assert!(!ada.cover("ada%2Fbob") && Agents::of_user("ada/bob").cover("ada%2Fbob/x"), "nobody is within another");
+        assert!(
+            !ada.cover("ada%2Fbob") && Agents::of_user("ada/bob").cover("ada%2Fbob/x"),
+            "no user's agents contain another's"
+        );
         assert!(!Agents::of_user("ada/bob").cover("ada/bob") && !Agents::of_user("*").cover("ada"));
         let refused = ada.check("bob").unwrap_err();
         assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, "forbidden_agent"));
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_is_known_by_a_name_that_is_its_own() {
+    fn a_caller_acts_under_a_name_of_its_own() {
         let known = |agents: &Agents, called: Option<&str>| agents.known_as(called);
         let some = |name: &str| Some(name.to_owned());
         assert_eq!((known(&Agents::Any, Some("claude")), known(&Agents::Any, None)), (some("claude"), None));
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_cover_themselves_what_they_begin_and_admin_all() {
+    fn scopes_cover_themselves_and_their_prefix_and_admin_covers_all() {
         let some = Grants::of(["graph:read", "graph:search:*"]);
         for (scope, covered) in [
             ("graph:read", true),

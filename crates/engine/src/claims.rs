@@ -158,7 +158,7 @@ impl ClaimOut {
 }
 
 /// Whether transactions of this kind record changes of code.
-pub fn tells_of_code(kind: TransactionKind) -> bool {
+pub fn records_code(kind: TransactionKind) -> bool {
     use TransactionKind::{AgentEdit, FileChange, FullRebuild, IncrementalRebuild};
     matches!(kind, AgentEdit | FileChange | FullRebuild | IncrementalRebuild)
 }

@@ -1,4 +1,4 @@
-//! Places to read on from, signed so that a changed one is refused instead of leading astray.
+//! Cursors: where the next page of an answer begins, signed so that a changed cursor is refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,20 +7,20 @@ use lukasa_model::json::Hash;
 use lukasa_model::{BranchNo, Error, Result, Time, Tx, View};
 use sha2::Sha256;
 
-/// A place in the answer to one request, seen from one view. Opaque to whoever holds it.
+/// A position in the answer to one request in one view. Opaque to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     pub branch: BranchNo,
     pub known: Tx,
-    /// Of that transaction's hash: another log may have another transaction of this number.
+    /// The beginning of that transaction's hash: another log may have another transaction of this number.
     pub digest: u64,
     pub valid: Time,
     /// The page begins here, or ends here when it is read backwards.
     pub place: u32,
     pub backwards: bool,
-    /// What was spared of the work, as whoever seals it numbers that: up to seven bits.
+    /// The stages that were left out under load, as a bit set of up to seven bits. Its meaning is up to the operation.
     pub spared: u8,
-    /// Of the request without its paging.
+    /// A hash of the request without its paging fields.
     pub request: [u8; 8],
 }
 
@@ -44,7 +44,7 @@ impl Cursor {
         self
     }
 
-    /// `key` is the project's own.
+    /// Encodes and signs the cursor. `key` is the project's own.
     pub fn seal(&self, key: &Hash) -> String {
         let mut bytes = Vec::with_capacity(BODY + TAG);
         bytes.push(FORM);
@@ -60,7 +60,7 @@ impl Cursor {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Refuses what was not sealed with this key.
+    /// Decodes a cursor. Returns `invalid_cursor` if it was not sealed with this key.
     pub fn open(text: &str, key: &Hash) -> Result<Cursor> {
         let fault = || {
             Error::invalid("invalid_cursor", "this cursor was not given by this project")
@@ -85,7 +85,7 @@ impl Cursor {
         })
     }
 
-    /// Refuses to lead on in the answer to another request.
+    /// Returns an error if the cursor belongs to another request.
     pub fn check(&self, request: &Hash) -> Result<()> {
         if self.request == request.0[..8] {
             return Ok(());
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_sealed_opens() {
+    fn only_sealed_cursors_open() {
         let (key, request) = (Hash::of(b"project"), Hash::of(b"request"));
         let mut short = [0; 8];
         short.copy_from_slice(&request.0[..8]);

@@ -238,21 +238,21 @@ impl Engine {
             Some(audit) => audit.begin(context, operation, &request)?,
             None => None,
         };
-        let _told = self.request_of(context, operation);
+        let _request_fields = self.request_of(context, operation);
         // Only for operations that have events: a request may be large.
         let asked = if operation.meta.ended.is_some() { Outline::of(&request) } else { Outline::default() };
         let began = Instant::now();
         let answer = self.permitted(context, operation, request);
         let took = began.elapsed();
         let outline = answer.as_ref().map(Answer::outline);
-        let told = outline.as_ref().map_err(|e| *e);
+        let outcome = outline.as_ref().map_err(|e| *e);
         if let Some(ended) = operation.meta.ended {
-            ended(context, &Ended { request: &asked, answer: told, took });
+            ended(context, &Ended { request: &asked, answer: outcome, took });
         }
         if let Some(recording) = recording {
-            match told.is_ok_and(|told| operation.meta.unrecorded.is_some_and(|is| is(told))) {
+            match outcome.is_ok_and(|answer| operation.meta.unrecorded.is_some_and(|is| is(answer))) {
                 true => recording.forget(),
-                false => recording.end(told),
+                false => recording.end(outcome),
             }
         }
         answer

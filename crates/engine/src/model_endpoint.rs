@@ -1,4 +1,4 @@
-//! A language model behind any OpenAI-compatible endpoint: one JSON request, with patience and limits.
+//! Requests to a language model behind an OpenAI-compatible endpoint, with retries, timeouts and size limits.
 
 use lukasa_model::{Error, ErrorKind, Result};
 use serde_json::Value;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
 
-/// Waited for an answer when nobody says otherwise.
+/// Default timeout of a request.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
-/// Longer answers are not read: a page of embeddings is a few megabytes.
+/// Maximum bytes of a response. A page of embeddings is a few megabytes.
 const ANSWER_BYTES: u64 = 16 << 20;
-/// Tries of one request, the first included.
+/// Maximum attempts of one request, including the first.
 const TRIES: u32 = 4;
-/// Before the second try; doubled for each further one.
+/// The pause before the second attempt. It doubles before each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// An endpoint that wants a longer pause is given up for now.
+/// The longest pause between attempts. If an endpoint requests a longer one, the request fails.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Of what an endpoint says about a failure.
+/// Maximum characters of an endpoint's own error message that are shown.
 const REASON_CHARS: usize = 200;
 
-/// Where a model is, and what it is called there.
+/// The URL of a model's endpoint, the name of the model there, and how to reach it.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// The part before `/chat/completions`, `/embeddings` or `/rerank`, for example `http://localhost:11434/v1`.
@@ -31,20 +31,20 @@ pub struct EndpointConfig {
     pub timeout: Duration,
 }
 
-/// What the settings of an endpoint are called, for error messages.
+/// The names of an endpoint's settings, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingNames {
     pub url: &'static str,
     pub name: &'static str,
     pub key: &'static str,
     pub timeout: &'static str,
-    /// How to ask less of it.
+    /// What to lower if the endpoint limits the rate.
     pub less: &'static str,
-    /// What comes after the URL.
+    /// The path after the URL.
     pub path: &'static str,
 }
 
-/// A model that writes.
+/// Settings of a model that generates text.
 pub const MODEL: SettingNames = SettingNames {
     url: "model.url (LUKASA_MODEL_URL)",
     name: "model.name (LUKASA_MODEL_NAME)",
@@ -54,7 +54,7 @@ pub const MODEL: SettingNames = SettingNames {
     path: "/chat/completions",
 };
 
-/// A model that embeds.
+/// Settings of a model that embeds.
 pub const EMBEDDING: SettingNames = SettingNames {
     url: "embedding.base_url (LUKASA_EMBEDDING_BASE_URL)",
     name: "embedding.model (LUKASA_EMBEDDING_MODEL)",
@@ -64,7 +64,7 @@ pub const EMBEDDING: SettingNames = SettingNames {
     path: "/embeddings",
 };
 
-/// A model that judges what was found.
+/// Settings of a model that reranks search hits.
 pub const RERANK: SettingNames = SettingNames {
     url: "rerank.url (LUKASA_RERANK_URL)",
     name: "rerank.model (LUKASA_RERANK_MODEL)",
@@ -74,7 +74,7 @@ pub const RERANK: SettingNames = SettingNames {
     path: "/rerank",
 };
 
-/// A key to an endpoint: sent to it, and shown to nobody.
+/// The API key of an endpoint. It is sent to the endpoint only, and never shown or logged.
 #[derive(Clone)]
 pub struct Key(String);
 
@@ -90,9 +90,10 @@ impl fmt::Debug for Key {
     }
 }
 
-/// How an endpoint waits; tests do not.
+/// Sleeps between attempts; tests replace it.
 type Pause = Arc<dyn Fn(Duration) + Send + Sync>;
 
+/// A client of one endpoint and model.
 pub struct Endpoint {
     agent: Agent,
     url: String,
@@ -107,7 +108,7 @@ impl Endpoint {
         Endpoint::called(config, MODEL)
     }
 
-    /// An endpoint whose settings have these names.
+    /// A client whose error messages use these names of settings.
     pub fn called(config: &EndpointConfig, called: SettingNames) -> Result<Endpoint> {
         let url = config.url.trim().trim_end_matches('/');
         let host = host(url, &called)?;
@@ -126,9 +127,9 @@ impl Endpoint {
         }
         let mut settings = Agent::config_builder()
             .timeout_global(Some(config.timeout))
-            // Failures are read: they say why.
+            // Error responses are read too: they contain the reason.
             .http_status_as_error(false)
-            // A key goes where it was meant to go and nowhere else.
+            // Without redirects, the key is sent to the configured host only.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("lukasa/", env!("CARGO_PKG_VERSION")))
@@ -151,14 +152,15 @@ impl Endpoint {
         &self.name
     }
 
-    /// Waits through this instead of sleeping.
+    /// Replaces the sleep between attempts.
     #[must_use]
     pub fn with_pause(mut self, pause: impl Fn(Duration) + Send + Sync + 'static) -> Endpoint {
         self.pause = Arc::new(pause);
         self
     }
 
-    /// Sends a request to `path` below the endpoint's URL, again where that may help, and gives back the answer.
+    /// Sends a request to `path` below the endpoint's URL and returns the response. Retries failures that may be
+    /// temporary.
     pub fn post(&self, path: &str, body: &Value) -> Result<Value> {
         let body = body.to_string();
         let mut pause = FIRST_PAUSE;
@@ -178,10 +180,10 @@ impl Endpoint {
             (self.pause)(wait);
             pause *= 2;
         }
-        unreachable!("the last try returns")
+        unreachable!("the last attempt returns")
     }
 
-    /// Like [`Endpoint::post`], but without another try.
+    /// Like [`Endpoint::post`], but without retries.
     pub fn post_once(&self, path: &str, body: &Value) -> Result<Value> {
         self.once(path, &body.to_string()).map_err(|failure| failure.error)
     }
@@ -200,7 +202,7 @@ impl Endpoint {
         }
         let bytes = read.map_err(|e| self.transport(&e))?;
         serde_json::from_slice(&bytes).map_err(|_| {
-            // What came instead may be a page of a proxy: it is not shown.
+            // The response may be an error page of a proxy, so it is not shown.
             let error = Error::new(ErrorKind::Unavailable, "model_answer_invalid", "the model's answer is not JSON")
                 .hint(format!(
                     "check that {} is the part before {}, often ending in /v1",
@@ -236,34 +238,34 @@ impl Endpoint {
 
     fn refusal(&self, status: u16, body: &[u8], after: Option<Duration>) -> Failure {
         let reason = self.reason(body);
-        let told = |what: &str| {
+        let message = |what: &str| {
             let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
             format!("the model's endpoint {what} (HTTP {status}){reason}")
         };
         let again = after.map_or(Again::Soon, Again::After);
         let (error, after) = match status {
             401 | 403 => (
-                Error::new(ErrorKind::Forbidden, "model_refused", told("does not let us in"))
+                Error::new(ErrorKind::Forbidden, "model_refused", message("does not let us in"))
                     .hint(format!("{} names the environment variable that holds the key", self.called.key)),
                 Again::Never,
             ),
             404 | 405 | 300..=399 => (
-                Error::not_found("model_not_found", told("has nothing there"))
+                Error::not_found("model_not_found", message("has nothing there"))
                     .hint(format!("check {}, often ending in /v1, and {}", self.called.url, self.called.name)),
                 Again::Never,
             ),
             429 => (
-                Error::new(ErrorKind::RateLimited, "model_rate_limited", told("asks for a pause"))
+                Error::new(ErrorKind::RateLimited, "model_rate_limited", message("asks for a pause"))
                     .hint(format!("try again later, or lower {}", self.called.less)),
                 again,
             ),
             500..=599 => (
-                Error::new(ErrorKind::Unavailable, "model_failed", told("has failed"))
+                Error::new(ErrorKind::Unavailable, "model_failed", message("has failed"))
                     .hint("look at the endpoint; the next pass tries again"),
                 again,
             ),
             _ => (
-                Error::invalid("model_request_refused", told("refuses the request"))
+                Error::invalid("model_request_refused", message("refuses the request"))
                     .hint(format!("check {}", self.called.name)),
                 Again::Never,
             ),
@@ -271,12 +273,12 @@ impl Endpoint {
         Failure { error, after }
     }
 
-    /// What an endpoint says about a failure, in one short line. Some repeat the key they were sent.
+    /// The endpoint's own error message, in one short line. Some endpoints repeat the key in it.
     fn reason(&self, body: &[u8]) -> String {
         let Ok(answer) = serde_json::from_slice::<Value>(body) else { return String::new() };
-        let said = [&answer["error"]["message"], &answer["error"], &answer["message"], &answer["detail"]];
-        let said = said.into_iter().find_map(Value::as_str).unwrap_or_default();
-        let line: Vec<&str> = said.split_whitespace().collect();
+        let places = [&answer["error"]["message"], &answer["error"], &answer["message"], &answer["detail"]];
+        let reason = places.into_iter().find_map(Value::as_str).unwrap_or_default();
+        let line: Vec<&str> = reason.split_whitespace().collect();
         self.without_key(&line.join(" ")).chars().take(REASON_CHARS).collect()
     }
 
@@ -293,17 +295,17 @@ struct Failure {
     after: Again,
 }
 
-/// Whether the same request may do better later.
+/// Whether to send the same request again.
 enum Again {
     Never,
     Soon,
     After(Duration),
 }
 
-/// The host of an endpoint's URL, or why it cannot be one.
+/// Returns the host of an endpoint's URL, or an error if the URL is invalid.
 fn host<'a>(url: &'a str, called: &SettingNames) -> Result<&'a str> {
     let fault = |what: &str| {
-        // The URL itself is not shown: somebody may have put a password into it.
+        // The URL itself is not shown: it may contain a password.
         Error::invalid("invalid_model", format!("{} {what}", called.url))
             .hint(format!("give the part before {}, for example http://localhost:11434/v1", called.path))
     };
@@ -322,14 +324,14 @@ fn host<'a>(url: &'a str, called: &SettingNames) -> Result<&'a str> {
     Ok(host)
 }
 
-/// What runs here is not reached through a proxy.
+/// Whether the host is this machine, which is not reached through a proxy.
 fn is_local(host: &str) -> bool {
     let name = if host.starts_with('[') { host.split(']').next() } else { host.split(':').next() };
     let name = name.unwrap_or_default().trim_start_matches('[');
     name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Seconds, or a date.
+/// The pause in a `Retry-After` header: seconds, or a date.
 fn retry_after(text: &str) -> Option<Duration> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<u64>() {
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_are_none_are_refused_and_not_repeated() {
+    fn invalid_urls_are_refused_and_not_shown() {
         for (url, fine) in [
             ("http://localhost:11434/v1", true),
             ("https://models.example.org/v1/", true),
@@ -370,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_shown_to_nobody() {
+    fn a_key_is_never_shown() {
         let config = config("http://localhost/v1");
         assert!(!format!("{config:?}").contains("secret"));
         let endpoint = Endpoint::new(&config).unwrap();
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn local_is_what_runs_here() {
+    fn local_hosts_are_recognized() {
         for (host, local) in [
             ("localhost:1", true),
             ("127.0.0.1", true),
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_asked_for_in_seconds_or_as_a_date() {
+    fn a_pause_is_given_in_seconds_or_as_a_date() {
         assert_eq!(retry_after(" 7 "), Some(Duration::from_secs(7)));
         assert_eq!(retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO), "long past");
         assert!(retry_after("Wed, 21 Oct 2099 07:28:00 GMT").unwrap() > LONGEST_PAUSE);

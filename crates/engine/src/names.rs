@@ -1,4 +1,4 @@
-//! One way from the names that callers write to the objects they stand for, for every operation that takes one.
+//! Resolves the names that callers write to objects, for every operation that takes a name.
 
 mod form;
 mod origin;
@@ -17,25 +17,25 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The field of answers that says which names were taken for what.
+/// The response field that lists which names were resolved to which objects.
 pub const RESOLVED: &str = "resolved";
-/// Names that one answer explains; more are of a list that shows what was taken itself.
+/// Maximum number of resolved names in one response. Requests with more names list the objects anyway.
 const EXPLAINED: usize = 20;
 
-/// What a name was taken for that is neither a key, `Type:key` nor an id.
+/// The object that a name was resolved to which is neither a key, `Type:key` nor an id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Taken {
     /// The name as the caller wrote it.
     pub given: String,
-    /// `Type:key` of the object it was taken for.
+    /// `Type:key` of the object that it was resolved to.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// How many overloads of one function it stands for, where there are several; this is one of them.
+    /// Number of overloads of one function that the name stands for, if there are several; `ref` is one of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overloads: Option<usize>,
 }
 
-/// Names taken for something while one request is answered.
+/// The names that were resolved while one request is answered.
 #[derive(Clone, Debug, Default)]
 pub struct TakenNames(Arc<Mutex<Vec<Taken>>>);
 
@@ -47,19 +47,19 @@ impl TakenNames {
         }
     }
 
-    /// All of them, once.
+    /// Returns all names and empties the list.
     pub fn take(&self) -> Vec<Taken> {
         std::mem::take(&mut *self.0.lock())
     }
 }
 
 impl Look {
-    /// The object that a name stands for: see `docs/graph.md`, "Names". Every operation on a graph comes here.
+    /// Resolves a name to an object: see `docs/graph.md`, "Names". Every operation on a graph uses this function.
     pub fn node(&self, name: &str) -> Result<Node> {
         Ok(self.resolve(name)?.node)
     }
 
-    /// The same, with the overloads that the name also stands for.
+    /// Like `node`, with the overloads that the name also stands for.
     pub fn resolve(&self, name: &str) -> Result<Resolved> {
         let found = resolve::Resolver::new(self, name).any()?;
         if !found.exact {
@@ -70,15 +70,15 @@ impl Look {
         Ok(found)
     }
 
-    /// The symbol that a name stands for among those of a file.
+    /// Resolves a name among the symbols of a file.
     pub fn node_in(&self, file: Node, name: &str) -> Result<Node> {
         Ok(resolve::Resolver::new(self, name).within(file)?.node)
     }
 }
 
 impl Engine {
-    /// A name as the ledger knows it, for operations that need no graph: unchanged where it is exact, else the id of the
-    /// object it stands for in a view. What has ended keeps its name.
+    /// Resolves a name for an operation that reads the ledger without a graph. An exact name is unchanged, also that of
+    /// an object that has ended; any other name becomes the id of the object it stands for in the view.
     pub fn reference(&self, context: &mut Context<'_>, spec: &ViewSpec, name: &str) -> Result<Reference> {
         let ledger = self.ledger(&context.scope);
         let reference = Reference::from(name.trim());

@@ -1,5 +1,5 @@
-//! What an answer is made of, without its contents: flags, numbers, short texts and how long lists are. Costs microseconds
-//! where writing the answer costs milliseconds.
+//! Summary of a request or response without its contents, for the audit record and metrics: flags, numbers, short texts
+//! and lengths of lists. Takes microseconds, where serializing the response takes milliseconds.
 
 use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
@@ -8,13 +8,13 @@ use serde::ser::{
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Maps inside maps that are looked into.
+/// Maximum depth of nested maps that are summarised.
 const DEPTH: u8 = 3;
-/// Longer texts are contents.
+/// Maximum bytes of a text that is kept. Longer texts are contents.
 const TEXT_BYTES: usize = 64;
-/// Texts of a list that are kept.
+/// Maximum number of texts of a list that are kept.
 const TEXTS: usize = 16;
-/// Numbers that say how much an answer has; other numbers say something else.
+/// Number fields that count items of a response. Other number fields do not count anything.
 const COUNTS: [&str; 12] = [
     "total",
     "total_entities",
@@ -30,31 +30,31 @@ const COUNTS: [&str; 12] = [
     "tx",
 ];
 
-/// Counts of one answer that are kept.
+/// Maximum number of counts of one response that are kept.
 const MOST_COUNTS: usize = 16;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Outline {
-    /// Not there.
+    /// The field is missing.
     #[default]
     Absent,
-    /// There, and nothing that is told: a long text, a null.
-    Untold,
+    /// The field is present, but its value is not kept: a long text, or null.
+    Omitted,
     Flag(bool),
     Number(f64),
     Text(String),
-    /// How long, and the short texts among the first.
+    /// The length of a list, and the short texts among its first items.
     List(usize, Vec<String>),
     Map(Vec<(String, Outline)>),
 }
 
 impl Outline {
     pub fn of(value: &impl Serialize) -> Outline {
-        // What cannot be written is told by who writes it.
+        // A value that cannot be serialized is reported by the code that serializes it for the client.
         value.serialize(Look { depth: DEPTH }).unwrap_or_default()
     }
 
-    /// What is found at names separated by dots.
+    /// The part at a path of field names separated by dots.
     pub fn at(&self, path: &str) -> &Outline {
         path.split('.').fold(self, |outline, name| match outline {
             Outline::Map(fields) => fields.iter().find(|(own, _)| own == name).map_or(&ABSENT, |(_, value)| value),
@@ -62,6 +62,7 @@ impl Outline {
         })
     }
 
+    /// The number at a path; the length if it is a list.
     pub fn number(&self, path: &str) -> Option<f64> {
         match self.at(path) {
             Outline::Number(number) => Some(*number),
@@ -95,13 +96,13 @@ impl Outline {
         }
     }
 
-    /// How much there is of what: lengths of lists and numbers that count.
+    /// Numbers of items by field: lengths of lists, and number fields that count.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for (fields, lists) in [(self, true), (self.at("meta"), false)] {
             let Outline::Map(fields) = fields else { continue };
             for (name, value) in fields {
-                // Names of properties may stand beside those of fields.
+                // Some responses have property names beside field names.
                 let is_name = name.len() <= 40 && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
                 let count = match value {
                     _ if !is_name || counts.len() == MOST_COUNTS => continue,
@@ -115,7 +116,7 @@ impl Outline {
         counts
     }
 
-    /// The answer says that something was left out.
+    /// Whether the response reports that something was left out.
     pub fn truncated(&self) -> bool {
         ["truncated", "meta.truncated", "truncation_notice", "meta.truncation_notice"]
             .iter()
@@ -144,7 +145,7 @@ impl serde::ser::Error for Unwritable {
 
 type Seen<T = Outline> = Result<T, Unwritable>;
 
-/// Looks at a value; below the last level only what it is.
+/// Builds the summary of a value. At depth 0, maps are summarised as empty.
 #[derive(Clone, Copy)]
 struct Look {
     depth: u8,
@@ -230,13 +231,13 @@ impl Serializer for Look {
         Ok(Outline::Number(v))
     }
     fn serialize_char(self, _: char) -> Seen {
-        Ok(Outline::Untold)
+        Ok(Outline::Omitted)
     }
     fn serialize_str(self, v: &str) -> Seen {
-        Ok(if v.len() <= TEXT_BYTES { Outline::Text(v.into()) } else { Outline::Untold })
+        Ok(if v.len() <= TEXT_BYTES { Outline::Text(v.into()) } else { Outline::Omitted })
     }
     fn serialize_bytes(self, _: &[u8]) -> Seen {
-        Ok(Outline::Untold)
+        Ok(Outline::Omitted)
     }
     fn serialize_none(self) -> Seen {
         Ok(Outline::Absent)
@@ -248,7 +249,7 @@ impl Serializer for Look {
         Ok(Outline::Absent)
     }
     fn serialize_unit_struct(self, _: &'static str) -> Seen {
-        Ok(Outline::Untold)
+        Ok(Outline::Omitted)
     }
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Seen {
         self.serialize_str(variant)
@@ -292,7 +293,7 @@ impl Serializer for Look {
 
 impl ListLook {
     fn add<T: Serialize + ?Sized>(&mut self, value: &T) -> Seen<()> {
-        // The first one tells whether these are texts; contents of other lists are not looked at.
+        // If the first item is not a text, the items are not read.
         if self.length == self.texts.len()
             && self.length < TEXTS
             && let Outline::Text(text) = value.serialize(Look { depth: 0 })?
@@ -375,7 +376,7 @@ mod tests {
     #[test]
     fn an_outline_has_counts_flags_and_short_texts_and_no_contents() {
         let answer = json!({
-            "summary": "3 hits of something that is told at some length here, so that nobody takes it for a name",
+            "summary": "3 hits of something that is described at some length here, so that it cannot be a short name",
             "items": [{"text": "secret"}, {"text": "secret"}],
             "none": [],
             "total": 7,
@@ -395,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_value_is_seen() {
+    fn every_kind_of_value_is_summarised() {
         #[derive(serde::Serialize)]
         enum Any {
             Unit,

@@ -1,4 +1,4 @@
-//! Types that Lukasa brings along for its own work, declared in a project when it first needs them.
+//! Type packs that come with Lukasa, declared in a project when it first needs them.
 
 use crate::{Engine, features};
 use lukasa_model::transaction::Header;
@@ -8,17 +8,17 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::LazyLock;
 
-/// What projects had declared when they were last known to have the types of a pack, by the pack's name.
+/// By project and name of a pack: the declared types when the project was last known to have those of the pack.
 pub type Declared = FxHashMap<(Scope, &'static str), Arc<Registry>>;
 
-/// A pack that comes with this program, read on first use.
+/// A pack that is compiled into this program, parsed on first use.
 pub(crate) type Read = LazyLock<std::result::Result<Pack, String>>;
 
 pub(crate) fn read(name: &str, text: &str) -> std::result::Result<Pack, String> {
     serde_json::from_str(text).map_err(|e| format!("packs/{name}.json: {e}"))
 }
 
-/// A pack as it came with this program.
+/// Returns the parsed pack.
 pub(crate) fn known(pack: &'static Read) -> Result<&'static Pack> {
     pack.as_ref().map_err(|e| Error::internal(e.clone()))
 }
@@ -28,8 +28,8 @@ fn is_called(given: &str, name: &str, aliases: &[String]) -> bool {
 }
 
 impl Engine {
-    /// Declares the types of a feature where something is about to be written whose type holds for all branches: a type that was
-    /// used before it was declared stays bound to branches.
+    /// Declares the types of a feature before the first write of an object whose type belongs to the project instead of
+    /// a branch: a type that was used before it was declared stays bound to branches.
     pub fn know_written(&self, scope: &Scope, batch: &Batch) -> Result<()> {
         for pack in features::ALL.iter().flat_map(|feature| feature.types) {
             self.know_if_written(scope, batch, pack()?)?;
@@ -38,7 +38,7 @@ impl Engine {
     }
 
     fn know_if_written(&self, scope: &Scope, batch: &Batch, pack: &'static Pack) -> Result<()> {
-        // Relationships have their ends, of which one is such an object.
+        // A relationship needs no check: one of its ends is such an object, which was written before.
         let of_all = |write: &Write| match write {
             Write::Object(put) => {
                 pack.object_types.iter().any(|t| t.branchless && is_called(&put.type_name, &t.name, &t.aliases))
@@ -48,16 +48,16 @@ impl Engine {
         if !batch.writes.iter().any(of_all) {
             return Ok(());
         }
-        // By the same people; its id, its commit and its time are those of the batch itself.
+        // Author, agent and session are the same; id, commit and time belong to the batch alone.
         let Header { author, agent, session, .. } = batch.header.clone();
         self.know(scope, pack, &Header { author, agent, session, ..Header::default() })
     }
 
-    /// Sees to it that the project has the types of a pack. They are declared once, in the project's own log.
+    /// Declares the types of a pack in the project's log, unless the project has them already.
     pub fn know(&self, scope: &Scope, pack: &'static Pack, header: &Header) -> Result<()> {
         let ledger = self.ledger(scope);
-        // What was declared may be lost: the log can be replaced by another, which has to be known before something is
-        // written whose type must be there first.
+        // The log may have been replaced by another one without these types. That must be noticed before objects that
+        // need the types are written.
         let declared = match ledger.registry() {
             Ok(registry) => Some(registry),
             Err(error) if error.code == "unknown_project" => None,

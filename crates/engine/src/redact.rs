@@ -1,4 +1,4 @@
-//! Takes what looks like a secret out of text before it is embedded, sent, logged or cited.
+//! Removes what looks like a secret from text before the text is embedded, sent, logged or cited.
 
 mod value;
 
@@ -10,33 +10,33 @@ use value::{is_given, is_shell_value, secret_word};
 
 pub use value::looks_random;
 
-/// Stands where a secret was.
+/// Replaces a secret.
 pub const GONE: &str = REDACTED;
 
-/// Keys, tokens and passwords are replaced by [`GONE`]; everything else stays as it is. Rather too much than too little:
-/// neither a sentence about code nor a vector of it needs any of them. Text that was redacted stays as it is.
+/// Replaces keys, tokens and passwords by [`GONE`] and keeps everything else. In doubt, text is replaced: neither a
+/// sentence about code nor its vector needs a secret. Redacting redacted text changes nothing.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut left = Cow::Borrowed(text);
-    // What one rule leaves may show another what it did not see. Every replacement takes something away that is no
-    // mark, so this ends.
+    // After one rule has replaced something, another rule may match. Each replacement removes characters that are not
+    // part of a mark, so the loop ends.
     while let Some(changed) = pass(&left) {
         left = Cow::Owned(changed);
     }
     left
 }
 
-/// Like [`redact`], with how many secrets went.
+/// Like [`redact`], and returns the number of secrets that were replaced.
 pub fn redact_counted(text: &str) -> (Cow<'_, str>, usize) {
     let left = redact(text);
     let gone = match &left {
         Cow::Borrowed(_) => 0,
-        // Rules may touch one place twice; what counts is what stands there in the end.
+        // Several rules may replace the same place, so the marks in the result are counted.
         Cow::Owned(changed) => changed.matches(GONE).count().saturating_sub(text.matches(GONE).count()),
     };
     (left, gone)
 }
 
-/// Every rule once; nothing when none of them applies.
+/// Applies every rule once. None if no rule matches.
 fn pass(text: &str) -> Option<String> {
     let mut changed: Option<String> = None;
     for rule in &*RULES {
@@ -49,11 +49,11 @@ fn pass(text: &str) -> Option<String> {
 
 type Secret = fn(&Captures<'_>, &str) -> Option<usize>;
 
-/// Where a secret may stand, and whether what stands there is one.
+/// A pattern of places where a secret may be, and a function that decides whether there is one.
 struct Rule {
-    /// The first group that matched is the secret; without groups all of it.
+    /// The first group that matched is the secret; without groups, the whole match.
     place: Regex,
-    /// How many bytes of what stands there are a secret; given all that was found and what stands there.
+    /// Returns how many bytes of the text at that place are a secret, given the match and the text.
     secret: Secret,
 }
 
@@ -71,7 +71,7 @@ impl Rule {
                     kept = place.start() + bytes;
                     at = kept;
                 }
-                // What is no secret may be the name of the next one.
+                // A text that is not a secret may be the name of the next one.
                 None => at = place.start().max(whole.start() + first_char(whole.as_str())),
             }
         }
@@ -83,9 +83,9 @@ fn first_char(text: &str) -> usize {
     text.chars().next().map_or(1, char::len_utf8)
 }
 
-/// What secrets are called, wherever the name begins.
+/// Names of secrets, anywhere within a longer name.
 const NAME: &str = r"(?:passw(?:or)?d|passphrase|passcode|pwd|(?:api|access|private|secret|auth|signing|encryption|account|shared[ _-]?access)[ _-]?key|secret|token|credentials?)";
-/// Settings that stand beside a password in a connection string.
+/// Settings beside a password in a connection string.
 const BESIDE: &str =
     r"(?:host|hostaddr|server|data source|user id|uid|user|username|dbname|database|initial catalog|port|sslmode)";
 
@@ -93,10 +93,10 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let always: Secret = |_, value| Some(value.len());
     let given: Secret = |_, value| is_given(value).then_some(value.len());
     let all: [(String, Secret); 14] = [
-        // Private keys, also where the end was cut off.
+        // Private keys, also if the end was cut off.
         (r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*-----|\z)".into(), always),
-        // A literal that is given to something called a password: by assignment, as an entry, as an argument; also
-        // within a literal, where its quotes are escaped.
+        // A literal assigned to a name such as `password`: in an assignment, an entry or an argument; also within
+        // another literal, with escaped quotes.
         (
             format!(
                 r#"(?i){NAME}[\w$]*\\?["'`]?\]?\s*(?::\s*[\w&<>\[\]., ']+=|:=|=>|[=:(,]=?)\s*[rbuf&@]{{0,2}}(?:\\"([^"\\\n]+)\\"|"((?:[^"\\\n]|\\.)+)(?:"|\z)|'((?:[^'\\\n]|\\.)+)'|`((?:[^`\\]|\\.)+)`)"#
@@ -111,15 +111,15 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             given,
         ),
         (format!(r"(?i)\b(?:password|pwd)=([^\s;,()'\x22]+)(?:;\s*|\s+){BESIDE}="), given),
-        // Parameters of an address.
+        // Parameters of a URL.
         (format!(r"(?i)[?&](?:[\w.-]*[_.-])?{NAME}=([^\s&#'\x22`<>)]+)"), given),
-        // As shells and environment files write it.
+        // As in shells and environment files.
         (
             r"\b[A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)[A-Z0-9_]*=([^\s'\x22`;]+)"
                 .into(),
             |_, value| is_shell_value(value).then_some(value.len()),
         ),
-        // As people write it, and settings: `password: …`, `client_secret=…`, `the token is …`.
+        // As in prose and settings: `password: …`, `client_secret=…`, `the token is …`.
         (
             format!(
                 r"(?i){NAME}\d{{0,2}}\\?[\x22'`]?\]?(?:\s*(?::=|=>|=|:)[ \t]*|\s+(?:is|was)\s+)([^\s'\x22`]*[^\s'\x22`,;.)\]}}>:])"
@@ -130,13 +130,13 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         (r"(?i)\blogin\s+\S+\s+password\s+(\S+)".into(), given),
         (r"(?:^|\s)(?:-u|--user)\s+['\x22]?[^\s:'\x22/]+:([^\s'\x22]+)".into(), given),
         (r"(?i)\bauthorization\\?['\x22]?\s*[:=]\s*\\?['\x22]?(?:bearer|basic|token|apikey|digest)\s+([^\s'\x22\\]+)".into(), given),
-        // Passwords in addresses.
+        // Passwords in URLs.
         (r"://[^\s/:@'\x22]*:([^\s/@'\x22]+)@".into(), always),
         (r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9+/=._~-]{16,})".into(), always),
-        // Literals long enough to hold a key.
+        // Literals long enough to be a key.
         (r#"["'`]([A-Za-z0-9+/=_.-]{24,})["'`]"#.into(), |_, value| looks_random(value).then_some(value.len())),
     ];
-    // Tokens of well-known services, and JSON web tokens; of our own access keys what names them may stay.
+    // Tokens of well-known services, and JSON web tokens. Of our own access keys, the public prefix is kept.
     let known = r"\blk_[0-9a-f]{16}_([A-Za-z0-9_-]{20,})|\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\b(?:ghp|gho|ghu|ghs|ghr|github_pat|glpat|npm|hf|pypi|dop_v1|shpat)[-_][A-Za-z0-9_-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{20,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*";
     all.into_iter()
         .chain([(known.to_owned(), always)])

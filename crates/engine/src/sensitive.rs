@@ -1,7 +1,8 @@
-//! What types call sensitive, taken out of answers for those who may not see it.
+//! Removes properties that types declare as sensitive from answers to callers without the scope for them.
 //!
-//! Graphs, indexes and vectors are made without it ([`lukasa_store::Ledger::states`]), so whatever is found by them cannot
-//! hold it, for anybody. What is read from the store itself passes here, in the one place where an answer leaves.
+//! Graphs, indexes and vectors are built without these properties ([`lukasa_store::Ledger::states`]), so results found
+//! through them never contain any. Content that is read from the store itself is filtered here, at the one place where
+//! every answer leaves the engine.
 
 use crate::{Answer, Context};
 use lukasa_model::Content;
@@ -12,36 +13,36 @@ use lukasa_model::{Error, Result};
 use lukasa_store::Ledger;
 use serde_json::{Map, Value, json};
 
-/// Needed to see sensitive properties; `admin` covers it.
+/// The scope to see sensitive properties; `admin` covers it.
 pub const SCOPE: &str = "graph:sensitive:read";
-/// Stands where a value was that has no place of its own to be left out of.
+/// Replaces a value that cannot be left out of its surroundings.
 const GONE: &str = "[sensitive]";
 
-/// Counts values that were kept back elsewhere.
+/// Counts values that were redacted elsewhere.
 pub fn count(values: usize) {
     crate::telemetry::metrics().redacted.add(values as u64);
 }
 
-/// Whether only the owner of a content may read it.
+/// Whether the content may be read by its owner only.
 pub fn is_sensitive(content: &Content) -> bool {
     content.properties.get("sensitive").and_then(Value::as_bool) == Some(true)
 }
 
-/// What must be kept from a caller in a project; none if nothing.
+/// The declared types of the project if some properties must be hidden from the caller; none otherwise.
 pub fn kept_from(context: &Context<'_>, ledger: &Ledger) -> Result<Option<std::sync::Arc<Registry>>> {
     if context.grants.cover(SCOPE) {
         return Ok(None);
     }
     let registry = match ledger.registry() {
         Ok(registry) => registry,
-        // A project that is not there yet has declared nothing.
+        // A project that does not exist yet has declared nothing.
         Err(error) if error.code == "unknown_project" => return Ok(None),
         Err(error) => return Err(error),
     };
     Ok((!registry.all_sensitive().is_empty()).then_some(registry))
 }
 
-/// The answer without it.
+/// Removes sensitive properties from an answer.
 pub fn strip(answer: Answer, registry: &Registry) -> Result<Answer> {
     let mut value: Value =
         serde_json::from_str(&answer.text()?).map_err(|e| Error::internal(format!("an answer is not JSON: {e}")))?;
@@ -51,7 +52,7 @@ pub fn strip(answer: Answer, registry: &Registry) -> Result<Answer> {
     }
 }
 
-/// The error without it: conflicts tell values.
+/// Removes sensitive properties from an error: conflicts contain values.
 pub fn strip_error(mut error: Error, registry: &Registry) -> Error {
     hide(&mut error.details, registry);
     error
@@ -64,7 +65,7 @@ fn hide(value: &mut Value, registry: &Registry) -> usize {
     found
 }
 
-/// `names` are the sensitive properties of the thing that is spoken of.
+/// `names` are the sensitive properties of the fact that the value belongs to.
 fn walk(value: &mut Value, names: &[&str], registry: &Registry, found: &mut usize) {
     match value {
         Value::Array(all) => all.iter_mut().for_each(|value| walk(value, names, registry, found)),
@@ -82,13 +83,14 @@ fn walk(value: &mut Value, names: &[&str], registry: &Registry, found: &mut usiz
     }
 }
 
-/// Of objects and of relationships of this name, for answers do not always tell which is meant.
+/// The sensitive properties of the object type and of the relationship type with this name: answers do not always
+/// show which one it is.
 fn of_type<'a>(registry: &'a Registry, name: &str) -> Vec<&'a str> {
     let (objects, relationships) = (registry.sensitive(name, false), registry.sensitive(name, true));
     objects.iter().chain(relationships).map(|name| &**name).collect()
 }
 
-/// `"properties": {…}`, with the names of what is missing beside it.
+/// Filters `"properties": {…}` and adds the names of the removed properties beside it.
 fn properties(map: &mut Map<String, Value>, names: &[&str], found: &mut usize) {
     let Some(Value::Object(properties)) = map.get_mut("properties") else { return };
     let gone: Vec<&str> = names.iter().copied().filter(|name| properties.shift_remove(*name).is_some()).collect();
@@ -98,7 +100,7 @@ fn properties(map: &mut Map<String, Value>, names: &[&str], found: &mut usize) {
     }
 }
 
-/// `"added": {path: value}` and `"updated": {path: {from, to}}` of a summary of changes.
+/// Filters `"added": {path: value}` and `"updated": {path: {from, to}}` of a change summary.
 fn changes(map: &mut Map<String, Value>, names: &[&str], found: &mut usize) {
     for part in ["added", "updated"] {
         let Some(Value::Object(paths)) = map.get_mut(part) else { continue };
@@ -108,7 +110,7 @@ fn changes(map: &mut Map<String, Value>, names: &[&str], found: &mut usize) {
     }
 }
 
-/// `{"path": …, "base": …, "ours": …, "theirs": …}`.
+/// Filters a conflict `{"path": …, "base": …, "ours": …, "theirs": …}`.
 fn conflict(map: &mut Map<String, Value>, names: &[&str], found: &mut usize) {
     let Some(path) = map.get("path").and_then(Value::as_str).map(str::to_owned) else { return };
     for side in ["base", "ours", "theirs"] {
@@ -118,10 +120,10 @@ fn conflict(map: &mut Map<String, Value>, names: &[&str], found: &mut usize) {
     }
 }
 
-/// A value that stands at a path of a content.
+/// Replaces the value at a path of a content if it is sensitive.
 fn at(path: &str, value: &mut Value, names: &[&str], found: &mut usize) {
     if path == "/properties" {
-        // All properties came or went at once, perhaps as `from` and `to`.
+        // All properties were added or removed at once, perhaps as `from` and `to`.
         for name in names {
             for place in [format!("/{name}"), format!("/from/{name}"), format!("/to/{name}")] {
                 if let Some(value) = value.pointer_mut(&place) {

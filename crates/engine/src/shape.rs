@@ -1,4 +1,4 @@
-//! How things look in answers.
+//! Response types for facts, and for the differences between two views.
 
 use lukasa_model::change::ChangeSummary;
 use lukasa_model::statement::{Kind, Statement, Thing};
@@ -42,15 +42,15 @@ pub struct EndOut {
     pub type_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// It is no longer there; only lasting relationships show such ends.
+    /// The object has ended. Only lasting relationships show such ends.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
-    /// What it is called now.
+    /// Its current name, if it was renamed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<String>,
 }
 
-/// What changed about one thing between two views.
+/// The change of one fact between two views.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ChangeOut {
     pub change: lukasa_store::ledger::ChangeClass,
@@ -60,7 +60,7 @@ pub struct ChangeOut {
     pub type_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Names of the ends, of a relationship.
+    /// For a relationship: the names of its ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<[String; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct ChangeOut {
     pub change_summary: Option<ChangeSummary>,
 }
 
-/// A border of a period that is none when it is open.
+/// The bound of a period. None if the period is open.
 pub fn open(time: Time) -> Option<Time> {
     (time != Time::MIN && time != Time::MAX).then_some(time)
 }
@@ -114,7 +114,7 @@ impl ThingOut {
         ThingOut::new(&found.thing, &found.statement, end(0), end(1))
     }
 
-    /// An object of a stream; relationships need their ends looked up.
+    /// Converts an object from a stream. Not for relationships, whose ends must be read first.
     pub fn object(row: &HeadRow) -> Result<ThingOut> {
         ThingOut::new(&row.thing, &row.statement, None, None)
     }

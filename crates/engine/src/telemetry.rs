@@ -1,5 +1,5 @@
-//! What is told to who watches: figures ([`metrics`]) and events ([`log`]). Neither holds anything of what was asked or
-//! answered, but for counts, names of types and codes.
+//! Telemetry for operators: metrics ([`metrics`]) and log events ([`log`]). Neither contains anything of requests or
+//! responses except counts, names of types, and codes.
 
 pub mod dependencies;
 pub mod events;

@@ -211,9 +211,9 @@ impl Look {
     /// Like `nodes_out`, with titles, which are read from the store. Sensitive objects have none.
     pub fn titled_out(&self, rows: Vec<NodeRow>) -> Result<NodesOut> {
         let nodes: Vec<_> = rows.iter().map(|row| row.node).collect();
-        let told = |content: &Content| content.title.clone().filter(|_| !is_sensitive(content));
+        let title = |content: &Content| content.title.clone().filter(|_| !is_sensitive(content));
         let known = known(&self.snapshot, &self.ledger, &nodes)?;
-        let titles = known.iter().filter_map(|(no, known)| Some((self.snapshot.thing(*no), told(&known.content)?)));
+        let titles = known.iter().filter_map(|(no, known)| Some((self.snapshot.thing(*no), title(&known.content)?)));
         Ok(NodesOut { titles: titles.collect(), ..self.nodes_out(rows) })
     }
 

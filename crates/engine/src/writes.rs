@@ -1,6 +1,6 @@
 //! Writing a batch for a caller: guarded by claims, committed, and reported.
 
-use crate::claims::{Change, tells_of_code};
+use crate::claims::{Change, records_code};
 use crate::{Context, Engine};
 use lukasa_model::{Batch, Error, Result, Tx};
 use lukasa_store::Ledger;
@@ -59,7 +59,7 @@ pub fn commit(engine: &Engine, context: &Context<'_>, mut batch: Batch, what: &s
     let (tx, repeated) = (done.tx, done.repeated);
     let mut out = WriteOut::of(done, what);
     out.warnings.extend(guarded.warnings);
-    if let Some(tx) = tx.filter(|_| tells_of_code(batch.header.kind) && !repeated) {
+    if let Some(tx) = tx.filter(|_| records_code(batch.header.kind) && !repeated) {
         let branch = if batch.branch.is_empty() { "main" } else { &batch.branch };
         let files = guarded.targets.iter().filter_map(|target| target.file()).collect();
         let change = Change { agent: batch.header.agent.as_deref(), branch, worktree: None, tx, files };

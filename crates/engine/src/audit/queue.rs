@@ -121,7 +121,11 @@ impl Queue {
         let shared = Arc::clone(&self.shared);
         let started = std::thread::Builder::new().name("audit".into()).spawn(move || shared.run());
         *thread = Some(started.map_err(|e| {
-            Error::new(ErrorKind::Unavailable, "audit_unavailable", format!("nobody could be told to record: {e}"))
+            Error::new(
+                ErrorKind::Unavailable,
+                "audit_unavailable",
+                format!("the thread that records could not be started: {e}"),
+            )
         })?);
         Ok(())
     }
@@ -144,7 +148,7 @@ fn unavailable(fault: &Error) -> Error {
         "audit_unavailable",
         format!("the operation could not be recorded, so it was not begun: {}", fault.message),
     )
-    .hint("try again in a moment; `lukasa doctor` tells how the record is doing")
+    .hint("try again in a moment; `lukasa doctor` shows the state of the audit record")
 }
 
 /// A place reserved for one operation; released when it is dropped unused.
@@ -221,8 +225,8 @@ impl Shared {
                 }
                 Err(fault) => {
                     metrics().audit_failures.inc();
-                    let told = [("code", json!(fault.code)), ("message", json!(fault.message))];
-                    log::event(log::Level::Error, "audit.failed", &told);
+                    let fields = [("code", json!(fault.code)), ("message", json!(fault.message))];
+                    log::event(log::Level::Error, "audit.failed", &fields);
                     // Back into the queue, in the same order.
                     for noted in group.into_iter().rev() {
                         state.waiting.push_front(noted);

@@ -1,4 +1,4 @@
-//! The features, lowest first: each may use those before it, and none after it.
+//! The list of features, lowest first: each may use the features before it, but none after it.
 
 pub mod admin;
 pub mod code;

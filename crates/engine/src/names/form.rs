@@ -1,20 +1,20 @@
-//! What a caller may write for one object: the spellings of a name taken apart, and which keys fit them.
+//! Parses the spellings of a name that callers may write for one object, and compares them with keys.
 
 use crate::view::symbols::keys;
 
-/// A name without what callers wrap around it, and what it says beside the name itself.
+/// A parsed name: its text without prefixes, and the type that it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form<'t> {
     /// As it was written, without blanks around it and the `()` of a call.
     pub text: &'t str,
     /// Only objects of this type, from `Type:name`; `symbol` is any symbol but a file.
     pub type_name: Option<&'t str>,
-    /// What is left without the type, and without the prefixes `file::` and `symbol::`.
+    /// The rest without the type and the prefixes `file::` and `symbol::`.
     pub rest: &'t str,
 }
 
 impl<'t> Form<'t> {
-    /// `is_type` answers whether a word is the name of a type of objects.
+    /// Parses a name. `is_type` returns whether a word is the name of an object type.
     pub fn read(text: &'t str, is_type: impl Fn(&str) -> bool) -> Form<'t> {
         let text = text.trim().trim_matches('`');
         let text = text.strip_suffix("()").unwrap_or(text);
@@ -50,8 +50,8 @@ impl<'t> Form<'t> {
         (path.contains(['.', '/', '\\']) && !path.ends_with(':')).then_some((path, line))
     }
 
-    /// The path that it begins with, and what follows it: `./a.rs::f` is `./a.rs` and `::f`. A file must be named by
-    /// more than a word, or every name would be one.
+    /// The path that it begins with, and what follows it: `./a.rs::f` is `./a.rs` and `::f`. A path must be more than
+    /// one word, because any name would be a path otherwise.
     pub fn path(&self) -> Option<(&'t str, &'t str)> {
         let at = self.rest.find("::").or_else(|| self.rest.rfind(':')).unwrap_or(self.rest.len());
         let (path, after) = self.rest.split_at(at);
@@ -62,11 +62,11 @@ impl<'t> Form<'t> {
 /// How well a key fits a name; the smaller the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// The key ends so.
+    /// The key ends with the name.
     Suffix,
-    /// Every part fits, whatever stands between the parts.
+    /// Every part matches, with any separators between the parts.
     Parts,
-    /// The same but for the `#` of a private name, or for what a named file has around the symbol.
+    /// Like `Parts`, except for the `#` of a private name, or for containers between a named file and the symbol.
     Loose,
 }
 
@@ -74,11 +74,11 @@ pub enum Fit {
 pub struct Pattern<'t> {
     text: &'t str,
     parts: Vec<String>,
-    /// Every key that fits contains this.
+    /// Every key that fits contains this text.
     last: String,
 }
 
-/// Words that lead to the place of a name in the text and are part of no key.
+/// Path words that are relative to the place of a name in the source, and are part of no key.
 const HERE: [&str; 4] = ["crate", "self", "super", "this"];
 
 impl<'t> Pattern<'t> {
@@ -106,7 +106,7 @@ impl<'t> Pattern<'t> {
         (before.is_empty() || before.ends_with(':')).then_some(Fit::Suffix)
     }
 
-    /// The last parts are names within the file, those before them name the file, its folders, or its package.
+    /// The last parts are names within the file; the parts before them name the file, its folders, or its package.
     fn names(&self, path: &str, names: &str) -> Option<Fit> {
         let mut fit = Fit::Parts;
         let mut left = &self.parts[..];
@@ -125,7 +125,7 @@ impl<'t> Pattern<'t> {
             return None;
         }
         if left.is_empty() {
-            // A bare name that fits to the letter is a suffix; this one lacks its `#`.
+            // An equal name would be a suffix and was matched before, so this one lacks its `#`.
             return (self.parts.len() > 1 || fit == Fit::Loose).then_some(fit);
         }
         let inner = own.peek().is_some();
@@ -136,8 +136,8 @@ impl<'t> Pattern<'t> {
         }
     }
 
-    /// What is left before the names of a key that stands at the top of its file: the package, where languages name
-    /// one that is in no path.
+    /// The part of the name before the names in a top-level key: the package, for languages whose packages are not
+    /// part of the path.
     pub fn package(&self, key: &str) -> Option<&str> {
         if self.parts.len() < 2 || !key.contains(self.last.as_str()) {
             return None;
@@ -150,12 +150,12 @@ impl<'t> Pattern<'t> {
     }
 }
 
-/// How far a path was named.
+/// How completely a path was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathFit {
-    /// By its file, with the ending.
+    /// By the file name with its extension.
     File,
-    /// By its file without the ending, or by its folders alone.
+    /// By the file name without its extension, or by folders only.
     Module,
 }
 
@@ -177,7 +177,7 @@ fn path_fits(path: &str, wanted: &[String]) -> Option<PathFit> {
     None
 }
 
-/// The parts of a name. A `#` behind a separator is part of a private name, any other stands between two names.
+/// The parts of a name. A `#` after a separator is part of a private name; any other `#` separates two names.
 fn parts(text: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     for c in text.chars() {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_say_what_is_wanted() {
+    fn prefixes_name_the_type() {
         for (text, type_name, rest) in [
             ("login", None, "login"),
             (" `login()` ", None, "login"),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_files_are_seen() {
+    fn files_with_lines_are_parsed() {
         for (text, expected) in [
             ("context.go:1255", Some(("context.go", 1255))),
             ("src/a.ts:12:7", Some(("src/a.ts", 12))),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_fit_every_way_a_name_is_written() {
+    fn keys_match_every_spelling_of_a_name() {
         use Fit::{Loose, Parts, Suffix};
         for (text, key, fit) in [
             ("m", "src/a.py::C::m", Some(Suffix)),

@@ -1,11 +1,11 @@
-//! Where a caller is: the working tree and the folder that paths are written from.
+//! The working tree and the folder that a caller's paths are relative to.
 
 use super::TakenNames;
 use crate::Context;
 use lukasa_model::{Error, Result};
 use std::path::{Component, Path, PathBuf};
 
-/// What paths are relative to, and where it is noted what names were taken for.
+/// The folders that paths in names are relative to, and the list of resolved names.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// The root of the working tree.
@@ -15,12 +15,12 @@ pub struct Origin {
     pub(super) taken: TakenNames,
 }
 
-/// A path as the project names it.
+/// A path relative to the root of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rooted {
-    /// It says itself where it begins.
+    /// The path was absolute, or began with `.` or `..`.
     Fixed(String),
-    /// It may be written from the root, or else from the caller's folder.
+    /// The path may be relative to the root, or else to the caller's folder.
     Open { from_root: String, from_folder: Option<String> },
 }
 
@@ -30,7 +30,7 @@ impl Origin {
         Origin { taken: context.taken.clone(), ..origin }
     }
 
-    /// In a working tree, and in a folder of it.
+    /// The origin for a working tree and a folder of it.
     pub fn at(root: Option<&Path>, folder: Option<&Path>) -> Origin {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let root = root.map(real);
@@ -38,7 +38,7 @@ impl Origin {
         Origin { root, folder: below.filter(|folder| !folder.is_empty()), taken: TakenNames::default() }
     }
 
-    /// The same in another working tree, where one is given.
+    /// The origin for another working tree, if one is given.
     #[must_use]
     pub fn moved(self, root: Option<&Path>, folder: Option<&Path>) -> Origin {
         if root.is_none() {
@@ -51,7 +51,7 @@ impl Origin {
         self.root.as_deref()
     }
 
-    /// A path from the root of the project. One that leads out of it is refused.
+    /// Makes a path relative to the root of the project. Returns `outside_workspace` if it is outside the project.
     pub fn rooted(&self, path: &str) -> Result<Rooted> {
         let given = path.replace('\\', "/");
         if Path::new(&given).is_absolute() {
@@ -74,8 +74,8 @@ impl Origin {
         plain(&text(inside)?)
     }
 
-    /// A name that begins with a path, with the path from the root of the project; where it may be written from the
-    /// root or from the caller's folder, the one where there is a file.
+    /// A name that begins with a path, with the path made relative to the root. If the path may be relative to the root
+    /// or to the caller's folder, the one that is a file is used.
     pub fn spelled(&self, text: &str) -> Result<String> {
         let (path, after) = text.find("::").map_or((text, ""), |at| text.split_at(at));
         let typed = path.split_once(':').filter(|(word, _)| !word.contains(['/', '.', '\\']));
@@ -104,7 +104,7 @@ fn text(path: &Path) -> Option<String> {
     Some(parts.collect::<Option<Vec<_>>>()?.join("/"))
 }
 
-/// One spelling of a path below a root; none when it leads out.
+/// Normalizes a path below a root. None if it is outside of it.
 fn plain(path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_begin_at_the_root_or_where_the_caller_is() {
+    fn paths_are_relative_to_the_root_or_to_the_callers_folder() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().canonicalize().expect("a path");
         std::fs::create_dir_all(root.join("src/web")).expect("folders");

@@ -1,4 +1,4 @@
-//! From one name to one object of a view: exact names first, then paths, lines, and the parts of names.
+//! Resolves one name to one object of a view: by exact names first, then by paths, lines, and parts of names.
 
 use super::form::{Fit, Form, Pattern};
 use super::origin::Rooted;
@@ -15,24 +15,24 @@ use serde_json::json;
 use std::cmp::Reverse;
 use strsim::osa_distance;
 
-/// Candidates listed for a name that fits several objects.
+/// Maximum number of candidates that an error lists for an ambiguous name.
 const CANDIDATES: usize = 10;
-/// Names offered for one that fits nothing.
+/// Maximum number of similar names that an error lists for an unknown name.
 const OFFERED: usize = 5;
-/// Letters that a key may differ in to be offered for a name.
+/// Maximum edit distance of the similar names.
 const FEW_LETTERS: usize = 2;
 /// The type of files of the code index.
 const FILE: &str = lukasa_code::type_names::FILE;
-/// Keys that one thread compares at least.
+/// Minimum number of keys per thread.
 const AT_ONCE: usize = 4_096;
 
-/// What a name stands for.
+/// The object that a name stands for.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub node: Node,
     /// The other overloads of the same function.
     pub overloads: Vec<Node>,
-    /// It was named by its key, by `Type:key` or by its id.
+    /// Whether the name is its key, its `Type:key` or its id.
     pub exact: bool,
 }
 
@@ -42,7 +42,7 @@ impl Resolved {
     }
 }
 
-/// One name, in one view.
+/// Resolves one name in one view.
 pub struct Resolver<'a> {
     look: &'a Look,
     symbols: Symbols<'a>,
@@ -50,7 +50,7 @@ pub struct Resolver<'a> {
     form: Form<'a>,
 }
 
-/// An object that fits, and how well.
+/// An object whose key fits the name, and how well.
 struct Candidate {
     node: Node,
     fit: Fit,
@@ -63,7 +63,7 @@ impl<'a> Resolver<'a> {
         Resolver { look, symbols: Symbols::new(look), given, form }
     }
 
-    /// Among everything in the view.
+    /// Resolves the name among all objects of the view.
     pub fn any(&self) -> Result<Resolved> {
         let reference = Reference::from(self.given);
         let ended = match self.exact(&reference)? {
@@ -87,7 +87,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Among the symbols of a file.
+    /// Resolves the name among the symbols of a file.
     pub fn within(&self, file: Node) -> Result<Resolved> {
         let s = &self.look.snapshot;
         let path = self.symbols.key(file).into_owned();
@@ -122,7 +122,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// What has a text as its key, of the type that was named.
+    /// The object with this key, of the type in the name if there is one.
     fn keyed(&self, text: &str) -> Result<Option<Node>> {
         let reference = match self.form.type_name {
             Some(type_name) if !type_name.eq_ignore_ascii_case("symbol") => Reference::exact(type_name, text),
@@ -134,7 +134,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The name without its type, by every path that it may mean; the one that is to be searched for last.
+    /// The name without its type, with every path that it may mean. The last one is also searched for by its parts.
     fn texts(&self) -> Result<Vec<String>> {
         let rest = self.form.rest;
         let entity = rest.strip_prefix("domain_entity::").map(|name| format!("entity::{name}"));
@@ -152,7 +152,7 @@ impl<'a> Resolver<'a> {
                 texts.push(rest.to_owned());
                 Ok(texts)
             }
-            // `file:/path` begins at the root of the project.
+            // The path in `file:/path` is relative to the root of the project.
             Err(_) if self.form.type_name.is_some() && path.starts_with('/') => {
                 Ok(vec![whole(path.trim_start_matches('/'))])
             }
@@ -193,7 +193,7 @@ impl<'a> Resolver<'a> {
 
     // --- parts of names ---
 
-    /// The one object that fits best; an error when several do.
+    /// The object that fits best. Returns an error if several fit equally well.
     fn fitting(&self, text: &str, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Result<Option<Resolved>> {
         let pattern = Pattern::new(text);
         let mut found = self.candidates(&pattern, allowed);
@@ -227,7 +227,7 @@ impl<'a> Resolver<'a> {
         typed.into_iter().map(|c| Candidate { node: c.node, fit: c.fit }).collect()
     }
 
-    /// Names that begin with the package which their file declares: `gin.Context.JSON` in the root of a repository.
+    /// Objects named with the package that their file declares, such as `gin.Context.JSON`.
     fn of_package(&self, pattern: &Pattern<'_>, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Result<Vec<Candidate>> {
         let s = &self.look.snapshot;
         let mut found: Vec<(Node, Node, &str)> = Vec::new();
@@ -249,7 +249,7 @@ impl<'a> Resolver<'a> {
         Ok(found.into_iter().map(|(node, _, _)| Candidate { node, fit: Fit::Parts }).collect())
     }
 
-    /// Whether an object has the type that was named; `Function` also takes a method where no function fits.
+    /// Whether an object has the type in the name. Unless `exactly`, similar kinds count too: a method is a `Function`.
     fn is_of_type(&self, node: Node, exactly: bool) -> bool {
         let Some(wanted) = self.form.type_name else { return true };
         let kind = self.symbols.kind(node);
@@ -266,7 +266,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Those that are meant first: by how well they fit, by what they are, and sources before tests.
+    /// The most likely first: by fit, by kind, and production code before tests.
     fn preferred(&self, mut found: Vec<Candidate>) -> Vec<Node> {
         let best = found.iter().map(|candidate| candidate.fit).min();
         found.retain(|candidate| Some(candidate.fit) == best);
@@ -277,15 +277,15 @@ impl<'a> Resolver<'a> {
         if nodes.iter().any(|node| !self.symbols.is_test(*node)) {
             nodes.retain(|node| !self.symbols.is_test(*node));
         }
-        // A constructor has the name of its class: the class is meant.
+        // A constructor has the name of its class; the name then stands for the class.
         let s = &self.look.snapshot;
         let above: FxHashSet<&str> = nodes.iter().filter_map(|node| s.key(*node)).collect();
         let own = |node: &Node| s.key(*node).and_then(keys::above).is_none_or(|of| !above.contains(of));
         nodes.iter().copied().filter(own).collect()
     }
 
-    /// Overloads of one function are one candidate. The one with most relationships stands for all: where some are only
-    /// declared, it is the one with the body.
+    /// Groups the overloads of one function as one candidate, the one with the most relationships first: if some are
+    /// declarations only, it is the one with the body.
     fn grouped(&self, mut nodes: Vec<Node>) -> Vec<Vec<Node>> {
         let s = &self.look.snapshot;
         nodes.sort_by_key(|node| (Reverse(s.degree(*node)), s.thing(*node)));
@@ -343,7 +343,7 @@ impl<'a> Resolver<'a> {
         }
         let mut near = self.near(&|_| true);
         near.extend(self.near_keys());
-        // Objects that are no code have near names in the store.
+        // For objects that are not code, similar names come from the store.
         let others = self.look.ledger.near(&self.look.view, name).unwrap_or_default();
         near.extend(others.into_iter().map(|other| format!("`{other}`")));
         let mut seen = FxHashSet::default();
@@ -355,7 +355,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Names of symbols or files that may have been meant, the most alike first, tests after sources.
+    /// Similar names of symbols or files, the most similar first, tests after production code.
     fn near(&self, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Vec<String> {
         let path = self.form.path().filter(|(path, after)| after.is_empty() && path.contains(['/', '\\']));
         if let Some((path, _)) = path {
@@ -370,14 +370,14 @@ impl<'a> Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// Keys of any type that differ from the name in few letters, the nearest first.
+    /// Keys of any type with a small edit distance to the name, nearest first.
     fn near_keys(&self) -> Vec<String> {
         let name = self.given.split_once(':').map_or(self.given, |(_, key)| key);
         let letters = name.chars().count();
         let snapshot = &self.look.snapshot;
         let most = FEW_LETTERS.min(letters / 2);
         let differs = |key: &str| {
-            // Most keys are longer by far, and need not be compared.
+            // Most keys are much longer and need not be compared.
             let other = key.chars().take(letters + FEW_LETTERS + 1).count();
             let close = other.abs_diff(letters) <= FEW_LETTERS;
             close.then(|| osa_distance(name, key)).filter(|apart| *apart <= most)
@@ -389,7 +389,7 @@ impl Resolver<'_> {
         near.into_iter().take(OFFERED).map(|(_, name)| format!("`{name}`")).collect()
     }
 
-    /// Files whose names differ in few letters, those in the nearest folders first.
+    /// Files whose names have a small edit distance to the path's, those in the nearest folders first.
     fn near_files(&self, path: &str) -> Vec<String> {
         let s = &self.look.snapshot;
         let (wanted, whole) = (keys::name(path).to_lowercase(), path.to_lowercase());
@@ -412,7 +412,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a word is a type of objects that is stated or declared.
+/// Whether a word is the name of an object type in use or declared.
 fn is_type(look: &Look, word: &str) -> bool {
     let spelled = look.registry.spelling(word, false);
     look.snapshot.names().types().iter().any(|name| look.registry.is_same_type(word, name, false))
@@ -420,7 +420,7 @@ fn is_type(look: &Look, word: &str) -> bool {
         || Kind::of_type(spelled).is_some()
 }
 
-/// What is written beside an object under a key that ends with the object's own.
+/// Whether objects of this type accompany another object and have a key that ends with its key.
 fn is_kept_beside(type_name: &str) -> bool {
     type_name.eq_ignore_ascii_case(BOARD)
 }

@@ -1,10 +1,10 @@
-//! What goes, what stays, and what holds for any text.
+//! Tests of redaction: what is replaced, what is kept, and properties of any text.
 
 use super::{GONE, redact, redact_counted};
 use proptest::prelude::*;
 use std::borrow::Cow;
 
-/// Texts with a secret, and what is left of them.
+/// Texts with a secret, and the expected result.
 const GO: &[(&str, &str)] = &[
     // Assignments of literals.
     ("password = \"HIDDEN\"", "password = \"[redacted]\""),
@@ -83,7 +83,7 @@ const GO: &[(&str, &str)] = &[
     ("seed = '0123456789abcdef0123456789abcdef'", "seed = '[redacted]'"),
 ];
 
-/// Texts about secrets that have none.
+/// Texts about secrets that contain none.
 const STAY: &[&str] = &[
     // Calls, names, types.
     "password = get_password()",
@@ -152,14 +152,14 @@ const STAY: &[&str] = &[
 ];
 
 #[test]
-fn secrets_go_and_nothing_else() {
+fn secrets_are_replaced_and_nothing_else() {
     let wrong: Vec<_> =
         GO.iter().filter(|(text, left)| redact(text) != *left).map(|(text, _)| (text, redact(text))).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn code_and_prose_stay() {
+fn code_and_prose_are_kept() {
     let wrong: Vec<_> =
         STAY.iter().filter(|text| !matches!(redact(text), Cow::Borrowed(_))).map(|text| redact(text)).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -178,7 +178,7 @@ fn each_secret_counts_once() {
     }
 }
 
-/// Texts made of what the rules look at, in any order, and of anything else.
+/// Texts made of what the rules match, in any order, mixed with other text.
 fn texts() -> impl Strategy<Value = String> {
     let parts = prop_oneof![
         4 => prop::sample::select(
@@ -198,7 +198,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_was_redacted_stays_and_is_no_longer_than_its_marks(text in texts()) {
+    fn redacting_twice_changes_nothing_and_only_adds_marks(text in texts()) {
         let once = redact(&text).into_owned();
         prop_assert!(matches!(redact(&once), Cow::Borrowed(_)), "{once:?} becomes {:?}", redact(&once));
         prop_assert!(once.len() <= text.len() * GONE.len());

@@ -1,4 +1,4 @@
-//! Whether a value that is given to something called a password is a secret, or code and prose about one.
+//! Decides whether a value beside a name such as `password` is a secret, or code or prose about one.
 
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
@@ -7,14 +7,14 @@ fn rule(text: &str) -> Regex {
     Regex::new(text).expect("the rules are written here")
 }
 
-/// What stands for a value: a variable, a template, a mask.
+/// A placeholder for a value: a variable, a template, a mask.
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     rule(
         r"(?i)^(?:\$[a-z_{(].*|\{.*|<.*|\[.*|%[({a-z].*|\(.*|[*.…_-]+|x{3,}|your[-_ ].*|none|null|nil|undefined|true|false)$",
     )
 });
 
-/// A call, a path of names, an index, a type with parameters, an operator: code, whatever it is called.
+/// Code: a call, a path of names, an index, a type with parameters, an operator.
 static CODE: LazyLock<Regex> = LazyLock::new(|| rule(r"\w\(|::|->|=>|==.|!=|\?\.|\w\[|<|&&|\|\||^[=:&*!@~]|://"));
 
 /// Names of a few letters and a number that mean a format, a type or a quantity.
@@ -24,7 +24,7 @@ static FORMAT: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A name that itself speaks of a secret: `new_password2`, `token_1`.
+/// A name of a secret: `new_password2`, `token_1`.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     rule(r"(?i)^(?:[a-z]+_)*[a-z]*(?:passw(?:or)?d|passphrase|pwd|secret|token|key|credentials?)(?:_[a-z]+)*_?\d{1,2}$")
 });
@@ -35,32 +35,32 @@ static PASSWORD: LazyLock<Regex> =
     LazyLock::new(|| rule(r"(?i)^(?:passw|pwd|passphrase|passcode|--(?:[a-z0-9]+-)*(?:passw|pwd))"));
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| rule(r"(?i)^(?:--(?:[a-z0-9]+-)*)?token"));
 
-/// Shortest word with a digit that counts as a secret: shorter ones are mostly variables.
+/// Minimum length of a word with a digit that counts as a secret: shorter ones are mostly variables.
 const SHORTEST: usize = 6;
-/// Shortest word without a digit that may look drawn by lot.
+/// Minimum length of a word without a digit that may look random.
 const LONG: usize = 16;
 
-/// Whether something was given, and not only what stands for it.
+/// Whether the value is not just a placeholder.
 pub fn is_given(value: &str) -> bool {
     !PLACEHOLDER.is_match(value.trim())
 }
 
-/// Whether a shell would take it as a value: neither an expression nor a count.
+/// Whether a shell would read it as a value: neither an expression nor a number.
 pub fn is_shell_value(value: &str) -> bool {
     let is_count = value.len() < LONG && is_number(value);
     is_given(value) && !is_count && !CODE.is_match(value) && !FILE.is_match(value)
 }
 
-/// How much of what was given without quotes is a secret, if it is one: without the parameters that follow it in an address
-/// or a list.
+/// The length of the secret in a value without quotes, if it is one: without the parameters that follow it in a URL or
+/// a list.
 pub fn secret_word(found: &Captures<'_>, given: &str) -> Option<usize> {
     static NEXT: LazyLock<Regex> = LazyLock::new(|| rule(r"[&,;][\w.-]+="));
     let value = NEXT.find(given).map_or(given, |next| &given[..next.start()]);
     is_secret(&found[0], value).then_some(value.len())
 }
 
-/// Whether a word without quotes is a secret. What may as well be a variable, a call, a type or a word is none; words with
-/// digits, and those that nobody would give a variable or write in a sentence, are.
+/// Whether a word without quotes is a secret. A word that may be a variable, a call, a type or prose is none. Words with
+/// digits are secrets, and so are words that are unlikely as a variable or in a sentence.
 fn is_secret(name: &str, value: &str) -> bool {
     if !is_given(value) || CODE.is_match(value) || FILE.is_match(value) {
         return false;
@@ -87,13 +87,13 @@ fn is_number(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_digit() || b".,:-_%".contains(&byte))
 }
 
-/// A mark within a word, as passwords have them and names do not.
+/// Whether a special character is inside a word, as in passwords but not in names.
 fn has_mark_inside(value: &str) -> bool {
     static MARK: LazyLock<Regex> = LazyLock::new(|| rule(r"\w[@!#$%^~]+\w"));
     value.chars().count() >= SHORTEST && MARK.is_match(value)
 }
 
-/// Letters that form no words: capitals alone, capitals where no word begins, hardly a vowel.
+/// Whether the letters form no words: capitals only, capitals inside words, hardly any vowels.
 fn is_drawn(value: &str) -> bool {
     if value.len() < LONG || !value.bytes().all(|byte| byte.is_ascii_alphabetic() || b"+/=".contains(&byte)) {
         return false;
@@ -106,7 +106,7 @@ fn is_drawn(value: &str) -> bool {
     upper == letters.len() || (switches + 1) * 3 > letters.len() || vowels * 6 < letters.len()
 }
 
-/// Whether a text looks drawn by lot: long hexadecimal, or digits and letters of both cases without words or paths.
+/// Whether a text looks random: long hexadecimal, or digits and letters of both cases without words or paths.
 pub fn looks_random(text: &str) -> bool {
     let count = |is: fn(&char) -> bool| text.chars().filter(is).count();
     let digits = count(char::is_ascii_digit);

@@ -1,4 +1,4 @@
-//! Fields of requests as surfaces see them where everything is text: flags, parameters of addresses.
+//! Request fields for surfaces where every value is text: command line flags, and query parameters of URLs.
 
 use super::Operation;
 use lukasa_model::{Error, Result};
@@ -10,15 +10,15 @@ pub struct Field {
     pub help: String,
     pub shape: Shape,
     pub required: bool,
-    /// Its place among those that commands take by position.
+    /// Its index among the fields that the command takes by position.
     pub position: Option<usize>,
     pub default: Option<Value>,
-    /// Its JSON type; empty where it may be of several.
+    /// Its JSON type; empty if there are several.
     pub kind: String,
 }
 
 impl Field {
-    /// The least that JSON Schema can say of it: its type, or what may be chosen.
+    /// A minimal JSON Schema: its type, or its choices.
     pub fn schema(&self) -> Value {
         match &self.shape {
             Shape::Choice(all) => json!({"enum": all}),
@@ -29,10 +29,10 @@ impl Field {
     }
 }
 
-/// How a field is written where everything is text.
+/// How the text of a field is parsed.
 pub enum Shape {
     Flag,
-    /// A flag that is on unless it is said to be off.
+    /// A flag whose default is true.
     Switch,
     Text,
     Number,
@@ -41,7 +41,7 @@ pub enum Shape {
     Json,
 }
 
-/// The fields of a request, in their order.
+/// The fields of a request, in the order of the request type.
 pub fn fields(operation: &Operation) -> Vec<Field> {
     let schema = operation.request.as_value();
     let required =
@@ -87,7 +87,7 @@ fn kind(root: &Value, field: &Value) -> String {
     meant(root, field).map_or_else(|| own_kind(field).to_owned(), |meant| kind(root, meant))
 }
 
-/// The type that a field names itself, whether or not it may be null.
+/// The type in the field's own schema, ignoring null.
 fn own_kind(field: &Value) -> &str {
     match field.get("type") {
         Some(Value::String(kind)) => kind.as_str(),
@@ -96,7 +96,7 @@ fn own_kind(field: &Value) -> &str {
     }
 }
 
-/// What a field refers to, or the first of several that is not null; none where it says itself what it is.
+/// The schema that a field refers to, or the first alternative that is not null. None if the schema is inline.
 fn meant<'a>(root: &'a Value, field: &'a Value) -> Option<&'a Value> {
     if let Some(target) = field.get("$ref").and_then(Value::as_str) {
         return Some(root.pointer(target.trim_start_matches('#')).unwrap_or(&Value::Null));
@@ -115,7 +115,7 @@ fn with_default(shape: &Value, field: &Value) -> Value {
     shape
 }
 
-/// Also one of several words.
+/// Whether an item is a text, or one of several words.
 fn is_text(root: &Value, item: &Value) -> bool {
     matches!(shape(root, item), Shape::Text | Shape::Choice(_))
 }
@@ -125,7 +125,7 @@ fn choices(field: &Value) -> Option<Vec<String>> {
     if let Some(list) = field.get("enum").and_then(Value::as_array) {
         return list.iter().filter(|v| !v.is_null()).map(text).collect();
     }
-    // Variants that are explained stand alone, the others together.
+    // Variants with a description are separate alternatives; the others are together in one.
     let list = field.get("oneOf").and_then(Value::as_array)?;
     let mut all = Vec::new();
     for variant in list {
@@ -138,7 +138,7 @@ fn choices(field: &Value) -> Option<Vec<String>> {
 }
 
 impl Shape {
-    /// Reads what was written; `name` is what the field is called where it was written.
+    /// Parses a text. `name` is the name of the field on this surface, for error messages.
     pub fn read(&self, name: &str, text: &str) -> Result<Value> {
         let not = |what: &str| {
             let shown: String = text.chars().take(60).collect();
@@ -152,7 +152,7 @@ impl Shape {
                 _ => return Err(not("true or false")),
             },
             Shape::Text | Shape::Choice(_) => Value::String(text.to_owned()),
-            // One of them; several are written one by one.
+            // One item: several items are given as repeated flags.
             Shape::Texts => Value::Array(vec![Value::String(text.to_owned())]),
             Shape::Number => {
                 serde_json::from_str::<Value>(text).ok().filter(Value::is_number).ok_or_else(|| not("a number"))?

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_known_by_what_the_answer_says_and_else_by_their_path() {
+    fn tests_are_recognized_by_the_answer_or_by_their_path() {
         for path in [
             "tests/cli.rs",
             "crates/a/tests/b/c.rs",

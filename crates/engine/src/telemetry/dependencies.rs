@@ -1,6 +1,7 @@
-//! Passes on to the log what dependencies report through `tracing` and `log`: errors and warnings.
+//! Writes the errors and warnings that dependencies report through `tracing` and `log` to the log.
 //!
-//! Only the text of a report is taken, without its other fields and cut, because these may hold contents of requests.
+//! Only the text of a report is used, shortened and without its other fields, because these may contain contents of
+//! requests.
 
 use super::log::{self, Level};
 use serde_json::json;
@@ -13,9 +14,9 @@ use tracing::{Event, Metadata, Subscriber};
 /// Longest text of a report, in bytes.
 const MESSAGE_BYTES: usize = 200;
 
-/// Begins to pass reports on. Only the first call in a process has an effect.
+/// Installs the bridge to the log. Only the first call in a process has an effect.
 pub fn follow() {
-    // Another subscriber, as a program that embeds this crate may have, stays.
+    // A subscriber that a program embedding this crate has set stays in place.
     let _ = tracing::subscriber::set_global_default(Bridge(to_log));
     static TO_LOG: Bridge = Bridge(to_log);
     if ::log::set_logger(&TO_LOG).is_ok() {
@@ -58,7 +59,7 @@ impl Subscriber for Bridge {
         self.pass(level, event.metadata().target(), &message.0);
     }
 
-    // No span is enabled, so none is entered; the trait wants an id all the same.
+    // No span is enabled, so none is entered, but the trait requires an id.
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
     }

@@ -1,4 +1,4 @@
-//! What is told of an operation that ended: figures, and the events that watchers of graphs know by name.
+//! Metrics and log events of operations that ended, and of the ledger.
 
 use super::{log, metrics};
 use crate::Context;
@@ -41,7 +41,7 @@ impl Ended<'_> {
     }
 }
 
-/// Reports a log that was replaced by another. To be called by the ledger.
+/// Reports a log that was replaced by another. Called by the ledger.
 pub fn log_replaced(replaced: &Replaced) {
     metrics().log_replaced.inc_of(&[&replaced.scope.tenant]);
     log::event(
@@ -58,7 +58,7 @@ pub fn log_replaced(replaced: &Replaced) {
     );
 }
 
-/// Counts what commits state. To be told by the ledger.
+/// Counts the facts that a commit writes. Called by the ledger.
 pub fn committed(stated: &Stated) {
     use lukasa_model::TransactionKind as Kind;
     let all = metrics();

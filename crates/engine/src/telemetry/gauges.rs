@@ -1,10 +1,10 @@
-//! Figures that are looked up when somebody asks: memory, what graphs hold, what waits.
+//! Gauges that are updated when metrics are read: memory, sizes of graphs, and waiting audit entries.
 
 use super::metrics;
 use crate::Engine;
 use std::collections::BTreeMap;
 
-/// Looks at everything that can be looked at without work; `engine`: where this process has it.
+/// Updates all gauges that can be read without work. `engine` is none in a process without the store.
 pub fn refresh(engine: Option<&Engine>) {
     let all = metrics();
     if let Some(bytes) = resident() {
@@ -36,7 +36,7 @@ pub fn refresh(engine: Option<&Engine>) {
     }
 }
 
-/// Memory of this process, where the system tells it.
+/// Resident memory of this process in bytes. None where the system does not report it.
 pub fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! Events as lines on standard error: JSON, or text for people. Each tells which request it belongs to.
+//! Log events as lines on standard error: JSON, or text for people. Each contains the id of its request.
 
 use crate::audit::AuditKey;
 use crate::redact::redact;
@@ -48,18 +48,18 @@ thread_local! {
     static REQUEST: RefCell<Option<Map<String, Value>>> = const { RefCell::new(None) };
 }
 
-/// Once, at the start of the process.
+/// Sets level and format. To be called once, at the start of the process.
 pub fn set(level: Level, format: Format) {
     LEVEL.store(level as u8, Ordering::Relaxed);
     AS_JSON.store(format == Format::Json, Ordering::Relaxed);
 }
 
-/// The key that names of users are hidden with, the same as in the record. The first one stays.
+/// Sets the key that hashes user names, the same as for the audit record. Only the first call has an effect.
 pub fn set_key(key: Arc<AuditKey>) {
     KEY.get_or_init(|| key);
 }
 
-/// A user as logs name them; nothing where there is no key to hide the name with.
+/// The hash of a user's name, for the log. None without a key to hash it with.
 pub fn hidden(tenant: &str, user: &str) -> Option<String> {
     KEY.get().map(|key| key.user(tenant, user))
 }
@@ -68,7 +68,7 @@ pub fn is_on(level: Level) -> bool {
     level as u8 <= LEVEL.load(Ordering::Relaxed)
 }
 
-/// Tells of an event. Names of fields are plain words; values are counts, codes and names, never contents.
+/// Writes an event. Names of fields are plain words; values are counts, codes and names, never contents.
 pub fn event(level: Level, name: &str, fields: &[(&str, Value)]) {
     if level == Level::Off || !is_on(level) {
         return;
@@ -77,11 +77,11 @@ pub fn event(level: Level, name: &str, fields: &[(&str, Value)]) {
     let fields: Vec<(&str, Value)> = fields.iter().map(|(name, value)| (*name, without_secrets(value))).collect();
     let format = if AS_JSON.load(Ordering::Relaxed) { Format::Json } else { Format::Text };
     let line = line(format, &now(), level, name, &request, &fields);
-    // One write, so that lines of two threads do not mix. When nobody listens there is nobody to tell.
+    // One write, so that lines of two threads do not mix. An error cannot be reported anywhere, so it is ignored.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 
-/// A value as it may be logged: names and messages are written by others, and may hold anything.
+/// A value with secrets redacted: names and messages come from clients and may contain anything.
 fn without_secrets(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(redact(text).into_owned()),
@@ -91,13 +91,13 @@ fn without_secrets(value: &Value) -> Value {
     }
 }
 
-/// What events of this thread belong to, until it is dropped.
+/// Adds the fields of a request to the events of this thread, until it is dropped.
 pub struct OfRequest(Option<Map<String, Value>>);
 
 impl OfRequest {
     pub fn new(fields: &[(&str, Option<&str>)]) -> OfRequest {
-        let told = fields.iter().filter_map(|(name, value)| Some(((*name).to_string(), json!((*value)?))));
-        OfRequest(REQUEST.replace(Some(told.collect())))
+        let given = fields.iter().filter_map(|(name, value)| Some(((*name).to_string(), json!((*value)?))));
+        OfRequest(REQUEST.replace(Some(given.collect())))
     }
 }
 
@@ -126,15 +126,15 @@ fn line(
         all.insert("level".into(), json!(level.name()));
         all.insert("event".into(), json!(name));
         all.extend(request.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let told = fields.iter().filter(|(_, value)| !value.is_null());
-        all.extend(told.map(|(name, value)| ((*name).to_string(), value.clone())));
+        let given = fields.iter().filter(|(_, value)| !value.is_null());
+        all.extend(given.map(|(name, value)| ((*name).to_string(), value.clone())));
         return format!("{}\n", shown(&Value::Object(all).to_string()));
     }
     let mut text = format!("{now} {:<5} {name}", level.name());
     let all = request.iter().map(|(name, value)| (name.as_str(), value)).chain(fields.iter().map(|(n, v)| (*n, v)));
     for (name, value) in all.filter(|(_, value)| !value.is_null()) {
         match value.as_str().filter(|text| text.chars().all(|c| c.is_alphanumeric() || "-_.:*/".contains(c))) {
-            // Anything else is quoted, so that a line break in a name is no new line.
+            // Any other text is quoted, so that a line break in it does not begin a new line.
             Some(plain) if !plain.is_empty() => drop(write!(text, " {name}={plain}")),
             _ => drop(write!(text, " {name}={}", safe_json(&value.to_string()))),
         }
@@ -144,7 +144,7 @@ fn line(
     text
 }
 
-/// JSON of a line, as it may be seen.
+/// A line of JSON with characters escaped that a terminal would interpret.
 fn shown(json: &str) -> String {
     safe_json(&without_credentials(json)).into_owned()
 }
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_one_line_whatever_it_says() {
+    fn an_event_is_one_line_whatever_it_contains() {
         let request = Map::from_iter([("request_id".to_string(), json!("r1"))]);
         let fields = [("agent", json!("a\nb \u{1b}[1m")), ("count", json!(3)), ("none", Value::Null)];
         let of = |format| line(format, "2026-01-01T00:00:00.000Z", Level::Info, "graph.expand", &request, &fields);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn events_know_the_request_of_their_thread_and_no_longer() {
+    fn events_have_the_request_of_their_thread_until_it_ends() {
         let current = || REQUEST.with_borrow(|request| request.as_ref().map(|fields| fields["request_id"].clone()));
         assert_eq!(current(), None);
         let outer = OfRequest::new(&[("request_id", Some("r1")), ("agent", None)]);
@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn no_secret_is_logged() {
-        let told = json!({"why": "no route to postgres://ann:letmein@db", "said": ["password=hunter2hunter2", 3]});
-        let left = json!({"why": "no route to postgres://ann:[redacted]@db", "said": ["password=[redacted]", 3]});
-        assert_eq!(without_secrets(&told), left);
+        let value = json!({"why": "no route to postgres://ann:letmein@db", "args": ["password=hunter2hunter2", 3]});
+        let redacted = json!({"why": "no route to postgres://ann:[redacted]@db", "args": ["password=[redacted]", 3]});
+        assert_eq!(without_secrets(&value), redacted);
     }
 
     #[test]

@@ -1,14 +1,15 @@
-//! Counters, gauges and histograms with labels, written as Prometheus reads them.
+//! Counters, gauges and histograms with labels, in the text format of Prometheus.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Sets of label values of one metric; more go together as `other`, so that nobody can fill the memory with names.
+/// Maximum sets of label values per metric. Further ones count as `other`, so that clients cannot fill the memory with
+/// names.
 const SETS: usize = 1_000;
-/// Longest value of a label, in characters.
+/// Maximum characters of a label value.
 const LABEL: usize = 100;
-/// The label of figures with names of a tenant's making.
+/// The label of metrics that belong to a tenant.
 const TENANT: &str = "tenant_id";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub enum Kind {
     Histogram,
 }
 
-/// One figure, for each set of label values.
+/// A metric: one value for each set of label values.
 pub struct Metric {
     pub name: &'static str,
     pub kind: Kind,
@@ -30,7 +31,7 @@ pub struct Metric {
 
 #[derive(Clone, Default)]
 struct Value {
-    /// Of a histogram: how many were at most each bound.
+    /// For a histogram: how many values were at most each bound.
     counts: Vec<u64>,
     all: u64,
     sum: f64,
@@ -71,7 +72,7 @@ impl Metric {
         self.change(labels, |value| value.sum = to);
     }
 
-    /// Moves a gauge towards what was seen last: an average in which older ones fade.
+    /// Updates a gauge as an exponential moving average; `share` is the weight of the new value.
     pub fn blend_of(&self, labels: &[&str], seen: f64, share: f64) {
         self.change(labels, |value| {
             value.sum = if value.all == 0 { seen } else { value.sum + share * (seen - value.sum) };
@@ -79,7 +80,7 @@ impl Metric {
         });
     }
 
-    /// Forgets all sets of labels, of a gauge that is about to be set anew.
+    /// Removes all sets of label values of a gauge, before it is set again.
     pub fn clear(&self) {
         self.values.lock().clear();
     }
@@ -98,7 +99,7 @@ impl Metric {
         });
     }
 
-    /// What a counter or gauge says now; of a histogram, how many there were.
+    /// The current value of a counter or gauge; for a histogram, the number of values recorded.
     pub fn now(&self, labels: &[&str]) -> f64 {
         let values = self.values.lock();
         let value = values.get(&labels.iter().map(ToString::to_string).collect::<Vec<_>>());
@@ -115,14 +116,14 @@ impl Metric {
         change(values.entry(key).or_default());
     }
 
-    /// Lines of this metric; `tenant`: without those of any other.
+    /// Appends the lines of this metric. With a `tenant`, lines of other tenants are left out.
     pub fn write(&self, text: &mut String, tenant: Option<&str>) {
         let kind = match self.kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
         };
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "# HELP {} {}\n# TYPE {} {kind}\n", self.name, self.help, self.name);
         let mut values = self.values.lock().clone();
         let of = self.labels.iter().position(|label| *label == TENANT);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_happened_is_told_as_none() {
+    fn a_metric_without_values_is_written_as_zero() {
         let metric = Metric::new("all", Kind::Counter, &[], &[], "All.");
         assert_eq!(text(&metric), "# HELP all All.\n# TYPE all counter\nall 0\n");
         metric.add(2);

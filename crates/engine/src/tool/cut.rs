@@ -1,4 +1,4 @@
-//! What is taken out of an answer that has no room, step by step, and a record of all that was.
+//! Removes parts of a response that exceeds its budget, step by step, and records what was removed.
 
 use super::text::shorten;
 use super::weight::{Declared, Weight};
@@ -7,24 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// No limit.
 pub const ALL: usize = usize::MAX;
-/// Objects with more numbers than this are tables: they are cut as lists are.
+/// Objects with more numbers than this are tables, which are shortened like lists.
 const TABLE: usize = 16;
-/// Names given of what was left out; the others are counted.
+/// Maximum number of removed fields that are listed by name; the others are counted.
 const NAMED: usize = 4;
 
-/// What names a thing, so that its id can go.
+/// Fields that name an item, so that its id can be removed.
 const NAMES: [&str; 6] = ["key", "ref", "name", "symbol_name", "title", "other"];
 
-/// How much is taken out.
+/// Which parts one step removes.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// What matters less than this goes.
+    /// Fields with less weight than this are removed.
     pub least: Weight,
-    /// Longest text, in characters, and longest list of what is not the answer.
+    /// Maximum characters of texts and maximum length of lists outside of the answer fields.
     pub other: (usize, usize),
-    /// The same within the answer.
+    /// The same within the answer fields.
     pub answer: (usize, usize),
-    /// Things of the paged list that the first page should have, before less is taken out.
+    /// Number of items of the paged list that the first page must have for this step to suffice.
     pub wanted: usize,
 }
 
@@ -32,7 +32,7 @@ const fn step(least: Weight, other: (usize, usize), answer: (usize, usize), want
     Step { least, other, answer, wanted }
 }
 
-/// From everything to the least that still answers.
+/// From removing nothing to the least that still answers.
 pub const STEPS: [Step; 13] = [
     step(Weight::Detail, (ALL, ALL), (ALL, ALL), ALL),
     step(Weight::Ordinary, (ALL, ALL), (ALL, ALL), ALL),
@@ -49,17 +49,17 @@ pub const STEPS: [Step; 13] = [
     step(Weight::First, (12, 1), (12, 1), 1),
 ];
 
-/// What was taken out, by the paths of fields.
+/// What was removed, by the paths of fields.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     details: bool,
     gone: BTreeSet<String>,
     shortened: BTreeSet<String>,
-    /// Given and there in all; lists within lists are summed up.
+    /// Items returned, and items in total; lists within lists are added up.
     lists: BTreeMap<String, (usize, usize)>,
 }
 
-/// Said where only what programs want went.
+/// The note if only fields for programs were removed.
 pub const DETAILS: &str = "without details";
 
 impl Record {
@@ -82,12 +82,12 @@ impl Record {
         }
     }
 
-    /// Whether something went that a reader may miss.
+    /// Whether something was removed that a reader may miss.
     pub fn is_missed(&self) -> bool {
         !self.gone.is_empty() || !self.shortened.is_empty() || !self.lists.is_empty()
     }
 
-    /// In words, the fewest that do.
+    /// Describes what was removed, in as few words as possible.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if self.details {
@@ -108,7 +108,7 @@ impl Record {
 }
 
 fn listed(names: &BTreeSet<String>) -> String {
-    // What stands below something that is named need not be.
+    // Fields below a listed field need not be listed.
     let below = |name: &str| name.match_indices('.').any(|(at, _)| names.contains(&name[..at]));
     let names: Vec<&str> = names.iter().map(String::as_str).filter(|name| !below(name)).collect();
     let more = names.len().saturating_sub(NAMED);
@@ -116,10 +116,10 @@ fn listed(names: &BTreeSet<String>) -> String {
     if more == 0 { first } else { format!("{first} and {more} more") }
 }
 
-/// Takes out of an answer what a step takes out.
+/// Applies one step to a response.
 pub struct Cutting<'a> {
     pub declared: &'a Declared,
-    /// The path of what is given in pages, which is not cut here.
+    /// The path of the paged field, which is not shortened here.
     pub paged: &'a [&'static str],
     pub step: Step,
     pub record: Record,
@@ -131,7 +131,7 @@ impl<'a> Cutting<'a> {
     }
 
     pub fn object(&mut self, path: &[&str], all: &Map<String, Value>, above: Weight) -> Map<String, Value> {
-        // Below what is declared, every field is data.
+        // Below a declared field, every field is data.
         let covered = !path.is_empty() && self.declared.covers(path);
         let table = if covered { self.items(path).max(4) } else { TABLE };
         let is_table = path != self.paged && all.len() > table && (covered || all.values().all(Value::is_number));
@@ -168,7 +168,7 @@ impl<'a> Cutting<'a> {
         kept
     }
 
-    /// Whether something that must be kept stands below what need not be, as warnings do.
+    /// Whether a field that could be removed contains one that must be kept, such as warnings.
     fn leads(&self, value: &Value, path: &[&str], above: Weight) -> bool {
         let Value::Object(map) = value else { return false };
         map.iter().any(|(name, value)| {

@@ -1,14 +1,14 @@
-//! The part of an answer that is given in pages: the list or the long text that was asked for.
+//! The paged field of a response: the requested list or long text.
 
 use super::cut::{Cutting, Record, STEPS, Step};
 use super::text::{MARK, parts};
 use super::weight::{Declared, Weight};
 use serde_json::{Map, Value, json};
 
-/// Texts longer than this, in bytes, are given in pages.
+/// Texts longer than this, in bytes, are paged.
 const LONG: usize = 400;
 
-/// What is given in pages, taken out of its answer.
+/// The paged field, removed from its response.
 pub struct Paged {
     pub path: Vec<&'static str>,
     units: Units,
@@ -20,15 +20,15 @@ enum Units {
     Parts(Vec<String>),
 }
 
-/// Some units of what is paged, ready to be put back.
+/// Some units of the paged field, ready to be put back.
 pub struct Part {
     pub value: Value,
     pub record: Record,
 }
 
 impl Paged {
-    /// Takes out the first declared field that is a list of several things or a long text. Lists of one thing are passed
-    /// through.
+    /// Removes the first declared field that is a list of several items or a long text. Lists of one item are descended
+    /// into.
     pub fn take(declared: &Declared, all: &mut Map<String, Value>) -> Option<Paged> {
         let path = declared.paths().find_map(|path| long(path, all))?;
         let units = match place(all, &path)?.take() {
@@ -54,7 +54,7 @@ impl Paged {
         self.path.join(".")
     }
 
-    /// What the units are called where they are counted.
+    /// The noun for the units, for messages.
     pub fn units(&self) -> &'static str {
         match &self.units {
             Units::Things(_) => "",
@@ -63,7 +63,7 @@ impl Paged {
         }
     }
 
-    /// What the units from `from` to before `to` are at a step.
+    /// The units in `from..to`, after a step of cutting.
     pub fn part(&self, declared: &Declared, step: Step, from: usize, to: usize) -> Part {
         let mut record = Record::default();
         let value = match &self.units {
@@ -86,7 +86,7 @@ impl Paged {
         Part { value, record }
     }
 
-    /// One unit as short as need be to be given at all.
+    /// One unit, shortened until it fits.
     pub fn least(&self, declared: &Declared, at: usize, fits: impl Fn(&Part) -> bool) -> Part {
         let forms = STEPS.iter().map(|step| self.part(declared, *step, at, at + 1));
         forms.into_iter().find(|part| fits(part)).unwrap_or_else(|| {
@@ -96,7 +96,7 @@ impl Paged {
         })
     }
 
-    /// Puts a part back to where it was taken from.
+    /// Puts a part back at the path of the field.
     pub fn put(&self, all: &mut Map<String, Value>, part: Value) {
         if let Some(place) = place(all, &self.path) {
             *place = part;
@@ -104,7 +104,7 @@ impl Paged {
     }
 }
 
-/// Pieces of a line or sentence that fit a page: one is the whole where it is not very long.
+/// Splits a very long line or sentence into pieces that fit a page.
 fn pieces(part: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = part;
@@ -120,7 +120,7 @@ fn pieces(part: &str) -> Vec<&str> {
     pieces
 }
 
-/// How far a declared path leads before there is something to be given in pages.
+/// The part of a declared path that leads to a field to be paged, if there is one.
 fn long(path: &[&'static str], all: &Map<String, Value>) -> Option<Vec<&'static str>> {
     let mut at = all.get(path[0])?;
     for depth in 1.. {
@@ -143,7 +143,7 @@ fn long(path: &[&'static str], all: &Map<String, Value>) -> Option<Vec<&'static 
 fn place<'v>(all: &'v mut Map<String, Value>, path: &[&str]) -> Option<&'v mut Value> {
     let mut at = all.get_mut(path[0])?;
     for depth in 1..=path.len() {
-        // A list of one thing on the way, but not what is paged itself.
+        // A list of one item on the path, but not the paged field itself.
         while depth < path.len() && at.is_array() {
             at = at.as_array_mut()?.first_mut()?;
         }

@@ -1,4 +1,4 @@
-//! Answers of every size, fitted: never too large, never without what was asked for, never silent about what is gone.
+//! Tests that responses of every size fit the budget, keep the requested fields, and list what was removed.
 
 use super::*;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn items(n: usize, long: usize) -> Value {
 }
 
 #[test]
-fn what_has_room_is_given_whole() {
+fn a_response_within_the_budget_is_unchanged() {
     let shaped = shaped(items(1, 1), Wish::default()).unwrap();
     assert_eq!(
         (&shaped["ok"], &shaped["summary"], &shaped["freshness"]),
@@ -92,7 +92,7 @@ fn warnings_outlast_what_contains_them() {
 }
 
 #[test]
-fn no_list_that_has_something_is_given_empty() {
+fn lists_with_items_are_never_returned_empty() {
     let names = |word: &str| (0..30).map(|at| json!({"ref": format!("{word}::{at}")})).collect::<Vec<_>>();
     let answer = json!({"summary": "much", "items": names("src/a/rather/long/path.rs"), "warnings": names("src/b.rs"),
         "about": names("src/c.rs")});
@@ -104,7 +104,7 @@ fn no_list_that_has_something_is_given_empty() {
 }
 
 #[test]
-fn what_is_written_has_room_beside_the_words_around_it() {
+fn a_response_as_text_leaves_room_for_the_text_around_it() {
     let around = "word ".repeat(20_000);
     let answer = json!({"summary": "many", "objects": (0..2_000).map(|n| json!({"key": format!("k{n}"), "type": "T",
         "title": "A title of some words", "id": "0190-1111-2222"})).collect::<Vec<_>>()});
@@ -116,7 +116,7 @@ fn what_is_written_has_room_beside_the_words_around_it() {
 }
 
 #[test]
-fn names_that_have_no_room_are_shortened_too() {
+fn names_that_do_not_fit_are_shortened() {
     let long = json!({"summary": "s ".repeat(3_000), "items": [{"ref": "k".repeat(9_000), "text": "t".repeat(9_000)}]});
     let shaped = shaped(long, Wish::default()).unwrap();
     assert!(count(&shaped.to_string()) <= 300);
@@ -124,7 +124,7 @@ fn names_that_have_no_room_are_shortened_too() {
 }
 
 #[test]
-fn what_writes_has_no_pages() {
+fn operations_that_write_have_no_pages() {
     let put = registry::find("put").unwrap();
     let mut arguments = json!({"type": "T", "key": "k", "page": 2}).as_object().unwrap().clone();
     assert_eq!(super::wish(put, &mut arguments).unwrap_err().code, "unknown_field");
@@ -151,7 +151,7 @@ fn an_answer_of_many_fields_is_no_table() {
 }
 
 #[test]
-fn what_is_declared_first_outlasts_what_is_paged() {
+fn the_first_declared_field_is_kept_before_the_paged_field() {
     let items: Vec<Value> =
         (0..50).map(|n| json!({"ref": format!("{n}{}", "long_name_".repeat(40)), "text": "t"})).collect();
     let answer = json!({"summary": "s", "about": "what was asked for", "items": items});
@@ -206,7 +206,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
     #[test]
-    fn an_answer_fits_answers_and_lists_what_is_gone(
+    fn a_response_fits_has_the_answer_and_lists_what_was_removed(
         n in 0usize..40,
         long in 0usize..200,
         rest in prop::collection::btree_map("[a-z]{3,8}", any_value(), 0..6),

@@ -1,11 +1,11 @@
-//! Shortening texts where a reader would: between lines, sentences, then words, always with a mark.
+//! Shortens texts between lines, sentences or words, and marks where something was left out.
 
 use lukasa_search::fields::sentences;
 
-/// Stands where something was left out.
+/// Marks where something was left out.
 pub const MARK: &str = "…";
 
-/// The parts a text is given in: its lines if it has several, else its sentences.
+/// The units of a text: its lines if it has several, else its sentences.
 pub fn parts(text: &str) -> Vec<&str> {
     match text.trim_end().contains('\n') {
         true => text.split_inclusive('\n').collect(),
@@ -13,7 +13,7 @@ pub fn parts(text: &str) -> Vec<&str> {
     }
 }
 
-/// The beginning of a text, of at most so many characters and a mark; none if the whole is no longer than that.
+/// The beginning of a text, of at most `most` characters and a mark. None if the text is not longer than that.
 pub fn shorten(text: &str, most: usize) -> Option<String> {
     if text.len() <= most || text.chars().nth(most).is_none() {
         return None;
@@ -36,7 +36,7 @@ pub fn shorten(text: &str, most: usize) -> Option<String> {
     Some(format!("{kept}{line}{MARK}"))
 }
 
-/// Whole words from the beginning; part of the first if that alone is too long.
+/// Whole words from the beginning; a part of the first word if that alone is too long.
 fn words(text: &str, most: usize) -> &str {
     let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
     let cut = &text[..end];

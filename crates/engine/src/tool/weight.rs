@@ -1,24 +1,24 @@
-//! How much each field of an answer matters: what was asked for most, what only programs want least.
+//! The weight of each field of a response: highest for requested fields, lowest for fields that only programs use.
 
 use serde_json::{Map, Value};
 
-/// How much a field matters; the least goes first.
+/// The weight of a field. Fields with the lowest weight are removed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// Ids, hashes, times, scores: what only programs and the curious want.
+    /// Ids, hashes, times, scores: for programs and debugging.
     Detail,
     Ordinary,
-    /// What the reader must know to use the rest: warnings, notices, counts of lists.
+    /// Needed to use the rest: warnings, notices, counts of lists.
     Kept,
     /// Declared as the operation's answer.
     Answer,
-    /// The first that is declared, and what is declared beside or within what is given in pages.
+    /// The first declared field, and declared fields beside or within the paged field.
     First,
 }
 
-/// Says that texts are data: it stays wherever they do.
+/// The field with the notice that texts are data. It is kept as long as the texts are.
 const NOTICE: &str = "notice";
-/// Kept wherever it stands.
+/// Fields that are kept wherever they are.
 const KEPT: [&str; 6] = ["warnings", "warning", "hint", "truncated", "total", "next"];
 const DETAILS: [&str; 37] = [
     "id",
@@ -59,13 +59,13 @@ const DETAILS: [&str; 37] = [
     "to_version",
     "previous_cursor",
 ];
-/// Ends of names that say the same.
+/// Suffixes of names of such fields.
 const DETAIL_ENDS: [&str; 7] = ["_id", "_ids", "_hash", "_sha", "_score", "_scores", "_ms"];
 
-/// What an operation declares as its answer, as paths of field names; lists on the way are passed through.
+/// The answer fields that an operation declares, as paths of field names through objects and lists.
 pub struct Declared {
     paths: Vec<Vec<&'static str>>,
-    /// The first of them that this answer has.
+    /// Index of the first path that this response has.
     lead: usize,
 }
 
@@ -74,7 +74,7 @@ impl Declared {
         Declared { paths: answer.iter().map(|path| path.split('.').collect()).collect(), lead: 0 }
     }
 
-    /// The same for an answer: the first of what is declared that it has is never left out.
+    /// Applies the declaration to a response: the first declared field that it has is never removed.
     pub fn of(mut self, all: &Map<String, Value>) -> Declared {
         self.lead = self.paths.iter().position(|path| is_there(path, all)).unwrap_or(0);
         self
@@ -84,19 +84,19 @@ impl Declared {
         self.paths.iter().map(Vec::as_slice)
     }
 
-    /// Whether the field is declared, lies within what is declared, or contains it: by the first path that says so.
+    /// The index of the lead path, else of the first path, that equals the field's path, contains it, or lies within it.
     fn declares(&self, path: &[&str]) -> Option<usize> {
         let says = |own: &Vec<&str>| own.iter().zip(path).all(|(a, b)| a == b);
         let lead = self.paths.get(self.lead).filter(|own| says(own)).map(|_| self.lead);
         lead.or_else(|| self.paths.iter().position(says))
     }
 
-    /// Whether the field lies within what is declared: nothing below it is judged by its name.
+    /// Whether the field lies within a declared field, where the names of fields have no meaning.
     pub fn covers(&self, path: &[&str]) -> bool {
         self.paths.iter().any(|own| own.len() <= path.len() && own.iter().zip(path).all(|(a, b)| a == b))
     }
 
-    /// `paged` is the path of what is given in pages; `above` is the weight of what contains the field.
+    /// The weight of a field. `paged` is the path of the paged field; `above` is the weight of the containing field.
     pub fn weight(&self, path: &[&str], paged: &[&str], above: Weight) -> Weight {
         let name = path.last().copied().unwrap_or_default();
         if let Some(at) = self.declares(path) {
@@ -114,7 +114,7 @@ impl Declared {
     }
 }
 
-/// Whether a path leads to something that is not empty, through lists by any of their things.
+/// Whether a path leads to a value that is not empty, through any item of lists.
 fn is_there(path: &[&str], all: &Map<String, Value>) -> bool {
     let Some((name, rest)) = path.split_first() else { return false };
     let Some(value) = all.get(*name) else { return false };
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_declared_matters_most_and_what_programs_want_least() {
+    fn declared_fields_weigh_most_and_fields_for_programs_least() {
         let declared = Declared::new(&["nothing", "items.text", "about"]);
         let all = serde_json::json!({"nothing": [], "items": [{"text": "t"}], "about": "a"});
         let declared = declared.of(all.as_object().unwrap());

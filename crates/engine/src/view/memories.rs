@@ -1,4 +1,4 @@
-//! What memories are about, as it is now: code that has ended, code that was renamed, code that has changed since.
+//! The facts that memories are about, as they are now: code that has ended, was renamed, or has changed since.
 
 use crate::view::Look;
 use crate::view::Read;
@@ -11,26 +11,26 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Renames followed from one name; more are a circle.
+/// Maximum number of renames followed from one name: more are a cycle.
 const RENAMES: usize = 16;
-/// The property of a link that says what the code was when it was made.
+/// The property of a relationship from a memory: the hash of the code when the memory was recorded.
 pub const CODE_HASH: &str = "code_hash";
 
-/// Something that an episode involves.
+/// A fact that an episode involves.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EntityOut {
-    /// `Type:key`, by its present name.
+    /// `Type:key`, by its current name.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// It is no longer there.
+    /// It has ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
-    /// The name it had when this was said.
+    /// The name it had when the memory was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
 }
 
-/// Code that is not what it was when something was learned about it.
+/// Code that has changed since the memory about it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangedOut {
     #[serde(rename = "ref")]
@@ -39,7 +39,7 @@ pub struct ChangedOut {
     pub how: &'static str,
 }
 
-/// Relationships from a memory to what it is about.
+/// The nodes that a memory is about, and the edges to them.
 pub fn about(snapshot: &Snapshot, memory: Node) -> impl Iterator<Item = (Node, Edge)> + '_ {
     snapshot.outgoing(memory).iter().filter(|(_, edge, _)| is_about(snapshot, *edge)).map(|(to, edge, _)| (to, edge))
 }
@@ -48,7 +48,7 @@ fn is_about(snapshot: &Snapshot, edge: Edge) -> bool {
     [INVOLVES, APPLIES_TO].iter().any(|name| snapshot.edge_type(edge).eq_ignore_ascii_case(name))
 }
 
-/// What something that has ended is called now; itself where it was not renamed.
+/// The object that an ended object was renamed to; itself if it was not renamed.
 pub fn present(snapshot: &Snapshot, node: Node) -> Node {
     let mut at = node;
     for _ in 0..RENAMES {
@@ -62,13 +62,13 @@ pub fn present(snapshot: &Snapshot, node: Node) -> Node {
     if snapshot.is_ended(at) { node } else { at }
 }
 
-/// A node, and what it was called before: what was remembered of it is linked to the name it had then.
+/// A node and the nodes of its former names: memories are linked to the name it had when they were recorded.
 pub fn of(snapshot: &Snapshot, node: Node) -> Vec<Node> {
     let renamed = |edge: Edge| snapshot.edge_type(edge).eq_ignore_ascii_case(RENAMED_FROM);
     let (mut names, mut at) = (vec![node], 0);
     while at < names.len() && names.len() < RENAMES {
         for (before, edge, _) in snapshot.outgoing(names[at]).iter() {
-            // A name that was given again is that of something else.
+            // A name that is in use again belongs to another object.
             if renamed(edge) && snapshot.is_ended(before) && !names.contains(&before) {
                 names.push(before);
             }
@@ -78,7 +78,7 @@ pub fn of(snapshot: &Snapshot, node: Node) -> Vec<Node> {
     names
 }
 
-/// What is linked to a node, under whatever name it had, as being about it.
+/// The memories about a node, under any name that it had.
 pub fn memories(snapshot: &Snapshot, node: Node) -> Vec<(Node, Edge)> {
     let mut all: Vec<(Node, Edge)> = Vec::new();
     for name in of(snapshot, node) {
@@ -90,12 +90,12 @@ pub fn memories(snapshot: &Snapshot, node: Node) -> Vec<(Node, Edge)> {
     all
 }
 
-/// What something that has ended is called now, where it was renamed.
+/// The current name of an object that has ended, if it was renamed.
 pub fn renamed_to(snapshot: &Snapshot, node: Node) -> Option<String> {
     Some(present(snapshot, node)).filter(|now| *now != node).map(|now| snapshot.name(now))
 }
 
-/// What a memory is about, by present names.
+/// The facts that a memory is about, by current names.
 pub fn entities(snapshot: &Snapshot, memory: Node) -> Vec<EntityOut> {
     let mut all: Vec<(u64, EntityOut)> = about(snapshot, memory)
         .map(|(to, edge)| {
@@ -109,15 +109,15 @@ pub fn entities(snapshot: &Snapshot, memory: Node) -> Vec<EntityOut> {
     all.into_iter().map(|(_, out)| out).collect()
 }
 
-/// The key of what came before it in its session.
+/// The key of the memory before it in its session.
 pub fn previous(snapshot: &Snapshot, memory: Node) -> Option<String> {
     let is_next = |edge: Edge| snapshot.edge_type(edge).eq_ignore_ascii_case(NEXT_EPISODE);
     let (before, _, _) = snapshot.incoming(memory).iter().find(|(_, edge, _)| is_next(*edge))?;
     Some(snapshot.key(before).map_or_else(|| snapshot.name(before), str::to_owned))
 }
 
-/// Of each memory, the code it is about that has changed or ended since it was made. What was renamed and is the same
-/// otherwise has not changed.
+/// For each memory, the code it is about that has changed or ended since the memory was recorded. A rename alone is not
+/// a change.
 pub fn changed(look: &Look, memories: &[Node]) -> Result<FxHashMap<Node, Vec<ChangedOut>>> {
     let s = &look.snapshot;
     let mut links: Vec<(Node, Node, Edge)> = Vec::new();
@@ -140,7 +140,7 @@ pub fn changed(look: &Look, memories: &[Node]) -> Result<FxHashMap<Node, Vec<Cha
             let is = read.content(now).and_then(code_hash);
             let same = match (then, is) {
                 (Some(then), Some(is)) => then == is,
-                // Nobody noted what the code was: whether it was stated anew is all there is to go by.
+                // Without the hash of the code at that time, a later version of the code counts as a change.
                 (None, Some(_)) => read.stated(now) <= read.stated(memory),
                 (_, None) => true,
             };
@@ -155,7 +155,7 @@ pub fn changed(look: &Look, memories: &[Node]) -> Result<FxHashMap<Node, Vec<Cha
     Ok(all)
 }
 
-/// What the code index keeps of a symbol or a file to tell whether it changed; none of what is no code.
+/// The hash by which the code index recognizes changes of a symbol or a file. None for anything but code.
 pub fn code_hash(content: &Content) -> Option<&str> {
     ["hash", "content_hash"].iter().find_map(|name| content.properties.get(*name).and_then(Value::as_str))
 }
@@ -167,7 +167,7 @@ pub mod names {
     pub const EPISODE: &str = "Episode";
     pub const DECISION: &str = "Decision";
     pub const LEARNING: &str = "Learning";
-    /// The label of what is kept from everybody but its agent.
+    /// The label of memories that only their agent may read.
     pub const SENSITIVE: &str = "sensitive";
     pub const FACT: &str = "Fact";
     pub const SUPERSEDES: &str = "SUPERSEDES";
@@ -180,17 +180,17 @@ pub mod names {
     pub const RECORDED_IN: &str = "RECORDED_IN";
     pub const PRODUCES: &str = "PRODUCES";
 
-    /// The key under which an agent is known, by the name it gives itself.
+    /// The key of an agent's object, from the name of the agent.
     pub fn agent_key(id: &str) -> String {
         prefixed("agent:", id)
     }
 
-    /// The key under which a session is known.
+    /// The key of a session's object.
     pub fn session_key(id: &str) -> String {
         prefixed("session:", id)
     }
 
-    /// What a name is kept under; one that has the prefix already stays as it is.
+    /// A key with a prefix. A name that already has the prefix is unchanged.
     pub fn prefixed(prefix: &str, id: &str) -> String {
         if id.starts_with(prefix) { id.to_owned() } else { format!("{prefix}{id}") }
     }

@@ -1,4 +1,4 @@
-//! Contents of nodes, read together.
+//! Reads the contents of several nodes at once.
 
 use super::Look;
 use lukasa_graph::Node;
@@ -7,7 +7,7 @@ use lukasa_model::{Content, Result, Time};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Contents of nodes, with when they were stated, and the names of sensitive properties they are without.
+/// Contents of nodes, with the times they were written, and the names of sensitive properties that were left out.
 #[derive(Default)]
 pub struct Read(FxHashMap<Node, Arc<Known>>);
 
@@ -16,7 +16,7 @@ impl Read {
         Ok(Read(known(&look.snapshot, &look.ledger, nodes)?.into_iter().collect()))
     }
 
-    /// Reads more.
+    /// Reads the contents of further nodes.
     pub fn add(&mut self, look: &Look, nodes: &[Node]) -> Result<()> {
         let missing: Vec<Node> = nodes.iter().copied().filter(|node| !self.0.contains_key(node)).collect();
         self.0.extend(known(&look.snapshot, &look.ledger, &missing)?);

@@ -1,4 +1,4 @@
-//! Looking after a store: backups, verification, the audit log, and finding one's way.
+//! Administration of a store: backups, verification, the audit record, and finding operations.
 
 pub mod ops;
 pub mod rendering;

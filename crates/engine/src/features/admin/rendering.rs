@@ -42,7 +42,7 @@ pub fn chains(out: &mut Rendering, response: &Value) {
     )
 }
 
-/// A session: what is said, each command, and its answer.
+/// The demonstration: the text, the command and the answer of each step.
 pub fn demo(out: &mut Rendering, response: &Value) {
     for step in list(response, "steps") {
         let says = at(step, "says");

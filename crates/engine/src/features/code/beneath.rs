@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused_before_anything_is_opened() {
+    fn paths_outside_of_the_root_are_refused_before_opening() {
         for key in [
             "",
             "/etc/passwd",

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_by_path_and_content() {
+    fn cached_facts_are_found_by_path_and_content() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::in_folder(&folder.path().join("cache"));
         let (one, two) = (facts("def one(): pass\n"), facts("def two(): one()\n"));
@@ -229,11 +229,11 @@ mod tests {
         assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_none());
         let one: Source = ("a.py".into(), [1; 20], one);
         cache.add(std::slice::from_ref(&one), || vec![one.clone()]).unwrap();
-        assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_some(), "written anew");
+        assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_some(), "written again");
     }
 
     #[test]
-    fn what_is_old_goes_when_there_is_much_of_it() {
+    fn many_old_entries_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::in_folder(folder.path());
         let text: String = (0..4_000).map(|n| format!("def function_number_{n}():\n    return {n}\n\n")).collect();
@@ -246,7 +246,7 @@ mod tests {
             assert!(cache.read().unwrap().get("a.py", &id).is_some(), "turn {turn}");
             sizes.push(fs::metadata(&cache.file).unwrap().len());
         }
-        assert!(sizes.windows(2).any(|s| s[1] < s[0]), "it was made anew");
+        assert!(sizes.windows(2).any(|s| s[1] < s[0]), "it was rewritten");
         assert!(sizes.iter().all(|size| *size < SMALL + (2 << 20)), "{:?}", sizes.iter().max());
     }
 }

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_has_none() {
+    fn bytes_that_are_not_text_are_not_decoded() {
         for bytes in [
             b"\x00\x01def f(): pass".as_slice(),
             b"a\0b",

@@ -23,13 +23,13 @@ pub struct Placed {
     pub until: Time,
 }
 
-/// Assigns windows to the commits of a history, oldest first, that the branch does not have. `told` are the times from
+/// Assigns windows to the commits of a history, oldest first, that the branch does not have. `recorded` are the times from
 /// which the branch records something else about the code: no window begins on one of them or extends beyond the next.
 /// Commits for which there is no room are left out.
 ///
 /// Times increase along the history: a commit dated before its parent is placed right after the parent, and one dated
 /// after its successor right before the successor.
-pub fn place(line: &[Step], told: &BTreeSet<Time>, now: Time) -> Vec<Placed> {
+pub fn place(line: &[Step], recorded: &BTreeSet<Time>, now: Time) -> Vec<Placed> {
     let anchors = anchors(line);
     let mut placed = Vec::new();
     let mut at = 0;
@@ -44,10 +44,10 @@ pub fn place(line: &[Step], told: &BTreeSet<Time>, now: Time) -> Vec<Placed> {
         let before = anchors.get(end).copied().flatten().unwrap_or(now);
         let members: Vec<usize> = (at..end).filter(|at| line[*at].claimed.is_none()).collect();
         let own: Vec<Time> = members.iter().map(|at| line[*at].own).collect();
-        let times = between(&own, after, before, told);
+        let times = between(&own, after, before, recorded);
         let last = times.last().map_or(now, |time| later(*time));
         placed.extend(members.into_iter().zip(&times).map(|(at, from)| {
-            let until = told.range(later(*from)..).next().copied().unwrap_or(last);
+            let until = recorded.range(later(*from)..).next().copied().unwrap_or(last);
             Placed { at, from: *from, until }
         }));
         at = end;
@@ -73,12 +73,12 @@ fn anchors(line: &[Step]) -> Vec<Option<Time>> {
 }
 
 /// Increasing times, as near as possible to those wanted. Empty if there is not enough room.
-fn between(own: &[Time], after: Time, before: Time, told: &BTreeSet<Time>) -> Vec<Time> {
+fn between(own: &[Time], after: Time, before: Time, recorded: &BTreeSet<Time>) -> Vec<Time> {
     let mut times = Vec::with_capacity(own.len());
     let mut least = if after == Time::MIN { EARLIEST } else { later(after) };
     for time in own {
         let mut time = (*time).max(least);
-        while told.contains(&time) && time < before {
+        while recorded.contains(&time) && time < before {
             time = later(time);
         }
         least = later(time);
@@ -86,7 +86,7 @@ fn between(own: &[Time], after: Time, before: Time, told: &BTreeSet<Time>) -> Ve
     }
     let mut next = before;
     for time in times.iter_mut().rev() {
-        while *time >= next || told.contains(time) {
+        while *time >= next || recorded.contains(time) {
             *time = Time(time.0.min(next.0).saturating_sub(1));
             if *time < EARLIEST {
                 return vec![];
@@ -120,38 +120,38 @@ mod tests {
     }
 
     /// Expects `index:from-until` for each commit that gets a window.
-    fn check(text: &str, told: &[i64], now: i64, want: &str) {
+    fn check(text: &str, recorded: &[i64], now: i64, want: &str) {
         let line = line(text);
-        let mut told: BTreeSet<Time> = told.iter().copied().map(Time).collect();
-        told.extend(line.iter().filter_map(|step| step.claimed));
-        let placed = place(&line, &told, Time(now));
+        let mut recorded: BTreeSet<Time> = recorded.iter().copied().map(Time).collect();
+        recorded.extend(line.iter().filter_map(|step| step.claimed));
+        let placed = place(&line, &recorded, Time(now));
         let found: Vec<String> = placed.iter().map(|p| format!("{}:{}-{}", p.at, p.from.0, p.until.0)).collect();
         assert_eq!(found.join(" "), want, "{text}");
     }
 
     #[test]
-    fn what_lies_before_the_head_ends_where_it_begins() {
+    fn commits_before_the_head_end_where_it_begins() {
         check("10 20 30 40=40", &[], 99, "0:10-40 1:20-40 2:30-40");
         check("10 40=40", &[], 99, "0:10-40");
         check("40=40", &[], 99, "");
     }
 
     #[test]
-    fn gaps_are_filled_up_to_what_was_told_next() {
+    fn gaps_are_filled_up_to_the_next_recorded_time() {
         check("10 20=20 30 40=40 50 60=60", &[], 99, "0:10-20 2:30-40 4:50-60");
         // Uncommitted changes were recorded at 35: the commit's window ends there.
         check("20=20 30 32 38 40=40", &[35], 99, "1:30-35 2:32-35 3:38-40");
     }
 
     #[test]
-    fn the_commit_beneath_a_tree_with_changes_holds_until_those_were_told() {
+    fn the_commit_of_a_changed_tree_ends_where_the_changes_were_recorded() {
         check("10 20", &[50], 99, "0:10-50 1:20-50");
         // Part of it was committed after the last pass: the recorded working tree stays as it is.
         check("10 60 70", &[50], 99, "0:10-50 1:60-71 2:70-71");
     }
 
     #[test]
-    fn times_grow_along_the_line() {
+    fn times_increase_along_the_history() {
         check("10 5 7 30 40=40", &[], 99, "0:10-40 1:11-40 2:12-40 3:30-40");
         check("10 90 20 40=40", &[], 99, "0:10-40 1:38-40 2:39-40");
         check("10=10 3 40=40", &[], 99, "1:11-40");
@@ -167,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn without_room_nothing_is_placed() {
+    fn without_room_no_window_is_assigned() {
         check("10=10 11 12 13=13", &[], 99, "1:11-13 2:12-13");
         check("10=10 11 12 12=12", &[], 99, "");
     }
 
     #[test]
-    fn a_commit_told_again_later_is_no_border() {
+    fn a_commit_recorded_again_later_is_no_border() {
         // The branch was moved back to the first one at 80.
         check("10=80 20 30=30", &[], 99, "1:20-30");
     }

@@ -9,7 +9,7 @@ mod summarise;
 
 pub use summarise::ModelReport;
 
-use self::difference::{Counted, FEW_FILES, Made, Parts, affected, renames, said_no_more, unused_outside};
+use self::difference::{Counted, FEW_FILES, Made, Parts, affected, no_longer_recorded, renames, unused_outside};
 use self::keep::not_kept;
 use self::read::Fresh;
 use super::cache::{Cache, Pack, Source};
@@ -140,19 +140,19 @@ struct Known {
 /// The properties of a file on a branch that a pass needs. Others are not parsed, because there are many files.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Told<'a> {
+struct RecordedFile<'a> {
     #[serde(borrow)]
     content_hash: Cow<'a, str>,
     #[serde(borrow)]
     facts: Cow<'a, str>,
 }
 
-impl Told<'_> {
-    fn of(content: &str) -> Option<Told<'_>> {
+impl RecordedFile<'_> {
+    fn of(content: &str) -> Option<RecordedFile<'_>> {
         #[derive(Deserialize)]
         struct Whole<'a> {
             #[serde(borrow)]
-            properties: Told<'a>,
+            properties: RecordedFile<'a>,
         }
         serde_json::from_str::<Whole<'_>>(content).ok().map(|whole| whole.properties)
     }
@@ -334,7 +334,7 @@ impl Workspace {
         place.repository = None;
         steps.done("git");
         if let Some(e) = place.fault.as_ref().or(exact.as_ref().err()) {
-            report.diagnostics.push(Diagnostic::new(".git", format!("the commit cannot be told: {e}")));
+            report.diagnostics.push(Diagnostic::new(".git", format!("the commit cannot be read: {e}")));
         }
         let exact = exact.unwrap_or_default();
         let commit = place.commit.as_ref().filter(|_| exact.is_some());
@@ -352,7 +352,7 @@ impl Workspace {
                 // Times along a branch only increase: a commit older than what is known there counts from now.
                 let now = ledger.clock().now();
                 let fits = commit.time > state.last_valid && commit.time <= now;
-                let fits = fits && past::is_after_all_told(&ledger, view.as_ref(), commit.time)?;
+                let fits = fits && past::is_after_all_recorded(&ledger, view.as_ref(), commit.time)?;
                 batch.header.valid_at = fits.then_some(commit.time);
                 batch.header.git_commit = Some(commit.id.clone());
                 batch.writes.push(Write::Object(commit_object(commit)));
@@ -594,7 +594,7 @@ impl Workspace {
         let made_whole = state.known.is_empty();
         steps.done("statements");
         let mut ends = match view {
-            Some(view) => said_no_more(state, &names, &made, changes, ledger, view)?,
+            Some(view) => no_longer_recorded(state, &names, &made, changes, ledger, view)?,
             None => vec![],
         };
         if let (true, Some(view)) = (rebuild, view) {
@@ -724,12 +724,12 @@ fn ask_known(
     state.last_valid = Time::MIN;
     for found in ledger.beginning(view, Some(type_names::FILE), "", Fields::Content)? {
         let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
-        let Some(told) = statement.content.as_deref().and_then(Told::of) else { continue };
+        let Some(recorded) = statement.content.as_deref().and_then(RecordedFile::of) else { continue };
         // A file object written by a client has no content hash of the indexer: it is left alone.
-        let Some(id) = unhex(&told.content_hash) else { continue };
+        let Some(id) = unhex(&recorded.content_hash) else { continue };
         state.last_valid = state.last_valid.max(statement.period.from);
         let stamp = stamps.get(path).filter(|(known, _)| *known == id).map(|(_, stamp)| *stamp);
-        state.known.insert(path.to_owned(), Known { content: id, facts: told.facts.into_owned(), stamp });
+        state.known.insert(path.to_owned(), Known { content: id, facts: recorded.facts.into_owned(), stamp });
     }
     Ok(())
 }

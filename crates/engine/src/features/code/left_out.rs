@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_builds_are_told_from_those_of_the_same_name() {
+    fn folders_of_builds_are_distinguished_from_others_of_the_same_name() {
         let nothing = |_: &str| false;
         assert!(folder("node_modules", false, nothing) && folder("dist", false, nothing));
         assert!(folder("target", true, nothing) && folder("vendor", true, nothing));

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Maximum number of entries of each list.
-const TOLD: usize = 8;
+const LIST_LIMIT: usize = 8;
 
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct FirstLook {
@@ -75,7 +75,7 @@ fn entry_points(program: &Program, files: &[FileId]) -> Vec<String> {
     }
     // Programs nearest to the root are the most likely to be started by users.
     found.sort_by_key(|key| (key.matches('/').count(), key.clone()));
-    found.truncate(TOLD);
+    found.truncate(LIST_LIMIT);
     found
 }
 
@@ -98,7 +98,7 @@ fn hubs(program: &Program, links: &[Links], files: &[FileId]) -> Vec<Counted> {
     ranked
         .into_iter()
         .filter_map(|(count, gid)| Some(Counted { key: key_of(program, gid)?, count }))
-        .take(TOLD)
+        .take(LIST_LIMIT)
         .collect()
 }
 
@@ -128,7 +128,7 @@ fn most_imported(program: &Program, imports: &FxHashSet<(FileId, FileId)>) -> Ve
     let mut ranked: Vec<Counted> =
         counts.into_iter().map(|(file, count)| Counted { key: program.file(file).path.to_string(), count }).collect();
     ranked.sort_by(|a, b| b.count.cmp(&a.count).then(a.key.cmp(&b.key)));
-    ranked.truncate(TOLD);
+    ranked.truncate(LIST_LIMIT);
     ranked
 }
 
@@ -159,7 +159,7 @@ fn communities(program: &Program, links: &[Links], files: &[FileId]) -> Vec<Grou
     }
     let mut groups: Vec<Vec<u32>> = groups.into_values().filter(|g| g.len() > 2).collect();
     groups.sort_by_key(|g| (std::cmp::Reverse(g.len()), g[0]));
-    groups.truncate(TOLD);
+    groups.truncate(LIST_LIMIT);
     groups
         .into_iter()
         .map(|mut members| {
@@ -245,6 +245,6 @@ fn cycles(program: &Program, files: &[FileId], imports: &FxHashSet<(FileId, File
         })
         .collect();
     named.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
-    named.truncate(TOLD);
+    named.truncate(LIST_LIMIT);
     (named, total)
 }

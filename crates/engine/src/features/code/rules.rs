@@ -88,9 +88,9 @@ impl Rules {
             while !folder.is_empty() {
                 folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
                 let patterns = self.folders.get(folder).and_then(|kinds| kinds[kind].as_ref());
-                let said = patterns.map(|patterns| patterns.matched(&full, is_dir));
-                if let Some(said) = said.filter(|said| !said.is_none()) {
-                    return said.is_ignore();
+                let matched = patterns.map(|patterns| patterns.matched(&full, is_dir));
+                if let Some(matched) = matched.filter(|matched| !matched.is_none()) {
+                    return matched.is_ignore();
                 }
             }
         }

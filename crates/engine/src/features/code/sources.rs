@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Working trees that files may be read from, each by the project it belongs to and by no other.
+/// Working trees that files may be read from, by project.
 #[derive(Default)]
 pub struct Sources {
     roots: RwLock<Vec<(Scope, Arc<Root>)>>,
@@ -21,15 +21,15 @@ struct Root {
 }
 
 impl Root {
-    /// Keys of files come from facts, which anybody who may write can state: what they name is not read unless it is a file
-    /// of this folder, of a size that would be indexed.
+    /// Reads a file. Its key comes from a fact, which any client with write access can record, so only regular files of
+    /// this folder, of a size that would be indexed, are read.
     fn read(&self, path: &str) -> Option<Vec<u8>> {
         beneath::read(&self.path, path, FILE_BYTES).ok()
     }
 }
 
 impl Sources {
-    /// Lets a project read from this folder too, and from the repository it is in.
+    /// Allows a project to read from this folder, and from its repository.
     pub fn add(&self, scope: &Scope, path: &Path) -> Result<()> {
         if self.roots.read().iter().any(|(of, root)| of == scope && root.path == path) {
             return Ok(());
@@ -43,15 +43,15 @@ impl Sources {
         self.roots.read().iter().filter(|(of, _)| of == scope).map(|(_, root)| Arc::clone(root)).collect()
     }
 
-    /// Whether the file on disk is what has this id; none where no root has a file of this name that may be read.
+    /// Whether the file on disk has the content with this id. None if no root has a file of this name that may be read.
     pub fn is_same_on_disk(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<bool> {
         let roots = self.of(scope);
         let on_disk = roots.iter().filter_map(|root| root.read(path));
         on_disk.map(|bytes| git::is_blob_id(id, &bytes)).reduce(|one, other| one || other)
     }
 
-    /// The content with this id, as git names contents. None where no root has it any more: a text that is not the one
-    /// that was indexed would put wrong lines into answers.
+    /// The content with this git blob id. None if no root has it any more: another text than the one that was indexed
+    /// would put wrong lines into answers.
     pub fn text(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<String> {
         if !beneath::is_beneath(path) {
             return None;
@@ -67,7 +67,7 @@ impl Sources {
     }
 }
 
-/// The lines from `first` to `last`, counted from 1, as they stand.
+/// The lines from `first` to `last`, counted from 1, unchanged.
 pub fn lines(text: &str, first: u64, last: u64) -> &str {
     let start_of = |line: u64| {
         let before = line.saturating_sub(1) as usize;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_text_that_was_indexed_is_given() {
+    fn only_the_text_that_was_indexed_is_returned() {
         let folder = tempfile::tempdir().expect("a folder");
         let sources = Sources::default();
         let [scope, other] = ["shop", "other"].map(|project| Scope::new("ours", project).expect("a scope"));
@@ -119,7 +119,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_key_that_leads_out_of_the_root_is_as_good_as_no_file() {
+    fn a_key_outside_of_the_root_names_no_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("root");
         std::fs::create_dir(&root).expect("made");

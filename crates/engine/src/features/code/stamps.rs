@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_kept_for_its_own_tree() {
+    fn stamps_are_kept_for_their_own_tree() {
         let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let stamps = Stamps::in_folder(folder.path(), root.path());
         assert_eq!(stamps.read(), Kept::default());
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_just_written_is_not_believed() {
+    fn files_written_just_before_are_not_settled() {
         let now = Time(1_000_000_000);
         let settled = |seconds| is_settled(&seen("a", seconds).stamp.unwrap(), now);
         assert!(settled(10) && settled(996));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_counts_as_none() {
+    fn a_damaged_file_counts_as_empty() {
         let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let stamps = Stamps::in_folder(folder.path(), root.path());
         stamps.write(&kept(&[seen("a", 10)])).unwrap();

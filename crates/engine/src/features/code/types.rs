@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 
 static CODE: packs::Read = LazyLock::new(|| packs::read("code", include_str!("../../../../../packs/code.json")));
 
-/// The pack `code` as it came with this program.
+/// The type pack `code`.
 pub fn code() -> Result<&'static Pack> {
     packs::known(&CODE)
 }
 
 impl Engine {
-    /// Sees to it that the project knows the types of source code.
+    /// Declares the types of source code in the project, unless they are declared already.
     pub fn know_code(&self, scope: &Scope, context: &Context<'_>) -> Result<()> {
         self.know(scope, code()?, &context.header(None))
     }

@@ -1,4 +1,4 @@
-//! Communities as derived objects: found in a graph, kept under the transaction they were found at, never stated.
+//! Communities as derived objects: computed from a graph and cached by transaction, never written to the log.
 
 use crate::Engine;
 use crate::group_summaries::{Group, Unit};
@@ -19,12 +19,12 @@ use std::thread::JoinHandle;
 use uuid::Uuid;
 
 pub(super) const PREFIX: &str = "COMMUNITY:";
-/// A community of more members than this cannot be named as a root.
+/// Maximum number of members of a community that is named as a root.
 const MEMBERS: usize = 5_000;
-/// Members that a language model is told of.
-const TOLD: usize = 40;
+/// Maximum number of members that are sent to a language model.
+const SENT_MEMBERS: usize = 40;
 
-/// The communities of a branch as they were found at a transaction.
+/// The communities of a branch, computed at a transaction.
 pub struct Kept {
     pub at: Position,
     pub options: Options,
@@ -33,7 +33,7 @@ pub struct Kept {
     members: Vec<Vec<ThingNo>>,
 }
 
-/// A community as an object. Its id follows from its key, as that of a stated object does.
+/// A community as an object. Its id is derived from its key, as that of a recorded object is.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CommunityOut {
     pub id: Uuid,
@@ -43,7 +43,7 @@ pub struct CommunityOut {
     pub label: String,
     pub summary: String,
     pub size: usize,
-    /// The member with most edges inside.
+    /// The member with the most relationships to other members.
     pub central_node: String,
     /// Relationships between members.
     pub inside: usize,
@@ -52,12 +52,12 @@ pub struct CommunityOut {
 }
 
 impl Kept {
-    /// The things that belong to a community, the most central first.
+    /// The members of a community, most central first.
     pub fn members(&self, community: usize) -> &[ThingNo] {
         &self.members[community]
     }
 
-    /// The community a word stands for: its key, label, id, or `COMMUNITY:key`.
+    /// Finds a community by its key, label, id, or `COMMUNITY:key`.
     pub fn find(&self, word: &str) -> Result<usize> {
         let key = word.strip_prefix(PREFIX).unwrap_or(word);
         let is = |c: &CommunityOut| c.key == key || c.label == key || c.id.to_string() == key;
@@ -68,25 +68,25 @@ impl Kept {
         })
     }
 
-    /// The community a thing belongs to.
+    /// The community of a fact.
     pub fn of(&self, thing: ThingNo) -> Option<usize> {
         self.members.iter().position(|members| members.contains(&thing))
     }
 }
 
-/// The communities last found on each branch, and the threads that look for them.
+/// A cache of the communities of each branch, and the threads that compute them.
 #[derive(Default)]
 pub struct Communities {
     kept: Mutex<FxHashMap<(Scope, BranchNo), Arc<Kept>>>,
     running: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Communities of more branches than this are found again when asked for.
+/// Maximum number of branches in the cache.
 const KEPT: usize = 256;
 
 impl Communities {
-    /// The communities last found on a branch, if they were found this way, are not from later than `known`, and were found
-    /// in the log as it is.
+    /// The cached communities of a branch, if they were computed with these options, from the current log, and not
+    /// after transaction `known`.
     pub fn kept(&self, ledger: &Ledger, branch: BranchNo, known: Tx, options: &Options) -> Result<Option<Arc<Kept>>> {
         let place = (ledger.scope().clone(), branch);
         let Some(kept) = self.kept.lock().get(&place).cloned() else { return Ok(None) };
@@ -108,23 +108,23 @@ impl Communities {
         }
     }
 
-    /// Lets go of communities that could not be found anew.
+    /// Removes the communities of a project that could not be computed again.
     fn forget(&self, scope: &Scope) {
         self.kept.lock().retain(|(of, _), _| of != scope);
     }
 
-    /// Waits for background work; for tests, and before an orderly end.
+    /// Waits for background work; for tests, and before the process ends.
     pub fn settle(&self) {
         let running: Vec<_> = self.running.lock().drain(..).collect();
         for thread in running {
-            // A thread that panicked has told so itself, and has kept nothing.
+            // A thread that panicked has reported it, and has cached nothing.
             let _ = thread.join();
         }
     }
 }
 
 impl Engine {
-    /// Finds the communities of what is looked at, and keeps them when it is the head of a branch.
+    /// Computes the communities of a view. With `keep`, caches them if the view is the head of a branch.
     pub fn find_communities(&self, look: &Look, options: &Options, keep: bool) -> Result<Arc<Kept>> {
         let flat = look.snapshot.flat();
         let graph = Undirected::of(flat);
@@ -133,7 +133,7 @@ impl Engine {
         let described = describe(&look.snapshot, flat, &found);
         let of = |c: &community::Community| c.members.iter().map(|n| look.snapshot.thing(*n)).collect();
         let members: Vec<Vec<ThingNo>> = described.iter().map(of).collect();
-        let told = |c: community::Community| CommunityOut {
+        let out = |c: community::Community| CommunityOut {
             id: object_id(namespace, COMMUNITY, &c.key),
             type_name: COMMUNITY,
             size: c.members.len(),
@@ -144,7 +144,7 @@ impl Engine {
             inside: c.inside,
             outside: c.outside,
         };
-        let mut communities: Vec<CommunityOut> = described.into_iter().map(told).collect();
+        let mut communities: Vec<CommunityOut> = described.into_iter().map(out).collect();
         self.sum_up(look, &mut communities, &members);
         let (at, modularity) = (look.view.position(), found.modularity);
         let kept = Arc::new(Kept { at, options: *options, modularity, communities, members });
@@ -154,26 +154,28 @@ impl Engine {
         Ok(kept)
     }
 
-    /// Has a language model sum up what was found at the head of a branch, where one is configured, while nobody waits.
+    /// Requests summaries of the communities at the head of a branch from a language model, if one is configured, in
+    /// the background.
     pub fn sum_up_later(&self, look: &Look, found: &Arc<Kept>) {
         if !look.is_head || self.group_summaries().is_none_or(|summaries| !summaries.asks()) {
             return;
         }
         let mut running = self.state::<Communities>().running.lock();
         running.retain(|thread| !thread.is_finished());
-        // One at a time: what it finds out is known to the next.
+        // One thread at a time, because each reuses the summaries of the one before it.
         if !running.is_empty() {
             return;
         }
         let (engine, look, found) = (self.clone(), look.clone(), Arc::clone(found));
         let work = move || {
-            // What was counted stays where nothing better is said.
+            // On an error, the rule-based summaries stay.
             let _ = engine.ask_about(&look, &found);
         };
         running.extend(std::thread::Builder::new().name("communities".into()).spawn(work));
     }
 
-    /// Has a language model sum up what was found, where one is configured, and finds it with what it said.
+    /// Requests summaries of communities from a language model, if one is configured, and caches the communities with
+    /// them.
     fn ask_about(&self, look: &Look, found: &Kept) -> Result<()> {
         let Some(summaries) = self.group_summaries().filter(|summaries| summaries.asks()) else { return Ok(()) };
         if summaries.ask_of_groups(&groups(look, &found.communities, &found.members)) > 0 {
@@ -182,7 +184,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts what a language model said in the place of what was counted, where one was asked.
+    /// Replaces rule-based summaries by those of a language model, where there are any.
     fn sum_up(&self, look: &Look, communities: &mut [CommunityOut], members: &[Vec<ThingNo>]) {
         let Some(summaries) = self.group_summaries().filter(|summaries| summaries.knows()) else { return };
         let known = summaries.of_groups(&groups(look, communities, members));
@@ -193,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// The communities of what is looked at: those kept for its branch, else found now.
+    /// The communities of a view: cached ones of its branch, else computed now.
     pub fn communities(&self, look: &Look, options: &Options) -> Result<Arc<Kept>> {
         let head = look.is_head;
         let at_hand = self.state::<Communities>().kept(&look.ledger, look.view.branch, look.view.known, options)?;
@@ -203,7 +205,7 @@ impl Engine {
         }
     }
 
-    /// The nodes that names stand for, each once, in the order given. `COMMUNITY:key` stands for its members.
+    /// Resolves names to nodes, each once, in order. `COMMUNITY:key` stands for the members of the community.
     pub fn nodes(&self, look: &Look, names: &[String]) -> Result<Vec<Node>> {
         let (mut nodes, mut seen) = (Vec::with_capacity(names.len()), FxHashSet::default());
         let mut add = |node| {
@@ -214,7 +216,7 @@ impl Engine {
         for name in names {
             match look.node(name) {
                 Ok(node) => add(node),
-                // Nobody has stated an object of this name, so the derived one is meant.
+                // No object of this name is recorded, so the name is that of a community.
                 Err(e) if e.kind == ErrorKind::NotFound && name.starts_with(PREFIX) => {
                     let kept = self.communities(look, &Options::default())?;
                     let members = kept.members(kept.find(name)?);
@@ -231,7 +233,7 @@ impl Engine {
         Ok(nodes)
     }
 
-    /// Finds communities again, in the background.
+    /// Computes communities again, in the background.
     pub(super) fn find_again(&self, scope: &Scope, branch: &str) {
         let (engine, asked, scope) = (self.clone(), scope.clone(), scope.clone());
         let spec = ViewSpec { branch: (!branch.is_empty()).then(|| branch.to_string()), ..ViewSpec::default() };
@@ -244,7 +246,7 @@ impl Engine {
                     engine.ask_about(&look, &found)
                 });
             if found.is_err() {
-                // Who asks next finds them in the foreground, and is told what went wrong if it does again.
+                // The next request computes them itself, and reports the error if it fails again.
                 engine.state::<Communities>().forget(&scope);
             }
         };
@@ -257,12 +259,12 @@ impl Engine {
     }
 }
 
-/// Communities as a language model is asked about them, where one may be.
+/// Communities as groups to be summarised by a language model.
 fn groups(look: &Look, kept: &[CommunityOut], members: &[Vec<ThingNo>]) -> Vec<Group> {
     let name = |thing: &ThingNo| look.snapshot.find(*thing).map(|node| look.snapshot.name(node));
     let group = |(community, members): (&CommunityOut, &Vec<ThingNo>)| {
         let mut all: Vec<String> = members.iter().filter_map(name).collect();
-        let told = all.iter().take(TOLD).cloned().collect::<Vec<_>>().join("\n");
+        let listed = all.iter().take(SENT_MEMBERS).cloned().collect::<Vec<_>>().join("\n");
         let (label, rule) = (&community.label, &community.summary);
         all.sort();
         let content = Hash::of(all.join("\n").as_bytes());
@@ -270,13 +272,13 @@ fn groups(look: &Look, kept: &[CommunityOut], members: &[Vec<ThingNo>]) -> Vec<G
         short.copy_from_slice(&content.0[..8]);
         Group {
             unit: Unit { name: format!("{PREFIX}{}", community.key), content: u64::from_be_bytes(short) },
-            about: format!("Group: {label}\nCounted: {rule}\nMembers, the most central first:\n{told}"),
+            about: format!("Group: {label}\nCounted: {rule}\nMembers, the most central first:\n{listed}"),
         }
     };
     kept.iter().zip(members).map(group).collect()
 }
 
-/// As they are asked for.
+/// Checks the parameters of a request.
 pub fn options(algorithm: Algorithm, resolution: f64, seed: u64) -> Result<Options> {
     if !(resolution.is_finite() && resolution > 0.0 && resolution <= 1_000.0) {
         return Err(Error::invalid(

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_that_repeats_the_signature_says_nothing_more() {
+    fn a_summary_that_repeats_the_signature_is_left_out() {
         for (summary, signature, name, more) in [
             ("function read file: fn read_file(path: &Path)", "fn read_file(path: &Path)", "read_file", false),
             ("method add: add(a, b int) int", "add(a, b int) int", "add", false),

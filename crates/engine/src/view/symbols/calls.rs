@@ -230,16 +230,16 @@ impl Symbols<'_> {
             }
         }
         let contents = self.contents(&all)?;
-        let mut told = UnresolvedOut { calls: 0, files: 0 };
+        let mut unresolved = UnresolvedOut { calls: 0, files: 0 };
         let mut in_files: FxHashSet<String> = FxHashSet::default();
         for (node, content) in &contents {
             if let Some(calls) = number(content, "unresolved_calls").filter(|n| *n > 0) {
-                told.calls += calls;
+                unresolved.calls += calls;
                 in_files.insert(text(content, "path").unwrap_or_else(|| keys::path(&self.key(*node)).to_string()));
             }
         }
-        told.files = in_files.len();
-        Ok((told.calls > 0).then_some(told))
+        unresolved.files = in_files.len();
+        Ok((unresolved.calls > 0).then_some(unresolved))
     }
 
     /// Unresolved calls with the symbol's name in files of the same language.
@@ -279,15 +279,15 @@ impl Symbols<'_> {
             }] += 1;
         }
         let words = ["function", "file", "symbol"];
-        let told: Vec<String> = counts
+        let parts: Vec<String> = counts
             .iter()
             .zip(words)
             .filter(|(n, _)| **n > 0)
             .map(|(n, word)| if *n == 1 { format!("1 {word}") } else { format!("{n} {word}s") })
             .collect();
-        match &told[..] {
+        match &parts[..] {
             [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-            _ => told.concat(),
+            _ => parts.concat(),
         }
     }
 }

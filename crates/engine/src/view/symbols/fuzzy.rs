@@ -101,8 +101,8 @@ impl Query {
         }
         let share = |n: usize| n as f64 / self.words.len() as f64;
         let asked: usize = self.words.iter().map(String::len).sum();
-        let said = name.bytes().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii()).count();
-        let covers = if within > 0 { (asked as f64 / said.max(1) as f64).min(1.0) } else { 0.0 };
+        let letters = name.bytes().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii()).count();
+        let covers = if within > 0 { (asked as f64 / letters.max(1) as f64).min(1.0) } else { 0.0 };
         NAMES.words + NAMES.whole * share(whole) + NAMES.within * share(within) + NAMES.covers * covers
     }
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_by_what_is_nearly_right() {
+    fn names_are_found_by_inexact_queries() {
         for (query, key, by) in [
             ("login", "src/auth.py::login", Some(Match::Exact)),
             ("Auth.login", "src/auth.py::Auth::login", Some(Match::Exact)),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_as_they_would_be_made() {
+    fn find_word_agrees_with_words() {
         for name in ["readHTMLFile", "read_html_file", "HTTPServer2Go", "__init__", "xReads", "größeLesen", ""] {
             let own = words(name);
             for word in ["read", "html", "file", "http", "server2", "go", "init", "x", "reads", "lesen", "les", "er2"] {

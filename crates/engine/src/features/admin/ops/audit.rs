@@ -28,7 +28,7 @@ const AUDIT: Meta = Meta { scope: "graph:admin:audit", toolset: "admin", ..META 
 fn key(engine: &Engine) -> Result<&AuditKey> {
     engine.audit().map(|audit| &**audit.key()).ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, "no_audit", "nothing is recorded here")
-            .hint("docs/telemetry.md tells how to record")
+            .hint("docs/telemetry.md describes how to enable the record")
     })
 }
 
@@ -179,8 +179,8 @@ impl Op for List {
             "entries.number",
         ],
         summary: "List recorded operations",
-        description: "Who asked for what and how it ended, newest first: of this project, or with `all_projects` of the \
-                      tenant. Names and requests are keyed hashes; nothing of what was asked or answered is recorded.",
+        description: "Caller, operation and outcome, newest first: of this project, or with `all_projects` of the \
+                      tenant. Names and requests are keyed hashes; contents of requests and answers are not recorded.",
         verb: "audit list",
         examples: &[
             "lukasa audit list --since 2026-01-31 --status missing_scope",
@@ -224,10 +224,10 @@ impl Op for Verify {
         name: "audit_verify",
         shown: Shown::By(rendering::chains),
         answer: &["entries", "chains.server", "chains.entries", "chains.sealed"],
-        summary: "Check that the record of operations is whole",
-        description: "Walks the chain of every server and names the first entry that was changed, removed or moved, or \
-                      after which the rest was cut off. Ends of chains that were kept elsewhere show more: give them as \
-                      `noted`.",
+        summary: "Check that the record of operations is complete",
+        description: "Checks the chain of every server and names the first entry that was changed, removed or moved, or \
+                      after which the rest was cut off. With ends of chains that were saved elsewhere, given as `noted`, \
+                      it also detects chains that were replaced as a whole.",
         verb: "audit verify",
         examples: &["lukasa audit verify"],
         ..AUDIT
@@ -270,7 +270,7 @@ fn read_noted(text: &str) -> Result<(String, u64, Hash)> {
     };
     read().ok_or_else(|| {
         Error::invalid("invalid_argument", format!("noted: `{text}` is not the end of a chain"))
-            .hint("give `head` as `audit verify` tells it, for example local@42=sha256:…")
+            .hint("give `head` as `audit verify` prints it, for example local@42=sha256:…")
     })
 }
 

@@ -66,24 +66,24 @@ impl Op for Demo {
         let folder = engine.temp_dir.join(format!("lukasa-demo-{}", engine.clock().new_id()));
         private::create_dir_all(&folder)
             .map_err(|e| Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", folder.display())))?;
-        let told = SqliteStore::open(&folder.join("demo.db"), Arc::clone(engine.clock()), Durability::Rebuildable)
+        let steps = SqliteStore::open(&folder.join("demo.db"), Arc::clone(engine.clock()), Durability::Rebuildable)
             .and_then(|store| {
                 let engine = Engine::new(Arc::new(store), Arc::clone(engine.clock()), engine.temp_dir.clone());
                 story(&engine, context)
             });
         let _ = std::fs::remove_dir_all(&folder);
-        let steps = told?;
+        let steps = steps?;
         Ok(Response { summary: format!("{} steps, every answer computed just now", steps.len()), steps })
     }
 }
 
 fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
-    let mut teller = Teller { engine, context, steps: vec![] };
+    let mut story = Story { engine, context, steps: vec![] };
     for name in ["Team", "Service", "Decision"] {
-        teller.prepare::<types::Object>(json!({"name": name}))?;
+        story.prepare::<types::Object>(json!({"name": name}))?;
     }
-    teller.prepare::<types::Relationship>(json!({"name": "CALLS"}))?;
-    teller.tell::<types::Relationship>(
+    story.prepare::<types::Relationship>(json!({"name": "CALLS"}))?;
+    story.step::<types::Relationship>(
         "Types say what may be connected: a service has one owner at a time.",
         "lukasa type relationship OWNS --src-type Team --dst-type Service --one-per-dst",
         json!({"name": "OWNS", "src_type": ["Team"], "dst_type": ["Service"], "one_per_dst": true}),
@@ -99,107 +99,107 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         {"relationship": {"type": "APPLIES_TO", "src": "Decision:decision:7", "dst": "Service:billing"}}
     ]);
     let lines: String = facts.as_array().into_iter().flatten().map(|fact| format!("{fact}\n")).collect();
-    teller.tell_reading::<import::Import>(
+    story.step_reading::<import::Import>(
         "Facts go in as one batch: all of it or none of it.",
         "lukasa import shop.jsonl",
         json!({"file": "shop.jsonl"}),
         &lines,
     )?;
-    teller.tell::<get::Get>(
-        "Ask for one, and see what it hangs together with.",
+    story.step::<get::Get>(
+        "Ask for one, and see its relationships.",
         "lukasa get billing",
         json!({"ref": "billing"}),
     )?;
-    teller.tell::<impact::Impact>(
+    story.step::<impact::Impact>(
         "Before touching it: what would a change reach?",
         "lukasa impact billing",
         json!({"ref": "billing"}),
     )?;
-    teller.tell::<release::Create>(
+    story.step::<release::Create>(
         "Freeze this moment under a name.",
         "lukasa release create 1.0",
         json!({"name": "1.0"}),
     )?;
-    teller.tell::<patch::Patch>(
+    story.step::<patch::Patch>(
         "The world changes. Nothing is overwritten: this is version 2.",
         "lukasa patch billing --set tier=1 --status active",
         json!({"ref": "billing", "set": ["tier=1"], "status": "active"}),
     )?;
-    teller.tell::<get::Get>(
+    story.step::<get::Get>(
         "Look back: the same question, as of then.",
         "lukasa get billing --as-of release:1.0",
         json!({"ref": "billing", "as_of": "release:1.0"}),
     )?;
-    teller.tell::<history::History>(
+    story.step::<history::History>(
         "And who changed what, when.",
         "lukasa history billing",
         json!({"ref": "billing"}),
     )?;
-    teller.tell::<branch::Create>(
+    story.step::<branch::Create>(
         "A branch stores only what differs; this one is pinned to today's main.",
         "lukasa branch create feature/ports --pinned",
         json!({"name": "feature/ports", "pinned": true}),
     )?;
-    teller.tell::<patch::Patch>(
+    story.step::<patch::Patch>(
         "On the branch, billing moves to another port …",
         "lukasa patch billing --set port=9000 --branch feature/ports",
         json!({"ref": "billing", "set": ["port=9000"], "branch": "feature/ports"}),
     )?;
-    teller.tell::<patch::Patch>(
-        "… while somebody changes the same port on main.",
+    story.step::<patch::Patch>(
+        "… while another client changes the same port on main.",
         "lukasa patch billing --set port=7000",
         json!({"ref": "billing", "set": ["port=7000"]}),
     )?;
-    teller.tell::<merge::Merge>(
+    story.step::<merge::Merge>(
         "A dry run shows the conflict, path by path, and writes nothing.",
         "lukasa merge feature/ports --dry-run",
         json!({"source": "feature/ports", "dry_run": true}),
     )?;
-    teller.tell::<patch::Patch>(
+    story.step::<patch::Patch>(
         "They agree on 9000 …",
         "lukasa patch billing --set port=9000",
         json!({"ref": "billing", "set": ["port=9000"]}),
     )?;
-    teller.tell::<put::Put>(
+    story.step::<put::Put>(
         "… the branch also gains a service …",
         "lukasa put Service ledger --title Ledger --branch feature/ports",
         json!({"type": "Service", "key": "ledger", "title": "Ledger", "branch": "feature/ports"}),
     )?;
-    teller.tell::<merge::Merge>(
+    story.step::<merge::Merge>(
         "… and the merge goes through.",
         "lukasa merge feature/ports",
         json!({"source": "feature/ports"}),
     )?;
-    teller.tell::<release::Create>(
+    story.step::<release::Create>(
         "Freeze again, and compare the two releases.",
         "lukasa release create 2.0 --base 1.0",
         json!({"name": "2.0", "base": "1.0"}),
     )?;
-    teller.tell::<release::Diff>("", "lukasa release diff 1.0 2.0", json!({"from": "1.0", "to": "2.0"}))?;
-    teller.tell::<verify::Verify>("Every hash, chain and count, computed again.", "lukasa verify", json!({}))?;
-    Ok(teller.steps)
+    story.step::<release::Diff>("", "lukasa release diff 1.0 2.0", json!({"from": "1.0", "to": "2.0"}))?;
+    story.step::<verify::Verify>("Every hash, chain and count, computed again.", "lukasa verify", json!({}))?;
+    Ok(story.steps)
 }
 
-struct Teller<'a, 'b> {
+struct Story<'a, 'b> {
     engine: &'a Engine,
     context: &'a mut Context<'b>,
     steps: Vec<Step>,
 }
 
-impl Teller<'_, '_> {
+impl Story<'_, '_> {
     /// Runs an operation without showing it as a step.
     fn prepare<O: Op>(&mut self, request: Value) -> Result<()> {
-        self.tell::<O>("", "", request)?;
+        self.step::<O>("", "", request)?;
         self.steps.pop();
         Ok(())
     }
 
-    fn tell<O: Op>(&mut self, says: &str, command: &str, request: Value) -> Result<()> {
-        self.tell_reading::<O>(says, command, request, "")
+    fn step<O: Op>(&mut self, says: &str, command: &str, request: Value) -> Result<()> {
+        self.step_reading::<O>(says, command, request, "")
     }
 
     /// `input` is the content of the file that the command names.
-    fn tell_reading<O: Op>(&mut self, says: &str, command: &str, request: Value, input: &str) -> Result<()> {
+    fn step_reading<O: Op>(&mut self, says: &str, command: &str, request: Value, input: &str) -> Result<()> {
         let (mut input, mut progress) = (input.as_bytes(), |_, _| {});
         let mut context = Context {
             author: Some("demo".into()),

@@ -1,4 +1,4 @@
-//! `projects`: what a tenant has in the store.
+//! `projects`: lists the projects of a tenant.
 
 use crate::features::admin::rendering;
 use crate::registry::META;
@@ -34,7 +34,7 @@ impl Op for Projects {
         shown: Shown::By(rendering::projects),
         answer: &["projects.project", "projects.transactions", "store"],
         summary: "List the projects in the store",
-        description: "Those of the tenant, with how many transactions each has.",
+        description: "The projects of the tenant, with the number of transactions of each.",
         verb: "projects",
         toolset: "admin",
         examples: &["lukasa projects"],

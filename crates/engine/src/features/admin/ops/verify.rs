@@ -1,4 +1,4 @@
-//! `verify`: recomputes everything and names the first thing that is wrong.
+//! `verify`: recomputes everything and reports the first error.
 
 use crate::registry::META;
 use crate::registry::{Effect, Meta, Op};

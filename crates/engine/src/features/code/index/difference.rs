@@ -164,7 +164,7 @@ pub(super) fn affected(state: &State, links: &[Links], changes: &Changes) -> FxH
 }
 
 /// Facts on the branch that no longer apply, of files that are written again or are gone.
-pub(super) fn said_no_more(
+pub(super) fn no_longer_recorded(
     state: &State,
     names: &Names,
     made: &[Made],

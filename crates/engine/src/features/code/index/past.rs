@@ -1,7 +1,7 @@
 //! Imports past commits: each is compared with the branch at the commit's time, and the difference is written for that
 //! time only, in one transaction.
 
-use super::difference::{FEW_FILES, Made, Parts, affected, renames, said_no_more, unused_outside};
+use super::difference::{FEW_FILES, Made, Parts, affected, no_longer_recorded, renames, unused_outside};
 use super::{Changes, Known, Pass, State, Workspace, commit_object};
 use crate::features::code::files::{self, DIAGNOSTICS, Diagnostic, FILE_BYTES};
 use crate::features::code::git::{self, Entry, Repository};
@@ -156,7 +156,7 @@ impl Workspace {
         let made = self.made(state, &names, links, &affected, &changes, None);
         let made: Vec<Made> = made.into_iter().filter(|file| !same(file)).collect();
         let mut ends: Vec<Uuid> = unused_outside(&state.program, &names, links, ledger, view)?;
-        ends.extend(said_no_more(state, &names, &made, &changes, ledger, view)?);
+        ends.extend(no_longer_recorded(state, &names, &made, &changes, ledger, view)?);
         ends.sort_unstable();
         ends.dedup();
         let mut last = vec![Write::Object(commit_object(&place::Commit {
@@ -199,7 +199,7 @@ struct On<'a> {
 
 /// Assigns windows to the commits that the branch does not have.
 fn placed(ledger: &Ledger, view: &View, line: &[git::Commit], report: &mut Imported) -> Result<Vec<Placed>> {
-    let (times, claimed) = told(ledger, view, 1)?;
+    let (times, claimed) = recorded_times(ledger, view, 1)?;
     let step = |commit: &git::Commit| Step { own: own_time(commit), claimed: claimed.get(&*commit.id).copied() };
     let steps: Vec<Step> = line.iter().map(step).collect();
     let placed = place(&steps, &times, view.valid);
@@ -230,17 +230,17 @@ fn placed(ledger: &Ledger, view: &View, line: &[git::Commit], report: &mut Impor
 
 /// Whether nothing about the code is recorded in the history of a view for `time` or later. Imported commits may lie
 /// after everything that is visible now.
-pub(super) fn is_after_all_told(ledger: &Ledger, view: Option<&View>, time: Time) -> Result<bool> {
+pub(super) fn is_after_all_recorded(ledger: &Ledger, view: Option<&View>, time: Time) -> Result<bool> {
     let Some(view) = view.filter(|view| view.known > 0) else { return Ok(true) };
     // Nothing is recorded ahead of its time, so earlier transactions are about earlier times.
     let before = ledger.view_since(None, &format!("time:{}", time.max(Time(0))))?.known;
-    let (times, _) = told(ledger, view, before.max(1))?;
+    let (times, _) = recorded_times(ledger, view, before.max(1))?;
     Ok(times.last().is_none_or(|last| *last < time))
 }
 
 /// From transaction `from` on: the times from which something about the code is recorded in the history of a view, and
 /// the time of each recorded commit.
-fn told(ledger: &Ledger, view: &View, from: Tx) -> Result<(BTreeSet<Time>, FxHashMap<String, Time>)> {
+fn recorded_times(ledger: &Ledger, view: &View, from: Tx) -> Result<(BTreeSet<Time>, FxHashMap<String, Time>)> {
     let (mut times, mut claimed) = (BTreeSet::new(), FxHashMap::default());
     let mut next = from;
     loop {

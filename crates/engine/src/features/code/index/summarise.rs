@@ -51,7 +51,7 @@ impl Workspace {
     ) {
         let Some(summaries) = engine.summaries() else { return };
         let Some(asker) = &summaries.asker else { return };
-        let mut told = ModelReport { model: asker.model().to_string(), ..ModelReport::default() };
+        let mut done = ModelReport { model: asker.model().to_string(), ..ModelReport::default() };
         let fault = |what: String| Diagnostic::new("model", what);
         let mut waiting = {
             let mut state = self.state.lock();
@@ -67,8 +67,8 @@ impl Workspace {
         let interrupted = || stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         // Without the lock: other requests may read or index the working tree during slow model requests.
         let asked = ask::ask(asker, &summaries.cache, &self.root, waiting, &interrupted, context.progress);
-        told.summaries = asked.answered;
-        told.left = all - asked.settled.min(all);
+        done.summaries = asked.answered;
+        done.left = all - asked.settled.min(all);
         for (error, count) in &asked.faults {
             let hint = error.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
             let times = if *count > 1 { format!(", {count} times") } else { String::new() };
@@ -76,16 +76,16 @@ impl Workspace {
         }
         let mut state = self.state.lock();
         match self.state_summaries(&mut state, &summaries, context, ledger, &report.branch) {
-            Ok(tx) => told.tx = tx,
+            Ok(tx) => done.tx = tx,
             Err(e) => report.diagnostics.push(fault(format!("summaries could not be stated: {e}"))),
         }
-        if told.left == 0
+        if done.left == 0
             && asked.faults.is_empty()
             && let Err(e) = summaries.cache.set_complete(&fingerprint(&summaries, &state))
         {
             report.diagnostics.push(fault(e.to_string()));
         }
-        report.model = Some(told).filter(|told| told.summaries + told.left > 0 || told.tx.is_some());
+        report.model = Some(done).filter(|done| done.summaries + done.left > 0 || done.tx.is_some());
     }
 
     /// Updates the links and returns the names of all definitions.
@@ -138,9 +138,9 @@ impl Workspace {
                 let objects = statements::objects(&state.program, &names, links, id, &file.about, &file.digest);
                 // The file object has the new hash. Of the other objects only those with a model's summary may have
                 // changed.
-                let is_told = |(at, _): &(usize, _)| *at == 0;
+                let is_file = |(at, _): &(usize, _)| *at == 0;
                 let by_model = |put: &lukasa_model::batch::PutObject| put.properties.contains_key("summary_by");
-                let objects = objects.into_iter().enumerate().filter(|o| is_told(o) || by_model(&o.1));
+                let objects = objects.into_iter().enumerate().filter(|o| is_file(o) || by_model(&o.1));
                 batch.writes.extend(objects.map(|(_, put)| Write::Object(put)));
             }
             let committed = ledger.commit(&batch)?;

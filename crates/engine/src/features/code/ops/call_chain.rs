@@ -107,10 +107,11 @@ impl Op for CallChain {
             "from",
             "to",
         ],
-        summary: "Tell by which calls one symbol leads to another",
-        description: "The shortest chains of calls, the surest first, with the lines of each call and the least \
-                      confidence along the chain. A class, module or file stands for everything in it. Where there is \
-                      no chain, it is said whether there is one in the other direction, or by calls less sure.",
+        summary: "Find the calls by which one symbol reaches another",
+        description: "The shortest chains of calls, highest confidence first, with the lines of each call and the lowest \
+                      confidence of the chain. A class, module or file stands for everything in it. If there is no \
+                      chain, the answer reports whether there is one in the other direction, or by calls of lower \
+                      confidence.",
         verb: "call-chain",
         toolset: "code",
         names: &["from", "to"],
@@ -275,10 +276,10 @@ fn chains_out(symbols: &Symbols<'_>, chains: &[Chain]) -> Result<Vec<ChainOut>> 
         confidence: edge.and_then(|e| s.confidence(e)),
         derivation: edge.and_then(|e| s.derivation(e)).map(|d| d.to_string()),
     };
-    let told = |chain: &Chain| ChainOut {
+    let out = |chain: &Chain| ChainOut {
         calls: chain.edges.len(),
         confidence: sureness(symbols, chain),
         steps: chain.nodes.iter().enumerate().map(|(i, node)| step(*node, chain.edges.get(i).copied())).collect(),
     };
-    Ok(chains.iter().map(told).collect())
+    Ok(chains.iter().map(out).collect())
 }

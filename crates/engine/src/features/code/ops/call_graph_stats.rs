@@ -119,10 +119,10 @@ impl Op for CallGraphStats {
             "never_called",
             "cycles.total",
         ],
-        summary: "Tell how large and how sure the call graph is",
-        description: "Counts of symbols and calls, how calls are known and how sure that is, the share that could not be \
-                      resolved, what is called most and calls most, entry points, functions that nothing calls, circles \
-                      of calls and recursion.",
+        summary: "Show the size and confidence of the call graph",
+        description: "Counts of symbols and calls, derivation and confidence of calls, the share that could not be \
+                      resolved, symbols with the most callers and callees, entry points, functions without callers, \
+                      cycles of calls and recursion.",
         verb: "call-stats",
         toolset: "code",
         examples: &["lukasa call-stats", "lukasa call-stats --path src/api/ --limit 5"],
@@ -148,11 +148,11 @@ impl Op for CallGraphStats {
             .filter_map(|node| Some((node, symbols.kind(node).filter(|k| !k.outside())?)))
             .collect();
         let calls = Calls::of(&symbols, &own);
-        let said = Said::of(&symbols, &own)?;
+        let recorded = Recorded::of(&symbols, &own)?;
         let mut by_type: BTreeMap<String, usize> = BTreeMap::new();
         own.iter().for_each(|(node, _)| *by_type.entry(s.type_name(*node).to_string()).or_default() += 1);
         let unresolved_share =
-            (said.sites > 0).then(|| (said.unresolved as f64 / said.sites as f64 * 1e4).round() / 1e4);
+            (recorded.sites > 0).then(|| (recorded.unresolved as f64 / recorded.sites as f64 * 1e4).round() / 1e4);
         let first = |nodes: &[Node]| ListOut {
             total: nodes.len(),
             symbols: nodes.iter().take(request.limit).map(|n| symbols.key(*n).into_owned()).collect(),
@@ -170,11 +170,11 @@ impl Op for CallGraphStats {
         let by_way = |way| own.iter().map(|(n, _)| (symbols.linked(*n, Rel::Calls, way).count(), *n)).collect();
         let idle: Vec<Node> = own
             .iter()
-            .filter(|(node, kind)| kind.runs() && symbols.callers(*node) == 0 && !said.entries.contains(node))
+            .filter(|(node, kind)| kind.runs() && symbols.callers(*node) == 0 && !recorded.entries.contains(node))
             .map(|(node, _)| *node)
             .filter(|node| !symbols.is_test(*node))
             .collect();
-        let never_called_exported = idle.iter().filter(|node| said.exported.contains(node)).count();
+        let never_called_exported = idle.iter().filter(|node| recorded.exported.contains(node)).count();
         let runs = own.iter().filter(|(_, kind)| kind.runs()).count();
         let mut summary = format!(
             "{} and methods, {}, {} of them to names outside of the project",
@@ -183,7 +183,8 @@ impl Op for CallGraphStats {
             calls.external
         );
         if let Some(share) = unresolved_share {
-            summary += &format!("; {:.1} % of {} unresolved", share * 100.0, count(said.sites as usize, "call site"));
+            summary +=
+                &format!("; {:.1} % of {} unresolved", share * 100.0, count(recorded.sites as usize, "call site"));
         }
         if let Some(path) = path {
             summary += &format!("; under `{path}`");
@@ -194,12 +195,12 @@ impl Op for CallGraphStats {
             calls: calls.total,
             external: calls.external,
             by_derivation: calls.by_derivation,
-            call_sites: said.sites,
-            unresolved: said.unresolved,
+            call_sites: recorded.sites,
+            unresolved: recorded.unresolved,
             unresolved_share,
             most_called: most(by_way(Way::In)),
             most_calling: most(by_way(Way::Out)),
-            entry_points: first(&said.entries),
+            entry_points: first(&recorded.entries),
             never_called: idle.len(),
             never_called_exported,
             cycles: CyclesOut { total: calls.cycles, largest: first(&calls.largest) },
@@ -268,21 +269,21 @@ impl Calls {
 
 /// Properties of symbols, read once and cached with the graph.
 #[derive(Default)]
-struct Said {
+struct Recorded {
     sites: u64,
     unresolved: u64,
     entries: Vec<Node>,
     exported: rustc_hash::FxHashSet<Node>,
 }
 
-impl Said {
-    fn of(symbols: &Symbols<'_>, own: &[(Node, Kind)]) -> Result<Said> {
+impl Recorded {
+    fn of(symbols: &Symbols<'_>, own: &[(Node, Kind)]) -> Result<Recorded> {
         let s = &symbols.look.snapshot;
         let contents = Contents::new(s, &symbols.look.ledger);
         let number = |name: &str| s.properties().number(name);
         let (calls, unresolved, entry, exported) =
             (number("calls"), number("unresolved_calls"), number("entry"), number("exported"));
-        let mut said = Said::default();
+        let mut recorded = Recorded::default();
         for (node, kind) in own {
             let row = contents.node(*node)?;
             let whole = |property: PropertyNo| match in_row(row, property) {
@@ -291,17 +292,17 @@ impl Said {
             };
             let holds = |property: PropertyNo| matches!(in_row(row, property), Some(Value::Bool(true)));
             if *kind == Kind::File {
-                said.sites += whole(calls);
+                recorded.sites += whole(calls);
             }
-            said.unresolved += whole(unresolved);
+            recorded.unresolved += whole(unresolved);
             if holds(entry) {
-                said.entries.push(*node);
+                recorded.entries.push(*node);
             }
             if holds(exported) {
-                said.exported.insert(*node);
+                recorded.exported.insert(*node);
             }
         }
-        said.entries.sort_by_cached_key(|n| symbols.key(*n).into_owned());
-        Ok(said)
+        recorded.entries.sort_by_cached_key(|n| symbols.key(*n).into_owned());
+        Ok(recorded)
     }
 }

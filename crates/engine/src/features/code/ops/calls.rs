@@ -88,7 +88,7 @@ pub(super) fn follow(symbols: &Symbols<'_>, roots: &[Node], own: &[Node], hidden
 }
 
 /// Returns the nodes already listed, including the symbol itself.
-pub(super) fn told(symbol: Node, found: &[Reached]) -> FxHashSet<Node> {
+pub(super) fn listed(symbol: Node, found: &[Reached]) -> FxHashSet<Node> {
     found.iter().map(|r| r.node).chain([symbol]).collect()
 }
 

@@ -191,9 +191,9 @@ impl Op for CodeExplain {
             "symbol.fault",
         ],
         summary: "Explain a symbol or file",
-        description: "What it is and where, its signature and doc, what it is written in and what is in it, what it needs \
-                      (calls, imports, bases) and who needs it (callers, importers, subclasses, tests), how central it \
-                      is, and when it was last changed.",
+        description: "Its kind and location, signature and doc comment, container and members, dependencies (calls, \
+                      imports, bases) and dependents (callers, importers, subclasses, tests), how central it is, and \
+                      when it was last changed.",
         verb: "explain",
         toolset: "code",
         names: &["ref"],
@@ -381,15 +381,15 @@ fn symbol_out(symbols: &Symbols<'_>, around: &Around<'_, '_>, node: Node, conten
 /// Returns one sentence on what the symbol is and what depends on it.
 fn in_words(symbols: &Symbols<'_>, node: Node, symbol: &SymbolOut, needs: &[Group], needed: &[Group]) -> String {
     let kind = symbol.symbol.subtype.clone().unwrap_or_else(|| symbol.symbol.type_name.to_lowercase());
-    let mut told = format!("{} is a {kind}", symbols.short(node));
+    let mut sentence = format!("{} is a {kind}", symbols.short(node));
     if kind.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        told = format!("{} is an {kind}", symbols.short(node));
+        sentence = format!("{} is an {kind}", symbols.short(node));
     }
     if let (Some(path), Some(line)) = (&symbol.symbol.path, symbol.symbol.line) {
-        told += &format!(" in {path}:{line}");
+        sentence += &format!(" in {path}:{line}");
     }
     if let Some(about) = &symbol.about {
-        told += &format!(": {}", about.trim_end_matches('.'));
+        sentence += &format!(": {}", about.trim_end_matches('.'));
     }
     let total = |groups: &[Group], names: &[&str]| -> usize {
         groups.iter().filter(|(name, _)| names.contains(name)).map(|(_, others)| others.len()).sum()
@@ -407,7 +407,7 @@ fn in_words(symbols: &Symbols<'_>, node: Node, symbol: &SymbolOut, needs: &[Grou
             parts.push(count(n, one));
         }
     }
-    if parts.is_empty() { told } else { format!("{told}; {}", parts.join(", ")) }
+    if parts.is_empty() { sentence } else { format!("{sentence}; {}", parts.join(", ")) }
 }
 
 fn importance(symbols: &Symbols<'_>, node: Node) -> ImportanceOut {

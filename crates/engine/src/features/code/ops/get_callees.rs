@@ -1,6 +1,6 @@
 //! `get_callees`: symbols that a symbol calls, directly or indirectly.
 
-use super::calls::{Followed, Request, follow, is_zero, missing, told};
+use super::calls::{Followed, Request, follow, is_zero, listed, missing};
 use crate::features::code::rendering;
 use crate::names::Resolved;
 use crate::registry::META;
@@ -59,11 +59,11 @@ impl Op for GetCallees {
             "unresolved_calls",
             "symbol.key",
         ],
-        summary: "Tell what a symbol calls",
-        description: "Functions and methods that it calls, with the lines of the calls, how sure each is and how that is \
-                      known; what is outside of the project is told apart, and so are methods that may run in place of \
-                      those called because they override them. Of a function: also what functions written in it call. \
-                      Of a class, module or file: what its members call, outside of itself.",
+        summary: "List what a symbol calls",
+        description: "Functions and methods that it calls, with the lines of the calls, and the confidence and \
+                      derivation of each. Callees outside of the project are listed separately, and so are methods that \
+                      override a callee and may run in its place. For a function: also the calls of functions written \
+                      in it. For a class, module or file: the calls of its members to symbols outside of it.",
         verb: "callees",
         toolset: "code",
         names: &["ref"],
@@ -134,12 +134,12 @@ fn overriding(
     how: &Reach,
     limit: usize,
 ) -> Result<Vec<ThroughOut>> {
-    let mut told = told(symbol, found);
+    let mut seen = listed(symbol, found);
     let mut all = Vec::new();
     for call in found.iter().filter(|r| r.depth == 1).take(limit) {
         let below = symbols.same_method(call.node, Way::In).into_iter();
         let mut calls: Vec<Reached> = below
-            .filter(|node| told.insert(*node) && (how.include_tests || !symbols.is_test(*node)))
+            .filter(|node| seen.insert(*node) && (how.include_tests || !symbols.is_test(*node)))
             .map(|node| Reached { node, via: call.node, ..*call })
             .collect();
         calls.sort_by_cached_key(|c| symbols.key(c.node).into_owned());

@@ -1,6 +1,6 @@
 //! `get_callers`: symbols that call a symbol, directly or indirectly.
 
-use super::calls::{Followed, Request, follow, is_zero, missing, told};
+use super::calls::{Followed, Request, follow, is_zero, listed, missing};
 use crate::features::code::rendering;
 use crate::names::Resolved;
 use crate::registry::META;
@@ -62,11 +62,12 @@ impl Op for GetCallers {
             "unresolved",
             "symbol.key",
         ],
-        summary: "Tell who calls a symbol",
-        description: "Functions, methods and files that call it, with the lines of the calls, how sure each is and how \
-                      that is known. Of a class: those that make one. Calls of a method that this one overrides or \
-                      implements may reach it and are told apart. A name stands for the one symbol it fits; what has a \
-                      body or members goes before fields and variables, and those before names of packages.",
+        summary: "List the callers of a symbol",
+        description: "Functions, methods and files that call it, with the lines of the calls, and the confidence and \
+                      derivation of each. For a class: those that create an instance. Calls of a method that this one \
+                      overrides or implements may reach it and are listed separately. A name stands for the one symbol \
+                      that it fits best; symbols with a body or members come before fields and variables, and those \
+                      before names of packages.",
         verb: "callers",
         toolset: "code",
         names: &["ref"],
@@ -134,14 +135,14 @@ fn overridden(
     how: &Reach,
     limit: usize,
 ) -> Result<Vec<ThroughOut>> {
-    let mut told = told(symbol, found);
+    let mut seen = listed(symbol, found);
     let mut all = Vec::new();
     for declared in symbols.same_method(symbol, Way::Out) {
         let (mut calls, _) = symbols.reach(&[declared], &Reach { depth: 1, ..*how });
-        calls.retain(|call| !told.contains(&call.node));
+        calls.retain(|call| !seen.contains(&call.node));
         calls.sort_by_cached_key(|call| symbols.is_test(call.node));
         if !calls.is_empty() {
-            told.extend(calls.iter().map(|call| call.node));
+            seen.extend(calls.iter().map(|call| call.node));
             all.push(through(symbols, declared, &calls, limit)?);
         }
     }

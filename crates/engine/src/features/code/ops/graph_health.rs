@@ -1,4 +1,4 @@
-//! `graph_health`: what the index holds, how sure it is, and how far it is behind the files.
+//! `graph_health`: reports the contents of the index, its faults, and how far it is behind the files.
 
 use crate::features::code::place::Place;
 use crate::features::code::rendering::index;
@@ -23,7 +23,7 @@ pub struct GraphHealth;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The working tree to compare with; where you are when left out.
+    /// The working tree to compare with; the current folder when left out.
     #[serde(default = "here")]
     pub path: String,
     #[serde(flatten)]
@@ -43,11 +43,11 @@ pub struct Response {
     pub languages: BTreeMap<String, usize>,
     /// Calls written in those files.
     pub calls: u64,
-    /// Files that could not be understood everywhere.
+    /// Files that could not be parsed completely.
     pub faults: Vec<String>,
-    /// Files that were changed, added or removed since they were indexed; none when there is no working tree here.
+    /// Files that were changed, added or removed since they were indexed; null without a working tree.
     pub pending_changes: Option<usize>,
-    /// The last transaction that indexed something.
+    /// The last indexing transaction.
     pub last_index: Option<LastIndex>,
     /// Watchers of this project in this process.
     pub watcher_state: WatchState,
@@ -71,9 +71,9 @@ pub struct WatcherOut {
     pub health: Health,
 }
 
-/// Transactions looked at for the last index.
+/// Maximum number of transactions searched for the last indexing one.
 const RECENT: u64 = 1_000;
-/// Files with faults that are listed.
+/// Maximum number of files with faults that are listed.
 const FAULTS: usize = 20;
 
 impl Op for GraphHealth {
@@ -82,10 +82,10 @@ impl Op for GraphHealth {
         shown: Shown::By(index::health),
         answer: &["files", "pending_changes", "faults", "last_index.at", "watcher_state", "languages"],
         places: &["path"],
-        summary: "Show what the index holds and how far it is behind",
-        description: "Counts of files and languages, files that could not be understood everywhere, how many files on \
-                      disk differ from what is indexed, the last indexing transaction with its commit, and what the \
-                      watchers are doing.",
+        summary: "Show what the index contains and how far it is behind",
+        description: "Counts of files and languages, files that could not be parsed completely, how many files on \
+                      disk differ from the index, the last indexing transaction with its commit, and the state of the \
+                      watchers.",
         verb: "health",
         toolset: "code",
         positional: &["path"],
@@ -93,7 +93,7 @@ impl Op for GraphHealth {
         resource: Some(Resource {
             path: "health",
             title: "Health",
-            about: "What the index holds and how far it is behind",
+            about: "What the index contains and how far it is behind",
             field: "",
         }),
         ..META

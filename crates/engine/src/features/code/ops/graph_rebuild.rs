@@ -1,4 +1,4 @@
-//! `graph_rebuild`: states a whole working tree again.
+//! `graph_rebuild`: indexes a whole working tree again.
 
 use super::index_directory::{Response, respond};
 use crate::features::code::index::Pass;
@@ -16,13 +16,13 @@ pub struct GraphRebuild;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The folder; where you are when left out.
+    /// The folder; the current folder when left out.
     #[serde(default = "here")]
     pub path: String,
     /// The branch to write to; the git branch that is checked out when left out.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -37,11 +37,11 @@ impl Op for GraphRebuild {
         shown: Shown::By(index::pass),
         answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
         places: &["path"],
-        summary: "Take the whole working tree apart again",
-        description: "Reads every file, resolves everything and compares all of it with what the branch says, in one \
-                      transaction. What is the same is not written again; what nothing says any more is ended, packages \
-                      that are no longer used included. `index` does the same for what changed, and is enough unless \
-                      something was stated or ended by hand.",
+        summary: "Index the whole working tree again",
+        description: "Reads and resolves every file and compares all facts with those on the branch, in one \
+                      transaction. Equal facts are not written again; facts that no longer apply are ended, including \
+                      packages that are no longer used. `index` does the same for changed files, and is enough unless \
+                      facts were written or ended by hand.",
         verb: "rebuild",
         toolset: "code",
         positional: &["path"],

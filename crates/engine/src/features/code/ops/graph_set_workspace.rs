@@ -16,10 +16,10 @@ pub struct GraphSetWorkspace;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The folder; where you are when left out.
+    /// The folder; the current folder when left out.
     #[serde(default = "here")]
     pub path: String,
-    /// Only index it now, without watching it.
+    /// Index it once, without watching it.
     #[serde(default)]
     pub no_watch: bool,
 }

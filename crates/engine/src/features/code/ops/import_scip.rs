@@ -1,4 +1,4 @@
-//! `import_scip`: what a compiler knows about a working tree, from an index its tools have written.
+//! `import_scip`: imports calls and references from an index that a compiler's tools have written.
 
 use crate::data_files::unreadable;
 use crate::features::code::beneath;
@@ -33,9 +33,9 @@ pub struct ImportScip;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The index, as an indexer wrote it, for example `index.scip`.
+    /// The index file that an indexer wrote, for example `index.scip`.
     pub file: String,
-    /// The root of the working tree that was indexed; where you are when left out.
+    /// The root of the working tree that was indexed; the current folder when left out.
     #[serde(default = "here")]
     pub path: String,
     /// The branch to write to; `main` when left out.
@@ -50,34 +50,34 @@ fn here() -> String {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Who made the index.
+    /// The indexer that made the index.
     pub tool: String,
     pub documents: usize,
-    /// Documents that were left out; `diagnostics` say why.
+    /// Documents that were left out; `diagnostics` has the reasons.
     pub skipped_documents: usize,
-    /// Symbols of the index that are definitions of the graph.
+    /// Symbols of the index that are definitions in the graph.
     pub matched_definitions: usize,
-    /// Symbols of the index that the graph has no object for, such as members of literals.
+    /// Symbols of the index without an object in the graph, such as members of literals.
     pub unmatched_definitions: usize,
-    /// Relationships the index tells, by type.
+    /// Relationships in the index, by type.
     pub relationships: BTreeMap<String, usize>,
-    /// Relationships that were known already, but not from a compiler.
+    /// Relationships that existed before with another derivation.
     pub upgraded: usize,
     pub added: usize,
-    /// Calls that had been found otherwise, and that the compiler contradicts.
+    /// Calls with another derivation that the index contradicts; they were ended.
     pub ended: usize,
-    /// Relationships that were known from a compiler already.
+    /// Relationships that existed before with derivation `compiler`.
     pub unchanged: usize,
-    /// The transaction; none when nothing new was said.
+    /// The transaction; null if nothing was written.
     pub tx: Option<Tx>,
     pub diagnostics: Vec<Diagnostic>,
     pub diagnostics_left_out: usize,
     pub took_ms: u64,
 }
 
-/// The largest index: it is held in memory as a whole, and the largest repositories stay below.
+/// Maximum bytes of an index, which is read into memory as a whole. Those of the largest repositories are smaller.
 const INDEX_BYTES: u64 = 1 << 30;
-/// Documents read between two words about progress.
+/// Number of documents read between two progress reports.
 const PART: usize = 256;
 
 impl Op for ImportScip {
@@ -87,11 +87,11 @@ impl Op for ImportScip {
         answer: &["documents", "matched_definitions", "added", "upgraded", "ended", "tx", "diagnostics"],
         places: &["path"],
         files: &["file"],
-        summary: "Read a SCIP index: calls and references as a compiler knows them",
+        summary: "Import a SCIP index: calls and references found by a compiler",
         description: "Takes an index made by scip-typescript, scip-python, rust-analyzer, scip-java, scip-go or any \
-                      other SCIP indexer for a folder that `lukasa index` has read, and states the calls, references \
-                      and inheritance it knows with derivation `compiler` and confidence 1. A call that had been found \
-                      otherwise is ended where the compiler says that something else of that name is called. Files \
+                      other SCIP indexer for a folder that `lukasa index` has read, and records its calls, references \
+                      and inheritance with derivation `compiler` and confidence 1. A call with another derivation is \
+                      ended if the index has a call of another symbol with that name instead. Files \
                       that changed since the index was made are left out. Importing the same again writes nothing.",
         verb: "import-scip",
         toolset: "code",
@@ -152,7 +152,7 @@ impl Op for ImportScip {
     }
 }
 
-/// The index and when it was written.
+/// Reads the index, and the time it was written.
 fn load(file: &Path) -> Result<(Vec<u8>, i128)> {
     let metadata = std::fs::metadata(file).map_err(|e| unreadable(file, &e))?;
     if metadata.len() > INDEX_BYTES {
@@ -164,14 +164,14 @@ fn load(file: &Path) -> Result<(Vec<u8>, i128)> {
     Ok((bytes, files::stamp(&metadata).modified_ns))
 }
 
-/// The working tree, and what the branch says of its files.
+/// The working tree, and its files as recorded on the branch.
 struct Tree {
     root: PathBuf,
-    /// Where in it the index's paths begin.
+    /// The folder in it that paths of the index are relative to.
     prefix: String,
     made_ns: i128,
     view: View,
-    /// By path: the content the branch has, and the object.
+    /// By path: the content id on the branch, and the object.
     files: FxHashMap<String, (String, Uuid, ThingNo)>,
 }
 
@@ -195,7 +195,7 @@ impl Tree {
         Ok(Tree { root: root.to_owned(), prefix, made_ns, view, files })
     }
 
-    /// Every document beside its file, on all cores.
+    /// Reads every document with its file, on all cores.
     fn read<'a>(&self, index: &Index<'a>, context: &mut Context<'_>) -> Result<Read<'a>> {
         let (mut placed, mut skipped, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
         let total = index.documents.len() as u64;
@@ -216,8 +216,8 @@ impl Tree {
         Ok((placed, skipped, diagnostics))
     }
 
-    /// A document with its file, or what it defines and why it is left out.
-    #[allow(clippy::type_complexity, reason = "said in the line above")]
+    /// Reads a document with its file. The error contains the symbols that it defines and why it is left out.
+    #[allow(clippy::type_complexity, reason = "the line above explains the error")]
     fn read_one<'a>(
         &self,
         index: &Index<'a>,
@@ -236,13 +236,13 @@ impl Tree {
         })
     }
 
-    /// The text the document is about, or why there is none.
+    /// The source text of the document, or why there is none.
     fn source(
         &self,
         path: &str,
         document: &Document<'_>,
     ) -> std::result::Result<(String, lukasa_code::LanguageId), String> {
-        // An index must not make anything be read that is not part of the working tree.
+        // A path in an index must not lead to files outside of the working tree.
         if !beneath::is_beneath(path) || path.contains('\\') {
             return Err("not a path below the root".into());
         }
@@ -252,7 +252,7 @@ impl Tree {
             Ok(_) => return Err("no file".into()),
             Err(_) => return Err("missing: the index was made of another working tree, or the file is gone".into()),
         };
-        // Where the index has the text, that says more than a time.
+        // If the index contains the text, comparing it is more reliable than comparing times.
         if document.text.is_none() && files::stamp(&metadata).modified_ns > self.made_ns {
             return Err(CHANGED.into());
         }
@@ -278,14 +278,14 @@ impl Tree {
 
 const CHANGED: &str = "changed since the index was made";
 
-/// What leads from the root of the working tree to that of the index, where it lies inside: `packages/web/`.
+/// The path from the root of the working tree to that of the index, if it is inside: `packages/web/`.
 fn below(root: &Path, index_root: &str) -> Option<String> {
     let path = index_root.strip_prefix("file://")?;
     let path = PathBuf::from(unescape(path.strip_prefix("localhost").unwrap_or(path))?);
     files::relative(root, &path).map(|inside| inside + "/")
 }
 
-/// Takes the `%20` and the like out of a URL's path.
+/// Decodes `%20` and similar escapes in the path of a URL.
 fn unescape(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut parts = text.split('%');
@@ -297,7 +297,7 @@ fn unescape(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// What the branch says about the definitions of the documents.
+/// The facts on the branch about the definitions of the documents.
 struct Known {
     namespace: Uuid,
     objects: FxHashMap<Uuid, ThingNo>,
@@ -320,8 +320,9 @@ impl Relationship {
     }
 }
 
-/// Types of relationships that an index tells.
-const TOLD: [&str; 4] = [type_names::CALLS, type_names::REFERENCES, type_names::EXTENDS, type_names::IMPLEMENTS];
+/// Types of relationships that an index contains.
+const INDEXED_TYPES: [&str; 4] =
+    [type_names::CALLS, type_names::REFERENCES, type_names::EXTENDS, type_names::IMPLEMENTS];
 
 impl Known {
     fn read(ledger: &Ledger, tree: &Tree, paths: &[&str]) -> Result<Known> {
@@ -344,7 +345,7 @@ impl Known {
         Ok(known)
     }
 
-    /// Reads what the sources of the index's relationships have so far.
+    /// Reads the existing relationships of all sources of relationships in the index.
     fn find_relationships(&mut self, ledger: &Ledger, view: &View, compiled: &Compiled) -> Result<()> {
         let sources: FxHashSet<Uuid> = compiled.edges.iter().map(|edge| edge.src).collect();
         let numbers: FxHashMap<ThingNo, Uuid> =
@@ -354,7 +355,7 @@ impl Known {
         let mut there = ledger.relationships_at(&asked)?;
         there.retain(|thing| {
             let leaves = thing.ends.as_ref().is_some_and(|ends| numbers.contains_key(&ends.src));
-            leaves && TOLD.contains(&&*thing.type_name)
+            leaves && INDEXED_TYPES.contains(&&*thing.type_name)
         });
         let mut ends: Vec<ThingNo> = there.iter().filter_map(|t| t.ends.as_ref().map(|ends| ends.dst)).collect();
         ends.sort_unstable();
@@ -388,13 +389,13 @@ impl Known {
         self.relationships.values().filter(|r| r.is_call).map(Relationship::call)
     }
 
-    /// What has to be said so that the branch knows what the compiler does.
+    /// Adds the writes that bring the branch up to the index.
     fn write(&self, compiled: &Compiled, batch: &mut Batch, done: &mut Response) {
         let contradicted = |r: &Relationship| r.is_call && !is_compiled(&r.content) && compiled.refutes(&r.call());
         let mut ends: Vec<Uuid> =
             self.relationships.iter().filter(|(_, r)| contradicted(r)).map(|(id, _)| *id).collect();
         ends.sort_unstable();
-        // Who is known to call something need not be said to name it.
+        // A reference beside a call between the same two symbols is not recorded.
         let kept = self.relationships.iter().filter(|(id, r)| r.is_call && ends.binary_search(id).is_err());
         let called: FxHashSet<(Uuid, Uuid)> = kept.map(|(_, r)| (r.src, r.dst)).collect();
         let stated: FxHashMap<Uuid, &(&'static str, String)> =
@@ -427,7 +428,7 @@ impl Known {
             }
             puts.push(PutRelationship::new(type_name, *src, *dst).with_content(content).into());
         }
-        // A name of a package brings the package.
+        // The name of a package requires the package.
         let packages: Vec<Uuid> = needed
             .iter()
             .filter_map(|id| stated.get(id)?.1.split_once("::"))
@@ -436,7 +437,7 @@ impl Known {
         needed.extend(packages);
         for ((object_type, key), put) in &compiled.outside {
             let id = object_id(self.namespace, object_type, key);
-            // What is there already may have been described further.
+            // An existing object may have more content, which is kept.
             if needed.contains(&id) && !self.outside.contains(&id) {
                 batch.writes.push(put.clone().into());
             }

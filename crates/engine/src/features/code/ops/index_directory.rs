@@ -1,4 +1,4 @@
-//! `index_directory`: brings a branch up to date with a working tree, and takes a first look at it.
+//! `index_directory`: brings a branch up to date with a working tree, and gives an overview of it.
 
 use crate::features::code::Report;
 use crate::features::code::index::Pass;
@@ -18,21 +18,21 @@ pub struct IndexDirectory;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// A folder of the working tree; where you are when left out.
+    /// A folder of the working tree; the current folder when left out.
     #[serde(default = "here")]
     pub path: String,
     /// The branch to write to; the git branch that is checked out when left out.
     #[serde(default)]
     pub branch: Option<String>,
-    /// So many commits before the one that is checked out are imported too, along first parents, each for its own
-    /// time; at most 1,000. Those that are there already are left as they are.
+    /// Number of commits before the one that is checked out to import too, along first parents, each for its own time;
+    /// at most 1,000. Commits that were imported already are left as they are.
     #[serde(default)]
     pub history: Option<usize>,
-    /// Keep the branch from this working tree from now on, although it is kept from another clone. Without it, such a
-    /// working tree is kept on a branch of its own.
+    /// Index the branch from this working tree from now on, although it is indexed from another clone. Without this,
+    /// such a working tree is indexed on a separate branch.
     #[serde(default)]
     pub take_over: bool,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -46,7 +46,7 @@ pub struct Response {
     pub summary: String,
     #[serde(flatten)]
     pub report: Report,
-    /// What was imported of the past, where that was asked for.
+    /// The imported commits, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Imported>,
 }
@@ -60,13 +60,14 @@ impl Op for IndexDirectory {
         answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
         places: &["path"],
         summary: "Index the source code of a repository",
-        description: "Reads every file that no ignore rule (.gitignore, .lukasaignore) keeps out, and states files, \
-                      symbols, imports, calls, inheritance and tests, with how sure each is and how it was derived. Only \
-                      what changed since the last time is read, and only what that affects is written, in one \
-                      transaction. The git branch that is checked out is kept on a Lukasa branch of its own; the default \
-                      branch is `main`. A clean tree claims its commit, so that `--as-of commit:…` finds it. With `history`, \
-                      commits before it are imported as well, one transaction each, for the time from one to the next: \
-                      nothing visible now changes, and `as_of` such a commit or a date shows the code as it was then.",
+        description: "Reads every file that no ignore rule (.gitignore, .lukasaignore) excludes, and records files, \
+                      symbols, imports, calls, inheritance and tests, with confidence and derivation. Only files that \
+                      changed since the last pass are read, and only facts affected by that are written, in one \
+                      transaction. The git branch that is checked out is indexed on a Lukasa branch of its own; the \
+                      default branch is `main`. A clean tree records its commit, so that `--as-of commit:…` finds it. \
+                      With `history`, commits before it are imported as well, one transaction each, for the time from \
+                      one to the next: nothing visible now changes, and `as_of` such a commit or a date shows the code \
+                      as it was then.",
         verb: "index",
         toolset: "code",
         positional: &["path"],
@@ -83,7 +84,7 @@ impl Op for IndexDirectory {
             Pass { branch: request.branch, reason: request.reason, take_over: request.take_over, ..Pass::default() };
         let report = workspace.index(engine, context, &pass)?;
         let mut response = respond(report);
-        // A folder of a repository stands for the repository: who named the folder is told.
+        // A folder within a repository stands for the whole repository, which the summary then names.
         let (asked, root) = (std::fs::canonicalize(&request.path), std::fs::canonicalize(workspace.root()));
         if let (Ok(asked), Ok(root)) = (asked, root)
             && asked != root
@@ -130,10 +131,10 @@ pub(super) fn respond(report: Report) -> Response {
         None => summary,
     };
     let summary = match &report.model {
-        Some(told) if told.left > 0 => {
-            format!("{summary}; {} by {}, {} left for later", summaries(told.summaries), told.model, told.left)
+        Some(model) if model.left > 0 => {
+            format!("{summary}; {} by {}, {} left for later", summaries(model.summaries), model.model, model.left)
         }
-        Some(told) if told.summaries > 0 => format!("{summary}; {} by {}", summaries(told.summaries), told.model),
+        Some(model) if model.summaries > 0 => format!("{summary}; {} by {}", summaries(model.summaries), model.model),
         _ => summary,
     };
     let summary = match left_out(&report) {

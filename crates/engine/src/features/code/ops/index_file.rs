@@ -1,4 +1,4 @@
-//! `index_file`: brings the branch up to date and tells what one file has.
+//! `index_file`: brings the branch up to date and lists the symbols of one file.
 
 use crate::features::code::index::Pass;
 use crate::features::code::rendering::index;
@@ -31,7 +31,7 @@ pub struct Response {
     pub summary: String,
     /// The file's key.
     pub key: String,
-    /// Whether it is indexed now: not when it is gone, ignored or no text.
+    /// Whether it is indexed now: not if it was removed, is ignored, or is not text.
     pub indexed: bool,
     pub tx: Option<Tx>,
     /// Its symbols.
@@ -69,7 +69,7 @@ impl Op for IndexFile {
         let path = Path::new(&request.path);
         let absolute = std::path::absolute(path)
             .map_err(|e| Error::invalid("invalid_path", format!("`{}` is not a path: {e}", request.path)))?;
-        // The folder around a folder may be nobody's business.
+        // The parent of a folder may be outside of what the caller wants to be indexed.
         if absolute.is_dir() {
             return Err(Error::invalid("not_a_file", format!("`{}` is a folder", request.path))
                 .hint("`lukasa index` (`index_directory`) takes folders"));

@@ -1,4 +1,4 @@
-//! `symbol_lookup`: symbols by a name that may be incomplete or mistyped.
+//! `symbol_lookup`: finds symbols by a name that may be incomplete or mistyped.
 
 use crate::features::code::rendering;
 use crate::ranges::check_limit;
@@ -24,10 +24,10 @@ pub struct Request {
     /// Only symbols of these types: File, Class, Function, Method, ….
     #[serde(default)]
     pub types: Vec<String>,
-    /// Only symbols in files whose path begins so.
+    /// Only symbols in files whose path has this prefix.
     #[serde(default)]
     pub path: Option<String>,
-    /// Most symbols to list, up to 1,000.
+    /// Maximum number of symbols, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -42,9 +42,9 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// The best first; of equals, what is called more.
+    /// Best first; at equal score, the one with more callers first.
     pub symbols: Vec<SymbolOut>,
-    /// How many fit.
+    /// Number of symbols that match, listed or not.
     pub total: usize,
     pub truncated: bool,
     pub view: ViewEcho,
@@ -56,14 +56,14 @@ pub struct SymbolOut {
     pub symbol: Placed,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// What it does, in a sentence.
+    /// One-sentence description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// How well it fits, 0 to 1.
+    /// How well it matches, 0 to 1.
     pub score: f64,
     #[serde(rename = "match")]
     pub by: Match,
-    /// How many call it.
+    /// Number of callers.
     pub callers: usize,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub test: bool,
@@ -77,9 +77,9 @@ impl Op for SymbolLookup {
         answer: &["symbols.key", "symbols.type", "symbols.line", "symbols.signature", "symbols.about"],
         summary: "Find symbols by name",
         description: "Finds files, classes, functions and other symbols by a name that may be incomplete or mistyped: the \
-                      exact name first, then the same in other case, then names and paths with all words asked for \
-                      (`readFile`, `read_file` and `read file` have the same), then names with letters wrong or left \
-                      out. Tells what each is and where.",
+                      exact name first, then the same in other case, then names and paths with all words of the query \
+                      (`readFile`, `read_file` and `read file` are equal), then names with wrong or missing letters. \
+                      Each result has its kind and location.",
         verb: "symbol",
         toolset: "code",
         positional: &["query"],

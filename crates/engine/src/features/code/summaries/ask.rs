@@ -165,10 +165,10 @@ pub fn ask(
             Err(RecvTimeoutError::Disconnected) => break,
         };
         match result {
-            Ok(told) => {
+            Ok(has_summary) => {
                 (in_a_row, refusals) = (0, 0);
                 asked.settled += 1;
-                asked.answered += usize::from(told);
+                asked.answered += usize::from(has_summary);
             }
             Err(error) => {
                 match error.code {
@@ -231,10 +231,10 @@ impl Work {
             }
             sentence => sentence?,
         };
-        let told = sentence.is_some();
+        let has_summary = sentence.is_some();
         let text = sentence.unwrap_or_default().into();
         self.cache.add(&[(question.unit.clone(), Summary { text, model: Arc::clone(self.asker.model()) })])?;
-        Ok(told)
+        Ok(has_summary)
     }
 
     /// The text to send about a symbol. None if its file has changed: then the next pass asks.

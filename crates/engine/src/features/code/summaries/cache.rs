@@ -214,7 +214,7 @@ mod tests {
         Unit { name: name.into(), content }
     }
 
-    fn said(text: &str, model: &str) -> Summary {
+    fn summary(text: &str, model: &str) -> Summary {
         Summary { text: text.into(), model: model.into() }
     }
 
@@ -225,13 +225,13 @@ mod tests {
         let (one, other) = (Cache::new(place.clone()), Cache::new(place.clone()));
         one.refresh().unwrap();
         assert!(!place.exists(), "nothing is made before there is something to keep");
-        one.add(&[(unit("Function:a", 1), said("One.", "m"))]).unwrap();
+        one.add(&[(unit("Function:a", 1), summary("One.", "m"))]).unwrap();
         let file = place.join("summaries.jsonl");
         let mut torn = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
         torn.write_all(b"{\"name\":\"Function:b\",\"con").unwrap();
         other.refresh().unwrap();
         assert_eq!(other.get(&unit("Function:a", 1), Some("m")).unwrap().text, "One.".into());
-        other.add(&[(unit("Function:b", 2), said("Two.", "m"))]).unwrap();
+        other.add(&[(unit("Function:b", 2), summary("Two.", "m"))]).unwrap();
         one.refresh().unwrap();
         assert_eq!(one.get(&unit("Function:b", 2), None).unwrap().text, "Two.".into());
         assert!(one.get(&unit("Function:b", 1), None).is_none(), "another symbol with that text");
@@ -247,7 +247,7 @@ mod tests {
         let text = std::fs::read_to_string(fixture).unwrap();
         let cache = Cache::new(folder.path().to_owned());
         cache
-            .add(&[(unit("Function:a", 0xa0), said("Says \"é\".", "m")), (unit("Method:b", 1), said("", "m"))])
+            .add(&[(unit("Function:a", 0xa0), summary("Says \"é\".", "m")), (unit("Method:b", 1), summary("", "m"))])
             .unwrap();
         assert_eq!(std::fs::read_to_string(cache.file()).unwrap(), text, "this build writes prompt 1");
         let read = |text: String| {
@@ -268,8 +268,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path().to_owned());
         let it = unit("Function:a", 1);
-        cache.add(&[(it.clone(), said("Old.", "old")), (it.clone(), said("New.", "new"))]).unwrap();
-        cache.add(&[(it.clone(), said("", "mute"))]).unwrap();
+        cache.add(&[(it.clone(), summary("Old.", "old")), (it.clone(), summary("New.", "new"))]).unwrap();
+        cache.add(&[(it.clone(), summary("", "mute"))]).unwrap();
         let get = |model| cache.get(&it, model).unwrap().text.to_string();
         assert_eq!((get(Some("old")), get(Some("new")), get(None)), ("Old.".into(), "New.".into(), "New.".into()));
         assert_eq!(get(Some("mute")), "New.");
@@ -284,7 +284,7 @@ mod tests {
                 let cache = Cache::new(folder.path().to_owned());
                 scope.spawn(move || {
                     for n in 0..25 {
-                        cache.add(&[(unit("Function:a", thread * 100 + n), said("Said.", "m"))]).unwrap();
+                        cache.add(&[(unit("Function:a", thread * 100 + n), summary("Said.", "m"))]).unwrap();
                     }
                 });
             }

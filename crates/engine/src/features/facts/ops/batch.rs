@@ -45,9 +45,9 @@ impl Op for BatchOp {
         name: "batch",
         shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
-        summary: "Write many things in one transaction, all or nothing",
-        description: "Commits whole or not at all. `expected_version` on a write and `preconditions` make it lose \
-                      cleanly when somebody else was faster. For files of any size, use `import`.",
+        summary: "Write many facts in one transaction, all or nothing",
+        description: "Commits whole or not at all. With `expected_version` on a write, or with `preconditions`, it fails \
+                      without writing if another client was faster. For files of any size, use `import`.",
         verb: "batch",
         positional: &[],
         examples: &["lukasa batch --writes '[{\"object\": {\"type\": \"Service\", \"key\": \"auth\"}}]'"],

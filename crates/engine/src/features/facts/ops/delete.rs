@@ -43,8 +43,8 @@ impl Op for Delete {
         destructive: true,
         rest: &["DELETE /graph/objects/{ref}"],
         summary: "End an object or relationship; its past stays",
-        description: "States that a thing is absent from now on, or from another time. Nothing is removed: earlier \
-                      times still show it, and `restore` brings it back.",
+        description: "Records that a fact is absent from now on, or from another time. Nothing is removed: views of \
+                      earlier times still show it, and `restore` brings it back.",
         verb: "delete",
         names: &["ref"],
         positional: &["ref"],

@@ -172,7 +172,7 @@ impl Op for DiffSince {
             argument: ("since", "A time such as 2026-01-31, a commit or a transaction"),
             field: "since",
             with: &[],
-            asks: "Tell what changed, most important first, from the list below.",
+            asks: "Describe what changed, most important first, from the list below.",
         }),
         ..META
     };

@@ -79,8 +79,8 @@ impl Op for Get {
         ],
         rest: &["GET /graph/objects/{ref}", "GET /graph/branches/{branch}/objects/{ref}"],
         summary: "Show one object or relationship",
-        description: "Shows what is visible under a name in a view, and what it is connected to. Follows renames. \
-                      `as_of` and `known_at` look back; `branch` looks elsewhere.",
+        description: "Shows the fact with a name in a view, and its relationships. Follows renames. \
+                      `as_of` and `known_at` show the past; `branch` shows another branch.",
         verb: "get",
         names: &["ref"],
         positional: &["ref"],

@@ -1,4 +1,4 @@
-//! `history`: every version of a thing, with what it changed.
+//! `history`: lists every version of a fact, with what it changed.
 
 use crate::features::facts::rendering;
 use crate::registry::META;
@@ -18,15 +18,15 @@ pub struct History;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// `Type:key`, a key alone, or an id; also of something that has ended.
+    /// `Type:key`, a key alone, or an id; also of a fact that has ended.
     #[serde(rename = "ref")]
     pub reference: String,
     #[serde(flatten)]
     pub view: ViewSpec,
-    /// Also versions on branches beside this one's line.
+    /// Include versions on branches that are not ancestors of this one.
     #[serde(default)]
     pub all_branches: bool,
-    /// With the values that changed, not only their paths.
+    /// Include the values that changed, not only their paths.
     #[serde(default)]
     pub changes: bool,
 }
@@ -50,25 +50,25 @@ pub struct VersionOut {
     pub version_id: VersionId,
     pub branch: String,
     pub recorded_at: Time,
-    /// When it stopped holding anywhere on its branch.
+    /// When later versions had replaced it everywhere on its branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_at: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_to: Option<Time>,
-    /// It says that the thing is not there.
+    /// The version records that the fact is absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub absent: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Paths changed against the version it overrides.
+    /// Paths that differ from the version that it overrides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change_summary: Option<ChangeSummary>,
     pub parents: Vec<VersionId>,
-    /// Where a merge took it from.
+    /// The version that a merge took it from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub merged_from: Vec<MergedFrom>,
 }
@@ -94,7 +94,7 @@ impl Op for History {
             "type",
         ],
         rest: &["GET /graph/objects/{ref}/versions"],
-        summary: "Show every version of a thing and what it changed",
+        summary: "Show every version of a fact and what it changed",
         description: "Lists the versions along the line of a branch, oldest first, with valid time, recording, what \
                       changed, and where a merge took it from.",
         verb: "history",
@@ -104,7 +104,7 @@ impl Op for History {
         resource: Some(Resource {
             path: "history/{ref}",
             title: "History",
-            about: "Every version of a thing",
+            about: "Every version of a fact",
             field: "ref",
         }),
         ..META

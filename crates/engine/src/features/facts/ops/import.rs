@@ -1,4 +1,4 @@
-//! `import`: facts from a stream, in batches of bounded size.
+//! `import`: reads facts from a stream, in batches of bounded size.
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op, Stream};
@@ -22,7 +22,7 @@ pub struct Import;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// One object, relationship or end per line; a dump is told by its first line.
+    /// One object, relationship or end per line; a dump is recognized by its first line.
     #[default]
     Jsonl,
     /// `{"nodes": […], "links": […]}`, as networkx writes it.
@@ -33,7 +33,7 @@ pub enum Format {
 pub struct Request {
     /// The file to read; `-` for standard input.
     pub file: String,
-    /// How it is written.
+    /// Format of the file.
     #[serde(default)]
     pub format: Format,
     /// The branch to write to.
@@ -42,10 +42,10 @@ pub struct Request {
     /// Lines per transaction, up to 100,000.
     #[serde(default = "size")]
     pub batch_size: usize,
-    /// When what is said without a time began; now when left out.
+    /// Start of validity for writes without a time; now when left out.
     #[serde(default)]
     pub valid_at: Option<Time>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -67,7 +67,7 @@ pub struct Response {
     pub warnings: Vec<String>,
 }
 
-/// The longest line: a version may have 1 MiB of properties, and JSON may escape every byte.
+/// Maximum bytes of a line: a version may have 1 MiB of properties, and JSON may escape every byte.
 const LINE_BYTES: u64 = 8 << 20;
 
 impl Op for Import {
@@ -82,7 +82,7 @@ impl Op for Import {
                       {\"relationship\": {\"type\": \"CALLS\", \"src\": \"Service:web\", \"dst\": \"Service:auth\"}} and \
                       {\"end\": {\"ref\": \"Service:old\"}}; or node-link JSON; or a dump made by `export --history`, \
                       which restores a whole project into an empty one. Lines are written in batches, each whole or \
-                      not at all; a mistake is told with its line. Importing the same again writes nothing.",
+                      not at all; an error names its line. Importing the same again writes nothing.",
         verb: "import",
         positional: &["file"],
         examples: &["lukasa import facts.jsonl", "lukasa import graph.json --format node-link"],
@@ -120,7 +120,7 @@ impl Op for Import {
             },
         };
         let Context { input, progress, .. } = context;
-        // Surfaces that have a stream give it; others have the file opened here.
+        // A surface may provide the input as a stream; otherwise the file is opened here.
         let mut file = match input {
             None if request.file != "-" => {
                 let file = File::open(&request.file)
@@ -141,7 +141,7 @@ impl Op for Import {
                     return restore(&ledger, input, *progress);
                 }
                 let mut lines = Lines { input, number: 0 };
-                while let Some(write) = lines.next().map_err(|e| importer.told(e))? {
+                while let Some(write) = lines.next().map_err(|e| importer.with_progress(e))? {
                     let place = format!("line {}", lines.number);
                     importer.take(place, write, *progress)?;
                 }
@@ -187,7 +187,7 @@ struct Importer<'a> {
     engine: &'a Engine,
     ledger: &'a Ledger,
     batch: Batch,
-    /// Where each write of the batch came from.
+    /// The place in the input of each write of the batch.
     places: Vec<String>,
     size: usize,
     done: Response,
@@ -226,9 +226,9 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Says where in the input a batch went wrong.
+    /// Adds the place in the input to an error of a batch.
     fn explain(&self, error: Error) -> Error {
-        let error = self.told(error);
+        let error = self.with_progress(error);
         let place = error.details.get("write").and_then(Value::as_u64).and_then(|i| self.places.get(i as usize));
         match place {
             Some(place) => error.clone().at(place),
@@ -236,11 +236,11 @@ impl Importer<'_> {
         }
     }
 
-    /// Adds how much was written before.
-    fn told(&self, error: Error) -> Error {
+    /// Adds to the hint of an error how much was written before.
+    fn with_progress(&self, error: Error) -> Error {
         let written = match self.done.last_tx {
             Some(tx) => format!(
-                "transactions up to {tx} were written; mend the input and import it again: what is there already writes nothing"
+                "transactions up to {tx} were written; correct the input and import it again: facts that are written already are skipped"
             ),
             None => "nothing was written".into(),
         };
@@ -255,7 +255,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The next write; blank lines are passed over.
+    /// The next write; blank lines are skipped.
     fn next(&mut self) -> Result<Option<Write>> {
         use std::io::Read;
         loop {
@@ -275,7 +275,7 @@ impl Lines<'_> {
             }
             let text = if self.number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line) } else { &line };
             return serde_json::from_slice(text).map(Some).map_err(|e| {
-                // serde counts lines in what it was given, which is always one.
+                // serde_json reports a line number, which is always 1 here.
                 let why = e.to_string();
                 let why = why.split(" at line ").next().unwrap_or(&why);
                 let error = if why.contains("recursion limit") {

@@ -1,4 +1,4 @@
-//! `link`: states a relationship between two objects.
+//! `link`: writes a relationship between two objects.
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
@@ -23,7 +23,7 @@ pub struct Request {
     pub type_name: String,
     /// The destination.
     pub dst: String,
-    /// Tells parallel relationships of one type apart.
+    /// Distinguishes parallel relationships of one type.
     #[serde(default)]
     pub discriminator: String,
     /// A property as name=value; the value may be JSON.
@@ -32,31 +32,31 @@ pub struct Request {
     /// Properties as a JSON object.
     #[serde(default)]
     pub properties: Map<String, Value>,
-    /// Where this is known from, as JSON.
+    /// Sources of this fact, as JSON.
     #[serde(default)]
     pub evidence: Value,
     /// Strength, for ranking.
     #[serde(default)]
     pub weight: Option<f64>,
-    /// How sure, 0 to 1.
+    /// Confidence, 0 to 1.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// How it was found out, for example `import`.
+    /// How the relationship is known, for example `import`.
     #[serde(default)]
     pub derivation: Option<String>,
-    /// What the source is in it.
+    /// Role of the source.
     #[serde(default)]
     pub role_src: Option<String>,
-    /// What the destination is in it.
+    /// Role of the destination.
     #[serde(default)]
     pub role_dst: Option<String>,
-    /// True since then; now when left out.
+    /// Start of validity; now when left out.
     #[serde(default)]
     pub valid_from: Option<Time>,
-    /// True until then, and absent afterwards.
+    /// End of validity; it is absent afterwards.
     #[serde(default)]
     pub valid_to: Option<Time>,
-    /// Correct or backfill just this period.
+    /// Correct or backfill this period only.
     #[serde(default)]
     pub only_this_period: bool,
     /// Refuse unless the relationship is at this version; 0: unless it is absent.
@@ -65,7 +65,7 @@ pub struct Request {
     /// The branch to write to.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -76,8 +76,8 @@ impl Op for LinkOp {
         shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
         rest: &["POST /graph/relationships"],
-        summary: "State a relationship between two objects",
-        description: "States the whole content of a relationship from now on, or for a period. Both ends must exist \
+        summary: "Write a relationship between two objects",
+        description: "Records the whole content of a relationship from now on, or for a period. Both ends must exist \
                       at some time in it. Type rules and multiplicity are checked.",
         verb: "link",
         names: &["src", "dst"],

@@ -1,4 +1,4 @@
-//! `list`: objects in a view, by type, label or status.
+//! `list`: lists objects in a view, by type, label or status.
 
 use crate::features::facts::rendering;
 use crate::ranges::check_limit;
@@ -32,10 +32,10 @@ pub struct Request {
     pub status: Option<String>,
     #[serde(flatten)]
     pub view: ViewSpec,
-    /// Go on after this place: `next` of the page before.
+    /// Continue after this position: `next` of the page before.
     #[serde(default)]
     pub after: Option<u64>,
-    /// Most objects to list, up to 1,000.
+    /// Maximum number of objects, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -49,10 +49,10 @@ fn limit() -> usize {
 pub struct Response {
     pub summary: String,
     pub objects: Vec<ThingOut>,
-    /// How many fit; more than `objects` when that was cut.
+    /// Number of objects that match, listed or not.
     pub total: usize,
     pub truncated: bool,
-    /// Where the next page begins, when there is one.
+    /// Position of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
     pub view: ViewEcho,
@@ -65,8 +65,8 @@ impl Op for List {
         answer: &["objects.key", "objects.title", "objects.type", "objects.properties"],
         rest: &["GET /graph/objects"],
         summary: "List objects",
-        description: "Lists objects visible in a view in the order they were first stated. What Lukasa keeps for \
-                      itself (branches, releases, types) is listed only when asked for by type.",
+        description: "Lists objects visible in a view in the order they were first recorded. Internal objects \
+                      (branches, releases, types) are listed only if `type` names their type.",
         verb: "list",
         positional: &["type"],
         examples: &["lukasa list", "lukasa list Service --label core --as-of release:1.0"],

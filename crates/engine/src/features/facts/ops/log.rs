@@ -1,4 +1,4 @@
-//! `log`: the project's transactions, newest first.
+//! `log`: lists the project's transactions, newest first.
 
 use crate::features::facts::rendering;
 use crate::ranges::check_limit;
@@ -21,7 +21,7 @@ pub struct Request {
     /// Only transactions before this one, newest first.
     #[serde(default)]
     pub before: Option<Tx>,
-    /// Most transactions to list, up to 1,000.
+    /// Maximum number of transactions, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -35,9 +35,9 @@ fn limit() -> usize {
 pub struct Response {
     pub summary: String,
     pub transactions: Vec<TransactionOut>,
-    /// The last transaction there is.
+    /// Number of the last transaction of the log.
     pub head: Tx,
-    /// There are more in the direction that was asked for.
+    /// There are more in the requested direction.
     pub truncated: bool,
 }
 
@@ -101,7 +101,7 @@ impl Op for Log {
             "transactions.objects",
         ],
         summary: "Show the project's transactions",
-        description: "Newest first, or with `after` oldest first, so that a follower can go on where it stopped.",
+        description: "Newest first, or with `after` oldest first, so that a follower can continue where it stopped.",
         verb: "log",
         positional: &[],
         examples: &["lukasa log", "lukasa log --after 41 --json"],

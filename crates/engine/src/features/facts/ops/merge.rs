@@ -1,4 +1,4 @@
-//! `merge`: brings one branch's changes into another, or says where they disagree.
+//! `merge`: applies one branch's changes to another, or lists their conflicts.
 
 use crate::claims::{Change, Edits};
 use crate::features::facts::rendering;
@@ -22,18 +22,18 @@ pub struct Merge;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The branch to take from.
+    /// The branch with the changes.
     pub source: String,
     /// The branch to merge into; `main` when left out.
     #[serde(default)]
     pub into: Option<String>,
-    /// Only these things, for a backport.
+    /// Only these facts, for a backport.
     #[serde(default)]
     pub key: Vec<String>,
-    /// Make every check, write nothing, and list conflicts instead of failing.
+    /// Check everything, write nothing, and list conflicts instead of failing.
     #[serde(default)]
     pub dry_run: bool,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -44,7 +44,7 @@ pub struct Response {
     pub dry_run: bool,
     #[serde(flatten)]
     pub report: MergeReport,
-    /// Claims of others on what it changes.
+    /// Claims of other agents on facts that it changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -56,8 +56,8 @@ impl Op for Merge {
         answer: &["counts", "conflicts", "tx", "dry_run", "items.key", "items.class", "items.type"],
         rest: &["POST /graph/branches/{into}/merge"],
         summary: "Merge one branch into another",
-        description: "Three-way by path, from the common ancestors of each thing. With any conflict nothing is \
-                      written and all are listed; merge strategies of the type may decide a path.",
+        description: "Three-way by path, from the common ancestors of each fact. If there is any conflict, nothing is \
+                      written and all conflicts are listed; merge strategies of the type may decide a path.",
         verb: "merge",
         names: &["key"],
         positional: &["source"],
@@ -89,12 +89,12 @@ impl Op for Merge {
             return Err(report.refusal(&request.source, &target));
         }
         let c = report.counts;
-        let told = format!("{} added, {} fast-forward, {} merged", c.added, c.fast_forward, c.merged);
+        let counts = format!("{} added, {} fast-forward, {} merged", c.added, c.fast_forward, c.merged);
         let summary = match (report.tx, report.conflicts.len()) {
-            (_, n) if n > 0 => format!("{} into {target}: {} in conflict, {told}", request.source, c.conflict),
-            (Some(tx), _) => format!("merged {} into {target}: {told} (transaction {tx})", request.source),
+            (_, n) if n > 0 => format!("{} into {target}: {} in conflict, {counts}", request.source, c.conflict),
+            (Some(tx), _) => format!("merged {} into {target}: {counts} (transaction {tx})", request.source),
             (None, _) if request.dry_run && !report.items.is_empty() => {
-                format!("{} would merge into {target}: {told}", request.source)
+                format!("{} would merge into {target}: {counts}", request.source)
             }
             _ => format!("{} has nothing new for {target}", request.source),
         };
@@ -108,14 +108,14 @@ impl Op for Merge {
     }
 }
 
-/// What a merge changes of what can be claimed.
+/// The facts that a merge changes and that can be claimed.
 fn targets(report: &MergeReport) -> Vec<Target> {
     let own = report.items.iter().filter_map(|item| Target::of_object(&item.type_name, item.key.as_deref()?));
     own.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// What others have claimed of what a merge would change: told, or refused, whichever is the rule. Who has no name is a
-/// person, and is let through.
+/// Checks the claims of other agents on facts that a merge would change. Depending on the policy, returns warnings or an
+/// error. A caller without an agent is a person, who may change everything.
 fn heeded(engine: &Engine, ledger: &Ledger, asked: &MergeRequest) -> Result<Vec<String>> {
     let Some(agent) = asked.header.agent.as_deref() else { return Ok(vec![]) };
     let held = engine.claims_held(ledger)?;
@@ -127,14 +127,14 @@ fn heeded(engine: &Engine, ledger: &Ledger, asked: &MergeRequest) -> Result<Vec<
     let in_the_way = targets
         .iter()
         .filter_map(|target| in_the_way(&held, target, Some(agent)).map(|(claim, how)| (target, claim, how)));
-    // A claim is told once, whatever it is in the way of.
+    // Each claim is reported once, even if it covers several changed facts.
     let mut seen = BTreeSet::new();
     let in_the_way = in_the_way.filter(|(_, claim, _)| seen.insert(claim.claim_id.as_str()));
-    let mut told = in_the_way.map(|(target, claim, how)| claimed(target, claim, how));
+    let mut errors = in_the_way.map(|(target, claim, how)| claimed(target, claim, how));
     match engine.claims().edits(engine) {
-        Edits::Warn => Ok(told.map(|error| error.message).collect()),
-        Edits::Refuse if asked.dry_run => Ok(told.map(|error| error.message).collect()),
-        Edits::Refuse => told.next().map_or(Ok(vec![]), Err),
+        Edits::Warn => Ok(errors.map(|error| error.message).collect()),
+        Edits::Refuse if asked.dry_run => Ok(errors.map(|error| error.message).collect()),
+        Edits::Refuse => errors.next().map_or(Ok(vec![]), Err),
     }
 }
 

@@ -20,48 +20,48 @@ pub struct Request {
     /// `Type:key`, a key alone, or an id.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// A name for people.
+    /// Title, for people.
     #[serde(default)]
     pub title: Option<String>,
-    /// A refinement of the type.
+    /// Subtype, which refines the type.
     #[serde(default)]
     pub subtype: Option<String>,
-    /// For example draft, active or done.
+    /// Status, for example draft, active or done.
     #[serde(default)]
     pub status: Option<String>,
     /// Labels to add.
     #[serde(default)]
     pub label: BTreeSet<String>,
-    /// Labels to take away.
+    /// Labels to remove.
     #[serde(default)]
     pub unlabel: BTreeSet<String>,
     /// A property to set, as name=value; the value may be JSON.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Properties to set, as a JSON object; null takes one away.
+    /// Properties to set, as a JSON object; null removes a property.
     #[serde(default)]
     pub properties: Map<String, Value>,
-    /// Properties to take away.
+    /// Properties to remove.
     #[serde(default)]
     pub unset: Vec<String>,
-    /// How sure, 0 to 1; of a relationship.
+    /// Confidence of a relationship, 0 to 1.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// How it was found out; of a relationship.
+    /// How a relationship is known, for example `import`.
     #[serde(default)]
     pub derivation: Option<String>,
-    /// Refuse unless it is at this version.
+    /// Refuse unless the current version has this number.
     #[serde(default)]
     pub expected_version: Option<u32>,
     /// The branch to write to.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// Others may write between reading and writing; then it is done again on top of theirs.
+/// Maximum attempts. Another client may write between reading and writing; then the change is applied to its version.
 const TRIES: usize = 16;
 
 impl Op for Patch {
@@ -71,8 +71,8 @@ impl Op for Patch {
         answer: &["tx", "written", "unchanged"],
         rest: &["PATCH /graph/objects/{ref}"],
         summary: "Change some fields and keep the rest",
-        description: "Reads the visible version, changes what is named and states the result, refusing to overwrite \
-                      what somebody else wrote meanwhile.",
+        description: "Reads the visible version, changes the given fields and writes the result. Never overwrites what \
+                      another client wrote meanwhile.",
         verb: "patch",
         names: &["ref"],
         positional: &["ref"],
@@ -101,7 +101,7 @@ impl Op for Patch {
     }
 }
 
-/// Only the version seen is changed: what is planned for later stays planned.
+/// Changes only the visible version: versions that begin later stay as they are.
 fn patched(found: &Found, until: Time, request: &Request) -> Result<Write> {
     let valid_to = (until != Time::MAX).then_some(until);
     let only_this_period = valid_to.is_some();

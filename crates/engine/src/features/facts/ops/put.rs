@@ -1,4 +1,4 @@
-//! `put`: states the content of an object.
+//! `put`: writes the content of an object.
 
 use super::delete::Delete;
 use super::get::Get;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Where a response has the id of the object.
+/// Runtime expression of OpenAPI for the id of the object in a response.
 pub const WRITTEN: &str = "$response.body#/written/0/id";
 
 pub struct Put;
@@ -26,19 +26,19 @@ pub struct Request {
     /// Type of the object.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Its key; an object without key gets an id of its own.
+    /// Key; an object without a key is identified by a generated id.
     #[serde(default)]
     pub key: Option<String>,
-    /// A name for people.
+    /// Title, for people.
     #[serde(default)]
     pub title: Option<String>,
-    /// A refinement of the type.
+    /// Subtype, which refines the type.
     #[serde(default)]
     pub subtype: Option<String>,
-    /// For example draft, active or done.
+    /// Status, for example draft, active or done.
     #[serde(default)]
     pub status: Option<String>,
-    /// Labels to find it by.
+    /// Labels.
     #[serde(default)]
     pub label: BTreeSet<String>,
     /// A property as name=value; the value may be JSON.
@@ -47,16 +47,16 @@ pub struct Request {
     /// Properties as a JSON object.
     #[serde(default)]
     pub properties: Map<String, Value>,
-    /// Where this is known from, as JSON.
+    /// Sources of this fact, as JSON.
     #[serde(default)]
     pub evidence: Value,
-    /// True since then; now when left out.
+    /// Start of validity; now when left out.
     #[serde(default)]
     pub valid_from: Option<Time>,
-    /// True until then, and absent afterwards.
+    /// End of validity; it is absent afterwards.
     #[serde(default)]
     pub valid_to: Option<Time>,
-    /// Correct or backfill just this period.
+    /// Correct or backfill this period only.
     #[serde(default)]
     pub only_this_period: bool,
     /// Refuse unless the object is at this version; 0: unless it is absent.
@@ -65,7 +65,7 @@ pub struct Request {
     /// The branch to write to.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -77,9 +77,9 @@ impl Op for Put {
         default_tool: &["type", "key", "title", "properties", "branch"],
         answer: &["tx", "written", "unchanged"],
         rest: &["POST /graph/objects"],
-        summary: "State an object, or a new version of it",
-        description: "States the whole content of an object from now on, or for a period. Saying what is true already \
-                      writes nothing. To change some properties and keep the rest, use `patch`.",
+        summary: "Write an object, or a new version of it",
+        description: "Records the whole content of an object from now on, or for a period. Content that is equal to the \
+                      current version writes nothing. To change some properties and keep the rest, use `patch`.",
         verb: "put",
         positional: &["type", "key"],
         examples: &[
@@ -122,7 +122,7 @@ impl Op for Put {
         let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(put);
         let mut done = commit(engine, context, batch, &format!("put {name}"))?;
         if let (true, Some(written)) = (put_without_key, done.written.first()) {
-            // Without a key, its id is the only way to name it.
+            // Without a key, the id is its only name.
             done.summary += &format!(", id {}", written.id);
         }
         Ok(done)

@@ -1,4 +1,4 @@
-//! `release …`: freeze what is visible under a name, and compare such names.
+//! `release …`: creates, lists, shows and compares releases.
 
 use super::diff::{self, Meaning, compare};
 use crate::features::facts::rendering;
@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 pub struct ReleaseOut {
     pub name: String,
     pub branch: String,
-    /// What was known: everything up to this transaction.
+    /// The last transaction that the release contains.
     pub tx: Tx,
     pub valid_at: Time,
     pub objects: u64,
     pub relationships: u64,
-    /// Over every member's id and version.
+    /// Digest of the id and version of every member.
     pub digest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
@@ -70,13 +70,13 @@ pub struct CreateRequest {
     /// The branch to freeze; `main` when left out.
     #[serde(default)]
     pub branch: Option<String>,
-    /// An earlier release it builds on.
+    /// An earlier release that this one follows.
     #[serde(default)]
     pub base: Option<String>,
     /// What it is for.
     #[serde(default)]
     pub description: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -94,9 +94,9 @@ impl Op for Create {
             "release.description",
         ],
         rest: &["POST /product-versions", "POST /graph/releases"],
-        summary: "Freeze what is visible on a branch under a name",
-        description: "Objects and relationships, exactly as they are visible now, for ever: \
-                      `--as-of release:NAME` shows them whatever is written later.",
+        summary: "Freeze the facts visible on a branch under a name",
+        description: "A release keeps objects and relationships exactly as they are visible now: \
+                      `--as-of release:NAME` shows them, whatever is written later.",
         verb: "release create",
         positional: &["name"],
         toolset: "releases",
@@ -130,7 +130,7 @@ pub struct List;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ListRequest {
-    /// Most releases to list, up to 1,000.
+    /// Maximum number of releases, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -157,7 +157,7 @@ impl Op for List {
         answer: &["releases.name", "releases.branch", "releases.tx", "releases.description", "releases.tags"],
         rest: &["GET /product-versions"],
         summary: "List releases",
-        description: "By name, in pages: go on with `after` the last name.",
+        description: "By name, in pages: continue with `after` the last name.",
         verb: "release list",
         toolset: "releases",
         examples: &["lukasa release list"],
@@ -200,7 +200,7 @@ impl Op for Show {
         ],
         rest: &["GET /product-versions/{name}"],
         summary: "Show a release",
-        description: "Counts, digest, tags and the view it froze.",
+        description: "Counts, digest, tags and view of the release.",
         verb: "release show",
         positional: &["name"],
         toolset: "releases",
@@ -229,10 +229,10 @@ pub struct DiffRequest {
     /// Only objects and relationships of these types; all when left out.
     #[serde(default)]
     pub types: Vec<String>,
-    /// Also what has only moved within its file, and commits.
+    /// Include code that only moved within its file, and commits.
     #[serde(default)]
     pub all: bool,
-    /// Most changes to list; all are counted.
+    /// Maximum number of changes listed; all are counted.
     #[serde(default = "diff::limit")]
     pub limit: usize,
 }

@@ -1,4 +1,4 @@
-//! `rename`: ends an object and goes on under another key, so that old names still lead there.
+//! `rename`: gives an object another key and keeps its old name as a reference to it.
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
@@ -21,19 +21,19 @@ pub struct Request {
     pub reference: String,
     /// The new key.
     pub to: String,
-    /// Leave its relationships with the old object, where they are hidden; lasting ones always stay there and
-    /// show it under its new name.
+    /// Leave its relationships on the old object, where they are hidden. Lasting ones always stay there and show the
+    /// new name.
     #[serde(default)]
     pub leave_links: bool,
     /// The branch to write to.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// More relationships than this are better moved by an import.
+/// Maximum number of relationships that are moved; more are better moved by an import.
 const LINKS: usize = 100_000;
 
 impl Op for Rename {
@@ -41,10 +41,10 @@ impl Op for Rename {
         name: "rename",
         shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
-        summary: "Give an object another key; the old name still leads to it",
-        description: "A key never changes, so a rename ends the object, states it anew under the new key with a \
-                      RENAMED_FROM relationship, and moves its relationships, all in one transaction. Look-ups of \
-                      the old name follow it.",
+        summary: "Give an object another key; the old name still finds it",
+        description: "A key never changes, so a rename ends the object, writes a new one under the new key with a \
+                      RENAMED_FROM relationship, and moves its relationships, all in one transaction. The old name \
+                      is resolved to the new object.",
         verb: "rename",
         names: &["ref"],
         positional: &["ref", "to"],

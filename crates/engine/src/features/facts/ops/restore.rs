@@ -1,4 +1,4 @@
-//! `restore`: brings back what was ended, or an earlier version.
+//! `restore`: writes the content of an earlier version again, also of a fact that has ended.
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
@@ -18,18 +18,18 @@ pub struct Request {
     /// `Type:key`, a key alone, or an id.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The version to bring back, for example 42.7; the last one with content when left out.
+    /// The version to restore, for example 42.7; the last one with content when left out.
     #[serde(default)]
     pub version_id: Option<VersionId>,
     /// The branch to write to.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// The version that the thing's end overrides.
+/// The version that the end of the fact overrides.
 fn ended(history: &[HistoryEntry]) -> Option<&HistoryEntry> {
     let end = history.iter().rfind(|v| v.statement.absent && v.statement.period.to == Time::MAX)?;
     history.iter().rfind(|v| !v.statement.absent && end.statement.parents.contains(&v.statement.version))
@@ -40,8 +40,8 @@ impl Op for Restore {
         name: "restore",
         shown: Shown::Summary,
         answer: &["tx", "written", "unchanged"],
-        summary: "Bring back what was deleted, or an earlier version",
-        description: "States an earlier content anew, from now on. History keeps both.",
+        summary: "Bring back a deleted fact, or an earlier version",
+        description: "Writes the content of an earlier version again, from now on. The history keeps both.",
         verb: "restore",
         names: &["ref"],
         positional: &["ref"],
@@ -60,7 +60,7 @@ impl Op for Restore {
         let with_content = |v: &&HistoryEntry| !v.statement.absent;
         let chosen = match request.version_id {
             Some(version) => history.iter().filter(with_content).find(|v| v.statement.version == version),
-            // What the end has ended, rather than what was recorded last.
+            // The version that was visible when the fact ended, which need not be the last one recorded.
             None => ended(&history).or_else(|| history.iter().rfind(with_content)),
         };
         let name = thing.name();

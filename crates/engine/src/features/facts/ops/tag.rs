@@ -34,7 +34,7 @@ pub struct CreateRequest {
     /// What it is for.
     #[serde(default)]
     pub description: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -46,7 +46,7 @@ impl Op for Create {
         answer: &["tag"],
         rest: &["POST /tags", "POST /graph/tags"],
         summary: "Point a tag to a release",
-        description: "A tag never moves silently: delete it and make it anew.",
+        description: "A tag cannot be moved: delete it and create it again.",
         verb: "tag create",
         positional: &["name", "release"],
         toolset: "releases",
@@ -138,7 +138,7 @@ pub struct DescribeRequest {
     /// The tag.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// The new description; none takes it away.
+    /// The new description; when left out, the tag has none.
     #[serde(default)]
     pub description: Option<String>,
 }
@@ -176,7 +176,7 @@ impl Op for Delete {
         destructive: true,
         rest: &["DELETE /tags/{name}"],
         summary: "Delete a tag; its release stays",
-        description: "The name is free again.",
+        description: "The name can be used again.",
         verb: "tag delete",
         positional: &["name"],
         toolset: "releases",

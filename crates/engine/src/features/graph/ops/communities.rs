@@ -91,10 +91,11 @@ impl Op for Communities {
             "members.key",
         ],
         summary: "Show groups of objects that belong together",
-        description: "Finds groups with more relationships inside than chance would give (Leiden, or Louvain), names \
-                      them after what their members share and sums them up, by counting; where a language model is \
-                      configured, it is asked for a sentence about each beside answering. They are kept under the transaction they were found at, found anew in the background after a full rebuild, \
-                      and never stated: --fresh finds them now.",
+        description: "Computes groups with more relationships inside than chance would give (Leiden, or Louvain). Names \
+                      and summaries come from counting what the members share; if a language model is configured, it \
+                      writes a sentence about each group in the background. Groups are cached with the transaction \
+                      they were computed at, computed again after a full rebuild, and not recorded as facts. --fresh \
+                      computes them now.",
         verb: "communities",
         toolset: "graph",
         names: &["of"],
@@ -138,14 +139,14 @@ fn answer(look: &Look, kept: &Arc<Kept>, chosen: Option<usize>, limit: usize) ->
         Some(i) => {
             let community = kept.communities[i].clone();
             let nodes: Vec<Node> = kept.members(i).iter().filter_map(|t| look.snapshot.find(*t)).collect();
-            let told = look.nodes_out(nodes.iter().take(limit).map(|n| NodeRow::new(*n)).collect());
+            let members = look.nodes_out(nodes.iter().take(limit).map(|n| NodeRow::new(*n)).collect());
             let summary = format!("{}: {}", community.label, community.summary);
-            (vec![community], Some(told), nodes.len() > limit, summary)
+            (vec![community], Some(members), nodes.len() > limit, summary)
         }
         None => {
-            let told = kept.communities.iter().take(limit).cloned().collect();
+            let listed = kept.communities.iter().take(limit).cloned().collect();
             let found = count(total, "community").replace("communitys", "communities");
-            (told, None, total > limit, format!("{found}, modularity {:.3}", kept.modularity))
+            (listed, None, total > limit, format!("{found}, modularity {:.3}", kept.modularity))
         }
     };
     Response {

@@ -104,11 +104,10 @@ impl Op for Cypher {
         rest: &["POST /v1/graph/cypher"],
         summary: "Ask the graph a question in openCypher",
         description: "Read-only openCypher over the objects and relationships of a view: any branch, any time. The \
-                      labels of a node are its type and its labels; its properties are those stated, and `key`, \
+                      labels of a node are its type and its labels; its properties are those recorded, and `key`, \
                       `title`, `status`, `subtype`; a relationship also has `confidence`, `weight` and `derivation`. \
-                      CALL db.schema() lists what there is, CALL lukasa.node('Class.method') YIELD node finds one by \
-                      name. A query ends at its timeout, and an answer that was cut \
-                      says so.",
+                      CALL db.schema() lists types and properties, CALL lukasa.node('Class.method') YIELD node finds a \
+                      node by name. A query ends at its timeout, and a shortened answer is marked as truncated.",
         verb: "cypher",
         toolset: "graph",
         positional: &["query"],

@@ -163,9 +163,9 @@ impl Op for Expand {
         rest: &["POST /graph/expand"],
         summary: "Walk hop by hop with rules, conditions and chosen fields",
         description: "Each phase is one hop with its own types and direction; an empty phase ends the walk. Conditions \
-                      (= != < <= > >= in contains exists) may ask about type, key, subtype, title, status, labels \
+                      (= != < <= > >= in contains exists) may test type, key, subtype, title, status, labels \
                       and properties.NAME of objects, and also weight, confidence, derivation and roles of \
-                      relationships. Each relationship is told with the score by which neighbours are chosen.",
+                      relationships. Each relationship has the score by which neighbours are chosen.",
         verb: "expand",
         toolset: "graph",
         names: &["roots"],
@@ -203,12 +203,12 @@ impl Op for Expand {
         let found = expand(&look.snapshot, &roots, &plan, &mut judge)?;
         judge.read_nodes(&found.nodes, &show_nodes)?;
         judge.read_edges(&found.edges, &show_edges)?;
-        let told = found.paths.iter().map(|(nodes, edges)| look.path_out(nodes, edges));
+        let paths = found.paths.iter().map(|(nodes, edges)| look.path_out(nodes, edges));
         Ok(Response {
             summary: summary(&request, &found),
             nodes: (0..found.nodes.len()).map(|i| judge.node_out(&found, i, &show_nodes)).collect(),
             edges: (0..found.edges.len()).map(|i| judge.edge_out(&found, i, &show_edges)).collect(),
-            paths: request.return_paths.then(|| told.collect()),
+            paths: request.return_paths.then(|| paths.collect()),
             meta: ExpandMeta {
                 kind: "graph.expand",
                 roots_count: roots.len(),
@@ -417,7 +417,7 @@ fn summary(request: &Request, found: &Expanded) -> String {
             Cap::Node => "limit_nodes",
             Cap::Edge => "limit_edges",
             Cap::Path => "limit_paths",
-            Cap::Steps => "the most relationships one walk looks at",
+            Cap::Steps => "the maximum of relationships for one walk",
         };
         text += &format!("; cut by {by}");
     }

@@ -1,4 +1,4 @@
-//! `graph_stats`: how large the graph is, how it hangs together, and what it takes in memory.
+//! `graph_stats`: reports the size, the structure and the memory use of the graph.
 
 use crate::features::graph::rendering;
 use crate::registry::META;
@@ -28,7 +28,7 @@ pub struct Response {
     pub nodes: usize,
     /// Between visible objects.
     pub edges: usize,
-    /// Lasting relationships that show an object which has ended.
+    /// Lasting relationships whose source or destination has ended.
     #[serde(skip_serializing_if = "is_zero")]
     pub edges_to_ended: usize,
     pub nodes_by_type: BTreeMap<String, usize>,
@@ -41,13 +41,13 @@ pub struct Response {
     pub view: ViewEcho,
 }
 
-/// What this graph takes in memory, and all graphs that are held.
+/// Memory of this graph and of all cached graphs.
 #[derive(Serialize, JsonSchema)]
 pub struct MemoryOut {
     pub bytes: usize,
     pub bytes_per_node: f64,
     pub bytes_per_edge: f64,
-    /// Graphs held at the moment, of all projects of this process.
+    /// Number of cached graphs, of all projects of this process.
     pub graphs_held: usize,
     pub bytes_held: usize,
     pub limit: usize,
@@ -62,8 +62,8 @@ impl Op for GraphStats {
         name: "graph_stats",
         shown: Shown::Cut(rendering::stats),
         answer: &["nodes", "edges", "nodes_by_type", "edges_by_type", "components", "largest_component"],
-        summary: "Tell how large the graph is and how it hangs together",
-        description: "Counts by type, connected components, degrees, and the memory the graph takes per object and \
+        summary: "Show the size and structure of the graph",
+        description: "Counts by type, connected components, degrees, and the memory that the graph uses per object and \
                       relationship.",
         verb: "graph-stats",
         toolset: "graph",
@@ -71,7 +71,7 @@ impl Op for GraphStats {
         resource: Some(Resource {
             path: "overview",
             title: "Overview",
-            about: "How large the graph is and how it hangs together",
+            about: "Size and structure of the graph",
             field: "",
         }),
         ..META
@@ -115,7 +115,7 @@ impl Op for GraphStats {
                 bytes: memory.bytes,
                 bytes_per_node: memory.bytes_per_node.round(),
                 bytes_per_edge: memory.bytes_per_edge.round(),
-                // Another tenant's graphs are none of this one's business.
+                // Graphs of other tenants are not shown.
                 graphs_held: mine.clone().count(),
                 bytes_held: mine.map(|u| u.bytes).sum(),
                 limit: engine.graphs().projections.limit(),

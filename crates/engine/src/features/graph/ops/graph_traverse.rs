@@ -1,4 +1,4 @@
-//! `graph_traverse`: from entities along sure relationships, with the surest way to each.
+//! `graph_traverse`: follows relationships of high confidence from entities, with the most confident path to each.
 
 use crate::features::graph::rendering;
 use crate::ranges::check_range;
@@ -28,33 +28,33 @@ pub struct GraphTraverse;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Entities to begin with: 1 to 50 names or ids.
+    /// Entities to start from: 1 to 50 names or ids.
     #[schemars(length(min = 1, max = 50))]
     pub entry_entity_ids: Vec<String>,
-    /// Hops, 1 to 4.
+    /// Maximum number of hops, 1 to 4.
     #[serde(default = "max_hops")]
     #[schemars(range(min = 1, max = 4))]
     pub max_hops: u32,
-    /// Which way to follow relationships.
+    /// Direction in which relationships are followed.
     #[serde(default)]
     pub direction: Direction,
     /// Only relationships of these types.
     #[serde(default)]
     #[schemars(length(max = 32))]
     pub relationship_types: Vec<String>,
-    /// Only entities of these types are told; others are walked through.
+    /// Return only entities of these types; paths may lead through others.
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub entity_types: Vec<String>,
-    /// Relationships less sure than this are passed over, 0 to 1; those that say nothing count as sure.
+    /// Ignore relationships with lower confidence, 0 to 1; relationships without a confidence count as 1.
     #[serde(default = "min_confidence")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: f64,
-    /// Most entities, 1 to 200.
+    /// Maximum number of entities, 1 to 200.
     #[serde(default = "max_results")]
     #[schemars(range(min = 1, max = 200))]
     pub max_results: usize,
-    /// Leave out the ways that were walked.
+    /// Leave out the paths.
     #[serde(default)]
     pub no_paths: bool,
     /// For programs: `false` is the same as `no_paths`.
@@ -79,17 +79,17 @@ fn max_results() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Surest first, then nearest, then most central.
+    /// Highest confidence first, then nearest, then most central.
     pub entities: Vec<EntityOut>,
-    /// Relationships on the ways to these entities.
+    /// Relationships on the paths to these entities.
     pub relationships: Vec<RelationshipOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<GraphPath>>,
-    /// Documents among everything that was reached.
+    /// Documents among all entities that were reached.
     pub connected_document_ids: Vec<Uuid>,
     pub traversal_depth_reached: u32,
     pub nodes_explored: usize,
-    /// There are more entities than were told, or the search was cut.
+    /// There are more entities than listed, or the search stopped at a limit.
     pub truncated: bool,
     pub total_entities: usize,
     pub latency_ms: f64,
@@ -112,7 +112,7 @@ pub struct EntityOut {
     pub centrality_score: f64,
     pub hops: u32,
     pub confidence: f64,
-    /// It is no longer there; a lasting relationship shows it.
+    /// It has ended and is shown because a lasting relationship leads to it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
 }
@@ -125,7 +125,7 @@ pub struct RelationshipOut {
     pub to_entity_id: Uuid,
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub properties: Map<String, Value>,
-    /// Left out when nothing was stated; it then counts as sure.
+    /// Left out if none is recorded; it then counts as 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,9 +136,9 @@ pub struct RelationshipOut {
 pub struct GraphPath {
     pub nodes: Vec<Uuid>,
     pub edges: Vec<String>,
-    /// For each edge `out`, or `in` when it was walked from its destination.
+    /// For each edge `out`, or `in` if it was followed from its destination.
     pub directions: Vec<&'static str>,
-    /// Product of the confidences on the way.
+    /// Product of the confidences on the path.
     pub total_confidence: f64,
 }
 
@@ -155,9 +155,9 @@ impl Op for GraphTraverse {
             "total_entities",
         ],
         rest: &["POST /v1/graph/traverse"],
-        summary: "Follow sure relationships from entities",
-        description: "Passes over relationships below a confidence and tells each entity with its surest way: the \
-                      one whose confidences have the largest product. Also names the documents that were reached.",
+        summary: "Follow relationships of high confidence from entities",
+        description: "Ignores relationships below a confidence and returns each entity with its most confident path: \
+                      the one whose confidences have the largest product. Also lists the documents that were reached.",
         verb: "graph-traverse",
         toolset: "graph",
         names: &["entry_entity_ids"],
@@ -187,31 +187,31 @@ impl Op for GraphTraverse {
         let (reached, explored, cut) =
             surest(&look.snapshot, &roots, None, request.direction, &filter, request.max_hops);
         let wanted = look.filter(&[], &request.entity_types, &[])?;
-        let mut told: Vec<&Sure> = reached.iter().filter(|sure| wanted.node(&look.snapshot, sure.node)).collect();
+        let mut listed: Vec<&Sure> = reached.iter().filter(|sure| wanted.node(&look.snapshot, sure.node)).collect();
         let s = &look.snapshot;
-        told.sort_by(|a, b| {
+        listed.sort_by(|a, b| {
             let surest = b.confidence.total_cmp(&a.confidence).then(a.hops.cmp(&b.hops));
             surest.then_with(|| s.rank(b.node).total_cmp(&s.rank(a.node))).then(s.thing(a.node).cmp(&s.thing(b.node)))
         });
-        let total_entities = told.len();
-        told.truncate(request.max_results);
+        let total_entities = listed.len();
+        listed.truncate(request.max_results);
         let documents = reached.iter().filter(|r| s.type_name(r.node).eq_ignore_ascii_case("document"));
-        let mut edges: Vec<Edge> = told.iter().flat_map(|sure| sure.path.edges.iter().copied()).collect();
+        let mut edges: Vec<Edge> = listed.iter().flat_map(|sure| sure.path.edges.iter().copied()).collect();
         edges.sort_by_key(|e| s.edge_thing(*e));
         edges.dedup();
-        let (entities, relationships) = shape(&look, &told, &edges)?;
+        let (entities, relationships) = shape(&look, &listed, &edges)?;
         let with_paths = !request.no_paths && request.include_paths != Some(false);
-        let truncated = cut.is_some() || total_entities > told.len();
+        let truncated = cut.is_some() || total_entities > listed.len();
         let mut summary = format!("{} reached, {} explored", count(total_entities, "entity"), count(explored, "node"));
         summary = summary.replace("entitys", "entities");
         if truncated {
-            summary += &format!("; {} told", told.len());
+            summary += &format!("; {} listed", listed.len());
         }
         Ok(Response {
             summary,
             entities,
             relationships,
-            paths: with_paths.then(|| told.iter().map(|sure| path(&look, sure)).collect()),
+            paths: with_paths.then(|| listed.iter().map(|sure| path(&look, sure)).collect()),
             connected_document_ids: documents.map(|r| s.id(r.node)).collect(),
             traversal_depth_reached: reached.iter().map(|r| r.hops).max().unwrap_or(0),
             nodes_explored: explored,
@@ -233,12 +233,12 @@ fn path(look: &Look, sure: &Sure) -> GraphPath {
     }
 }
 
-fn shape(look: &Look, told: &[&Sure], edges: &[Edge]) -> Result<(Vec<EntityOut>, Vec<RelationshipOut>)> {
+fn shape(look: &Look, listed: &[&Sure], edges: &[Edge]) -> Result<(Vec<EntityOut>, Vec<RelationshipOut>)> {
     let s = &look.snapshot;
-    let things: Vec<_> = told.iter().map(|t| s.thing(t.node)).chain(edges.iter().map(|e| s.edge_thing(*e))).collect();
+    let things: Vec<_> = listed.iter().map(|t| s.thing(t.node)).chain(edges.iter().map(|e| s.edge_thing(*e))).collect();
     let mut contents = look.contents(&things)?;
     let key = |node: Node| s.key(node).map(str::to_owned);
-    let entities = told.iter().map(|sure| {
+    let entities = listed.iter().map(|sure| {
         let content = contents.remove(&s.thing(sure.node)).filter(|content| !is_sensitive(content)).unwrap_or_default();
         EntityOut {
             id: s.id(sure.node),

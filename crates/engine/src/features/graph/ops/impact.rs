@@ -1,4 +1,4 @@
-//! `impact`: what a change of one object reaches, and what it stands on.
+//! `impact`: lists what a change of one object affects, and what the object depends on.
 
 use crate::claims::ClaimOut;
 use crate::features::graph::rendering;
@@ -25,17 +25,17 @@ use uuid::Uuid;
 
 pub struct Impact;
 
-/// Objects followed in each direction before it is cut.
+/// Maximum number of objects followed in each direction.
 const MOST: usize = 20_000;
-/// Objects asked for the name of their service when no relationship tells it.
+/// Maximum number of objects whose content is read for the name of their service, if no relationship leads to it.
 const ASKED: usize = 2_000;
-/// From what contains to what is contained, and the other way round.
+/// Types of relationships from a container to its contents, and from contents to their container.
 const CONTAINS: [&str; 7] =
     ["CONTAINS", "CONTAINS_FILE", "DEFINES", "DEFINES_SYMBOL", "OWNS_ENTITY", "PROVIDES_CONTRACT", "EXPOSES_ENDPOINT"];
 const CONTAINED: [&str; 3] = ["DEFINED_IN", "BELONGS_TO", "PART_OF"];
-/// How a method depends on the one that it overrides or implements.
+/// The type of relationship from a method to the one that it overrides or implements.
 const OVERRIDES: &str = "OVERRIDES";
-/// Containers above one another, at most.
+/// Maximum number of nested containers.
 const LEVELS: usize = 8;
 
 #[derive(Deserialize, JsonSchema)]
@@ -43,16 +43,16 @@ pub struct Request {
     /// The object that changes: `Type:key`, a key alone, or an id.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Hops to follow, 1 to 8.
+    /// Maximum number of hops, 1 to 8.
     #[serde(default = "max_depth")]
     #[schemars(range(min = 1, max = 8))]
     pub max_depth: u32,
-    /// Only along these types, and from the object alone; when left out, all but those that merely record (INVOLVES
-    /// and the like) or contain.
+    /// Follow only relationships of these types, and start from the object without its contents; when left out, all
+    /// types except those that merely record (such as INVOLVES) or contain.
     #[serde(default)]
     #[schemars(length(max = 32))]
     pub relationship_types: Vec<String>,
-    /// Most dependents, and most dependencies, to list, 1 to 1,000.
+    /// Maximum number of dependents, and of dependencies, 1 to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -74,13 +74,13 @@ pub struct Response {
     pub source_node: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_service: Option<String>,
-    /// How many objects depend on it within the depth.
+    /// Number of objects that depend on it within the depth.
     pub blast_radius: usize,
-    /// Tests that use it or what it contains directly.
+    /// Tests that use it or its contents directly.
     pub direct_tests: Vec<String>,
     /// Tests reached through others.
     pub transitive_tests: Vec<String>,
-    /// Other services among what is reached, with how many of their objects depend on it, or are depended on.
+    /// Other services that were reached, with the numbers of their objects that depend on it or that it depends on.
     pub impacted_services: Vec<ServiceOut>,
     pub impacted_contracts: Vec<ContractOut>,
     pub impacted_entities: Vec<EntityOut>,
@@ -91,10 +91,10 @@ pub struct Response {
     pub dependencies: Vec<ReachedOut>,
     pub total_dependencies: usize,
     pub total_impacted_nodes: usize,
-    /// Who is working on it, or on what depends on it.
+    /// Claims on it, or on objects that depend on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimOut>,
-    /// A list is shorter than what there is, or the walk was cut.
+    /// A list is incomplete, or the search stopped at a limit.
     pub truncated: bool,
     pub view: ViewEcho,
 }
@@ -103,11 +103,11 @@ pub struct Response {
 pub struct ReachedOut {
     pub id: Uuid,
     pub name: String,
-    /// Where it is written, for a symbol.
+    /// For a symbol: its location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     pub distance: u32,
-    /// It is no longer there; a lasting relationship shows it.
+    /// It has ended and is shown because a lasting relationship leads to it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
     /// The relationship by which it was reached.
@@ -121,7 +121,7 @@ pub struct ServiceOut {
     pub impact_count: usize,
     /// Its objects that the source depends on.
     pub dependencies: usize,
-    /// The shortest way to one of its objects.
+    /// The shortest path to one of its objects.
     pub path: Vec<String>,
 }
 
@@ -159,13 +159,13 @@ impl Op for Impact {
             "claims.intent",
             "blast_radius",
         ],
-        summary: "Tell what a change of an object reaches",
-        description: "Begins with the object and what it contains, of other objects than symbols also with what contains \
-                      them below their service; follows relationships backwards to what depends on it and forwards to \
-                      what it depends on. What depends on a function or a method is what calls or uses it, what \
-                      overrides it, and their callers, not what uses the class around it. Groups \
-                      what is reached by service, with a shortest way to each, and names tests, contracts and domain \
-                      entities where such objects exist, and who has claimed any of it.",
+        summary: "Show what a change of an object affects",
+        description: "Starts with the object and its contents; for objects other than symbols also with their \
+                      containers below their service. Follows relationships backwards to dependents and forwards to \
+                      dependencies. The dependents of a function or method are what calls, uses or overrides it, and \
+                      their callers, but not what uses the class that contains it. Groups the results by service, with \
+                      a shortest path to each service, and lists tests, contracts and domain entities where such \
+                      objects exist, and the claims on any of them.",
         verb: "impact",
         toolset: "graph",
         names: &["ref"],
@@ -270,7 +270,7 @@ fn touched(look: &Look, source: Node, up: &Reached, overriding: &[Node], held: V
     let mut held = held;
     held.retain(|claim| {
         let at = claim.at();
-        // What contains the source changes with it, and has other parts that do not.
+        // A container of the source changes with it, but its other parts do not.
         let of = |target: &Target| matches!(target.relation(&at), Some(Relation::Same | Relation::Within));
         own.as_ref().is_some_and(|own| own.relation(&at).is_some()) || reached.iter().any(of)
     });
@@ -278,7 +278,7 @@ fn touched(look: &Look, source: Node, up: &Reached, overriding: &[Node], held: V
     held
 }
 
-/// Along what was asked for, else along everything that does not merely record or contain.
+/// The filter for the requested types, else for all types that do not merely record or contain.
 fn filter(look: &Look, types: &[String], containment: &Containment<'_>) -> Result<Filter> {
     if !types.is_empty() {
         return look.filter(types, &[], &[]);
@@ -288,8 +288,8 @@ fn filter(look: &Look, types: &[String], containment: &Containment<'_>) -> Resul
     Ok(Filter { edge_types: Some(follow.collect()), ..Filter::default() })
 }
 
-/// Towards what runs a function: through calls and uses of it, and not through the types around them, by which all that
-/// uses the type would be reached.
+/// Restricts a filter to callers and users of a function. Containing types are excluded, because everything that uses
+/// the type would be reached through them.
 fn calling(look: &Look, filter: &Filter) -> Filter {
     let types = look.snapshot.names().types();
     let is_apart = |t: &str| matches!(Rel::of_type(t), Some(Rel::Extends | Rel::Implements | Rel::Imports));
@@ -304,7 +304,7 @@ fn is_type(look: &Look, node: Node, names: &[&str]) -> bool {
     names.contains(&name.as_str())
 }
 
-/// What depends on it: methods that override it first, which have to change with it.
+/// The dependents, with overriding methods first, because they have to change with it.
 fn dependents(look: &Look, overriding: &[Node], up: &Reached, roots: usize, limit: usize) -> Result<Vec<ReachedOut>> {
     let overriding = overriding.iter().take(limit).map(|node| (*node, 1, OVERRIDES.to_owned())).collect();
     let mut all = reached(look, overriding)?;
@@ -319,7 +319,7 @@ fn list(look: &Look, found: &Reached, roots: usize, limit: usize) -> Result<Vec<
     reached(look, all.map(|i| (found.nodes[i], found.depth(i), via(i))).collect())
 }
 
-/// Objects with their distances and the relationships they were reached by, as answers name them.
+/// Objects as the response lists them, with their distances and the relationships by which they were reached.
 fn reached(look: &Look, all: Vec<(Node, u32, String)>) -> Result<Vec<ReachedOut>> {
     let s = &look.snapshot;
     let symbols = Symbols::new(look);
@@ -336,12 +336,12 @@ fn reached(look: &Look, all: Vec<(Node, u32, String)>) -> Result<Vec<ReachedOut>
     Ok(out.collect())
 }
 
-/// Which types of edges contain: tables by type number.
+/// The edge types that mean containment, as tables by type number.
 struct Containment<'a> {
     look: &'a Look,
-    /// Lead from the container.
+    /// Types of edges from container to contents.
     above: Vec<bool>,
-    /// Lead to the container.
+    /// Types of edges from contents to container.
     below: Vec<bool>,
 }
 
@@ -358,7 +358,7 @@ impl Containment<'_> {
         links.iter().filter(|(_, _, t)| table[t.index()]).map(|(node, _, _)| node).collect()
     }
 
-    /// What contains a node directly.
+    /// The direct containers of a node.
     fn containers(&self, node: Node) -> Vec<Node> {
         let s = &self.look.snapshot;
         let mut all = Self::ends(s.incoming(node), &self.above);
@@ -366,7 +366,7 @@ impl Containment<'_> {
         all
     }
 
-    /// What a node contains directly.
+    /// The direct contents of a node.
     fn contents(&self, node: Node) -> Vec<Node> {
         let s = &self.look.snapshot;
         let mut all = Self::ends(s.outgoing(node), &self.above);
@@ -374,8 +374,8 @@ impl Containment<'_> {
         all
     }
 
-    /// The node first, then all that changes with it: what it contains, and what contains it below its service. A symbol
-    /// changes without what it is written in.
+    /// The node first, then everything that changes with it: its contents, and its containers below its service. The
+    /// containers of a symbol do not change with it.
     fn whole(&self, symbols: &Symbols<'_>, node: Node) -> Vec<Node> {
         let mut seen: FxHashSet<Node> = FxHashSet::from_iter([node]);
         let mut all = vec![node];
@@ -400,7 +400,8 @@ impl Containment<'_> {
     }
 }
 
-/// Tests by their type, by their label, or by a TESTS relationship: those that use it directly, and those reached through others.
+/// Tests by their type, by their label, or by a TESTS relationship: those that use the object directly, and those that
+/// were reached through others.
 fn tests(symbols: &Symbols<'_>, whole: &[Node], up: &Reached) -> (Vec<String>, Vec<String>) {
     let s = &symbols.look.snapshot;
     let is_test = |node: Node| {
@@ -415,16 +416,16 @@ fn tests(symbols: &Symbols<'_>, whole: &[Node], up: &Reached) -> (Vec<String>, V
     (direct, transitive)
 }
 
-/// What is reached in either direction; what is reached in both counts as depending.
+/// What was reached in either direction. What was reached in both counts as a dependent.
 struct Both<'a> {
     up: &'a Reached,
     down: &'a Reached,
-    /// The first so many of each are where it began.
+    /// The number of roots, which are the first nodes in each direction.
     whole: usize,
 }
 
 impl Both<'_> {
-    /// Without the source, but with what changes with it.
+    /// All nodes except the source.
     fn nodes(&self) -> Vec<Node> {
         let mut seen: FxHashSet<Node> = self.up.nodes.iter().take(1).copied().collect();
         self.up.nodes.iter().chain(&self.down.nodes).copied().filter(|n| seen.insert(*n)).collect()
@@ -440,7 +441,7 @@ impl Both<'_> {
                     service_name: name,
                     impact_count: 0,
                     dependencies: 0,
-                    // What is nearest comes first.
+                    // The nearest object of the service comes first.
                     path: trails.path(i).0.iter().map(|n| look.snapshot.name(*n)).collect(),
                 });
                 if depends { entry.impact_count += 1 } else { entry.dependencies += 1 }
@@ -483,7 +484,7 @@ impl Both<'_> {
     }
 }
 
-/// The service each node belongs to: the nearest one that contains it, else what its own content says.
+/// The service of each node: the nearest one that contains it, else the `service_name` in its content.
 struct Services<'a> {
     look: &'a Look,
     containment: &'a Containment<'a>,
@@ -509,7 +510,7 @@ impl Services<'_> {
         found
     }
 
-    /// Reads `service_name` of those that nothing contains; `false` when there were too many to read.
+    /// Reads `service_name` of nodes without a container. Returns false if there are too many to read.
     fn ask(&mut self, nodes: &[Node]) -> Result<bool> {
         let s = &self.look.snapshot;
         let mut homeless: Vec<Node> = nodes.iter().copied().filter(|n| self.of(*n).is_none()).collect();

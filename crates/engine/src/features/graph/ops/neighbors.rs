@@ -1,4 +1,4 @@
-//! `neighbors`: what is around one object, nearest first, then most central.
+//! `neighbors`: lists the objects around one object, nearest first, then most central.
 
 use crate::features::facts::ops::put::{Put, WRITTEN};
 use crate::features::graph::rendering;
@@ -19,24 +19,24 @@ use serde::{Deserialize, Serialize};
 
 pub struct Neighbors;
 
-/// Objects looked at before it is said that there are more.
+/// Maximum number of objects visited.
 const MOST: usize = 200_000;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The object in the middle: `Type:key`, a key alone, or an id.
+    /// The object at the center: `Type:key`, a key alone, or an id.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Hops, 1 to 8.
+    /// Maximum number of hops, 1 to 8.
     #[serde(default = "radius")]
     #[schemars(range(min = 1, max = 8))]
     pub radius: u32,
-    /// Which way to follow relationships.
+    /// Direction in which relationships are followed.
     #[serde(default)]
     pub direction: Direction,
     #[serde(flatten)]
     pub types: Types,
-    /// Most objects to tell, 1 to 1,000, the middle included.
+    /// Maximum number of objects, including the center, 1 to 1,000.
     #[serde(default = "max_nodes")]
     #[schemars(range(min = 1, max = 1_000))]
     pub max_nodes: usize,
@@ -55,13 +55,13 @@ fn max_nodes() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// The name of the object in the middle.
+    /// The name of the object at the center.
     pub center_node: String,
-    /// The middle first, then by distance, then by PageRank.
+    /// The center first, then by distance, then by PageRank.
     pub nodes: NodesOut,
     /// Relationships among these.
     pub edges: EdgesOut,
-    /// How many there are within the radius.
+    /// Number of objects within the radius, listed or not.
     pub total_nodes_in_neighborhood: usize,
     pub truncated: bool,
     pub view: ViewEcho,
@@ -81,10 +81,10 @@ impl Op for Neighbors {
         ],
         rest: &["GET /graph/objects/{ref}/neighbors"],
         follows: &[Link { to: Put::META.name, route: 1, with: &[("ref", WRITTEN)] }],
-        summary: "Show what is around an object",
-        description: "Everything within a radius, nearest first and the most central first among those equally near, \
-                      with the relationships among what is told. Types keep out what they do not name; what is kept \
-                      out is still walked through.",
+        summary: "Show the objects around an object",
+        description: "All objects within a radius, nearest first, then most central, with the relationships among the \
+                      listed objects. Objects of types that are filtered out are not listed, but paths may lead through \
+                      them.",
         verb: "neighbors",
         toolset: "graph",
         names: &["ref"],
@@ -124,11 +124,11 @@ impl Op for Neighbors {
     }
 }
 
-/// What is around one object.
+/// The objects around one object.
 pub struct Around {
     pub look: Look,
     pub center: Node,
-    /// How far, and what: the middle first.
+    /// Distances and nodes, the center first.
     pub near: Vec<(u32, Node)>,
     pub edges: Vec<Edge>,
     pub total: usize,
@@ -151,11 +151,11 @@ pub fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> 
         filter: &walked,
     };
     let found = walk(&look.snapshot, &[center], &plan);
-    let told = request.types.filter(&look, &[])?;
+    let listed = request.types.filter(&look, &[])?;
     let s = &look.snapshot;
     let mut near: Vec<(u32, Node)> = (0..found.nodes.len())
         .map(|i| (found.depth(i), found.nodes[i]))
-        .filter(|(depth, node)| *depth == 0 || told.node(s, *node))
+        .filter(|(depth, node)| *depth == 0 || listed.node(s, *node))
         .collect();
     let total = near.len();
     near.sort_by(|a, b| {
@@ -177,7 +177,7 @@ pub fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> 
     Ok(Around { center, near, edges, total, truncated, summary, look })
 }
 
-/// Relationships with both ends among these nodes, in the order they were first stated.
+/// Relationships with both ends among these nodes, in the order they were first recorded.
 pub fn among(look: &Look, nodes: &[Node], filter: &Filter) -> Vec<Edge> {
     let s = &look.snapshot;
     let inside: rustc_hash::FxHashSet<Node> = nodes.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! `shortest_path` and `paths`: how two objects are connected.
+//! `shortest_path` and `paths`: find paths between two objects.
 
 use crate::features::graph::rendering;
 use crate::ranges::check_range;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub struct ShortestPath;
 pub struct Paths;
 
-/// What makes a way the best.
+/// The criterion for the best path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -32,21 +32,21 @@ pub enum By {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ShortestRequest {
-    /// Where the way begins.
+    /// The object where the path begins.
     pub from: String,
-    /// Where it leads.
+    /// The object where it ends.
     pub to: String,
     /// Which way to follow relationships.
     #[serde(default)]
     pub direction: Direction,
-    /// Most hops, 1 to 32, 16 when left out; by confidence 1 to 8, 6 when left out.
+    /// Maximum number of hops, 1 to 32, 16 when left out; by confidence 1 to 8, 6 when left out.
     #[serde(default)]
     #[schemars(range(min = 1, max = 32))]
     pub max_depth: Option<u32>,
-    /// What makes a way the best.
+    /// The criterion for the best path.
     #[serde(default)]
     pub by: By,
-    /// Relationships less sure than this are passed over, 0 to 1; those that say nothing count as sure.
+    /// Ignore relationships with lower confidence, 0 to 1; relationships without a confidence count as 1.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: Option<f64>,
@@ -59,9 +59,9 @@ pub struct ShortestRequest {
 #[derive(Serialize, JsonSchema)]
 pub struct ShortestResponse {
     pub summary: String,
-    /// None when there is no way.
+    /// Null if there is no path.
     pub path: Option<PathOut>,
-    /// The search was given up: there may be a better way, or one at all.
+    /// The search stopped at a limit: there may be a path, or a better one.
     pub truncated: bool,
     pub view: ViewEcho,
 }
@@ -71,10 +71,10 @@ impl Op for ShortestPath {
         name: "shortest_path",
         shown: Shown::Cut(rendering::shortest_path),
         answer: &["path.nodes", "path.edges.type", "path.hops", "path.confidence"],
-        summary: "Find the shortest way between two objects",
-        description: "A way with the fewest hops, or with `by confidence` the surest one. With `--relationship-types \
-                      CALLS --direction out` it is the call chain from one symbol to another. Object types apply to \
-                      what lies between.",
+        summary: "Find the shortest path between two objects",
+        description: "A path with the fewest hops, or with `by confidence` the one with the highest confidence. With \
+                      `--relationship-types CALLS --direction out` it is the call chain from one symbol to another. \
+                      Object types apply to the objects in between.",
         verb: "shortest-path",
         toolset: "graph",
         names: &["from", "to"],
@@ -110,9 +110,9 @@ impl Op for ShortestPath {
         let summary = match &found {
             Some(path) => format!("{} from {a} to {b}", count(path.edges.len(), "hop")),
             None if cut.is_some() => {
-                format!("no way from {a} to {b} among the nearest objects; there may be one further")
+                format!("no path from {a} to {b} among the nearest objects; there may be a longer one")
             }
-            None => format!("no way from {a} to {b} within {}", count(depth as usize, "hop")),
+            None => format!("no path from {a} to {b} within {}", count(depth as usize, "hop")),
         };
         Ok(ShortestResponse {
             summary,
@@ -125,22 +125,22 @@ impl Op for ShortestPath {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct PathsRequest {
-    /// Where the ways begin.
+    /// The object where the paths begin.
     pub from: String,
-    /// Where they lead.
+    /// The object where they end.
     pub to: String,
     /// Which way to follow relationships.
     #[serde(default)]
     pub direction: Direction,
-    /// Most hops, 1 to 10.
+    /// Maximum number of hops, 1 to 10.
     #[serde(default = "depth")]
     #[schemars(range(min = 1, max = 10))]
     pub max_depth: u32,
-    /// Most ways, 1 to 1,000.
+    /// Maximum number of paths, 1 to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
-    /// Relationships less sure than this are passed over, 0 to 1; those that say nothing count as sure.
+    /// Ignore relationships with lower confidence, 0 to 1; relationships without a confidence count as 1.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: Option<f64>,
@@ -174,9 +174,9 @@ impl Op for Paths {
         name: "paths",
         shown: Shown::Cut(rendering::all_paths),
         answer: &["paths.nodes", "paths.edges.type", "paths.hops"],
-        summary: "Find every way between two objects",
-        description: "All ways without a circle, shortest first, up to a length and a number. Parallel relationships \
-                      between two objects make one way.",
+        summary: "Find all paths between two objects",
+        description: "All paths without a cycle, shortest first, up to a length and a number. Parallel relationships \
+                      between two objects count as one path.",
         verb: "paths",
         toolset: "graph",
         names: &["from", "to"],
@@ -205,7 +205,7 @@ impl Op for Paths {
             count(request.max_depth as usize, "hop")
         );
         match cut {
-            Some(Cap::Steps) => summary += "; there were too many to look at, so some may be missing",
+            Some(Cap::Steps) => summary += "; the search stopped at a limit, so some may be missing",
             Some(_) => summary += "; there are more",
             None => {}
         }

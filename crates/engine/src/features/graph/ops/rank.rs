@@ -1,4 +1,4 @@
-//! `rank`: the most central objects, of all or around some.
+//! `rank`: lists the most central objects, of all or around seeds.
 
 use crate::features::graph::rendering;
 use crate::ranges::check_limit;
@@ -22,21 +22,21 @@ pub struct Rank;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Rank by closeness to these, at most 50, `name` or `name=weight`; of all when left out.
+    /// Rank by closeness to these objects, at most 50, `name` or `name=weight`; by PageRank of all when left out.
     #[serde(default)]
     #[schemars(length(max = 50))]
     pub seeds: Vec<String>,
-    /// Weights of relationship types in place of the usual ones, around seeds: `{"CALLS": 1.0}`.
+    /// Weights of relationship types that replace the defaults, around seeds: `{"CALLS": 1.0}`.
     #[serde(default)]
     pub edge_weights: BTreeMap<String, f64>,
-    /// How far a walk goes before it starts again, 0 to 0.99.
+    /// Damping factor: the probability that a walk continues instead of restarting, 0 to 0.99.
     #[serde(default = "damping")]
     #[schemars(range(min = 0.0, max = 0.99))]
     pub damping: f64,
     /// Only objects of this type.
     #[serde(default, rename = "type")]
     pub type_name: Option<String>,
-    /// Most objects to list, up to 1,000.
+    /// Maximum number of objects, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -56,9 +56,9 @@ fn limit() -> usize {
 pub struct Response {
     pub summary: String,
     pub nodes: NodesOut,
-    /// `pagerank`, or how the ranks around seeds were found: `power_iteration`, `forward_push`.
+    /// `pagerank`, or the method for ranks around seeds: `power_iteration`, `forward_push`.
     pub method: &'static str,
-    /// Objects with a rank; more than `nodes` when that was cut.
+    /// Number of objects with a rank, listed or not.
     pub total: usize,
     pub truncated: bool,
     pub view: ViewEcho,
@@ -70,9 +70,9 @@ impl Op for Rank {
         shown: Shown::Cut(rendering::ranks),
         answer: &["nodes.key", "nodes.type", "nodes.pagerank", "nodes.score"],
         summary: "List the most central objects",
-        description: "PageRank of all objects, or personalized PageRank around seeds: a walk that goes along \
-                      relationships by the weight of their type, against them at half of it, and starts again at \
-                      the seeds.",
+        description: "PageRank of all objects, or personalized PageRank around seeds: a random walk that follows \
+                      relationships by the weight of their type, against their direction at half of it, and restarts \
+                      at the seeds.",
         verb: "rank",
         toolset: "graph",
         names: &["seeds"],
@@ -102,7 +102,7 @@ impl Op for Rank {
         let (mut ranked, method): (Vec<(Node, f64)>, _) = if request.seeds.is_empty() {
             let flat = s.flat();
             let mut all: Vec<_> = flat.nodes.iter().copied().zip(s.ranks().iter().copied()).collect();
-            // Nodes are in the order of things, and the sort is stable.
+            // Nodes are in the order they were recorded, and the sort is stable.
             all.sort_by(|a, b| b.1.total_cmp(&a.1));
             (all, "pagerank")
         } else {
@@ -144,7 +144,8 @@ impl Op for Rank {
     }
 }
 
-/// `name=weight`, or a name, which counts 1. A name may contain `=` itself. A community shares its weight out.
+/// Parses a seed: `name=weight`, or a name, whose weight is 1. A name may contain `=`. The weight of a community is
+/// divided among its members.
 fn seeds_of(engine: &Engine, look: &Look, seed: &str) -> Result<Vec<(Node, f64)>> {
     let weighted = seed.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
     let (name, weight) = match weighted {

@@ -1,4 +1,4 @@
-//! `subgraph`: some objects and every relationship among them, to read, draw or hand on.
+//! `subgraph`: returns some objects and every relationship among them, also as a drawing.
 
 use super::neighbors::among;
 use crate::features::graph::rendering;
@@ -35,24 +35,24 @@ pub enum Drawing {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Objects to take: 1 to 500 names.
+    /// Objects to include: 1 to 500 names.
     #[schemars(length(min = 1, max = 500))]
     pub roots: Vec<String>,
-    /// Also take what lies within so many hops of them, 0 to 4.
+    /// Include objects within this many hops of them, 0 to 4.
     #[serde(default)]
     #[schemars(range(min = 0, max = 4))]
     pub radius: u32,
     #[serde(flatten)]
     pub types: Types,
-    /// Most objects, 1 to 5,000.
+    /// Maximum number of objects, 1 to 5,000.
     #[serde(default = "max_nodes")]
     #[schemars(range(min = 1, max = 5_000))]
     pub max_nodes: usize,
-    /// Most relationships, 1 to 20,000.
+    /// Maximum number of relationships, 1 to 20,000.
     #[serde(default = "max_edges")]
     #[schemars(range(min = 1, max = 20_000))]
     pub max_edges: usize,
-    /// Also as text to draw.
+    /// Format of a drawing to include.
     #[serde(default)]
     pub draw: Drawing,
     #[serde(flatten)]
@@ -74,7 +74,7 @@ pub struct Response {
     /// Every relationship whose ends are both among these objects.
     pub edges: EdgesOut,
     pub truncated: bool,
-    /// How many relationships there are; more than `edges` when that was cut.
+    /// Number of relationships, listed or not.
     pub total_edges: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drawing: Option<String>,
@@ -86,9 +86,9 @@ impl Op for Subgraph {
         name: "subgraph",
         shown: Shown::Cut(rendering::subgraph),
         answer: &["nodes.key", "nodes.type", "nodes.title", "drawing", "total_edges"],
-        summary: "Take some objects with every relationship among them",
-        description: "The part of the graph between the named objects, and with `radius` what is around them. `draw` \
-                      gives it as text for Graphviz or Mermaid.",
+        summary: "Show some objects with every relationship among them",
+        description: "The part of the graph between the named objects, and with `radius` the objects around them. \
+                      `draw` adds it as text for Graphviz or Mermaid.",
         verb: "subgraph",
         toolset: "graph",
         names: &["roots"],
@@ -142,7 +142,7 @@ impl Op for Subgraph {
     }
 }
 
-/// What stands in a drawing: a name, or the type and title of what has no key.
+/// The captions of nodes in a drawing: the name, or the type and title of an object without a key.
 fn captions(look: &Look, nodes: &[Node]) -> Result<Vec<String>> {
     let s = &look.snapshot;
     let nameless: Vec<_> = nodes.iter().filter(|n| s.key(**n).is_none()).map(|n| s.thing(*n)).collect();

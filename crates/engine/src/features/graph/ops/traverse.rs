@@ -1,4 +1,4 @@
-//! `traverse`: what lies within some hops of some objects, in pages.
+//! `traverse`: lists the objects within some hops of others, in pages.
 
 use crate::cursor::Cursor;
 use crate::features::graph::rendering;
@@ -29,21 +29,21 @@ pub struct Traverse;
 
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 pub struct Request {
-    /// Where to begin: 1 to 50 names (`Type:key`, a key alone, or an id).
+    /// Objects to start from: 1 to 50 names (`Type:key`, a key alone, or an id).
     #[schemars(length(min = 1, max = 50))]
     pub roots: Vec<String>,
-    /// Which way to follow relationships.
+    /// Direction in which relationships are followed.
     #[serde(default)]
     pub direction: Direction,
-    /// Hops from the roots, 0 to 8.
+    /// Maximum number of hops from the roots, 0 to 8.
     #[serde(default = "max_depth")]
     #[schemars(range(min = 0, max = 8))]
     pub max_depth: u32,
-    /// Most objects, 1 to 5,000.
+    /// Maximum number of objects, 1 to 5,000.
     #[serde(default = "max_nodes")]
     #[schemars(range(min = 1, max = 5_000))]
     pub max_nodes: usize,
-    /// Most relationships, 1 to 10,000.
+    /// Maximum number of relationships, 1 to 10,000.
     #[serde(default = "max_edges")]
     #[schemars(range(min = 1, max = 10_000))]
     pub max_edges: usize,
@@ -53,11 +53,11 @@ pub struct Request {
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub labels: Vec<String>,
-    /// Objects of a page, 1 to 1,000.
+    /// Number of objects per page, 1 to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
-    /// Go on from here: `next_cursor` or `previous_cursor` of an answer to the same request.
+    /// Another page: `next_cursor` or `previous_cursor` of an answer to the same request.
     #[serde(default)]
     pub cursor: Option<String>,
     #[serde(flatten)]
@@ -84,21 +84,21 @@ fn limit() -> usize {
 pub struct Response {
     pub summary: String,
     pub roots: Vec<Uuid>,
-    /// Nearest first; those equally near in the order they are first led to.
+    /// Nearest first; at equal distance in the order in which they were reached.
     pub nodes: NodesOut,
-    /// Each relationship once, on the page where its second end appears. Those between two objects at the last hop are
-    /// not followed; `neighbors` and `subgraph` tell them.
+    /// Each relationship once, on the page where its second end appears. Relationships between two objects at the last
+    /// hop are left out; `neighbors` and `subgraph` list them.
     pub edges: EdgesOut,
-    /// Ends of these that were told on an earlier page.
+    /// Ends of these relationships that were listed on an earlier page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier_nodes: Option<NodesOut>,
-    /// A cap was met: there is more than was looked at.
+    /// The search stopped at a limit.
     pub truncated: bool,
-    /// Which cap.
+    /// The limit that was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overflow_type: Option<Cap>,
     pub max_depth_reached: u32,
-    /// Objects on all pages.
+    /// Number of objects on all pages.
     pub total_nodes: usize,
     pub has_next_page: bool,
     pub has_previous_page: bool,
@@ -110,7 +110,7 @@ pub struct Response {
     pub view: ViewEcho,
 }
 
-/// How the page was made.
+/// How the page was computed.
 #[derive(Serialize, JsonSchema)]
 pub struct PageMeta {
     #[serde(rename = "type")]
@@ -122,12 +122,12 @@ pub struct PageMeta {
     pub effective_limit: usize,
     pub page_item_count: usize,
     pub max_depth_requested: u32,
-    /// Places of the page's first and last object among all.
+    /// Indexes of the page's first and last object among all.
     pub approx_position_start: usize,
     pub approx_position_end: usize,
     pub edge_scan_count: usize,
     pub elapsed_ms: f64,
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     pub ts: i64,
 }
 
@@ -138,10 +138,10 @@ impl Op for Traverse {
         answer: &["nodes.key", "nodes.type", "nodes.title", "nodes.depth", "total_nodes"],
         rest: &["POST /graph/traverse"],
         summary: "Walk from objects along relationships",
-        description: "Breadth-first from 1 to 50 objects, with filters and caps. The roots are always there; what a \
-                      filter keeps out is not walked through. Relationships between two objects at the last hop are not \
-                      followed. Long answers come in pages that stay the same while others write: go on with the \
-                      cursors.",
+        description: "Breadth-first from 1 to 50 objects, with filters and limits. The roots are always listed; paths \
+                      do not lead through objects that a filter excludes. Relationships between two objects at the last \
+                      hop are left out. Long answers have pages, which stay the same while others write: continue with \
+                      the cursors.",
         verb: "traverse",
         toolset: "graph",
         names: &["roots"],
@@ -260,7 +260,7 @@ fn check(request: &Request) -> Result<()> {
     request.types.check()
 }
 
-/// What a cursor belongs to: the request without its paging, and the objects its roots stand for.
+/// A hash of what a cursor belongs to: the request without its paging fields, and the objects that its roots name.
 fn digest(request: &Request, look: &Look, roots: &[Node]) -> Hash {
     let unpaged = Request { cursor: None, limit: 0, ..request.clone() };
     let things: Vec<_> = roots.iter().map(|r| look.snapshot.thing(*r)).collect();

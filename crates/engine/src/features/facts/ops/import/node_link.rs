@@ -1,4 +1,4 @@
-//! Node-link JSON, read as a stream: nodes first, then links, whatever the size.
+//! Reads node-link JSON as a stream of any size: nodes first, then links.
 
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::{Error, Result, Write};
@@ -9,7 +9,7 @@ use std::io::BufRead;
 
 type Take<'a> = dyn FnMut(String, Write) -> Result<()> + 'a;
 
-/// Hands every node and link to `take`, with where it stands.
+/// Calls `take` with every node and link and its place in the input.
 pub fn read(input: &mut dyn BufRead, take: &mut Take<'_>) -> Result<()> {
     let mut failed = None;
     let mut reader = serde_json::Deserializer::from_reader(input);
@@ -87,7 +87,7 @@ impl<'de> Visitor<'de> for List<'_, '_> {
     }
 }
 
-/// Takes a text field out; numbers count as text, for networkx numbers its nodes.
+/// Removes and returns a text field. Numbers become text, because networkx may number its nodes.
 fn text(item: &mut Map<String, Value>, name: &str) -> Option<String> {
     match item.remove(name)? {
         Value::String(text) => Some(text),
@@ -102,7 +102,7 @@ fn number(item: &mut Map<String, Value>, name: &str) -> Option<f64> {
     Some(number)
 }
 
-/// What is not a field of Lukasa's becomes a property.
+/// Fields that Lukasa does not have become properties.
 fn properties(mut item: Map<String, Value>) -> Map<String, Value> {
     match item.remove("properties") {
         Some(Value::Object(own)) => item.extend(own),
@@ -123,7 +123,7 @@ fn node(mut item: Map<String, Value>) -> Result<Write> {
     let (id, key) = (text(&mut item, "id"), text(&mut item, "key"));
     let type_name = text(&mut item, "type").unwrap_or_else(|| "Node".into());
     let id = id.or_else(|| key.clone()).ok_or_else(|| Error::invalid("malformed_graph", "a node without `id`"))?;
-    // An object without key is known by its UUID.
+    // An object without a key is identified by its UUID.
     let uuid = uuid::Uuid::try_parse(&id).ok().filter(|_| key.is_none());
     let key = if uuid.is_some() { None } else { Some(key.unwrap_or(id)) };
     Ok(PutObject {
