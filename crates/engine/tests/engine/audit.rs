@@ -1,4 +1,4 @@
-//! The record of operations, as the engine keeps it: everything that ends, nothing of what was said, and nothing lost.
+//! The audit record: every operation that ends is recorded, without contents, and nothing is lost.
 
 use lukasa_engine::audit::{AuditKey, Keeps};
 use lukasa_engine::{Audit, Context, Engine, Grants, operations};
@@ -58,10 +58,10 @@ fn whatever_ends_is_recorded_with_how_and_without_what() {
         let mut context = Context { agent: Some("x\0y".into()), ..Context::of(scope, &mut progress) };
         assert_eq!(engine.call(&mut context, "projects", json!({})).unwrap_err().code, "nul_byte");
         let all = recorded(&engine);
-        let told: Vec<_> = all.iter().map(|e| (e.note.operation.as_str(), e.note.status.as_str())).collect();
+        let seen: Vec<_> = all.iter().map(|e| (e.note.operation.as_str(), e.note.status.as_str())).collect();
         let want =
             [("put", "ok"), ("list", "ok"), ("put", "missing_scope"), ("get", "not_found"), ("get", "unknown_field")];
-        assert_eq!(told, want, "{name}");
+        assert_eq!(seen, want, "{name}");
         assert_eq!((all[1].note.counts["objects"], all[2].note.scopes.as_str()), (1, "graph:read"));
         assert_eq!((all[0].note.scopes.as_str(), all[0].note.agent.as_deref()), ("*", Some("robot ")));
         assert_eq!(all[3].note.request_id.as_deref(), Some("of-get"));
@@ -70,8 +70,8 @@ fn whatever_ends_is_recorded_with_how_and_without_what() {
                 .all(|entry| entry.note.user == all[0].note.user && entry.note.user.as_ref().unwrap().len() == 32)
         );
         let text = serde_json::to_string(&all).unwrap();
-        for said in ["secret-name", "lovelace", "none", "nosuch"] {
-            assert!(!text.contains(said), "{said} in {text}");
+        for content in ["secret-name", "lovelace", "none", "nosuch"] {
+            assert!(!text.contains(content), "{content} in {text}");
         }
         assert_ne!(all[3].note.request, all[4].note.request, "other requests, other hashes");
         let verified = ask(&engine, "a", Grants::All, "audit_verify", json!({})).unwrap();
@@ -98,7 +98,7 @@ fn a_chain_sealed_with_an_unknown_key_fails_verification_and_is_not_sealed_again
         put(&first, "x").unwrap();
         verify(&first).unwrap();
         drop(first);
-        // Somebody replaced the key: neither checking nor going on to work makes that good.
+        // The key was replaced: neither verifying nor further operations repair that.
         let replaced = with(key(8));
         for _ in 0..2 {
             let error = verify(&replaced).unwrap_err();
@@ -109,9 +109,9 @@ fn a_chain_sealed_with_an_unknown_key_fails_verification_and_is_not_sealed_again
         drop(replaced);
         let changed = with(key(8).knowing([key(7)]));
         let verified = verify(&changed).unwrap();
-        let told: Vec<_> =
+        let seen: Vec<_> =
             verified["chains"].as_array().unwrap().iter().map(|chain| chain["entries"].as_u64()).collect();
-        assert_eq!(told, [Some(2), Some(4)], "what was recorded meanwhile is in a chain of its own: {verified}");
+        assert_eq!(seen, [Some(2), Some(4)], "what was recorded meanwhile is in a chain of its own: {verified}");
         put(&changed, "z").unwrap();
         drop(changed);
         assert_eq!(verify(&with(key(7))).unwrap_err().code, "audit_broken", "the old chain goes on under the new key");
@@ -138,11 +138,11 @@ fn the_record_is_listed_and_taken_away_by_who_may() {
     let (mut lines, mut progress) = (Vec::new(), |_: u64, _: Option<u64>| {});
     let mut context =
         Context { output: Some(&mut lines), ..Context::of(Scope::new("a", "shop").unwrap(), &mut progress) };
-    let told = engine.call(&mut context, "audit_export", json!({"operation": "put"})).unwrap();
+    let seen = engine.call(&mut context, "audit_export", json!({"operation": "put"})).unwrap();
     let entries: Vec<AuditEntry> =
         String::from_utf8(lines).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((told["entries"].as_u64(), entries.len()), (Some(1), 1));
-    assert_eq!(entries[0].hash, entries[0].digest(), "whoever has it can check it");
+    assert_eq!((seen["entries"].as_u64(), entries.len()), (Some(1), 1));
+    assert_eq!(entries[0].hash, entries[0].digest(), "the hash can be verified from the entry alone");
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn only_writes_or_nothing_where_that_is_wished() {
         let engine = engine(Arc::clone(&Fixture::memory().store), keeps);
         put(&engine, "x").unwrap();
         ask(&engine, "a", Grants::All, "list", json!({})).unwrap();
-        let told: Vec<_> = recorded(&engine).into_iter().map(|entry| entry.note.operation).collect();
-        assert_eq!(told, want);
+        let seen: Vec<_> = recorded(&engine).into_iter().map(|entry| entry.note.operation).collect();
+        assert_eq!(seen, want);
     }
 }
 
@@ -213,19 +213,19 @@ fn while_nothing_can_be_recorded_nothing_is_written_and_nothing_is_lost() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     put(&engine, "z").unwrap();
-    let told: Vec<_> = recorded(&engine).into_iter().map(|entry| entry.note.operation).collect();
-    assert_eq!(told, ["put", "put", "get", "put"]);
+    let seen: Vec<_> = recorded(&engine).into_iter().map(|entry| entry.note.operation).collect();
+    assert_eq!(seen, ["put", "put", "get", "put"]);
 }
 
 #[test]
 fn every_operation_is_recorded() {
     let engine = engine(Arc::clone(&Fixture::memory().store), Keeps::All);
     for operation in operations() {
-        // Nobody may do anything: no operation has to be asked for properly.
+        // The caller has no scopes, so the requests need not be valid.
         let refused = ask(&engine, "a", Grants::of(["nothing"]), operation.meta.name, json!({})).unwrap_err();
         assert_eq!(refused.code, "missing_scope", "{}", operation.meta.name);
     }
-    let told: Vec<_> = recorded(&engine).into_iter().map(|entry| entry.note.operation).collect();
+    let seen: Vec<_> = recorded(&engine).into_iter().map(|entry| entry.note.operation).collect();
     let want: Vec<_> = operations().iter().map(|operation| operation.meta.name.to_string()).collect();
-    assert_eq!(told, want);
+    assert_eq!(seen, want);
 }

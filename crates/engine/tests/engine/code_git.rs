@@ -40,7 +40,7 @@ fn has(desk: &Desk, name: &str, branch: &str) -> bool {
 }
 
 #[test]
-fn a_folder_of_a_repository_stands_for_the_repository_and_that_is_told() {
+fn a_folder_of_a_repository_stands_for_the_repository_and_the_summary_names_it() {
     for desk in Desk::all() {
         let made = Made::new();
         let files = [("a.py", ONE)];
@@ -84,7 +84,7 @@ fn a_git_branch_is_a_pinned_branch_and_only_differences_are_written() {
 }
 
 #[test]
-fn a_new_process_tells_the_commit_only_as_long_as_all_of_it_is_there() {
+fn a_new_process_reports_the_commit_only_if_all_of_its_files_exist() {
     for mut desk in Desk::all() {
         let (made, cache) = (Made::new(), tempfile::TempDir::new().unwrap());
         let many: Vec<(String, String)> =
@@ -96,7 +96,7 @@ fn a_new_process_tells_the_commit_only_as_long_as_all_of_it_is_there() {
         check_out(&made, "ref: refs/heads/main\n", &files);
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
         desk.fixture.clock.set(lukasa_model::Time((now + 60) as i64 * 1_000_000));
-        let mut told = || {
+        let mut indexed = || {
             let clock = std::sync::Arc::clone(&desk.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
             let store = std::sync::Arc::clone(&desk.fixture.store);
             let engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir());
@@ -105,16 +105,16 @@ fn a_new_process_tells_the_commit_only_as_long_as_all_of_it_is_there() {
             (report["bytes"].as_u64().unwrap(), report["commit"].as_str().map(str::to_owned))
         };
         let (one, nothing_read) = (Some(first.to_string()), 0);
-        assert_eq!(told().1, one);
-        assert_eq!(told(), (nothing_read, one.clone()));
+        assert_eq!(indexed().1, one);
+        assert_eq!(indexed(), (nothing_read, one.clone()));
         for (path, text) in [("logo.png", "\0PNG"), ("n.txt", "n\n"), ("m7.py", "def f7():\n    pass\n")] {
             fs::remove_file(made.root.join(path)).unwrap();
-            assert_eq!(told().1, None, "without {path}");
+            assert_eq!(indexed().1, None, "without {path}");
             fs::write(made.root.join(path), text).unwrap();
-            assert_eq!(told().1, one, "with {path} again");
+            assert_eq!(indexed().1, one, "with {path} again");
         }
         let second = commit(&made, "main", 2, &[first], &files);
-        assert_eq!(told().1, Some(second.to_string()), "the same files under another name");
+        assert_eq!(indexed().1, Some(second.to_string()), "the same files under another name");
     }
 }
 
@@ -126,7 +126,7 @@ fn a_clean_tree_claims_its_commit_and_nothing_else_does() {
     let one = commit(&made, "main", 1, &[], &first);
     check_out(&made, "ref: refs/heads/main\n", &first);
     index(&desk, &made.root);
-    // Edited first, committed afterwards: the files are the same, the commit is told all the same.
+    // Edited first, committed afterwards: the files are the same, but the commit is recorded.
     check_out(&made, "ref: refs/heads/main\n", &second);
     assert!(index(&desk, &made.root)["commit"].is_null());
     let two = commit(&made, "main", 2, &[one], &second);
@@ -198,9 +198,9 @@ fn scripts_without_an_extension_are_what_their_first_line_says() {
     assert_eq!(callers["callers"][0]["key"], "tool::main", "{callers}");
 }
 
-/// The files are there whatever has become of the commit: they are indexed, and it is told that it is not claimed.
+/// The files are indexed although the commit cannot be read, and a diagnostic reports that it is not recorded.
 #[test]
-fn a_commit_that_cannot_be_read_is_told_and_stops_nothing() {
+fn a_commit_that_cannot_be_read_is_reported_and_files_are_indexed() {
     for what in ["tree", "commit"] {
         let desk = Desk::all().remove(0);
         let made = Made::new();
@@ -212,9 +212,9 @@ fn a_commit_that_cannot_be_read_is_told_and_stops_nothing() {
         let report = index(&desk, &made.root);
         assert_eq!((&report["branch"], &report["changed"]), (&json!("main"), &json!(1)), "{what}: {report}");
         assert!(report["commit"].is_null() && has(&desk, "Function:a.py::two", "main"), "{what}: {report}");
-        let told = &report["diagnostics"][0];
-        assert_eq!(told["path"], ".git", "{what}: {report}");
-        assert!(told["what"].as_str().unwrap().starts_with("the commit cannot be told: "), "{what}: {report}");
+        let diagnostic = &report["diagnostics"][0];
+        assert_eq!(diagnostic["path"], ".git", "{what}: {report}");
+        assert!(diagnostic["what"].as_str().unwrap().starts_with("the commit cannot be read: "), "{what}: {report}");
         let again = index(&desk, &made.root);
         assert!(again["tx"].is_null() && again["diagnostics"][0]["path"] == ".git", "{what}: {again}");
     }

@@ -70,7 +70,7 @@ fn commit_at(made: &Made, branch: &str, n: u32, parents: &[ObjectId], files: &Fi
 }
 
 /// The story as commits on a branch, at the times given.
-fn tell(made: &Made, story: &[Files], times: impl Iterator<Item = u32>) -> Vec<ObjectId> {
+fn commit_all(made: &Made, story: &[Files], times: impl Iterator<Item = u32>) -> Vec<ObjectId> {
     let mut commits: Vec<ObjectId> = Vec::new();
     for (files, time) in story.iter().zip(times) {
         let parents: Vec<ObjectId> = commits.last().copied().into_iter().collect();
@@ -190,7 +190,7 @@ fn every_commit_shows_its_own_code_and_the_head_stays() {
     let at_once = Desk::all().into_iter().map(|desk| (desk, true));
     for (desk, at_once) in at_once.chain(Desk::all().into_iter().map(|desk| (desk, false))) {
         let made = Made::new();
-        let commits = tell(&made, &story, times.iter().copied());
+        let commits = commit_all(&made, &story, times.iter().copied());
         on_main(&made, story.last().unwrap());
         let (before, report) = if at_once {
             let report = index(&desk, &made.root, Some(100));
@@ -227,7 +227,7 @@ fn questions_take_a_commit_and_so_do_differences() {
     let story = story();
     for desk in Desk::all() {
         let made = Made::new();
-        let commits = tell(&made, &story, (1..).map(|n| n * 10));
+        let commits = commit_all(&made, &story, (1..).map(|n| n * 10));
         on_main(&made, story.last().unwrap());
         index(&desk, &made.root, Some(100));
         let callers = |name: &str, commit: usize| {
@@ -254,7 +254,7 @@ fn more_can_be_imported_later_before_and_between() {
     let times: Vec<u32> = (1..=story.len() as u32).map(|n| n * 10).collect();
     for desk in Desk::all() {
         let made = Made::new();
-        let commits = tell(&made, &story[..4], times.iter().copied());
+        let commits = commit_all(&made, &story[..4], times.iter().copied());
         on_main(&made, &story[3]);
         let report = index(&desk, &made.root, Some(1));
         assert_eq!(report["history"]["commits"], 1, "{report}");
@@ -277,12 +277,12 @@ fn more_can_be_imported_later_before_and_between() {
 }
 
 #[test]
-fn the_commit_under_a_changed_tree_is_told_and_the_tree_stays() {
+fn the_commit_under_a_changed_tree_is_imported_and_the_tree_stays() {
     let story = story();
     let times: Vec<u32> = (1..=story.len() as u32).map(|n| n * 10).collect();
     for desk in Desk::all() {
         let made = Made::new();
-        let commits = tell(&made, &story, times.iter().copied());
+        let commits = commit_all(&made, &story, times.iter().copied());
         let mut changed = story.last().unwrap().clone();
         changed.insert("app.py", "def mine():\n    pass\n".into());
         on_main(&made, &changed);
@@ -309,12 +309,12 @@ fn times_that_run_backwards_are_made_to_grow() {
     let story = story();
     let desk = Desk::all().remove(0);
     let made = Made::new();
-    let commits = tell(&made, &story, [50, 20, 20, 70, 60, 65, 80, 90].into_iter());
+    let commits = commit_all(&made, &story, [50, 20, 20, 70, 60, 65, 80, 90].into_iter());
     on_main(&made, story.last().unwrap());
     let report = index(&desk, &made.root, Some(100));
     assert_eq!(report["history"]["commits"], story.len() - 1, "{report}");
-    let told = report["history"]["diagnostics"].as_array().unwrap();
-    assert_eq!(told.len(), 4, "{told:?}");
+    let diagnostics = report["history"]["diagnostics"].as_array().unwrap();
+    assert_eq!(diagnostics.len(), 4, "{diagnostics:?}");
     for (commit, files) in commits.iter().zip(&story) {
         same(&commit.to_string(), &stated(&desk, &at_commit(commit)), &fresh(files));
     }
@@ -344,7 +344,7 @@ fn a_branch_imports_what_its_own_line_lacks() {
     let story = story();
     for desk in Desk::all() {
         let made = Made::new();
-        let commits = tell(&made, &story[..3], (1..).map(|n| n * 10));
+        let commits = commit_all(&made, &story[..3], (1..).map(|n| n * 10));
         on_main(&made, &story[2]);
         index(&desk, &made.root, Some(1));
         let on_main_before = everything(&desk, &ViewSpec::on("main"));
@@ -388,7 +388,7 @@ fn a_large_commit_is_imported_in_parts() {
         let second: Files =
             names.iter().enumerate().map(|(n, name)| (*name, text(n, "\n\ndef more():\n    pass\n"))).collect();
         let story = [first, second];
-        let commits = tell(&made, &story, [10, 20].into_iter());
+        let commits = commit_all(&made, &story, [10, 20].into_iter());
         on_main(&made, &story[1]);
         assert_eq!(index(&desk, &made.root, Some(5))["history"]["commits"], 1);
         check(&desk, &commits, &story, &[10, 20]);
@@ -425,7 +425,7 @@ fn any_order_of_commits_edits_and_imports_ends_the_same() {
             let now = desk.fixture.clock.advance(1 + draw(50) as i64);
             match if step == 0 { 0 } else { draw(8) } {
                 0..=2 => {
-                    // At times the clock of whoever commits is wrong.
+                    // Sometimes the committer's clock is wrong.
                     let time = (now.0 / 1_000_000) as u32 + if draw(6) == 0 { draw(200) as u32 } else { 0 } - 100;
                     let parents: Vec<ObjectId> = commits.last().copied().into_iter().collect();
                     commits.push(commit_at(&made, "main", time, &parents, &files));

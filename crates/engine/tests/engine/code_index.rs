@@ -17,7 +17,7 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(place, text).unwrap();
 }
 
-/// Everything visible on a branch: what it is called and what is said of it.
+/// Everything visible on a branch: names and contents.
 fn stated(desk: &Desk, branch: &str) -> BTreeMap<String, String> {
     let ledger = &desk.fixture.ledger;
     let view: View = ledger.view(&ViewSpec::on(branch)).unwrap();
@@ -145,13 +145,13 @@ fn a_new_process_reads_only_what_was_written_since() {
         assert_eq!(index(&mut desk)["bytes"], whole);
         let report = index(&mut desk);
         assert_eq!((&report["bytes"], &report["changed"]), (&json!(0), &json!(0)), "{report}");
-        assert!(report["diagnostics"].to_string().contains("odd.py"), "what is wrong is told every time: {report}");
-        // What was kept of the branch counts only as long as nobody else has written.
+        assert!(report["diagnostics"].to_string().contains("odd.py"), "faults are reported by every pass: {report}");
+        // The saved state of the branch is valid only until another client writes.
         desk.ok("delete", json!({"ref": "File:many/m9.py"}));
         let report = index(&mut desk);
         assert_eq!((&report["changed"], &report["removed"]), (&json!(1), &json!(0)), "{report}");
         assert!(stated(&desk, "main").contains_key("File:many/m9.py"));
-        // As long as before, and said to be as old as before.
+        // The same length and the same modification time.
         let file = folder.path().join("many/m7.py");
         let before = fs::metadata(&file).unwrap().modified().unwrap();
         write(folder.path(), "many/m7.py", "def f7():\n    return f8()\n");
@@ -208,7 +208,7 @@ fn a_folder_becomes_files_symbols_and_calls() {
 }
 
 #[test]
-fn edits_removals_and_renames_end_what_is_said_no_more() {
+fn edits_removals_and_renames_end_facts_that_no_longer_apply() {
     for desk in Desk::all() {
         let folder = TempDir::new().unwrap();
         small_program(folder.path());
@@ -251,16 +251,16 @@ fn following_edits_gives_what_a_fresh_index_gives() {
             desk.fixture.clock.advance(1);
             desk.ok("index_directory", json!({"path": folder.path()}));
             let fresh = format!("fresh{round}");
-            // A branch made before anything was said: it sees nothing of `main`.
+            // A branch from before the first fact sees nothing of `main`.
             desk.ok("branch_create", json!({"name": fresh, "pinned": true, "at": 0}));
             let report = desk.ok("index_directory", json!({"path": folder.path(), "branch": fresh}));
-            let (followed, anew) = (stated(&desk, "main"), stated(&desk, &fresh));
+            let (followed, again) = (stated(&desk, "main"), stated(&desk, &fresh));
             let outside = |name: &String| name.starts_with("Package:") || name.starts_with("External:");
             let ours = |all: BTreeMap<String, String>| -> BTreeMap<String, String> {
                 all.into_iter().filter(|(n, _)| !outside(n) && !n.contains("RENAMED_FROM")).collect()
             };
-            let (followed, anew) = (ours(followed), ours(anew));
-            for (name, content) in &anew {
+            let (followed, again) = (ours(followed), ours(again));
+            for (name, content) in &again {
                 assert_eq!(
                     followed.get(name),
                     Some(content),
@@ -269,7 +269,7 @@ fn following_edits_gives_what_a_fresh_index_gives() {
                 );
             }
             for name in followed.keys() {
-                assert!(anew.contains_key(name), "{name} is left over, round {round} on {}", desk.fixture.name);
+                assert!(again.contains_key(name), "{name} is left over, round {round} on {}", desk.fixture.name);
             }
         }
     }
@@ -313,7 +313,7 @@ fn random_edit(root: &Path, dice: &mut lukasa_testkit::questions::Dice) {
 }
 
 #[test]
-fn bad_input_is_told_and_never_fails_the_index() {
+fn bad_input_is_reported_and_never_fails_the_index() {
     let desk = Desk::all().remove(0);
     let folder = TempDir::new().unwrap();
     let root = folder.path();
@@ -332,10 +332,10 @@ fn bad_input_is_told_and_never_fails_the_index() {
         std::os::unix::fs::symlink(root.join("nowhere"), root.join("dangling.py")).unwrap();
     }
     let report = desk.ok("index_directory", json!({"path": root}));
-    let told: Vec<String> =
+    let faults: Vec<String> =
         report["diagnostics"].as_array().unwrap().iter().map(|d| d["path"].as_str().unwrap().to_owned()).collect();
     for path in ["latin.py", "half.py", "deep.py", "deep.js", "long.ts", "huge.bin"] {
-        assert!(told.iter().any(|t| t == path), "{path} is not told: {told:?}");
+        assert!(faults.iter().any(|t| t == path), "{path} is not reported: {faults:?}");
     }
     let stated = stated(&desk, "main");
     assert!(stated.contains_key("Function:half.py::whole"));
@@ -366,7 +366,7 @@ fn ignore_rules_are_kept() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_not_indexed_and_the_next_pass_begins_anew() {
+fn a_cancelled_pass_indexes_nothing_and_the_next_pass_begins_again() {
     for desk in Desk::all() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -390,7 +390,7 @@ fn what_nobody_waits_for_is_not_indexed_and_the_next_pass_begins_anew() {
 }
 
 #[test]
-fn what_is_no_text_or_cannot_be_read_is_told() {
+fn files_that_are_not_text_or_cannot_be_read_are_reported() {
     let desk = Desk::all().remove(0);
     let folder = TempDir::new().unwrap();
     small_program(folder.path());
@@ -402,17 +402,17 @@ fn what_is_no_text_or_cannot_be_read_is_told() {
     let is_closed = shut(&closed);
     let report = desk.ok("index_directory", json!({"path": folder.path()}));
     assert_eq!(report["not_text"], 3, "{report}");
-    let told = |path: &str| {
-        let of = report["diagnostics"].as_array().unwrap().iter().find(|told| told["path"] == path);
-        of.map(|told| told["what"].as_str().unwrap().to_owned())
+    let reported = |path: &str| {
+        let of = report["diagnostics"].as_array().unwrap().iter().find(|one| one["path"] == path);
+        of.map(|one| one["what"].as_str().unwrap().to_owned())
     };
-    assert!(told("app/odd.py").unwrap().starts_with("not text"), "{report}");
-    assert_eq!(told("logo.png"), None, "nobody would look for symbols there");
+    assert!(reported("app/odd.py").unwrap().starts_with("not text"), "{report}");
+    assert_eq!(reported("logo.png"), None, "a picture has no symbols");
     assert!(stated(&desk, "main").keys().all(|name| !name.contains("odd.py") && !name.contains("logo.png")));
     assert!(stated(&desk, "main").contains_key("Function:app/main.py::main"), "the rest is indexed all the same");
     // Who may read everything is not kept out.
     if is_closed {
-        assert!(told("app/closed.py").unwrap().starts_with("cannot be read"), "{report}");
+        assert!(reported("app/closed.py").unwrap().starts_with("cannot be read"), "{report}");
     }
 }
 

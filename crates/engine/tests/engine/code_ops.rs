@@ -135,7 +135,7 @@ fn error(desk: &Desk, name: &str, request: Value) -> Error {
 }
 
 #[test]
-fn callers_are_told_with_lines_and_how_sure_they_are() {
+fn callers_are_listed_with_lines_and_confidence() {
     for desk in desks() {
         let out = desk.ok("get_callers", json!({"ref": "login"}));
         assert_eq!(keys(&out["callers"]), [RENDER, TEST]);
@@ -495,7 +495,7 @@ fn names_that_are_not_clear_or_not_known() {
 }
 
 #[test]
-fn an_earlier_state_is_told_as_it_was() {
+fn an_earlier_state_is_answered_as_it_was() {
     for desk in desks() {
         desk.fixture.clock.advance(60);
         desk.ok(

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 const SECRET: &str = "sk-the-key-of-ann";
 
-/// Three symbols nobody wrote about, and one somebody did.
-const SHOP: &str = "class Shop:\n    def open(self):\n        return greet()\n\n\ndef greet():\n    return 'hello'\n\n\ndef told():\n    \"\"\"Is told about.\"\"\"\n";
+/// Three symbols without a doc comment, and one with.
+const SHOP: &str = "class Shop:\n    def open(self):\n        return greet()\n\n\ndef greet():\n    return 'hello'\n\n\ndef described():\n    \"\"\"Is described.\"\"\"\n";
 
 struct Setting {
     desk: Desk,
@@ -94,7 +94,7 @@ fn says(text: &str) -> Reply {
 
 /// A model that says which symbol it was asked about.
 fn model() -> FakeEndpoint {
-    FakeEndpoint::start(|asked, _| says(&format!("Tells about {}.", symbol(&asked.body))))
+    FakeEndpoint::start(|asked, _| says(&format!("Describes {}.", symbol(&asked.body))))
 }
 
 #[test]
@@ -103,18 +103,22 @@ fn a_symbol_is_asked_for_once_and_stated() {
         let model = model();
         setting.restart(Some((endpoint(&model.url()), 200)));
         let report = setting.index();
-        let said = &report["model"];
+        let done = &report["model"];
         assert_eq!(
-            (&said["model"], &said["summaries"], &said["left"]),
+            (&done["model"], &done["summaries"], &done["left"]),
             (&json!("small"), &json!(4), &json!(0)),
             "{report}"
         );
-        assert!(said["tx"].as_u64() > report["tx"].as_u64(), "code first, then what a model says of it");
+        assert!(done["tx"].as_u64() > report["tx"].as_u64(), "code first, then the summaries of a model");
         let by_model = |text: &str| (text.to_owned(), Some("model".to_owned()));
-        assert_eq!(setting.summary("Function:shop.py::greet"), by_model("Tells about Function:shop.py::greet."));
-        assert_eq!(setting.summary("Class:shop.py::Shop"), by_model("Tells about Class:shop.py::Shop."));
-        assert_eq!(setting.summary("File:shop.py"), by_model("Tells about File:shop.py."));
-        assert_eq!(setting.summary("Function:shop.py::told"), ("Is told about.".into(), None), "somebody wrote that");
+        assert_eq!(setting.summary("Function:shop.py::greet"), by_model("Describes Function:shop.py::greet."));
+        assert_eq!(setting.summary("Class:shop.py::Shop"), by_model("Describes Class:shop.py::Shop."));
+        assert_eq!(setting.summary("File:shop.py"), by_model("Describes File:shop.py."));
+        assert_eq!(
+            setting.summary("Function:shop.py::described"),
+            ("Is described.".into(), None),
+            "that is the doc comment"
+        );
         assert_eq!(model.asked().len(), 4);
         assert!(model.asked().iter().all(|a| a.path == "/v1/chat/completions"));
         // Again, in this process and in another: nothing to ask, nothing to write.
@@ -144,7 +148,7 @@ fn what_was_answered_serves_another_store_and_outlives_the_model() {
     let mut first = setting();
     first.restart(Some((endpoint(&model.url()), 200)));
     first.index();
-    // A new store, the same cache: stated at once, by one transaction, with nobody asked.
+    // A new store, the same cache: the summaries are recorded in one transaction, without a request to the model.
     let mut second = setting();
     second.folder = std::mem::replace(&mut first.folder, TempDir::new().unwrap());
     second.restart(Some((endpoint(&model.url()), 200)));
@@ -157,7 +161,7 @@ fn what_was_answered_serves_another_store_and_outlives_the_model() {
     second.write("new.py", "def new(): pass\n");
     second.index();
     assert_eq!(second.summary("Function:shop.py::greet").1.as_deref(), Some("model"));
-    // nor does one that never heard of the answers: the branch tells it.
+    // nor does one with an empty cache, because the branch has the summaries.
     fs::remove_dir_all(second.cache()).unwrap();
     second.restart(Some((endpoint(&model.url()), 200)));
     second.write("newer.py", "def newer(): pass\n");
@@ -190,7 +194,7 @@ fn an_index_made_before_there_was_a_model_gets_its_summaries() {
 }
 
 #[test]
-fn nobody_is_asked_unless_a_model_is_configured() {
+fn no_request_is_sent_unless_a_model_is_configured() {
     let model = model();
     let mut setting = setting();
     setting.restart(None);
@@ -255,7 +259,7 @@ fn an_endpoint_that_asks_for_a_pause_is_given_it() {
     assert_eq!(model.asked().len(), 3);
 }
 
-/// What a bad endpoint says, what is told of it, and how many requests it got at most.
+/// The response of a bad endpoint, the error code reported, and the maximum number of requests sent.
 #[test]
 fn a_failing_endpoint_never_fails_an_index() {
     let long = format!("\"{}\"", "x".repeat(17 << 20));
@@ -273,8 +277,8 @@ fn a_failing_endpoint_never_fails_an_index() {
         let mut setting = setting();
         setting.restart(Some((endpoint(&model.url()), 200)));
         let report = setting.index();
-        let told = report["diagnostics"][0]["what"].as_str().unwrap_or_else(|| panic!("{name}: {report}"));
-        assert!(told.contains(code) && !told.contains("Welcome"), "{name}: {told}");
+        let fault = report["diagnostics"][0]["what"].as_str().unwrap_or_else(|| panic!("{name}: {report}"));
+        assert!(fault.contains(code) && !fault.contains("Welcome"), "{name}: {fault}");
         assert_eq!(report["model"]["left"], json!(4), "{name}: {report}");
         assert_eq!(setting.summary("Function:shop.py::greet"), ("return 'hello'".into(), None), "{name}");
         let asked = model.asked().len();
@@ -283,7 +287,7 @@ fn a_failing_endpoint_never_fails_an_index() {
 }
 
 #[test]
-fn an_endpoint_that_is_not_there_or_says_nothing_is_told() {
+fn a_missing_or_silent_endpoint_is_reported() {
     let mut setting = setting();
     setting.restart(Some((endpoint("http://127.0.0.1:9/v1"), 200)));
     assert!(setting.index()["diagnostics"][0]["what"].as_str().unwrap().contains("model_unreachable"));
@@ -336,30 +340,31 @@ fn a_watcher_does_not_wait_for_a_model() {
 fn communities_are_summed_up_by_a_model_where_one_is_configured() {
     let fake = FakeEndpoint::start(|asked, _| {
         let body: Value = serde_json::from_str(&asked.body).unwrap();
-        let told = body["messages"][1]["content"].as_str().unwrap().to_owned();
-        let said = if told.starts_with("Group:") { "Opens shops and greets whoever comes." } else { "Does something." };
-        Reply::ok(json!({"choices": [{"message": {"content": said}}]}).to_string())
+        let question = body["messages"][1]["content"].as_str().unwrap().to_owned();
+        let sentence =
+            if question.starts_with("Group:") { "Opens shops and greets every visitor." } else { "Does something." };
+        Reply::ok(json!({"choices": [{"message": {"content": sentence}}]}).to_string())
     });
     let config = EndpointConfig { url: fake.url(), name: "small".into(), key: None, timeout: Duration::from_secs(20) };
     let mut setting = setting();
     setting.restart(None);
     setting.index();
     let summaries = |setting: &Setting| -> Vec<String> {
-        let told = setting.desk.ok("communities", json!({}));
+        let answer = setting.desk.ok("communities", json!({}));
         setting.desk.engine.state::<Communities>().settle();
-        told["communities"].as_array().unwrap().iter().map(|c| c["summary"].as_str().unwrap().to_owned()).collect()
+        answer["communities"].as_array().unwrap().iter().map(|c| c["summary"].as_str().unwrap().to_owned()).collect()
     };
     let counted = summaries(&setting);
     assert!(!counted.is_empty() && counted.iter().all(|summary| !summary.contains("greets")), "{counted:?}");
     assert!(fake.asked().is_empty());
     setting.restart(Some((Endpoint::new(&config).unwrap(), 10)));
-    assert_eq!(summaries(&setting), counted, "nobody waits for a model");
+    assert_eq!(summaries(&setting), counted, "the answer does not wait for the model");
     let asked = fake.asked().len();
     assert_eq!(asked, counted.len(), "once about each");
-    let told = summaries(&setting);
-    assert!(told.iter().all(|summary| summary == "Opens shops and greets whoever comes."), "{told:?}");
+    let by_model = summaries(&setting);
+    assert!(by_model.iter().all(|summary| summary == "Opens shops and greets every visitor."), "{by_model:?}");
     assert_eq!(fake.asked().len(), asked, "who is known is not asked about again");
-    // Another process that asks nobody knows it too.
+    // A process without a model uses the cached summaries too.
     setting.restart(None);
-    assert_eq!(summaries(&setting), told);
+    assert_eq!(summaries(&setting), by_model);
 }

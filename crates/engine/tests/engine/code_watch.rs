@@ -170,7 +170,7 @@ fn a_checkout_in_a_linked_worktree_is_followed() {
     let scope = desk.fixture.ledger.scope().clone();
     let _watch = Watch::start(&desk.engine, &scope, &linked, Duration::from_millis(30), None).unwrap();
     wait_on(&desk, "linked", "Function:a.py::one", true);
-    // The files stay the same: only HEAD tells.
+    // The files stay the same: only HEAD changes.
     git(&linked, &["checkout", "--quiet", "-b", "other"]);
     wait_on(&desk, "other", "Function:a.py::one", true);
 }
@@ -183,10 +183,10 @@ fn a_watcher_says_what_it_is_doing_and_what_waits() {
     write(&root, "a.py", "def one(): pass\n");
     let scope = desk.fixture.ledger.scope().clone();
     // A pass ends when the test lets it.
-    let (told, passes) = std::sync::mpsc::channel();
+    let (done, passes) = std::sync::mpsc::channel();
     let (let_go, may_go) = std::sync::mpsc::channel::<()>();
     let listener = Box::new(move |_: &_| {
-        let _ = told.send(());
+        let _ = done.send(());
         let _ = may_go.recv_timeout(PATIENCE);
     });
     let watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(700), Some(listener)).unwrap();
@@ -200,7 +200,7 @@ fn a_watcher_says_what_it_is_doing_and_what_waits() {
     passes.recv_timeout(PATIENCE).unwrap();
     let_go.send(()).unwrap();
     until(WatchState::Idle);
-    // Whoever goes on writing is waited for; files beside it are counted.
+    // The watcher waits while a file is written; changes of other files are counted.
     let began = Instant::now();
     let mut seen = Vec::new();
     while !seen.contains(&WatchState::Debouncing) {

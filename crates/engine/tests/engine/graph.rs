@@ -53,7 +53,7 @@ fn code(desk: &Desk, name: &str, request: Value) -> &'static str {
 }
 
 #[test]
-fn a_walk_tells_what_is_near_and_what_was_left_out() {
+fn a_walk_lists_what_is_near_and_reports_what_was_left_out() {
     for desk in Desk::all() {
         shop(&desk);
         let out = desk.ok("traverse", json!({"root_ids": ["Service:web"], "direction": "out", "maxDepth": 3}));
@@ -124,7 +124,11 @@ fn pages_fit_together_forwards_and_backwards_while_others_write() {
         assert_eq!(back["meta"]["page_direction"], "backward");
         let front = ask(&back["previous_cursor"]);
         assert_eq!((&front["nodes"], &front["has_previous_page"]), (&first["nodes"], &json!(false)));
-        assert_eq!(desk.ok("traverse", json!({"roots": ["hub"]}))["total_nodes"], 24, "who asks anew sees the new");
+        assert_eq!(
+            desk.ok("traverse", json!({"roots": ["hub"]}))["total_nodes"],
+            24,
+            "a new request sees the new objects"
+        );
         // Cursors are of this project, of this request, and whole.
         let cursor = first["next_cursor"].as_str().unwrap();
         assert_eq!(
@@ -300,7 +304,7 @@ fn neighbors_paths_and_parts() {
         assert_eq!(near["total_nodes_in_neighborhood"], 5);
         assert!(near["nodes"][1]["pagerank"].as_f64() >= near["nodes"][2]["pagerank"].as_f64());
         let functions = desk.ok("neighbors", json!({"ref": "auth", "node_types": ["Function"]}));
-        assert_eq!(functions["total_nodes_in_neighborhood"], 3, "walked through the file, which is not told");
+        assert_eq!(functions["total_nodes_in_neighborhood"], 3, "paths lead through the file, which is not listed");
         let chain = desk.ok("shortest_path", json!({"from": "src/web/page.ts::render", "to": "src/auth/login.ts::check", "relationship_types": ["CALLS"], "direction": "out"}));
         assert_eq!(
             chain["path"]["nodes"],
@@ -316,7 +320,7 @@ fn neighbors_paths_and_parts() {
         );
         assert_eq!((&sure["path"]["hops"], &sure["path"]["confidence"]), (&json!(2), &json!(1.0)), "through the file");
         let none = desk.ok("shortest_path", json!({"from": "web", "to": "ann"}));
-        assert!(none["path"].is_null() && none["summary"].as_str().unwrap().starts_with("no way"));
+        assert!(none["path"].is_null() && none["summary"].as_str().unwrap().starts_with("no path"));
         let all = desk.ok("paths", json!({"from": "src/auth/login.ts::login", "to": "src/auth/login.ts::check"}));
         assert_eq!(
             all["paths"].as_array().unwrap().iter().map(|p| p["hops"].as_u64().unwrap()).collect::<Vec<_>>(),
@@ -502,7 +506,7 @@ fn the_same_question_gives_the_same_bytes_on_every_store_and_after_any_history()
         ("rank", json!({"seeds": ["web"]})),
         ("communities", json!({"fresh": true})),
     ];
-    let mut told: Vec<Vec<String>> = Vec::new();
+    let mut all_answers: Vec<Vec<String>> = Vec::new();
     for desk in Desk::all() {
         shop(&desk);
         // An engine that followed every step, and one that comes to it afresh.
@@ -519,12 +523,12 @@ fn the_same_question_gives_the_same_bytes_on_every_store_and_after_any_history()
             std::env::temp_dir(),
         );
         let answers = |desk: &Desk| questions.iter().map(|(n, q)| timeless(desk.ok(n, q.clone()))).collect::<Vec<_>>();
-        told.push(answers(&desk));
-        told.push(answers(&Desk { engine: fresh, ..desk }));
+        all_answers.push(answers(&desk));
+        all_answers.push(answers(&Desk { engine: fresh, ..desk }));
     }
-    for other in &told[1..] {
+    for other in &all_answers[1..] {
         for (i, answer) in other.iter().enumerate() {
-            assert_eq!(answer, &told[0][i], "{}", questions[i].0);
+            assert_eq!(answer, &all_answers[0][i], "{}", questions[i].0);
         }
     }
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// A repository being made, in a folder that goes away with it.
 pub struct Made {
     pub git: gix::Repository,
-    /// Resolved, as repositories tell their paths.
+    /// Resolved, as repositories report their paths.
     pub root: PathBuf,
     _folder: TempDir,
 }

@@ -497,7 +497,7 @@ fn every_field_that_names_an_object_takes_every_form() {
 }
 
 #[test]
-fn fields_that_are_said_to_take_names_are_resolved() {
+fn fields_declared_to_take_names_are_resolved() {
     for operation in operations() {
         for (field, schema) in operation.fields() {
             let described = schema["description"].as_str().unwrap_or_default();

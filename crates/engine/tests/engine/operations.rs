@@ -41,8 +41,8 @@ fn a_nul_character_anywhere_in_a_request_is_invalid_input_on_every_store() {
         let refused = |name: &str, request: Value| {
             let error =
                 desk.call(name, request.clone()).map(|answer| panic!("{name} {request}: {answer}")).unwrap_err();
-            let told = (error.code, error.kind.http_status());
-            assert_eq!(told, ("nul_byte", 400), "{name} {request} on {}: {error:?}", desk.fixture.name);
+            let refusal = (error.code, error.kind.http_status());
+            assert_eq!(refusal, ("nul_byte", 400), "{name} {request} on {}: {error:?}", desk.fixture.name);
         };
         for operation in operations() {
             for field in operation.fields().keys() {
@@ -57,8 +57,8 @@ fn a_nul_character_anywhere_in_a_request_is_invalid_input_on_every_store() {
     }
 }
 
-/// A tool that agents know by its name, the fields it is asked by, and those it answers with: a path, and of which kind it
-/// is. A `?` stands behind what is told only where there is something to tell.
+/// A tool with a name that agents depend on, the fields of its request, and those of its response: the path and type of
+/// each. A `?` marks a field that is left out if there is nothing to report.
 type KnownTool = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 const RECALLED: [(&str, &str); 13] = [
@@ -269,8 +269,8 @@ fn described<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     Some(at)
 }
 
-/// What a path leads to in an answer.
-fn told<'a>(answer: &'a Value, path: &str) -> Vec<&'a Value> {
+/// The values at a path in an answer.
+fn values_at<'a>(answer: &'a Value, path: &str) -> Vec<&'a Value> {
     let mut at = vec![answer];
     for part in path.trim_end_matches('?').split('.') {
         at = at.into_iter().filter_map(|value| value.get(part.trim_end_matches("[]"))).collect();
@@ -295,7 +295,7 @@ fn kind(value: &Value) -> &'static str {
 #[test]
 fn tools_that_agents_know_have_the_names_and_fields_they_know() {
     let mut missing = Vec::new();
-    for (name, asked, told) in KNOWN {
+    for (name, asked, answered) in KNOWN {
         let Some(operation) = operations().iter().find(|operation| operation.meta.name == name) else {
             missing.push(name.to_owned());
             continue;
@@ -307,8 +307,8 @@ fn tools_that_agents_know_have_the_names_and_fields_they_know() {
             }
         }
         let schema = operation.response.as_value();
-        let unknown = told.iter().filter(|(path, _)| described(schema, path).is_none());
-        missing.extend(unknown.map(|(path, _)| format!("{name} does not tell {path}")));
+        let unknown = answered.iter().filter(|(path, _)| described(schema, path).is_none());
+        missing.extend(unknown.map(|(path, _)| format!("{name} does not describe {path}")));
     }
     assert_eq!(missing, [""; 0]);
 }
@@ -381,10 +381,12 @@ fn tools_that_agents_know_answer_with_their_fields() {
             if name == "agent_claim" {
                 held = answer["claim_id"].as_str().unwrap().to_owned();
                 let refused = desk.ok(name, claim("bob"));
-                assert!(fields.iter().all(|(path, _)| !path.contains("conflict") || !told(&refused, path).is_empty()));
+                assert!(
+                    fields.iter().all(|(path, _)| !path.contains("conflict") || !values_at(&refused, path).is_empty())
+                );
             }
             for (path, expected) in fields {
-                let found = told(&answer, path);
+                let found = values_at(&answer, path);
                 let right = found.iter().all(|value| kind(value) == *expected);
                 if !right || found.is_empty() && !path.ends_with('?') {
                     missing.push(format!("{name}: {path} is {:?} in {answer}", found.first()));
@@ -558,7 +560,7 @@ fn changes_since_a_moment_can_be_asked_for_by_type() {
 }
 
 #[test]
-fn what_changed_in_code_is_told_by_symbol_file_and_time() {
+fn changes_of_code_are_listed_by_symbol_file_and_time() {
     for desk in Desk::all() {
         let folder = tempfile::tempdir().unwrap();
         let index = |text: &str| {
@@ -590,7 +592,7 @@ fn what_changed_in_code_is_told_by_symbol_file_and_time() {
 }
 
 #[test]
-fn a_query_that_nobody_waits_for_stops() {
+fn a_query_stops_when_its_caller_has_gone() {
     for desk in Desk::all() {
         desk.ok("put", json!({"type": "Service", "key": "a"}));
         let mut progress = |_, _| {};

@@ -108,8 +108,8 @@ fn calls(desk: &Desk, key: &str, as_of: Option<&str>) -> Vec<String> {
 }
 
 fn why(done: &Value) -> Vec<String> {
-    let told = done["diagnostics"].as_array().unwrap().iter();
-    told.map(|d| format!("{}: {}", d["path"].as_str().unwrap(), d["what"].as_str().unwrap())).collect()
+    let diagnostics = done["diagnostics"].as_array().unwrap().iter();
+    diagnostics.map(|d| format!("{}: {}", d["path"].as_str().unwrap(), d["what"].as_str().unwrap())).collect()
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_compiler_knows_better() {
         let again = shop.import(&desk);
         assert_eq!((&again["tx"], &again["unchanged"], &again["ended"]), (&Value::Null, &json!(3), &json!(0)));
         let index = desk.ok("index_directory", json!({"path": shop.root()}));
-        assert_eq!(index["tx"], Value::Null, "nothing changed, so nothing is said over the compiler");
+        assert_eq!(index["tx"], Value::Null, "nothing changed, so the facts of the compiler stay");
         assert_eq!(calls(&desk, start, None).len(), 2);
         desk.ok("verify", json!({}));
     }
@@ -164,7 +164,7 @@ fn another_branch_keeps_its_own() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_out_and_told() {
+fn documents_that_do_not_fit_are_left_out_and_reported() {
     for desk in Desk::all() {
         let shop = Shop::new();
         shop.indexed(&desk);

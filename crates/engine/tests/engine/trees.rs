@@ -117,10 +117,10 @@ fn who_may_only_read_is_given_what_is_there_and_how_far_it_is_behind() {
             assert_eq!(out["behind"]["files"], 2, "{operation}: {out}");
             assert_eq!(out["behind"]["branch"], "main");
             let wish = lukasa_engine::tool::Wish::default();
-            let told =
+            let answer =
                 lukasa_engine::tool::shape(lukasa_engine::registry::find(operation).unwrap(), out, wish).unwrap();
-            let freshness = told["freshness"].as_str().unwrap();
-            assert!(freshness.ends_with("; 2 files behind the working tree"), "{told}");
+            let freshness = answer["freshness"].as_str().unwrap();
+            assert!(freshness.ends_with("; 2 files behind the working tree"), "{answer}");
         }
         assert_eq!(desk.fixture.ledger.head().unwrap().tx, head, "nothing was written");
     }
