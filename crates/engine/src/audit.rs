@@ -51,6 +51,7 @@ impl Audit {
         Audit { queue, clock, key, keeps }
     }
 
+    /// The key that hashes names and seals chains.
     pub fn key(&self) -> &Arc<AuditKey> {
         &self.key
     }

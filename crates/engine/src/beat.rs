@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// The handle of periodic work. Dropping it stops the work and waits for a run in progress.
 pub struct Beat {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

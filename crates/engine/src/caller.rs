@@ -25,10 +25,12 @@ pub enum Grants {
 }
 
 impl Grants {
+    /// Grants for these scopes only.
     pub fn of<S: Into<String>>(scopes: impl IntoIterator<Item = S>) -> Grants {
         Grants::Of(scopes.into_iter().map(Into::into).collect())
     }
 
+    /// Whether a scope is granted.
     pub fn cover(&self, scope: &str) -> bool {
         let covers = |own: &String| match own.strip_suffix('*') {
             Some(beginning) if beginning.ends_with(':') => scope.starts_with(beginning),
@@ -91,6 +93,7 @@ impl Agents {
         Agents::Of { within: BTreeSet::from([format!("{own}/")]), names: BTreeSet::from([own]) }
     }
 
+    /// Whether the caller may act as an agent.
     pub fn cover(&self, agent: &str) -> bool {
         match self {
             Agents::Any => true,
@@ -171,10 +174,12 @@ const NAMED: usize = 8;
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
+    /// Requests that the work stops.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the work should stop.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -184,6 +189,7 @@ impl Stop {
         Arc::clone(&self.0)
     }
 
+    /// Returns `cancelled` if the work should stop.
     pub fn check(&self) -> Result<()> {
         if self.is_stopped() {
             return Err(Error::new(ErrorKind::Timeout, "cancelled", "the caller no longer waits for an answer"));

@@ -29,6 +29,7 @@ const BODY: usize = 1 + 4 + 8 + 8 + 8 + 4 + 1 + 8;
 const TAG: usize = 16;
 
 impl Cursor {
+    /// A cursor at `place`, which counts objects of the whole answer from 0.
     pub fn new(view: &View, request: &Hash, place: usize, backwards: bool) -> Cursor {
         let mut short = [0; 8];
         short.copy_from_slice(&request.0[..8]);
@@ -38,6 +39,7 @@ impl Cursor {
         Cursor { branch, known, digest, valid, place, backwards, spared: 0, request: short }
     }
 
+    /// The same cursor with the stages that were left out.
     #[must_use]
     pub fn sparing(mut self, spared: u8) -> Cursor {
         self.spared = spared & 0x7f;

@@ -45,6 +45,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
+    /// No hooks.
     pub const NONE: Hooks =
         Hooks { arrived: None, follow: None, rebuilt: None, claims: None, search: None, group_summaries: None };
 }
@@ -52,6 +53,7 @@ impl Hooks {
 /// Summaries of groups of objects, if they are configured.
 pub type Summarising = fn(&Engine) -> Option<Arc<dyn GroupSummaries>>;
 
+/// Gives a request its view. Returns the request, and how far the index is behind.
 pub type Follow = fn(&Engine, &mut Context<'_>, &Operation, Value) -> Result<Followed>;
 
 /// Makes the search function of one query. It builds the indexes of the view, so that the query does not wait for them.
@@ -118,6 +120,7 @@ pub struct Behind {
 }
 
 impl Behind {
+    /// A sentence for warnings.
     pub fn words(&self) -> String {
         let files = match self.files {
             Some(1) => "1 file behind".to_owned(),
@@ -158,6 +161,7 @@ impl States {
         self.0.insert(TypeId::of::<T>(), Arc::new(value));
     }
 
+    /// The value of a type. Panics if no feature adds one.
     pub fn get<T: Any + Send + Sync>(&self) -> &T {
         let state = self.0.get(&TypeId::of::<T>()).and_then(|state| state.downcast_ref());
         state.expect("a feature puts each of its states")

@@ -165,6 +165,7 @@ impl Context<'_> {
 }
 
 impl Engine {
+    /// An engine over a store. Operations create temporary stores in `temp_dir`.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, temp_dir: PathBuf) -> Engine {
         lukasa_store::ledger::observe(events::committed);
         lukasa_store::ledger::observe_replaced(events::log_replaced);
@@ -190,6 +191,7 @@ impl Engine {
         self
     }
 
+    /// The audit record, if operations are recorded.
     pub fn audit(&self) -> Option<&Audit> {
         self.audit.as_ref()
     }

@@ -104,6 +104,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// A client of a model that generates text. Returns an error for invalid settings.
     pub fn new(config: &EndpointConfig) -> Result<Endpoint> {
         Endpoint::called(config, MODEL)
     }

@@ -33,6 +33,7 @@ const COUNTS: [&str; 12] = [
 /// Maximum number of counts of one response that are kept.
 const MOST_COUNTS: usize = 16;
 
+/// The summary of one value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Outline {
     /// The field is missing.
@@ -49,6 +50,7 @@ pub enum Outline {
 }
 
 impl Outline {
+    /// Summarises a value.
     pub fn of(value: &impl Serialize) -> Outline {
         // A value that cannot be serialized is reported by the code that serializes it for the client.
         value.serialize(Look { depth: DEPTH }).unwrap_or_default()
@@ -71,6 +73,7 @@ impl Outline {
         }
     }
 
+    /// The number at a path, if it is not negative; the length if it is a list.
     pub fn count(&self, path: &str) -> Option<u64> {
         self.number(path).filter(|number| *number >= 0.0).map(|number| number as u64)
     }
@@ -126,6 +129,7 @@ impl Outline {
 
 static ABSENT: Outline = Outline::Absent;
 
+/// A value that cannot be serialized.
 #[derive(Debug)]
 pub struct Unwritable;
 

@@ -319,6 +319,7 @@ impl Answer {
         self.0.text().map_err(unwritable)
     }
 
+    /// The response as a JSON value.
     pub fn value(&self) -> Result<Value> {
         self.0.value().map_err(unwritable)
     }
@@ -382,6 +383,7 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// The operation that a type defines.
     pub fn of<O: Op>() -> Operation {
         Operation {
             meta: O::META,
@@ -469,6 +471,7 @@ pub fn operations() -> &'static [Operation] {
     &ALL
 }
 
+/// The operation with a name.
 pub fn find(name: &str) -> Option<&'static Operation> {
     operations().iter().find(|o| o.meta.name == name)
 }

@@ -164,10 +164,12 @@ impl Rendering {
         }
     }
 
+    /// Adds an empty line.
     pub fn gap(&mut self) {
         self.blocks.push(Block::Gap);
     }
 
+    /// Adds a line of prose.
     pub fn line(&mut self, text: impl Into<String>) {
         self.blocks.push(Block::Line(vec![Span::plain(text)]));
     }
@@ -178,6 +180,7 @@ impl Rendering {
         self.line(text);
     }
 
+    /// Adds a line of prose with text of several roles.
     pub fn spans(&mut self, spans: impl IntoIterator<Item = Span>) {
         self.blocks.push(Block::Line(spans.into_iter().collect()));
     }
@@ -187,6 +190,7 @@ impl Rendering {
         self.spans([Span::of(role, word), Span::plain(format!(": {text}"))]);
     }
 
+    /// Adds a warning.
     pub fn warning(&mut self, text: &str) {
         self.marked(Role::Warning, "warning", text);
     }
@@ -199,6 +203,7 @@ impl Rendering {
         }
     }
 
+    /// Adds results.
     pub fn rows(&mut self, rows: Vec<Row>) {
         self.blocks.push(Block::Rows(rows));
     }
@@ -220,10 +225,12 @@ impl Rendering {
         self.blocks.push(Block::Table { header, rows });
     }
 
+    /// Adds a command with its answer.
     pub fn command(&mut self, command: impl Into<String>, answer: Rendering) {
         self.blocks.push(Block::Command { command: command.into(), answer });
     }
 
+    /// Adds a line that is not broken or shortened.
     pub fn verbatim(&mut self, text: impl Into<String>) {
         self.blocks.push(Block::Verbatim(text.into()));
     }

@@ -91,6 +91,7 @@ impl EndOut {
 }
 
 impl ThingOut {
+    /// Converts a version for a response. `src` and `dst` are the ends of a relationship.
     pub fn new(thing: &Thing, statement: &Statement, src: Option<EndOut>, dst: Option<EndOut>) -> Result<ThingOut> {
         Ok(ThingOut {
             kind: thing.kind(),

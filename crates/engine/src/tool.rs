@@ -51,6 +51,7 @@ pub enum Profile {
 }
 
 impl Profile {
+    /// Maximum tokens of a response.
     pub fn tokens(self) -> usize {
         match self {
             Profile::Compact => 300,

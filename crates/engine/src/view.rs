@@ -42,6 +42,7 @@ pub struct Graphs {
 }
 
 impl Graphs {
+    /// Graphs that use up to `limit` bytes.
     pub fn new(limit: usize) -> Graphs {
         Graphs { projections: Projections::new(limit), keys: Mutex::default() }
     }

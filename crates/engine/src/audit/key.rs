@@ -13,6 +13,7 @@ const LEAST_BYTES: usize = 16;
 /// Hex digits of a hashed name: enough to avoid collisions.
 const DIGITS: usize = 32;
 
+/// The secret key of the audit record.
 pub struct AuditKey {
     mac: Hmac<Sha256>,
     id: String,
@@ -21,6 +22,7 @@ pub struct AuditKey {
 }
 
 impl AuditKey {
+    /// Returns an error if the key is too short.
     pub fn new(bytes: &[u8]) -> Result<AuditKey> {
         if bytes.len() < LEAST_BYTES {
             return Err(Error::invalid(
@@ -48,6 +50,7 @@ impl AuditKey {
         self.of(&["user", tenant, user]).digits(DIGITS)
     }
 
+    /// The hash of a request.
     pub fn request(&self, operation: &str, request: &str) -> String {
         self.of(&["request", operation, request]).digits(DIGITS)
     }

@@ -82,6 +82,7 @@ pub struct Pattern<'t> {
 const HERE: [&str; 4] = ["crate", "self", "super", "this"];
 
 impl<'t> Pattern<'t> {
+    /// Parses the text of a name without its type.
     pub fn new(text: &'t str) -> Pattern<'t> {
         let parts = parts(&bare(text));
         let last = parts.last().map(|last| without_mark(last).to_owned()).unwrap_or_default();

@@ -25,6 +25,7 @@ pub enum Rooted {
 }
 
 impl Origin {
+    /// The origin of a caller.
     pub fn of(context: &Context<'_>) -> Origin {
         let origin = Origin::at(context.tree.as_deref(), context.folder.as_deref());
         Origin { taken: context.taken.clone(), ..origin }

@@ -37,6 +37,7 @@ pub fn print(out: &mut Rendering, results: Vec<&Value>, beside: &Beside<'_>) {
     out.rows(rows)
 }
 
+/// Moves tests to the end; the order stays otherwise the same.
 pub fn production_first(mut results: Vec<&Value>) -> Vec<&Value> {
     results.sort_by_key(|result| is_test(result));
     results

@@ -3,10 +3,12 @@
 use lukasa_model::shown;
 use serde_json::Value;
 
+/// The items of a list field; empty if there is no such list.
 pub fn list<'a>(response: &'a Value, field: &str) -> Vec<&'a Value> {
     response[field].as_array().into_iter().flatten().collect()
 }
 
+/// A field as text.
 pub fn at(row: &Value, field: &str) -> String {
     plain(&row[field])
 }

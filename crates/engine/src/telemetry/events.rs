@@ -16,6 +16,7 @@ pub struct Ended<'a> {
 }
 
 impl Ended<'_> {
+    /// The duration in milliseconds.
     pub fn millis(&self) -> f64 {
         self.took.as_secs_f64() * 1e3
     }

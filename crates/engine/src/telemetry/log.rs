@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
+/// How important an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
@@ -33,6 +34,7 @@ impl Level {
     }
 }
 
+/// How events are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Json,
@@ -64,6 +66,7 @@ pub fn hidden(tenant: &str, user: &str) -> Option<String> {
     KEY.get().map(|key| key.user(tenant, user))
 }
 
+/// Whether events of a level are written.
 pub fn is_on(level: Level) -> bool {
     level as u8 <= LEVEL.load(Ordering::Relaxed)
 }

@@ -48,26 +48,32 @@ impl Metric {
         Metric { name, kind, help, labels, bounds, values: Mutex::new(BTreeMap::new()) }
     }
 
+    /// Adds 1 to a counter without labels.
     pub fn inc(&self) {
         self.add(1);
     }
 
+    /// Adds to a counter without labels.
     pub fn add(&self, more: u64) {
         self.add_of(&[], more);
     }
 
+    /// Adds 1 to a counter, for these label values.
     pub fn inc_of(&self, labels: &[&str]) {
         self.add_of(labels, 1);
     }
 
+    /// Adds to a counter, for these label values.
     pub fn add_of(&self, labels: &[&str], more: u64) {
         self.change(labels, |value| value.sum += more as f64);
     }
 
+    /// Sets a gauge without labels.
     pub fn set(&self, to: f64) {
         self.set_of(&[], to);
     }
 
+    /// Sets a gauge, for these label values.
     pub fn set_of(&self, labels: &[&str], to: f64) {
         self.change(labels, |value| value.sum = to);
     }
@@ -85,10 +91,12 @@ impl Metric {
         self.values.lock().clear();
     }
 
+    /// Adds a value to a histogram without labels.
     pub fn record(&self, seen: f64) {
         self.record_of(&[], seen);
     }
 
+    /// Adds a value to a histogram, for these label values.
     pub fn record_of(&self, labels: &[&str], seen: f64) {
         let bounds = self.bounds;
         self.change(labels, |value| {

@@ -99,6 +99,7 @@ metrics! {
     cache_hits: Gauge "graph_cache_hit_ratio" [] &[], "Share of requests for a graph that found it in memory.";
 }
 
+/// The metrics of this process.
 pub fn metrics() -> &'static Metrics {
     &ALL
 }

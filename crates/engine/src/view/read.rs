@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub struct Read(FxHashMap<Node, Arc<Known>>);
 
 impl Read {
+    /// Reads the contents of nodes.
     pub fn of(look: &Look, nodes: &[Node]) -> Result<Read> {
         Ok(Read(known(&look.snapshot, &look.ledger, nodes)?.into_iter().collect()))
     }
@@ -27,10 +28,12 @@ impl Read {
         self.0.get(&node).map(|known| &known.content)
     }
 
+    /// When the visible version of a node was written.
     pub fn stated(&self, node: Node) -> Option<Time> {
         self.0.get(&node).map(|known| known.stated)
     }
 
+    /// Names of the sensitive properties that were left out.
     pub fn hidden(&self, node: Node) -> impl Iterator<Item = String> {
         self.0.get(&node).into_iter().flat_map(|known| &known.hidden).map(|name| name.to_string())
     }

@@ -368,6 +368,7 @@ impl<'a> Symbols<'a> {
         Ok(found.into_iter().filter_map(|(no, content)| Some((s.find(no)?, content))).collect())
     }
 
+    /// A symbol for a response, with title and location from `contents` if it is there.
     pub fn placed(&self, node: Node, contents: &Contents) -> Placed {
         let s = &self.look.snapshot;
         let content = contents.get(&node);

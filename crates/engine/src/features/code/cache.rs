@@ -34,6 +34,7 @@ pub struct Cache {
 pub type Source = (String, [u8; 20], Arc<Facts>);
 
 impl Cache {
+    /// The cache in a folder. Nothing is created until sources are added.
     pub fn in_folder(folder: &Path) -> Cache {
         Cache { file: folder.join("facts") }
     }
@@ -165,6 +166,7 @@ impl Pack {
         Pack { bytes, entries }
     }
 
+    /// The facts of a source, if they are cached for this content.
     pub fn get(&self, path: &str, id: &[u8; 20]) -> Option<Facts> {
         let entry = &self.bytes[self.entries.get(&key(path, id))?.clone()];
         let body = &entry[ENTRY_HEAD..];

@@ -194,6 +194,7 @@ fn fault_path(error: &ignore::Error) -> Option<PathBuf> {
     }
 }
 
+/// The key of a file: its path relative to the root, separated by `/`. None if it is not below the root or not UTF-8.
 pub fn relative(root: &Path, path: &Path) -> Option<String> {
     // Fast path for the paths of a walk below the root: no need to split and join them.
     #[cfg(unix)]
@@ -214,6 +215,7 @@ pub fn relative(root: &Path, path: &Path) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
+/// The stamp in the metadata of a file.
 pub fn stamp(metadata: &std::fs::Metadata) -> Stamp {
     let modified = metadata.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
     Stamp {

@@ -76,6 +76,7 @@ pub struct Head {
     pub commit: Option<String>,
 }
 
+/// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// 40 hexadecimal digits, or 64 where objects are named by SHA-256.
@@ -172,6 +173,7 @@ impl Repository {
         }
     }
 
+    /// Reads HEAD.
     pub fn head(&self) -> Result<Head> {
         if let Some(program) = &self.program {
             let branch = program.checked_out()?.map(|name| short(&name).to_owned());

@@ -41,6 +41,7 @@ pub struct Group {
     pub members: Vec<String>,
 }
 
+/// Computes the overview from resolved links.
 pub fn first_look(program: &Program, links: &[Links]) -> FirstLook {
     let files: Vec<FileId> = program.ids().collect();
     let imports = between_files(program, links, &files);

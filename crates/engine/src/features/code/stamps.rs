@@ -83,6 +83,7 @@ impl Stamps {
         found.filter(|(root, _)| Path::new(root) == self.root).map(|(_, kept)| kept).unwrap_or_default()
     }
 
+    /// Replaces the stamp file.
     pub fn write(&self, kept: &Kept) -> io::Result<()> {
         // A root that is not UTF-8 has no stamps: its files are read every time.
         let Some(root) = self.root.to_str() else { return Ok(()) };

@@ -43,6 +43,7 @@ impl Engine {
         self.with_state(Summarised(Some(Arc::new(summaries))))
     }
 
+    /// The summaries of symbols, if they are configured.
     pub fn summaries(&self) -> Option<Arc<Summaries>> {
         self.state::<Summarised>().0.clone()
     }

@@ -41,6 +41,7 @@ impl Summaries {
         Ok(self.with_endpoint(Endpoint::new(endpoint)?, per_pass))
     }
 
+    /// Requests summaries from an endpoint, at most `per_pass` in one pass.
     #[must_use]
     pub fn with_endpoint(mut self, endpoint: Endpoint, per_pass: usize) -> Summaries {
         self.asker = Some(Arc::new(Asker::new(endpoint)));

@@ -29,6 +29,7 @@ pub struct TreeNames {
 pub struct TreeId(u64);
 
 impl TreeId {
+    /// The id of the clone that a working tree belongs to.
     pub fn of(names: &TreeNames, place: &Place) -> TreeId {
         let text = match (&names.name, place.clone_dir()) {
             (Some(name), _) => format!("name\0{name}"),

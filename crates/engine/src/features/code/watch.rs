@@ -125,6 +125,7 @@ impl Watch {
         Ok(Watch { health, wake, interrupted, thread: Some(thread) })
     }
 
+    /// The current state of the watcher.
     pub fn health(&self) -> Health {
         self.health.lock().clone()
     }

@@ -98,6 +98,7 @@ pub struct NamesakesOut {
 /// Maximum number of unresolved call sites listed.
 const SITES: usize = 10;
 
+/// Returns an error if a confidence is outside 0 to 1.
 pub fn check_confidence(value: f64) -> Result<()> {
     check_range("min_confidence", value, 0.0, 1.0)
 }

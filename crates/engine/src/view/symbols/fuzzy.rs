@@ -50,6 +50,7 @@ const FEW_LETTERS: usize = 3;
 const EDITS: usize = 2;
 
 impl Query {
+    /// Parses a query.
     pub fn new(text: &str) -> Query {
         let text = text.trim().trim_end_matches("()");
         let dotted = text.replace(['.', '#'], "::");

@@ -53,6 +53,7 @@ pub fn ends_so(key: &str, text: &str) -> bool {
     ends_at_a_border(key, text) || ends_at_a_border(plain(key), text)
 }
 
+/// Whether a key ends with a text that begins at one of its parts.
 pub fn ends_at_a_border(key: &str, text: &str) -> bool {
     let before = key.strip_suffix(text).filter(|_| !text.is_empty());
     before.is_some_and(|before| before.is_empty() || before.ends_with(['/', ':']))

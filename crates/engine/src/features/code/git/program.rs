@@ -57,6 +57,7 @@ impl Program {
         self.optional(&["symbolic-ref", "--quiet", name])
     }
 
+    /// Whether a reference exists.
     pub fn exists(&self, name: &str) -> Result<bool> {
         Ok(self.run(&["show-ref", "--verify", "--quiet", name])?.is_ok())
     }

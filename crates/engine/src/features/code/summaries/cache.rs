@@ -17,6 +17,7 @@ pub const PROMPT: u32 = 1;
 /// Maximum number of working tree states recorded as complete; one per branch.
 const COMPLETE: usize = 32;
 
+/// The cache of summaries in a folder.
 pub struct Cache {
     folder: PathBuf,
     state: Mutex<State>,
@@ -133,6 +134,7 @@ impl Cache {
         self.complete().iter().any(|known| known == state)
     }
 
+    /// Records that every summary for this state of a working tree is known.
     pub fn set_complete(&self, state: &str) -> Result<()> {
         let mut known = self.complete();
         known.retain(|k| k != state);

@@ -145,6 +145,7 @@ impl Meaning {
         Ok(Meaning { types: types.collect::<Result<_>>()?, all })
     }
 
+    /// The differences between two views that count as changes, up to `limit` of them listed.
     pub fn compare(&self, ledger: &Ledger, from: &View, to: &View, limit: usize) -> Result<Difference> {
         let wanted = |thing: &Thing| {
             let of_type = |t: &String| t.eq_ignore_ascii_case(&thing.type_name);

@@ -143,6 +143,7 @@ pub fn sink<'a>(
     }
 }
 
+/// The error for output that cannot be written.
 pub fn unwritable(error: &std::io::Error) -> Error {
     let code = if error.kind() == std::io::ErrorKind::BrokenPipe { "broken_pipe" } else { "cannot_write" };
     Error::new(ErrorKind::Unavailable, code, format!("the output could not be written: {error}"))
@@ -166,6 +167,7 @@ fn jsonl(ledger: &Ledger, view: &View, kept: Option<&Registry>, out: &mut dyn Wr
     Ok((objects, relationships, left_out))
 }
 
+/// Writes a value as one line of JSON.
 pub fn line(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec(value).map_err(|e| Error::internal(format!("a fact cannot be written: {e}")))?;
     text.push(b'\n');

@@ -83,8 +83,8 @@ impl Op for Neighbors {
         follows: &[Link { to: Put::META.name, route: 1, with: &[("ref", WRITTEN)] }],
         summary: "Show the objects around an object",
         description: "All objects within a radius, nearest first, then most central, with the relationships among the \
-                      listed objects. Objects of types that are filtered out are not listed, but paths may lead through \
-                      them.",
+                      listed objects. Objects of other types than requested are not listed, but paths may lead \
+                      through them.",
         verb: "neighbors",
         toolset: "graph",
         names: &["ref"],
@@ -136,6 +136,7 @@ pub struct Around {
     pub summary: String,
 }
 
+/// Finds the objects around the center of a request.
 pub fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> Result<Around> {
     check_range("radius", request.radius, 1, 8)?;
     check_range("max_nodes", request.max_nodes, 1, 1_000)?;
