@@ -6,7 +6,7 @@ use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What the layer below is called here.
+/// The name of the layer below the features.
 const BELOW: &str = "the layer below";
 
 /// A source file, without comments and the contents of strings.
@@ -82,7 +82,7 @@ fn block(code: &str, start: usize) -> usize {
     code.len()
 }
 
-/// Everything of this crate that a file names, as paths from the root of the crate.
+/// The items of this crate that a file refers to, as paths from the root of the crate.
 fn named(source: &Source) -> Vec<Vec<String>> {
     let inline = Regex::new(r"\bmod (\w+) \{").unwrap();
     let inline: Vec<(usize, usize, String)> = inline
@@ -149,7 +149,7 @@ fn extensions(all: &[Source]) -> BTreeMap<String, String> {
     found
 }
 
-/// What each part uses of each other, with where and what.
+/// The uses of each part by each other part, with file and item.
 fn dependencies(all: &[Source]) -> BTreeMap<(String, String), BTreeSet<String>> {
     let extensions = extensions(all);
     let called = Regex::new(r"\b(engine|self)\s*\.\s*(\w+)\(").unwrap();
@@ -189,7 +189,7 @@ fn features_use_only_features_below_them() {
     for ((from, to), places) in &found {
         println!("{from} -> {to}: {}", places.len());
         let height = |name: &str| order.iter().position(|known| *known == name);
-        // The layer below has no height, and is lower than any.
+        // The layer below is lower than every feature.
         if height(to).is_none_or(|to| height(from) <= Some(to)) {
             wrong.extend(places.iter().map(|place| format!("{from} must not use {to}: {place}")));
         }

@@ -1,4 +1,4 @@
-//! The name of an operation stands in its own file only: other code refers to its type, so that adding, renaming or
+//! The name of an operation is in its own file only: other code refers to its type, so that adding, renaming or
 //! removing an operation touches one file and its line in the registry.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 

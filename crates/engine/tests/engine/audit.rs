@@ -42,7 +42,7 @@ fn recorded(engine: &Engine) -> Vec<AuditEntry> {
 }
 
 #[test]
-fn whatever_ends_is_recorded_with_how_and_without_what() {
+fn operations_are_recorded_with_their_outcome_and_without_contents() {
     for Fixture { store, name, .. } in &fixtures() {
         let engine = engine(Arc::clone(store), Keeps::All);
         put(&engine, "secret-name").unwrap();
@@ -52,7 +52,7 @@ fn whatever_ends_is_recorded_with_how_and_without_what() {
         assert_eq!(ask(&engine, "a", of("graph:read"), "put", json!({})).unwrap_err().code, "missing_scope");
         assert_eq!(ask(&engine, "a", of("graph:read"), "get", json!({"ref": "none"})).unwrap_err().code, "not_found");
         assert_eq!(ask(&engine, "a", Grants::All, "get", json!({"nosuch": 1})).unwrap_err().code, "unknown_field");
-        // A name that not every store could keep.
+        // A name with a character that some stores cannot keep.
         let mut progress = |_, _| {};
         let scope = Scope::new("b", "shop").unwrap();
         let mut context = Context { agent: Some("x\0y".into()), ..Context::of(scope, &mut progress) };
@@ -119,7 +119,7 @@ fn a_chain_sealed_with_an_unknown_key_fails_verification_and_is_not_sealed_again
 }
 
 #[test]
-fn the_record_is_listed_and_taken_away_by_who_may() {
+fn the_record_is_listed_and_exported_by_callers_with_the_scope() {
     let fixture = Fixture::sqlite();
     let engine = engine(Arc::clone(&fixture.store), Keeps::All);
     put(&engine, "x").unwrap();
@@ -146,7 +146,7 @@ fn the_record_is_listed_and_taken_away_by_who_may() {
 }
 
 #[test]
-fn only_writes_or_nothing_where_that_is_wished() {
+fn only_writes_or_nothing_is_recorded_if_configured() {
     for (keeps, want) in [(Keeps::Writes, vec!["put"]), (Keeps::Nothing, vec![])] {
         let engine = engine(Arc::clone(&Fixture::memory().store), keeps);
         put(&engine, "x").unwrap();
@@ -182,7 +182,7 @@ fn many_at_once_are_each_recorded_once() {
 }
 
 #[test]
-fn what_a_process_leaves_behind_is_recorded_when_it_ends() {
+fn waiting_entries_are_recorded_when_the_process_ends() {
     let fixture = Fixture::sqlite();
     let own = engine(Arc::clone(&fixture.store), Keeps::All);
     put(&own, "x").unwrap();
@@ -199,7 +199,7 @@ fn while_nothing_can_be_recorded_nothing_is_written_and_nothing_is_lost() {
     let engine = engine(Arc::clone(&store) as Arc<dyn Store>, Keeps::All);
     put(&engine, "x").unwrap();
     store.deaf.store(true, Ordering::SeqCst);
-    // The first one is done before it is known; from then on writers are turned away, readers are not.
+    // The first write is committed before the failure is known; from then on writes are refused, reads are not.
     put(&engine, "y").unwrap();
     let fault = engine.audit().unwrap().state().fault.unwrap();
     assert_eq!(fault.code, "disk_full");

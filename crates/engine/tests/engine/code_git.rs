@@ -11,7 +11,7 @@ use std::path::Path;
 const ONE: &str = "def one():\n    return two()\n\n\ndef two():\n    pass\n";
 const OTHER: &str = "def one():\n    return three()\n\n\ndef three():\n    pass\n";
 
-/// Puts files into a working tree and says which branch or commit is checked out.
+/// Writes files into a working tree and sets HEAD to a branch or commit.
 fn check_out(made: &Made, head: &str, files: &[(&str, &str)]) {
     for entry in fs::read_dir(&made.root).unwrap() {
         let path = entry.unwrap().path();
@@ -73,7 +73,7 @@ fn a_git_branch_is_a_pinned_branch_and_only_differences_are_written() {
         assert!(has(&desk, "Function:a.py::three", "feature/x") && !has(&desk, "Function:a.py::three", "main"));
         assert!(has(&desk, "Function:a.py::two", "main") && !has(&desk, "Function:a.py::two", "feature/x"));
         assert!(has(&desk, "Function:b.py::b", "feature/x"), "what is the same is seen through the fork");
-        // Back: nothing to write. Main moving on does not alter the branch.
+        // Back on the first branch there is nothing to write. Later changes of main do not alter the pinned branch.
         check_out(&made, "ref: refs/heads/main\n", &first);
         assert_eq!(index(&desk, &made.root)["tx"], Value::Null);
         check_out(&made, "ref: refs/heads/main\n", &[("a.py", ONE), ("b.py", "def changed(): pass\n")]);
@@ -147,7 +147,7 @@ fn a_clean_tree_claims_its_commit_and_nothing_else_does() {
     assert_eq!(index(&desk, &made.root)["branch"], json!(format!("git-{}", &one[..12])));
 }
 
-/// What was read on one branch is not taken for what another has.
+/// Facts read on one branch are not used for another branch.
 #[test]
 fn switching_back_and_editing_another_file_resolves_with_what_is_there() {
     let desk = Desk::all().remove(0);
@@ -168,9 +168,9 @@ fn switching_back_and_editing_another_file_resolves_with_what_is_there() {
     assert_eq!(callers["total"], 3, "one, use and more: {callers}");
 }
 
-/// A script says in its first line what it is written in, on one branch and not on another, to a new process as well.
+/// The language of a script is recognized by its first line, which may differ by branch, also in a new process.
 #[test]
-fn scripts_without_an_extension_are_what_their_first_line_says() {
+fn scripts_without_an_extension_are_recognized_by_their_first_line() {
     let desk = Desk::all().remove(0);
     let made = Made::new();
     let script = "#!/usr/bin/env python3\nfrom lib import work\n\n\ndef main():\n    work()\n";
@@ -187,7 +187,7 @@ fn scripts_without_an_extension_are_what_their_first_line_says() {
     index(&desk, &made.root);
     assert!(has(&desk, "File:tool", "side") && !has(&desk, "Function:tool::main", "side"));
     assert!(has(&desk, "Function:tool::main", "main"));
-    // A process that remembers nothing reads the script beside what changed: its call stays.
+    // A new process reads the script besides the changed files, so its call stays.
     check_out(&made, "ref: refs/heads/main\n", &first);
     fs::write(made.root.join("lib.py"), "def work(): pass\n\n\ndef more(): pass\n").unwrap();
     let clock = std::sync::Arc::clone(&desk.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
@@ -220,9 +220,9 @@ fn a_commit_that_cannot_be_read_is_reported_and_files_are_indexed() {
     }
 }
 
-/// A file that only another branch has is not stated on this one when something else changes here.
+/// A file that only another branch has is not recorded on this one when something else changes here.
 #[test]
-fn what_only_another_branch_has_stays_there() {
+fn files_of_another_branch_stay_there() {
     let desk = Desk::all().remove(0);
     let made = Made::new();
     let (first, second) = ([("a.py", ONE)], [("a.py", ONE), ("only.py", "def only(): pass\n")]);

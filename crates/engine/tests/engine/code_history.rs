@@ -1,4 +1,4 @@
-//! Importing commits of the past: every commit and every date shows the code as it was then, and the head stays.
+//! Importing past commits: every commit and every date shows the code as it was then, and the head stays the same.
 
 use crate::desk::Desk;
 use crate::made::Made;
@@ -19,7 +19,7 @@ type Files = BTreeMap<&'static str, String>;
 const CALLER: &str = "from lib.shop import Shop, sell\n\n\ndef main():\n    Shop().open()\n    sell()\n";
 const SHOP: &str = "import requests\n\n\nclass Shop:\n    def open(self):\n        requests.get('x')\n\n\ndef sell():\n    helper()\n\n\ndef helper():\n    pass\n";
 
-/// What happens to a program from commit to commit.
+/// The files of a program, commit by commit.
 fn story() -> Vec<Files> {
     let mut files = Files::new();
     let mut story = Vec::new();
@@ -31,7 +31,7 @@ fn story() -> Vec<Files> {
     files.insert("web/index.ts", "import { add } from './sum';\nexport const total = () => add(1, 2);\n".into());
     files.insert("README.md", "# Shop\n".into());
     then(&files);
-    // Another meaning for names of a file that does not change.
+    // Names in an unchanged file are resolved differently.
     files.insert(
         "lib/shop.py",
         SHOP.replace("def sell", "def sell_all").replace("import requests", "import urllib3 as requests"),
@@ -45,7 +45,7 @@ fn story() -> Vec<Files> {
     let sum = files.remove("web/sum.ts").unwrap();
     files.insert("web/plus.ts", sum);
     then(&files);
-    // Kept out from now on, back as it was, and a manifest.
+    // Ignored from now on; changed back; and a manifest.
     files.insert(".lukasaignore", "web/\n".into());
     files.insert("lib/shop.py", SHOP.into());
     files.insert("package.json", "{\"name\": \"shop\"}\n".into());
@@ -55,7 +55,7 @@ fn story() -> Vec<Files> {
     files.insert("web/index.ts", "import { add } from './plus';\nexport const total = () => add(2, 2);\n".into());
     files.insert("data.bin", "\0\0".into());
     then(&files);
-    // Nothing but what is not indexed.
+    // Only files that are not indexed.
     files.insert("data.bin", "\0\0\0".into());
     then(&files);
     files.insert("app.py", format!("{CALLER}\n\ndef again():\n    main()\n"));
@@ -69,7 +69,7 @@ fn commit_at(made: &Made, branch: &str, n: u32, parents: &[ObjectId], files: &Fi
     made.commit(branch, n, parents, &files)
 }
 
-/// The story as commits on a branch, at the times given.
+/// Commits the story on a branch, at the given times.
 fn commit_all(made: &Made, story: &[Files], times: impl Iterator<Item = u32>) -> Vec<ObjectId> {
     let mut commits: Vec<ObjectId> = Vec::new();
     for (files, time) in story.iter().zip(times) {
@@ -105,7 +105,7 @@ fn index(desk: &Desk, root: &Path, history: Option<usize>) -> Value {
     desk.ok("index_directory", json!({"path": root, "history": history}))
 }
 
-/// Everything visible at a moment, by name. Commits and renames belong to the way there and not to the code.
+/// Everything visible at a moment, by name, except commits and renames, which are not part of the code.
 fn stated(desk: &Desk, spec: &ViewSpec) -> BTreeMap<String, String> {
     everything(desk, spec)
         .into_iter()
@@ -135,7 +135,7 @@ fn everything(desk: &Desk, spec: &ViewSpec) -> BTreeMap<String, String> {
     out
 }
 
-/// What a fresh index of these files says.
+/// The facts of a fresh index of these files.
 fn fresh(files: &Files) -> BTreeMap<String, String> {
     let desk = Desk::all().remove(0);
     let folder = tempfile::tempdir().unwrap();
@@ -152,7 +152,7 @@ fn at_second(second: u32) -> ViewSpec {
     ViewSpec::on("main").as_of(&format!("time:{}", lukasa_model::Time(i64::from(second) * 1_000_000 + 500_000)))
 }
 
-/// Without packages nothing leads to: passes over a working tree leave those until everything is rebuilt.
+/// Removes packages without relationships: passes over a working tree keep those until everything is rebuilt.
 fn used(stated: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let outside = |name: &str| ["Package:", "External:"].iter().any(|kind| name.starts_with(kind));
     let leads_to = |name: &str| stated.keys().any(|edge| edge.ends_with(&format!("-> {name}")));
@@ -169,7 +169,7 @@ fn same(what: &str, found: &BTreeMap<String, String>, want: &BTreeMap<String, St
     }
 }
 
-/// Every commit, by its id and by a date right after it, is what a fresh index of it says.
+/// The view of every commit, by its id and by a date right after it, equals a fresh index of it.
 fn check(desk: &Desk, commits: &[ObjectId], story: &[Files], times: &[u32]) {
     for (n, (commit, files)) in commits.iter().zip(story).enumerate() {
         let want = fresh(files);
@@ -207,7 +207,7 @@ fn every_commit_shows_its_own_code_and_the_head_stays() {
         if let Some(before) = before {
             assert_eq!(before, head);
         }
-        // Again: nothing new, here and in a process that remembers nothing.
+        // Importing again writes nothing, in this process and in a new one.
         let last = desk.fixture.ledger.head().unwrap().tx;
         let report = index(&desk, &made.root, Some(100));
         let counts = (&report["history"]["commits"], &report["history"]["already_there"]);
@@ -305,7 +305,7 @@ fn the_commit_under_a_changed_tree_is_imported_and_the_tree_stays() {
 }
 
 #[test]
-fn times_that_run_backwards_are_made_to_grow() {
+fn commit_times_that_decrease_are_adjusted() {
     let story = story();
     let desk = Desk::all().remove(0);
     let made = Made::new();
@@ -396,7 +396,7 @@ fn a_large_commit_is_imported_in_parts() {
     }
 }
 
-/// Whatever was committed, edited, indexed and imported in whatever order: in the end every commit is itself.
+/// After any order of commits, edits, passes and imports, every commit shows its own files.
 #[test]
 fn any_order_of_commits_edits_and_imports_ends_the_same() {
     const PATHS: [&str; 5] = ["a.py", "b.py", "c.py", "p/__init__.py", "p/d.py"];

@@ -1,4 +1,4 @@
-//! Indexing working trees: what is stated, what stays right while files change, and what bad input does.
+//! Indexing working trees: recorded facts, changes of files, and bad input.
 
 use crate::desk::Desk;
 use lukasa_engine::Context;
@@ -71,7 +71,7 @@ fn a_new_process_parses_only_what_changed() {
         for at in 0..28 {
             write(folder.path(), &format!("many/m{at}.py"), &format!("def f{at}():\n    return f{at}()\n"));
         }
-        // Which of two that are called the same is meant must not hang on which was read first.
+        // The choice between two symbols of the same name must not depend on which was read first.
         for of in ["desktop", "mobile"] {
             let text =
                 "package app;\npublic class Store { public void put() {} void twice() { new Store().put(); } }\n";
@@ -104,7 +104,7 @@ fn a_new_process_parses_only_what_changed() {
         }
         let kept = stated(&desk, "main");
         assert!(kept.contains_key("Function:many/m7.py::f7 -CALLS-> Function:many/m8.py::f8"));
-        // Facts that were kept say the same as facts taken from the text.
+        // Cached facts equal facts parsed from the text.
         let again = desk.ok("graph_rebuild", path.clone());
         assert_eq!(again["parsed"], 35, "a rebuild believes nothing that was kept");
         assert_eq!(stated(&desk, "main"), kept);
@@ -231,13 +231,13 @@ fn edits_removals_and_renames_end_facts_that_no_longer_apply() {
         );
         let found = desk.ok("get", json!({"ref": "File:web/sum.ts"}));
         assert_eq!(found["thing"]["key"], "web/plus.ts", "the old name leads to the new: {found}");
-        // Yesterday is as it was.
+        // A view of the past is unchanged.
         let before = desk.ok("get", json!({"ref": "Method:app/shop.py::Shop::greet", "as_of": "tx:2"}));
         assert_eq!(before["thing"]["key"], "app/shop.py::Shop::greet");
     }
 }
 
-/// After any row of edits a branch says the same as one that was indexed afresh.
+/// After any series of edits a branch has the same facts as a freshly indexed one.
 #[test]
 fn following_edits_gives_what_a_fresh_index_gives() {
     use lukasa_testkit::questions::Dice;
@@ -380,7 +380,7 @@ fn a_cancelled_pass_indexes_nothing_and_the_next_pass_begins_again() {
         assert_eq!(desk.call("list", json!({"type": "Function"})).map_or(0, |list| list["total"].as_u64().unwrap()), 0);
         desk.ok("index_directory", request.clone());
         assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 2);
-        // The same with something to compare with.
+        // The same with an existing index.
         write(&root, "a.py", "def one():\n    return 1\n");
         assert_eq!(desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err().code, "cancelled");
         assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 2);
@@ -410,7 +410,7 @@ fn files_that_are_not_text_or_cannot_be_read_are_reported() {
     assert_eq!(reported("logo.png"), None, "a picture has no symbols");
     assert!(stated(&desk, "main").keys().all(|name| !name.contains("odd.py") && !name.contains("logo.png")));
     assert!(stated(&desk, "main").contains_key("Function:app/main.py::main"), "the rest is indexed all the same");
-    // Who may read everything is not kept out.
+    // A privileged user can read every file.
     if is_closed {
         assert!(reported("app/closed.py").unwrap().starts_with("cannot be read"), "{report}");
     }

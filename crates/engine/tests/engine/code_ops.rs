@@ -1,4 +1,4 @@
-//! Questions about code, through the one way in, on every store.
+//! Operations on code, called as surfaces call them, on every store.
 
 use crate::desk::Desk;
 use lukasa_engine::Context;
@@ -41,7 +41,7 @@ const MAIN: &str = "src/web.py::main";
 const TEST: &str = "tests/test_auth.py::test_login";
 const SHA: &str = "python:hashlib::sha256";
 
-/// A web page that logs in: what an index would state of it.
+/// The facts that an index would record of a web page that logs in.
 fn shop() -> Value {
     let at = |line: u32| json!({"properties": {"line": line, "end_line": line + 5}});
     let says = |line: u32, signature: &str, summary: &str| json!({"properties": {"line": line, "end_line": line + 5, "signature": signature, "summary": summary}});

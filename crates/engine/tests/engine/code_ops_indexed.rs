@@ -1,4 +1,4 @@
-//! Questions about folders that were indexed, on every store.
+//! Operations on folders that were indexed, on every store.
 
 use crate::desk::Desk;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Summaries by a language model: asked for once, kept, stated, and never in the way.
+//! Summaries by a language model: requested once, cached, recorded, and never blocking.
 
 use crate::desk::Desk;
 use lukasa_engine::features::code::{Summaries, Watch};
@@ -41,7 +41,7 @@ impl Setting {
         self.folder.path().join("cache")
     }
 
-    /// An engine like one in a new process: it remembers nothing.
+    /// An engine like one in a new process, with empty caches.
     fn restart(&mut self, endpoint: Option<(Endpoint, usize)>) {
         let mut summaries = Summaries::new(self.cache());
         if let Some((endpoint, per_pass)) = endpoint {
@@ -81,7 +81,7 @@ fn patient(url: &str, timeout: Duration) -> Endpoint {
     Endpoint::new(&EndpointConfig { url: url.into(), name: "small".into(), key, timeout }).unwrap()
 }
 
-/// What was asked about, from the body of a request.
+/// The symbol that a request asks about, from its body.
 fn symbol(body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap();
     let text = body["messages"][1]["content"].as_str().unwrap();
@@ -92,13 +92,13 @@ fn says(text: &str) -> Reply {
     Reply::ok(json!({"choices": [{"message": {"role": "assistant", "content": text}}]}).to_string())
 }
 
-/// A model that says which symbol it was asked about.
+/// A model that answers with the symbol it was asked about.
 fn model() -> FakeEndpoint {
     FakeEndpoint::start(|asked, _| says(&format!("Describes {}.", symbol(&asked.body))))
 }
 
 #[test]
-fn a_symbol_is_asked_for_once_and_stated() {
+fn a_summary_is_requested_once_and_recorded() {
     for mut setting in settings() {
         let model = model();
         setting.restart(Some((endpoint(&model.url()), 200)));
@@ -121,7 +121,7 @@ fn a_symbol_is_asked_for_once_and_stated() {
         );
         assert_eq!(model.asked().len(), 4);
         assert!(model.asked().iter().all(|a| a.path == "/v1/chat/completions"));
-        // Again, in this process and in another: nothing to ask, nothing to write.
+        // Again, in this process and in another: nothing to request, nothing to write.
         for new in [false, true] {
             if new {
                 setting.restart(Some((endpoint(&model.url()), 200)));
@@ -132,7 +132,7 @@ fn a_symbol_is_asked_for_once_and_stated() {
         setting.desk.ok("graph_rebuild", json!({"path": setting.root()}));
         assert_eq!(setting.summary("Function:shop.py::greet").1.as_deref(), Some("model"));
         assert_eq!(model.asked().len(), 4);
-        // One symbol changes: it, what is around it, and nothing else.
+        // One symbol changes: only it and its containers are requested again.
         setting.write("shop.py", &SHOP.replace("hello", "good evening"));
         setting.index();
         let mut asked: Vec<String> = model.asked()[4..].iter().map(|a| symbol(&a.body)).collect();
@@ -143,7 +143,7 @@ fn a_symbol_is_asked_for_once_and_stated() {
 }
 
 #[test]
-fn what_was_answered_serves_another_store_and_outlives_the_model() {
+fn cached_summaries_are_used_by_another_store_and_without_a_model() {
     let model = model();
     let mut first = setting();
     first.restart(Some((endpoint(&model.url()), 200)));
@@ -204,7 +204,7 @@ fn no_request_is_sent_unless_a_model_is_configured() {
 }
 
 #[test]
-fn secrets_stay_here_and_the_key_shows_nowhere() {
+fn secrets_are_not_sent_and_the_key_is_never_shown() {
     let model = FakeEndpoint::start(|_, before| match before {
         0..4 => says("Does something."),
         _ => Reply::status(401, json!({"error": {"message": format!("no: {SECRET}")}}).to_string()),

@@ -1,4 +1,4 @@
-//! The watcher: what is saved can be asked for, whatever way it was saved.
+//! The watcher indexes saved files, however they were saved.
 
 use crate::desk::Desk;
 use lukasa_engine::features::code::Watch;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Long enough for any machine; nothing waits that long when all is well.
+/// Longer than any machine needs; a passing test does not wait that long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn write(root: &Path, path: &str, text: &str) {
@@ -94,7 +94,7 @@ fn an_ignored_file_causes_nothing() {
     assert!(desk.call("get", json!({"ref": "File:out/y.py"})).is_err());
 }
 
-/// What the `git` program does to a working tree, many files at once, is followed onto the right branches.
+/// Changes of many files by the `git` program are indexed on the right branches.
 #[test]
 fn checkouts_and_stashes_are_followed() {
     if !has_git() {
@@ -176,7 +176,7 @@ fn a_checkout_in_a_linked_worktree_is_followed() {
 }
 
 #[test]
-fn a_watcher_says_what_it_is_doing_and_what_waits() {
+fn a_watcher_reports_its_state_and_pending_files() {
     let desk = Desk::all().remove(0);
     let folder = TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -221,7 +221,7 @@ fn a_watcher_says_what_it_is_doing_and_what_waits() {
     assert_eq!(health.state, WatchState::Rebuilding);
     assert!(health.pending >= 2, "two files are being indexed: {health:?}");
     let_go.send(()).unwrap();
-    // What was heard meanwhile may take another pass.
+    // Events that arrived meanwhile may need another pass.
     drop(let_go);
     until(WatchState::Idle);
     assert_eq!(watch.health().pending, 0);

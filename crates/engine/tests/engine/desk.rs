@@ -1,4 +1,4 @@
-//! An engine over each kind of store, and a short way to ask it.
+//! An engine over each kind of store, with short functions to call operations.
 
 use lukasa_engine::{Context, Engine, Grants};
 use lukasa_model::Error;

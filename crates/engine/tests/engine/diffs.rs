@@ -1,4 +1,4 @@
-//! Differences of meaning between indexed trees, and what a change of a method reaches, on every store.
+//! Comparisons of indexed trees, and the impact of a change of a method, on every store.
 
 use crate::desk::Desk;
 use crate::made::Made;

@@ -1,4 +1,4 @@
-//! What earlier builds wrote beside facts still opens: the record of operations, and cursors that callers hold.
+//! Formats of earlier builds can still be read: the audit record, and cursors.
 
 use lukasa_engine::audit::AuditKey;
 use lukasa_engine::cursor::Cursor;

@@ -1,4 +1,4 @@
-//! Reading repositories of every shape, made here without the `git` program.
+//! Reading repositories of every layout, made here without the `git` program.
 
 use crate::made::Made;
 use gix::ObjectId;

@@ -1,4 +1,4 @@
-//! Operations that walk the graph, through the one way in, on every store.
+//! Operations that traverse the graph, called as surfaces call them, on every store.
 
 use crate::desk::Desk;
 use lukasa_engine::features::graph::communities::Communities;
@@ -129,7 +129,7 @@ fn pages_fit_together_forwards_and_backwards_while_others_write() {
             24,
             "a new request sees the new objects"
         );
-        // Cursors are of this project, of this request, and whole.
+        // A cursor must be complete, of this project and of this request.
         let cursor = first["next_cursor"].as_str().unwrap();
         assert_eq!(
             code(&desk, "traverse", json!({"roots": ["k1"], "limit": 10, "cursor": cursor})),
@@ -471,7 +471,7 @@ fn communities_are_found_named_and_never_written() {
         assert_eq!(own["communities"][0]["label"], "billing");
         assert_eq!(code(&desk, "communities", json!({"of": "alone"})), "not_found");
         assert_eq!(code(&desk, "communities", json!({"community": "nope"})), "not_found");
-        // What is written later makes them older, not wrong; --fresh finds them now.
+        // After later writes the cached communities are older, but still valid; --fresh computes them again.
         desk.fixture.clock.advance(1);
         desk.ok("put", json!({"type": "Function", "key": "more"}));
         assert_eq!(desk.ok("communities", json!({}))["transactions_since"], 1);
@@ -484,7 +484,7 @@ fn communities_are_found_named_and_never_written() {
     }
 }
 
-/// An answer without the clock's share in it.
+/// An answer without times and durations.
 fn timeless(mut answer: Value) -> String {
     for path in ["/meta/elapsed_ms", "/meta/execution_ms", "/meta/ts", "/latency_ms", "/trace_id"] {
         if let Some(value) = answer.pointer_mut(path) {
@@ -509,7 +509,7 @@ fn the_same_question_gives_the_same_bytes_on_every_store_and_after_any_history()
     let mut all_answers: Vec<Vec<String>> = Vec::new();
     for desk in Desk::all() {
         shop(&desk);
-        // An engine that followed every step, and one that comes to it afresh.
+        // An engine that followed every step, and a new one.
         desk.ok("neighbors", json!({"ref": "web"}));
         desk.fixture.clock.advance(1);
         desk.ok("delete", json!({"ref": "src/auth/login.ts"}));

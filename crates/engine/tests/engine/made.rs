@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A repository being made, in a folder that goes away with it.
+/// A repository under construction, in a folder that is removed with it.
 pub struct Made {
     pub git: gix::Repository,
     /// Resolved, as repositories report their paths.
@@ -40,7 +40,7 @@ impl Made {
         fs::write(path, content.as_ref()).unwrap();
     }
 
-    /// Puts a commit with these files on a branch, a second later than the number of its message.
+    /// Adds a commit with these files to a branch; its time in seconds is the number in its message plus one.
     pub fn commit(&self, branch: &str, n: u32, parents: &[ObjectId], files: &[(&str, EntryKind, &str)]) -> ObjectId {
         let mut tree = self.git.edit_tree(ObjectId::empty_tree(gix::hash::Kind::Sha1)).unwrap();
         for (path, kind, content) in files {

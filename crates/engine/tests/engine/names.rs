@@ -1,4 +1,4 @@
-//! Names of objects: every form that callers write, in every operation that takes one, on every store.
+//! Names of objects: every spelling that callers write, in every operation that takes a name, on every store.
 
 use crate::desk::Desk;
 use lukasa_engine::registry::fields;
@@ -135,7 +135,7 @@ impl Shop {
         self.folder.path().canonicalize().unwrap()
     }
 
-    /// Asks as an agent that works in a folder of the tree.
+    /// Calls an operation as an agent that works in a folder of the tree.
     fn ask_in(&self, agent: &str, folder: &str, name: &str, request: Value) -> Result<Value, Error> {
         let mut progress = |_, _| {};
         let mut context = Context {
@@ -156,7 +156,7 @@ impl Shop {
     }
 }
 
-/// What an operation took a name for, where its answer shows it, and where.
+/// An operation, its request for a name, and the object that its answer shows for that name.
 type Asked = (&'static str, fn(&str) -> Value, fn(&Value) -> Value);
 
 /// One operation of each family.
@@ -395,7 +395,7 @@ fn wanted(operation: &str, field: &str) -> Wanted {
     }
 }
 
-/// An object of its own for every call, for some of them end it: its key, and the end of its key.
+/// A new object for every call, because some operations end it: its key, and the end of its key.
 fn make(shop: &Shop, what: Wanted, n: usize) -> (String, String, String) {
     let (type_name, key, suffix) = match what {
         Wanted::Code | Wanted::Claim => ("Function", format!("made/f{n}.py::made{n}"), format!("made{n}")),
@@ -419,7 +419,7 @@ fn make(shop: &Shop, what: Wanted, n: usize) -> (String, String, String) {
     (key.clone(), format!("{type_name}:{key}"), suffix)
 }
 
-/// The rest of a request, so that only the name in question decides.
+/// The other fields of a request, so that the outcome depends on the name alone.
 fn rest_of(operation: &str, field: &str, n: usize) -> Map<String, Value> {
     let rest = match (operation, field) {
         ("link", "src") => json!({"type": "RELATES_TO", "dst": JSON}),

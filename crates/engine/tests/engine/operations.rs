@@ -1,4 +1,4 @@
-//! Operations through the one way in, on every store.
+//! Operations called as surfaces call them, on every store.
 
 use crate::desk::Desk;
 use lukasa_engine::{Context, Engine, operations};
@@ -51,7 +51,7 @@ fn a_nul_character_anywhere_in_a_request_is_invalid_input_on_every_store() {
                 }
             }
         }
-        // What is made only when a query runs.
+        // Values that are made only when a query runs.
         let made = desk.call("cypher", json!({"query": "MATCH (n) WHERE n.key = 'a\\u0000' RETURN n"}));
         assert!(made.map_or_else(|e| e.kind.http_status() == 400, |rows| rows["rows"] == json!([])));
     }

@@ -77,7 +77,7 @@ fn service(key: &str) -> Value {
     json!({"type": "Service", "key": key, "title": format!("what {key} does")})
 }
 
-/// Everything that remembers a log is filled with one whose end is lost; `more` transactions come in the place of those.
+/// Fills all caches from a log whose end is then lost and replaced by `more` transactions.
 fn replaced(more: usize) {
     for swap in Swap::all() {
         swap.ok("put", service("kept"));
@@ -105,10 +105,10 @@ fn replaced(more: usize) {
         assert!(!found["items"].to_string().contains("Service:lost1"), "{found}");
         let types = swap.ok("type_list", json!({}));
         assert!(!types.to_string().contains("\"Lost\""), "{types}");
-        // What was to be read on from is there no more.
+        // The position to continue from no longer exists.
         let refused = swap.call("search", json!({"query": "what lost1 does", "limit": 1, "cursor": next})).unwrap_err();
         assert_eq!(refused.code, "cursor_of_a_replaced_log", "{refused:?}");
-        // A client that follows is led on from where both logs part, whichever kinds it follows.
+        // A client that follows continues where both logs part, whichever kinds of events it follows.
         let events = swap.ok("event_list", json!({"after": heard, "limit": 100, "kinds": ["transaction"]}));
         let reported: Vec<(&str, u64)> = events["events"]
             .as_array()
@@ -121,7 +121,7 @@ fn replaced(more: usize) {
         assert_eq!(reported, due, "{events}");
         let after = swap.ok("event_list", json!({"after": events["cursor"]}));
         assert!(after["events"].as_array().unwrap().is_empty(), "it is reported once: {after}");
-        // What this process has stated before is stated again where it is gone.
+        // Facts that this process has written before are written again if they were lost.
         swap.ok("episode_add", json!({"content": "it is fast"}));
         swap.ok("agent_claim", json!({"target_id": "task:1", "intent": "mend it again"}));
         assert_eq!(swap.ok("coordination_overview", json!({}))["active_claims"].as_array().unwrap().len(), 1);

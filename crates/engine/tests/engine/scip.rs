@@ -1,4 +1,4 @@
-//! Importing what a compiler knows over what was found without one, on every store.
+//! Importing relationships from a compiler over those found without one, on every store.
 
 #[path = "../../../code/src/scip/tests/encode.rs"]
 #[allow(dead_code, reason = "shared with the tests of the crate that reads indexes")]
@@ -49,7 +49,7 @@ impl Shop {
         let place = self.root().join(path);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         fs::write(&place, text).unwrap();
-        // Older than any index of it.
+        // The files are older than any index of them.
         touch(&place, SystemTime::now() - Duration::from_secs(100));
     }
 
@@ -193,11 +193,11 @@ fn documents_that_do_not_fit_are_left_out_and_reported() {
                 "rocket.ts: changed since the index was made",
             ]
         );
-        // What those define is of the program: no names of packages are made of it.
+        // Symbols that these define belong to the program, so they do not become names of packages.
         assert_eq!((&done["skipped_documents"], &done["relationships"]), (&json!(6), &json!({"CALLS": 1})));
         assert_eq!(desk.ok("list", json!({"type": "External"}))["objects"].as_array().unwrap().len(), 1);
 
-        // Where the index has the text, the time does not matter; the text does.
+        // If the index contains the text, the text is compared instead of the time.
         desk.fixture.clock.advance(1);
         shop.index(&[rocket().with_text(), main.with_text()]);
         touch(&shop.root().join("rocket.ts"), SystemTime::now() + Duration::from_secs(100));
@@ -231,7 +231,7 @@ fn an_index_of_a_part_is_put_where_it_belongs() {
 }
 
 #[test]
-fn what_is_no_index_changes_nothing() {
+fn files_that_are_no_index_change_nothing() {
     for desk in Desk::all() {
         let shop = Shop::new();
         shop.indexed(&desk);

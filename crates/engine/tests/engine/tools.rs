@@ -1,4 +1,4 @@
-//! A realistic mix of tool calls stays small: what an agent sees in the compact profile.
+//! The answers to a realistic mix of tool calls are small in the compact profile.
 
 use crate::desk::Desk;
 use lukasa_engine::{registry, tool};
@@ -6,7 +6,7 @@ use lukasa_search::count::count;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What an agent asks in an hour of work on this very crate.
+/// The requests of an agent in an hour of work on this crate.
 const MIX: [(&str, &str); 50] = [
     ("context_pack", r#"{"task": "branches merge twice when the base moved"}"#),
     ("context_pack", r#"{"task": "add a hint to errors about unknown fields"}"#),
@@ -93,7 +93,7 @@ fn answers_to_an_agent_take_three_hundred_tokens() {
 }
 
 #[test]
-fn lines_that_have_no_room_are_on_the_next_page() {
+fn lines_that_do_not_fit_are_on_the_next_page() {
     let desk = Desk::all().remove(0);
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();

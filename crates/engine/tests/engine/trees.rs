@@ -38,7 +38,7 @@ fn reads_follow_the_branch_that_is_checked_out_and_what_changed_since() {
         desk.ok_from(&made.root, "index_directory", json!({"path": made.root}));
         desk.ok_from(&made.root, "put", json!({"type": "Service", "key": "web"}));
         check_out(&made, "feature/x", AFTER);
-        // Never indexed, and asked about at once.
+        // A read of a tree that was never indexed.
         let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "three"}));
         assert_eq!((callers(&out), &out["view"]["branch"]), (vec!["a.py::one"], &json!("feature/x")), "{out}");
         assert!(out["behind"].is_null());
@@ -53,7 +53,7 @@ fn reads_follow_the_branch_that_is_checked_out_and_what_changed_since() {
         assert_eq!(explained["view"]["branch"], "feature/x");
         let pack = desk.ok_from(&made.root, "context_pack", json!({"task": "what does three return"}));
         assert!(pack["freshness"].as_str().unwrap().starts_with("feature/x"), "{pack}");
-        // Saved, and not indexed by anyone.
+        // Saved, but not indexed.
         let before = desk.fixture.ledger.head().unwrap().tx;
         fs::write(made.root.join("a.py"), format!("{AFTER}\n\ndef four():\n    return three()\n")).unwrap();
         let changed = desk.ok_from(&made.root, "diff", json!({"from": format!("tx:{before}")}));
@@ -61,11 +61,11 @@ fn reads_follow_the_branch_that_is_checked_out_and_what_changed_since() {
         assert!(changed["changes"].to_string().contains("a.py::four"), "{changed}");
         let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "three"}));
         assert_eq!(callers(&out), ["a.py::four", "a.py::one"], "{out}");
-        // What is written without a branch is seen by who reads without one.
+        // Writes without a branch are visible to reads without one.
         desk.ok_from(&made.root, "put", json!({"type": "Service", "key": "api"}));
         desk.ok_from(&made.root, "get", json!({"ref": "Service:api"}));
         assert_eq!(desk.fails("get", json!({"ref": "Service:api"})), "not_found", "it is on the branch");
-        // A view that is named counts, also by the name git has for it.
+        // A view in the request has precedence, also by git's name of the branch.
         for branch in ["main", "master"] {
             let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "two", "branch": branch}));
             assert_eq!((callers(&out), &out["view"]["branch"]), (vec!["a.py::one"], &json!("main")), "{branch}");
@@ -99,7 +99,7 @@ fn a_release_and_a_whole_log_have_no_branch_added_to_them() {
 }
 
 #[test]
-fn who_may_only_read_is_given_what_is_there_and_how_far_it_is_behind() {
+fn a_caller_without_write_scope_gets_the_index_and_how_far_it_is_behind() {
     for desk in Desk::all() {
         let made = clone("main");
         let reader = || Grants::of(["graph:read", "graph:search:read"]);
@@ -173,7 +173,7 @@ fn two_clones_on_one_branch_do_not_overwrite_each_other() {
         }
         assert_eq!(desk.fixture.ledger.head().unwrap().tx, head);
         assert_eq!((files(&desk, "main").len(), files(&desk, &branch).len()), (1, 2));
-        // Asked to, the second takes the branch over; the first goes on beside it.
+        // With `take_over`, the second clone takes the branch; the first gets a separate one.
         let taken = desk.ok_from(&theirs.root, "index_directory", json!({"path": theirs.root, "take_over": true}));
         assert_eq!((&taken["branch"], files(&desk, "main").len()), (&json!("main"), 2), "{taken}");
         assert!(index(&ours.root)["branch"].as_str().unwrap().starts_with("main@work-"));

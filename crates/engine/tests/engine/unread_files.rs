@@ -1,4 +1,4 @@
-//! Files that keys of facts name: what is no file of the working tree is neither shown nor compared, on every store.
+//! Keys of facts that name files outside of the working tree: these are neither shown nor compared, on every store.
 
 #![cfg(unix)]
 
@@ -7,7 +7,7 @@ use lukasa_engine::features::code::git::blob_id;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Stands in files that no answer may show.
+/// A text in files that no answer may show.
 const MARK: &str = "quartzmarmot";
 
 /// A working tree beside a file that is none of it, and keys that try to reach that or worse, with the content each has.
@@ -53,7 +53,7 @@ fn stated(key: &str, content: &[u8]) -> Value {
 }
 
 #[test]
-fn what_is_no_file_of_the_working_tree_is_neither_shown_nor_compared() {
+fn files_outside_of_the_working_tree_are_neither_shown_nor_compared() {
     for desk in Desk::all() {
         let folder = tempfile::tempdir().unwrap();
         let (root, keys) = tree(folder.path());
