@@ -356,7 +356,7 @@ async fn reads_in_flight_are_repeated_and_writes_are_reported_as_unknown() {
     read.await.unwrap().unwrap();
     let error = write.await.unwrap().unwrap_err();
     assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, "owner_changed"));
-    assert!(error.hint.unwrap().contains("look"));
+    assert!(error.hint.unwrap().contains("may or may not have happened"));
     assert_eq!((desk.role(), site.opened()), (Role::Owner, 1));
     // The next attempt finds this process as the owner. The lost write was not repeated.
     let done = ask(&desk, "put", json!({"type": "Service", "key": "a"})).await.unwrap();
