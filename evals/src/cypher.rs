@@ -288,7 +288,7 @@ fn stopped(engine: &Engine, scope: &Scope, query: &str) -> Result<Value, Fault> 
         let start = Instant::now();
         let answer = answer_of(engine, scope, json!({"query": query, "timeout_ms": STOP_MS}));
         over = over.max(start.elapsed().as_secs_f64() * 1e3 - STOP_MS as f64);
-        code = answer.map_or_else(|e| e.code, |_| "answered");
+        code = answer.map_or_else(|e| e.code.name(), |_| "answered");
     }
     let after = crate::status_mb("VmRSS:");
     Ok(json!({"suite": "cypher", "engine": "lukasa", "query": "stopped", "text": query, "timeout_ms": STOP_MS,

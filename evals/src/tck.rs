@@ -7,6 +7,7 @@ mod writer;
 use crate::print;
 use feature::{Scenario, Step};
 use lukasa_graph::cypher::{self, Class, Limits, Parameters, Trouble};
+use lukasa_model::ErrorCode;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -194,7 +195,7 @@ fn ask(world: &mut World, query: &str, parameters: &Parameters) -> Answer {
         }
         Err(trouble) => match *trouble {
             Trouble::Fault(fault) => Answer::Wrong { fault, compile_time: false },
-            Trouble::Other(error) if error.code == "query_timeout" => Answer::TimedOut,
+            Trouble::Other(error) if error.code == ErrorCode::QueryTimeout => Answer::TimedOut,
             Trouble::Other(error) => Answer::Other(error.to_string()),
         },
     }

@@ -90,7 +90,8 @@ impl Audit {
             return Ok(());
         }
         let address = context.address.clone().filter(|_| is_refusal(error));
-        let note = AuditNote { status: error.code.into(), address, ..self.pending_note(context, what, &Value::Null) };
+        let note =
+            AuditNote { status: error.code.to_string(), address, ..self.pending_note(context, what, &Value::Null) };
         self.queue.place(false)?.fill(note);
         Ok(())
     }
@@ -101,7 +102,7 @@ impl Audit {
             return Ok(());
         }
         let place = self.queue.place(true)?;
-        let status = ended.as_ref().map_or_else(|error| error.code, |()| "ok").into();
+        let status = ended.as_ref().map_or_else(|error| error.code.name(), |()| "ok").into();
         place.fill(AuditNote { status, ..self.pending_note(context, what, &Value::Null) });
         Ok(())
     }
@@ -163,7 +164,7 @@ impl Recording {
                     note.truncated = outline.truncated();
                 }
                 Err(error) => {
-                    note.status = error.code.into();
+                    note.status = error.code.to_string();
                     note.address = self.address.take().filter(|_| is_refusal(error));
                 }
             }

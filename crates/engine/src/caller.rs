@@ -2,7 +2,7 @@
 
 use crate::Context;
 use crate::registry::{Operation, snake_case};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -50,8 +50,12 @@ impl Grants {
         if scope == SEARCH_DEBUG {
             crate::telemetry::metrics().debug_denied.inc();
         }
-        Err(Error::new(ErrorKind::Forbidden, "missing_scope", format!("`{operation}` needs the scope `{scope}`"))
-            .hint("ask for a token or key with this scope"))
+        Err(Error::new(
+            ErrorKind::Forbidden,
+            ErrorCode::MissingScope,
+            format!("`{operation}` needs the scope `{scope}`"),
+        )
+        .hint("ask for a token or key with this scope"))
     }
 }
 
@@ -134,8 +138,12 @@ impl Agents {
                 .take(NAMED)
                 .collect(),
         };
-        Err(Error::new(ErrorKind::Forbidden, "forbidden_agent", format!("this token or key does not act as `{agent}`"))
-            .hint(format!("leave `agent_id` out, or name one of: {}", own.join(", "))))
+        Err(Error::new(
+            ErrorKind::Forbidden,
+            ErrorCode::ForbiddenAgent,
+            format!("this token or key does not act as `{agent}`"),
+        )
+        .hint(format!("leave `agent_id` out, or name one of: {}", own.join(", "))))
     }
 
     /// Returns an error if a request, or one in its list of requests, acts as an agent that the caller may not act as.
@@ -192,7 +200,11 @@ impl Stop {
     /// Returns `cancelled` if the work should stop.
     pub fn check(&self) -> Result<()> {
         if self.is_stopped() {
-            return Err(Error::new(ErrorKind::Timeout, "cancelled", "the caller no longer waits for an answer"));
+            return Err(Error::new(
+                ErrorKind::Timeout,
+                ErrorCode::Cancelled,
+                "the caller no longer waits for an answer",
+            ));
         }
         Ok(())
     }
@@ -202,7 +214,7 @@ impl Stop {
 pub fn asking(given: Option<&str>, context: &Context<'_>) -> Result<String> {
     let agent = given.map(str::to_owned).or_else(|| context.agent.clone()).filter(|agent| !agent.trim().is_empty());
     agent.ok_or_else(|| {
-        Error::invalid("no_agent", "the request names no agent")
+        Error::invalid(ErrorCode::NoAgent, "the request names no agent")
             .hint("give `agent_id`; on the command line --agent, or LUKASA_AGENT")
     })
 }
@@ -237,7 +249,7 @@ mod tests {
         );
         assert!(!Agents::of_user("ada/bob").cover("ada/bob") && !Agents::of_user("*").cover("ada"));
         let refused = ada.check("bob").unwrap_err();
-        assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, "forbidden_agent"));
+        assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, ErrorCode::ForbiddenAgent));
         assert!(refused.hint.unwrap().contains("ada/*"));
     }
 
@@ -278,6 +290,6 @@ mod tests {
         assert!(Grants::of(["admin"]).cover("graph:write") && Grants::All.cover("admin"));
         assert!(!Grants::of(["*"]).cover("graph:read"), "a bare star is no scope");
         let refused = some.check("put", "graph:write").unwrap_err();
-        assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, "missing_scope"));
+        assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, ErrorCode::MissingScope));
     }
 }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use lukasa_model::json::Hash;
-use lukasa_model::{BranchNo, Error, Result, Time, Tx, View};
+use lukasa_model::{BranchNo, Error, ErrorCode, Result, Time, Tx, View};
 use sha2::Sha256;
 
 /// A position in the answer to one request in one view. Opaque to clients.
@@ -65,7 +65,7 @@ impl Cursor {
     /// Decodes a cursor. Returns `invalid_cursor` if it was not sealed with this key.
     pub fn open(text: &str, key: &Hash) -> Result<Cursor> {
         let fault = || {
-            Error::invalid("invalid_cursor", "this cursor was not given by this project")
+            Error::invalid(ErrorCode::InvalidCursor, "this cursor was not given by this project")
                 .hint("ask again without a cursor, and go on with the ones in the answer")
         };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| fault())?;
@@ -92,7 +92,7 @@ impl Cursor {
         if self.request == request.0[..8] {
             return Ok(());
         }
-        Err(Error::invalid("cursor_of_another_request", "this cursor belongs to another request")
+        Err(Error::invalid(ErrorCode::CursorOfAnotherRequest, "this cursor belongs to another request")
             .hint("repeat the request that gave it, with the cursor added"))
     }
 }
@@ -128,9 +128,9 @@ mod tests {
         let sealed = cursor.seal(&key);
         assert_eq!(Cursor::open(&sealed, &key).unwrap(), cursor);
         assert!(cursor.check(&request).is_ok());
-        assert_eq!(cursor.check(&Hash::of(b"other")).unwrap_err().code, "cursor_of_another_request");
+        assert_eq!(cursor.check(&Hash::of(b"other")).unwrap_err().code, ErrorCode::CursorOfAnotherRequest);
         let code = |text: &str, key: &Hash| Cursor::open(text, key).unwrap_err().code;
-        assert_eq!(code(&sealed, &Hash::of(b"another")), "invalid_cursor");
+        assert_eq!(code(&sealed, &Hash::of(b"another")), ErrorCode::InvalidCursor);
         for at in 0..sealed.len() {
             let mut forged = sealed.clone().into_bytes();
             forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
@@ -141,7 +141,7 @@ mod tests {
             }
         }
         for bad in ["", "x", "\u{1F600}", &sealed[1..], &format!("{sealed}A"), &"A".repeat(5_000)] {
-            assert_eq!(code(bad, &key), "invalid_cursor", "{bad}");
+            assert_eq!(code(bad, &key), ErrorCode::InvalidCursor, "{bad}");
         }
     }
 }

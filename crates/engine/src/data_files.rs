@@ -1,13 +1,13 @@
 //! Errors of data files that a request names.
 
-use lukasa_model::{Error, ErrorKind};
+use lukasa_model::{Error, ErrorCode, ErrorKind};
 use std::path::Path;
 
 /// The error for a file that cannot be opened or created.
 pub fn file_fault(path: &Path, error: &std::io::Error) -> Error {
     let (kind, code) = match error.kind() {
-        std::io::ErrorKind::AlreadyExists => (ErrorKind::Conflict, "file_exists"),
-        std::io::ErrorKind::NotFound => (ErrorKind::NotFound, "file_not_found"),
+        std::io::ErrorKind::AlreadyExists => (ErrorKind::Conflict, ErrorCode::FileExists),
+        std::io::ErrorKind::NotFound => (ErrorKind::NotFound, ErrorCode::FileNotFound),
         _ => return unreadable(path, error),
     };
     Error::new(kind, code, format!("`{}`: {error}", path.display()))
@@ -22,5 +22,5 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> Error {
         Io::PermissionDenied => ErrorKind::Forbidden,
         _ => ErrorKind::Unavailable,
     };
-    Error::new(kind, "file_failure", format!("`{}`: {error}", path.display()))
+    Error::new(kind, ErrorCode::FileFailure, format!("`{}`: {error}", path.display()))
 }

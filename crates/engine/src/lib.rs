@@ -31,7 +31,7 @@ pub use registry::{Answer, Effect, Meta, Operation, operations};
 
 use feature::States;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Error, Result, Scope, json};
+use lukasa_model::{Error, ErrorCode, Result, Scope, json};
 use lukasa_store::{Clock, Ledger, Store};
 use outline::Outline;
 use parking_lot::Mutex;
@@ -233,7 +233,8 @@ impl Engine {
     /// Runs an operation by name. Every surface calls this function.
     pub fn answer(&self, context: &mut Context<'_>, name: &str, request: Value) -> Result<Answer> {
         let operation = registry::find(name).ok_or_else(|| {
-            Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`lukasa --help` lists them")
+            Error::not_found(ErrorCode::UnknownOperation, format!("no operation `{name}`"))
+                .hint("`lukasa --help` lists them")
         })?;
         let _one = Answering::one(&self.answering);
         let recording = match &self.audit {
@@ -317,7 +318,7 @@ impl Engine {
     /// Adds a hint with the projects of the tenant to an `unknown_project` error.
     fn explain(&self, context: &Context<'_>, error: Error) -> Error {
         match self.store.projects(&context.scope.tenant) {
-            Ok(projects) if error.code == "unknown_project" && !projects.is_empty() => {
+            Ok(projects) if error.code == ErrorCode::UnknownProject && !projects.is_empty() => {
                 error.hint(format!("projects here: {}; name one with --project", projects.join(", ")))
             }
             _ => error,

@@ -1,6 +1,6 @@
 //! Requests to a language model behind an OpenAI-compatible endpoint, with retries, timeouts and size limits.
 
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -114,17 +114,22 @@ impl Endpoint {
         let url = config.url.trim().trim_end_matches('/');
         let host = host(url, &called)?;
         if config.name.trim().is_empty() {
-            return Err(Error::invalid("invalid_model", "the model has no name")
+            return Err(Error::invalid(ErrorCode::InvalidModel, "the model has no name")
                 .hint(format!("set {} to what the endpoint calls it", called.name)));
         }
         if config.timeout.is_zero() {
-            return Err(Error::invalid("invalid_model", format!("{} is 0", called.timeout)).hint("give at least 1"));
+            return Err(
+                Error::invalid(ErrorCode::InvalidModel, format!("{} is 0", called.timeout)).hint("give at least 1")
+            );
         }
         if let Some(Key(key)) = &config.key
             && !key.bytes().all(|b| b.is_ascii_graphic())
         {
-            return Err(Error::invalid("invalid_model", "the model's key holds spaces or other marks no key has")
-                .hint(format!("look at the environment variable that {} names", called.key)));
+            return Err(Error::invalid(
+                ErrorCode::InvalidModel,
+                "the model's key holds spaces or other marks no key has",
+            )
+            .hint(format!("look at the environment variable that {} names", called.key)));
         }
         let mut settings = Agent::config_builder()
             .timeout_global(Some(config.timeout))
@@ -204,11 +209,12 @@ impl Endpoint {
         let bytes = read.map_err(|e| self.transport(&e))?;
         serde_json::from_slice(&bytes).map_err(|_| {
             // The response may be an error page of a proxy, so it is not shown.
-            let error = Error::new(ErrorKind::Unavailable, "model_answer_invalid", "the model's answer is not JSON")
-                .hint(format!(
-                    "check that {} is the part before {}, often ending in /v1",
-                    self.called.url, self.called.path
-                ));
+            let error =
+                Error::new(ErrorKind::Unavailable, ErrorCode::ModelAnswerInvalid, "the model's answer is not JSON")
+                    .hint(format!(
+                        "check that {} is the part before {}, often ending in /v1",
+                        self.called.url, self.called.path
+                    ));
             Failure { error, after: Again::Never }
         })
     }
@@ -217,18 +223,25 @@ impl Endpoint {
         let shown = self.without_key(&error.to_string());
         match error {
             ureq::Error::Timeout(_) => Failure {
-                error: Error::new(ErrorKind::Timeout, "model_timeout", format!("the model did not answer: {shown}"))
-                    .hint(format!("raise {}, or look at the endpoint", self.called.timeout)),
+                error: Error::new(
+                    ErrorKind::Timeout,
+                    ErrorCode::ModelTimeout,
+                    format!("the model did not answer: {shown}"),
+                )
+                .hint(format!("raise {}, or look at the endpoint", self.called.timeout)),
                 after: Again::Never,
             },
             ureq::Error::BodyExceedsLimit(_) => Failure {
-                error: Error::too_large("model_answer_too_large", format!("the model's answer is too long: {shown}")),
+                error: Error::too_large(
+                    ErrorCode::ModelAnswerTooLarge,
+                    format!("the model's answer is too long: {shown}"),
+                ),
                 after: Again::Never,
             },
             _ => Failure {
                 error: Error::new(
                     ErrorKind::Unavailable,
-                    "model_unreachable",
+                    ErrorCode::ModelUnreachable,
                     format!("no answer from the model: {shown}"),
                 )
                 .hint(format!("check {}, and that the endpoint runs", self.called.url)),
@@ -246,27 +259,27 @@ impl Endpoint {
         let again = after.map_or(Again::Soon, Again::After);
         let (error, after) = match status {
             401 | 403 => (
-                Error::new(ErrorKind::Forbidden, "model_refused", message("does not let us in"))
+                Error::new(ErrorKind::Forbidden, ErrorCode::ModelRefused, message("does not let us in"))
                     .hint(format!("{} names the environment variable that holds the key", self.called.key)),
                 Again::Never,
             ),
             404 | 405 | 300..=399 => (
-                Error::not_found("model_not_found", message("has nothing there"))
+                Error::not_found(ErrorCode::ModelNotFound, message("has nothing there"))
                     .hint(format!("check {}, often ending in /v1, and {}", self.called.url, self.called.name)),
                 Again::Never,
             ),
             429 => (
-                Error::new(ErrorKind::RateLimited, "model_rate_limited", message("asks for a pause"))
+                Error::new(ErrorKind::RateLimited, ErrorCode::ModelRateLimited, message("asks for a pause"))
                     .hint(format!("try again later, or lower {}", self.called.less)),
                 again,
             ),
             500..=599 => (
-                Error::new(ErrorKind::Unavailable, "model_failed", message("has failed"))
+                Error::new(ErrorKind::Unavailable, ErrorCode::ModelFailed, message("has failed"))
                     .hint("look at the endpoint; the next pass tries again"),
                 again,
             ),
             _ => (
-                Error::invalid("model_request_refused", message("refuses the request"))
+                Error::invalid(ErrorCode::ModelRequestRefused, message("refuses the request"))
                     .hint(format!("check {}", self.called.name)),
                 Again::Never,
             ),
@@ -307,7 +320,7 @@ enum Again {
 fn host<'a>(url: &'a str, called: &SettingNames) -> Result<&'a str> {
     let fault = |what: &str| {
         // The URL itself is not shown: it may contain a password.
-        Error::invalid("invalid_model", format!("{} {what}", called.url))
+        Error::invalid(ErrorCode::InvalidModel, format!("{} {what}", called.url))
             .hint(format!("give the part before {}, for example http://localhost:11434/v1", called.path))
     };
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -366,7 +379,10 @@ mod tests {
             match Endpoint::new(&config(url)) {
                 Ok(_) => assert!(fine, "{url}"),
                 Err(e) => {
-                    assert!(!fine && e.code == "invalid_model" && !e.to_string().contains("hunter2"), "{url}: {e}")
+                    assert!(
+                        !fine && e.code == ErrorCode::InvalidModel && !e.to_string().contains("hunter2"),
+                        "{url}: {e}"
+                    )
                 }
             }
         }

@@ -3,7 +3,7 @@
 use crate::{Engine, features};
 use lukasa_model::transaction::Header;
 use lukasa_model::types::Pack;
-use lukasa_model::{Batch, Error, Registry, Result, Scope, Write};
+use lukasa_model::{Batch, Error, ErrorCode, Registry, Result, Scope, Write};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -60,7 +60,7 @@ impl Engine {
         // need the types are written.
         let declared = match ledger.registry() {
             Ok(registry) => Some(registry),
-            Err(error) if error.code == "unknown_project" => None,
+            Err(error) if error.code == ErrorCode::UnknownProject => None,
             Err(error) => return Err(error),
         };
         let key = (scope.clone(), pack.name.as_str());

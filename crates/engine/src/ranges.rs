@@ -1,6 +1,6 @@
 //! Checks that numbers of a request are within their ranges.
 
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use serde::Serialize;
 use serde_json::json;
 use std::fmt::Display;
@@ -10,7 +10,7 @@ pub fn check_range<T: PartialOrd + Display + Serialize>(field: &str, value: T, l
     if value >= least && value <= most {
         return Ok(());
     }
-    Err(Error::invalid("out_of_range", format!("`{field}` is {value}, allowed is {least} to {most}"))
+    Err(Error::invalid(ErrorCode::OutOfRange, format!("`{field}` is {value}, allowed is {least} to {most}"))
         .details(json!({"field": field, "minimum": least, "maximum": most})))
 }
 
@@ -18,6 +18,6 @@ pub fn check_range<T: PartialOrd + Display + Serialize>(field: &str, value: T, l
 pub fn check_limit(limit: usize) -> Result<()> {
     match limit {
         1..=1_000 => Ok(()),
-        _ => Err(Error::invalid("invalid_limit", format!("limit {limit} is not within 1 to 1000"))),
+        _ => Err(Error::invalid(ErrorCode::InvalidLimit, format!("limit {limit} is not within 1 to 1000"))),
     }
 }

@@ -8,7 +8,7 @@ use crate::outline::Outline;
 use crate::rendering::{Rendering, Shown};
 use crate::telemetry::events::Ended;
 use crate::{Context, Engine};
-use lukasa_model::{Error, Result, json};
+use lukasa_model::{Error, ErrorCode, Result, json};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -391,8 +391,10 @@ impl Operation {
             response: LazyLock::new(response_schema::<O>),
             run: |engine, context, request| {
                 let request = serde_json::from_value(request).map_err(|e| {
-                    let error =
-                        Error::invalid("invalid_request", format!("the request does not fit `{}`: {e}", O::META.name));
+                    let error = Error::invalid(
+                        ErrorCode::InvalidRequest,
+                        format!("the request does not fit `{}`: {e}", O::META.name),
+                    );
                     if e.to_string().contains("is not a time") {
                         error.hint("write times as 2026-01-31 or 2026-01-31T09:00:00Z")
                     } else {
@@ -428,7 +430,7 @@ impl Operation {
     /// for text that some store cannot keep.
     pub fn read(&self, request: Value) -> Result<Value> {
         let Value::Object(given) = request else {
-            return Err(Error::invalid("invalid_request", "a request is a JSON object"));
+            return Err(Error::invalid(ErrorCode::InvalidRequest, "a request is a JSON object"));
         };
         let fields = self.fields();
         let mut read = Map::new();
@@ -441,9 +443,12 @@ impl Operation {
             }
             if !fields.contains_key(&snake) {
                 let known: Vec<_> = fields.keys().map(String::as_str).collect();
-                return Err(Error::invalid("unknown_field", format!("`{}` has no field `{name}`", self.meta.name))
-                    .hint(format!("fields: {}", known.join(", ")))
-                    .details(json!({"field": name})));
+                return Err(Error::invalid(
+                    ErrorCode::UnknownField,
+                    format!("`{}` has no field `{name}`", self.meta.name),
+                )
+                .hint(format!("fields: {}", known.join(", ")))
+                .details(json!({"field": name})));
             }
             read.insert(snake, value);
         }

@@ -9,7 +9,7 @@ use lukasa_model::Content;
 use lukasa_model::change::covers;
 use lukasa_model::json::push_pointer;
 use lukasa_model::types::Registry;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_store::Ledger;
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,7 @@ pub fn kept_from(context: &Context<'_>, ledger: &Ledger) -> Result<Option<std::s
     let registry = match ledger.registry() {
         Ok(registry) => registry,
         // A project that does not exist yet has declared nothing.
-        Err(error) if error.code == "unknown_project" => return Ok(None),
+        Err(error) if error.code == ErrorCode::UnknownProject => return Ok(None),
         Err(error) => return Err(error),
     };
     Ok((!registry.all_sensitive().is_empty()).then_some(registry))

@@ -13,7 +13,7 @@ mod weight;
 use crate::feature::Behind;
 use crate::registry::{self, Effect, Operation};
 use cut::{Cutting, Record, STEPS, Step};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_search::count::{count, count_within};
 use lukasa_search::recipes::PACK;
 use page::{Paged, Part};
@@ -104,7 +104,7 @@ pub fn wish(operation: &Operation, arguments: &mut Map<String, Value>) -> Result
     let profile = match arguments.get("profile") {
         None => Profile::default(),
         Some(value) => serde_json::from_value(value.clone()).map_err(|_| {
-            Error::invalid("invalid_request", format!("profile: {value} is not compact, balanced or debug"))
+            Error::invalid(ErrorCode::InvalidRequest, format!("profile: {value} is not compact, balanced or debug"))
         })?,
     };
     match (fields.contains_key("profile"), operation.meta.fits_itself) {
@@ -113,19 +113,18 @@ pub fn wish(operation: &Operation, arguments: &mut Map<String, Value>) -> Result
         // Other operations return everything, and the response is fitted here.
         (true, false) => drop(arguments.insert("profile".into(), json!(Profile::Debug.name()))),
     }
-    let page = match arguments.remove("page") {
-        None => 1,
-        Some(_) if operation.meta.effect != Effect::Read => {
-            // Fetching the next page would write again.
-            return Err(Error::invalid("unknown_field", format!("`{}` has no pages", operation.meta.name))
-                .hint("ask with profile: debug for a longer answer"));
-        }
-        Some(value) => value
-            .as_u64()
-            .filter(|page| (1..=100_000).contains(page))
-            .ok_or_else(|| Error::invalid("out_of_range", format!("page: {value} is not a number from 1 on")))?
-            as usize,
-    };
+    let page =
+        match arguments.remove("page") {
+            None => 1,
+            Some(_) if operation.meta.effect != Effect::Read => {
+                // Fetching the next page would write again.
+                return Err(Error::invalid(ErrorCode::UnknownField, format!("`{}` has no pages", operation.meta.name))
+                    .hint("ask with profile: debug for a longer answer"));
+            }
+            Some(value) => value.as_u64().filter(|page| (1..=100_000).contains(page)).ok_or_else(|| {
+                Error::invalid(ErrorCode::OutOfRange, format!("page: {value} is not a number from 1 on"))
+            })? as usize,
+        };
     if profile != Profile::Debug && fields.contains_key("budget") && !arguments.contains_key("budget") {
         arguments.insert("budget".into(), json!(profile.tokens() - FRAME));
     }
@@ -214,7 +213,7 @@ fn shape_declared(declared: Declared, pages: bool, answer: Value, wish: Wish) ->
 /// A response as text for a client that cannot name a profile. Uses the largest profile with which the response and
 /// `around`, the text around it, stay within `MOST` tokens.
 pub fn written(operation: &str, answer: &Value, page: usize, around: &str) -> Result<String> {
-    let unknown = || Error::not_found("unknown_operation", format!("no operation `{operation}`"));
+    let unknown = || Error::not_found(ErrorCode::UnknownOperation, format!("no operation `{operation}`"));
     let operation = registry::find(operation).ok_or_else(unknown)?;
     let room = MOST.saturating_sub(count(around));
     for profile in [Profile::Debug, Profile::Balanced, Profile::Compact] {
@@ -223,8 +222,12 @@ pub fn written(operation: &str, answer: &Value, page: usize, around: &str) -> Re
             return Ok(shaped.to_string());
         }
     }
-    Err(Error::new(ErrorKind::TooLarge, "budget_too_small", "there is no room for an answer beside the question")
-        .hint("ask a shorter question"))
+    Err(Error::new(
+        ErrorKind::TooLarge,
+        ErrorCode::BudgetTooSmall,
+        "there is no room for an answer beside the question",
+    )
+    .hint("ask a shorter question"))
 }
 
 /// An error as agents receive it.
@@ -458,7 +461,7 @@ impl Fitting<'_> {
 
 fn beyond(pages: usize) -> Error {
     let pages = if pages == 1 { "is only 1 page".into() } else { format!("are only {pages} pages") };
-    Error::invalid("out_of_range", format!("page: there {pages}"))
+    Error::invalid(ErrorCode::OutOfRange, format!("page: there {pages}"))
 }
 
 /// Sets `_tokenEstimate` to the tokens of the response, including the estimate itself.

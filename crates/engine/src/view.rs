@@ -13,7 +13,7 @@ use lukasa_graph::walk::Filter;
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::json::Hash;
 use lukasa_model::types::Registry;
-use lukasa_model::{Content, Error, Result, Scope, ThingNo, View};
+use lukasa_model::{Content, Error, ErrorCode, Result, Scope, ThingNo, View};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Fields, Ledger};
 use memories as links;
@@ -56,7 +56,8 @@ impl Graphs {
             return Ok(*key);
         }
         let first = ledger.transactions(1, 1, 1)?.pop();
-        let first = first.map(|t| t.hash).ok_or_else(|| Error::not_found("not_found", "the project is empty"))?;
+        let first =
+            first.map(|t| t.hash).ok_or_else(|| Error::not_found(ErrorCode::NotFound, "the project is empty"))?;
         let Scope { tenant, project } = ledger.scope();
         // The zero byte separates the names: neither can contain one.
         let key = Hash::of(&[&first.0[..], tenant.as_bytes(), &[0], project.as_bytes()].concat());
@@ -97,7 +98,7 @@ impl Engine {
         }
         if (view.known, view.position().digest()) != (cursor.known, cursor.digest) {
             return Err(Error::invalid(
-                "cursor_of_a_replaced_log",
+                ErrorCode::CursorOfAReplacedLog,
                 "the log that this cursor was given for is there no more",
             )
             .hint("the database was restored or failed over; ask again without a cursor"));
@@ -170,7 +171,7 @@ impl Look {
                 known.sort();
                 known.dedup();
                 known.truncate(30);
-                return Err(Error::invalid("no_such_type", format!("no {what} here has the type `{name}`"))
+                return Err(Error::invalid(ErrorCode::NoSuchType, format!("no {what} here has the type `{name}`"))
                     .hint(format!("there are: {}", known.join(", "))));
             }
         }

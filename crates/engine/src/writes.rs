@@ -2,7 +2,7 @@
 
 use crate::claims::{Change, records_code};
 use crate::{Context, Engine};
-use lukasa_model::{Batch, Error, Result, Tx};
+use lukasa_model::{Batch, Error, ErrorCode, Result, Tx};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::Committed;
 use schemars::JsonSchema;
@@ -84,13 +84,16 @@ pub fn overtaken(engine: &Engine, ledger: &Ledger, change: &Change<'_>) -> Vec<S
 pub fn read_set(pairs: &[String], into: &mut Map<String, Value>) -> Result<()> {
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
-            return Err(Error::invalid("invalid_set", format!("`{pair}` is not a property"))
+            return Err(Error::invalid(ErrorCode::InvalidSet, format!("`{pair}` is not a property"))
                 .hint("write it as name=value, for example --set port=8080"));
         };
         let value = match serde_json::from_str(value) {
             Ok(value) => value,
             Err(e) if e.to_string().contains("recursion limit") => {
-                return Err(Error::too_large("json_too_deep", format!("the value of `{name}` is nested too deeply")));
+                return Err(Error::too_large(
+                    ErrorCode::JsonTooDeep,
+                    format!("the value of `{name}` is nested too deeply"),
+                ));
             }
             Err(_) => Value::String(value.into()),
         };

@@ -4,7 +4,7 @@ use crate::convert::to_u32;
 use crate::projection::{Reader, Writer};
 use crate::snapshot::TypeNo;
 use lukasa_model::types::Registry;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Interner {
 
     fn add(&mut self, name: &str) -> Result<TypeNo> {
         let number = u16::try_from(self.names.len()).ok().filter(|n| *n < u16::MAX).map(TypeNo).ok_or_else(|| {
-            Error::too_large("too_many_types", format!("more than {} different names in one graph", u16::MAX))
+            Error::too_large(ErrorCode::TooManyTypes, format!("more than {} different names in one graph", u16::MAX))
         })?;
         let name: Arc<str> = name.into();
         self.names.push(Arc::clone(&name));

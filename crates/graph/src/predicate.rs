@@ -1,6 +1,6 @@
 //! Conditions on contents, as JSON: `{"status": {"in": ["open"]}, "properties.port": {">=": 8000}}`.
 
-use lukasa_model::{Content, Error, Result};
+use lukasa_model::{Content, Error, ErrorCode, Result};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 
@@ -56,7 +56,7 @@ impl Path {
     pub fn parse(text: &str, relationship: bool) -> Result<Path> {
         let fields: &[&str] = if relationship { &EDGE_FIELDS } else { &OBJECT_FIELDS };
         if text.len() > PATH_BYTES {
-            return Err(Error::invalid("invalid_path", format!("a path longer than {PATH_BYTES} bytes")));
+            return Err(Error::invalid(ErrorCode::InvalidPath, format!("a path longer than {PATH_BYTES} bytes")));
         }
         if fields.contains(&text) || relationship && text == "role_dst" {
             return Ok(Path::Field(text.into()));
@@ -67,7 +67,7 @@ impl Path {
             }
             _ => {
                 let shown: String = text.chars().take(60).collect();
-                Err(Error::invalid("forbidden_path", format!("`{shown}` cannot be used in a predicate"))
+                Err(Error::invalid(ErrorCode::ForbiddenPath, format!("`{shown}` cannot be used in a predicate"))
                     .hint(format!("use {} or properties.NAME", fields.join(", ")))
                     .details(json!({"path": shown})))
             }
@@ -118,7 +118,7 @@ fn lookup<'a>(map: &'a serde_json::Map<String, Value>, path: &str) -> Option<&'a
 impl Predicate {
     /// Parses and checks a predicate on objects or on relationships.
     pub fn parse(json: &Value, relationship: bool) -> Result<Predicate> {
-        let fault = |message: String| Error::invalid("invalid_predicate", message);
+        let fault = |message: String| Error::invalid(ErrorCode::InvalidPredicate, message);
         let Value::Object(paths) = json else {
             return Err(fault("a filter is a JSON object of paths".into())
                 .hint(r#"for example {"status": {"in": ["open"]}, "properties.port": {">=": 8000}}"#));
@@ -156,7 +156,7 @@ impl Test {
     fn parse(operator: &str, operand: &Value, path: &Path) -> Result<Test> {
         use Ordering::{Equal, Greater, Less};
         let fault = |what: &str| {
-            Error::invalid("invalid_predicate", format!("`{}`: `{operator}` takes {what}", path.text()))
+            Error::invalid(ErrorCode::InvalidPredicate, format!("`{}`: `{operator}` takes {what}", path.text()))
                 .details(json!({"path": path.text(), "operator": operator}))
         };
         let compare = |orders: &'static [Ordering]| match operand {
@@ -181,7 +181,7 @@ impl Test {
             "exists" => operand.as_bool().map(Test::Exists).ok_or_else(|| fault("true or false")),
             other => {
                 let shown: String = other.chars().take(20).collect();
-                Err(Error::invalid("invalid_predicate", format!("`{}`: no operator `{shown}`", path.text()))
+                Err(Error::invalid(ErrorCode::InvalidPredicate, format!("`{}`: no operator `{shown}`", path.text()))
                     .hint("operators: = != < <= > >= in contains exists"))
             }
         }
@@ -289,7 +289,7 @@ mod tests {
             (json!({"status": {"exists": 1}}), "invalid_predicate"),
             (json!({"status": {"contains": null}}), "invalid_predicate"),
         ] {
-            assert_eq!(Predicate::parse(&predicate, false).unwrap_err().code, code, "{predicate}");
+            assert_eq!(Predicate::parse(&predicate, false).unwrap_err().code.name(), code, "{predicate}");
         }
         assert!(Predicate::parse(&json!({"weight": {">": 0.5}, "role_dst": "x"}), true).is_ok());
     }

@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use lukasa_engine::features::code::files::KeptOut;
 use lukasa_engine::features::code::trees::TreeNames;
 use lukasa_engine::telemetry::log;
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_store::postgres::PostgresConfig;
 use lukasa_store::private;
 use lukasa_store::sqlite::Durability;
@@ -124,8 +124,13 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
             let home = home_of(&path);
             if path.metadata().map_or(0, |m| m.len()) == 0 {
                 if need == Need::Existing {
-                    return Err(Error::not_found("no_store", format!("there is no store at `{}`", path.display()))
-                        .hint("`lukasa index`, `put` or `import` makes one; --store names another; `lukasa demo` needs none"));
+                    return Err(Error::not_found(
+                        ErrorCode::NoStore,
+                        format!("there is no store at `{}`", path.display()),
+                    )
+                    .hint(
+                        "`lukasa index`, `put` or `import` makes one; --store names another; `lukasa demo` needs none",
+                    ));
                 }
                 create_folder(&path)?;
                 notes.push(format!("created {}", path.display()));
@@ -189,7 +194,7 @@ fn named_store(matches: &ArgMatches) -> Result<Option<String>> {
     let named = text(matches, "store", "LUKASA_STORE");
     match named {
         Some(url) if url.contains("://") && !is_postgres(&url) => {
-            Err(Error::invalid("invalid_url", format!("`{url}` is neither a file nor a PostgreSQL URL"))
+            Err(Error::invalid(ErrorCode::InvalidUrl, format!("`{url}` is neither a file nor a PostgreSQL URL"))
                 .hint("a store is a file, or looks like postgres://user:password@host:5432/database"))
         }
         named => Ok(named),
@@ -209,7 +214,10 @@ pub fn graph_memory() -> Result<usize> {
         return Ok(lukasa_engine::GRAPH_MEMORY);
     };
     text.parse::<usize>().ok().and_then(|mb| mb.checked_mul(1 << 20)).ok_or_else(|| {
-        Error::invalid("invalid_argument", format!("LUKASA_GRAPH_MEMORY_MB: `{text}` is not a number of megabytes"))
+        Error::invalid(
+            ErrorCode::InvalidArgument,
+            format!("LUKASA_GRAPH_MEMORY_MB: `{text}` is not a number of megabytes"),
+        )
     })
 }
 
@@ -233,7 +241,7 @@ pub fn text(matches: &ArgMatches, flag: &str, variable: &str) -> Option<String> 
 
 fn here() -> Result<PathBuf> {
     std::env::current_dir()
-        .map_err(|e| Error::new(ErrorKind::Unavailable, "no_folder", format!("no current folder: {e}")))
+        .map_err(|e| Error::new(ErrorKind::Unavailable, ErrorCode::NoFolder, format!("no current folder: {e}")))
 }
 
 /// The folder to start searching from.
@@ -298,8 +306,12 @@ fn folder_name(folder: &Path) -> String {
 fn create_folder(path: &Path) -> Result<()> {
     let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) else { return Ok(()) };
     let fault = |e: std::io::Error| {
-        Error::new(ErrorKind::Unavailable, "read_only_store", format!("`{}` cannot be made: {e}", folder.display()))
-            .hint("check the permissions of the folder, or name another place with --store")
+        Error::new(
+            ErrorKind::Unavailable,
+            ErrorCode::ReadOnlyStore,
+            format!("`{}` cannot be made: {e}", folder.display()),
+        )
+        .hint("check the permissions of the folder, or name another place with --store")
     };
     private::create_dir_all(folder).map_err(fault)?;
     if folder.file_name().is_some_and(|n| n == FOLDER) {

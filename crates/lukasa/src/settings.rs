@@ -12,7 +12,7 @@ use lukasa_engine::features::search::RERANK_MS;
 use lukasa_engine::features::search::embedding::EmbeddingEndpointConfig;
 use lukasa_engine::features::search::embedding::endpoint::BATCH;
 use lukasa_engine::model_endpoint::{EndpointConfig, Key, TIMEOUT};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_server::given::repository_around;
 use lukasa_server::{Given, Limits};
 use serde::Deserialize;
@@ -129,15 +129,14 @@ fn given_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Given> {
         let GivenFolder { tenant, project, path } = of;
         if !path.is_absolute() {
             return Err(Error::invalid(
-                "invalid_settings",
+                ErrorCode::InvalidSettings,
                 format!("serve.{what}: `{}` is not absolute", path.display()),
             ));
         }
         if let Some(repository) = repository_around(&path).filter(|_| what == "trees") {
             let message = format!("serve.trees: `{}` is a part of `{}`", path.display(), repository.display());
-            return Err(
-                Error::invalid("invalid_settings", message).hint("give the whole repository, or a folder of none")
-            );
+            return Err(Error::invalid(ErrorCode::InvalidSettings, message)
+                .hint("give the whole repository, or a folder of none"));
         }
         Ok((Scope::new(tenant, project)?, path))
     };
@@ -161,8 +160,9 @@ pub fn limits() -> Result<Limits> {
 fn limits_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Limits> {
     let ServeSettings { at_once, time_seconds, .. } = read(env)?.serve;
     let within = |name: &str, setting: &str, given: Option<u64>, most: u64| -> Result<Option<u64>> {
-        let wrong =
-            |given: &str| Error::invalid("invalid_settings", format!("{given} is not a number from 1 to {most}"));
+        let wrong = |given: &str| {
+            Error::invalid(ErrorCode::InvalidSettings, format!("{given} is not a number from 1 to {most}"))
+        };
         let (number, given_text) = match env(name) {
             Some(text) => (Some(text.parse().unwrap_or(0)), format!("{name}: `{text}`")),
             None => (given, format!("{setting}: {}", given.unwrap_or_default())),
@@ -194,7 +194,9 @@ fn clock_from(env: &dyn Fn(&str) -> Option<String>) -> Result<bool> {
     match env("LUKASA_CLOCK_JUMP").or(read(env)?.clock.jump).as_deref() {
         None | Some("refuse") => Ok(false),
         Some("allow") => Ok(true),
-        Some(word) => Err(Error::invalid("invalid_settings", format!("clock.jump: `{word}` is not refuse or allow"))),
+        Some(word) => {
+            Err(Error::invalid(ErrorCode::InvalidSettings, format!("clock.jump: `{word}` is not refuse or allow")))
+        }
     }
 }
 
@@ -209,13 +211,16 @@ fn claims_from(env: &dyn Fn(&str) -> Option<String>) -> Result<ClaimRules> {
         None | Some("warn") => Edits::Warn,
         Some("refuse") => Edits::Refuse,
         Some(word) => {
-            return Err(Error::invalid("invalid_settings", format!("claims.edits: `{word}` is not warn or refuse")));
+            return Err(Error::invalid(
+                ErrorCode::InvalidSettings,
+                format!("claims.edits: `{word}` is not warn or refuse"),
+            ));
         }
     };
     let grace = match env("LUKASA_CLAIM_GRACE_SECONDS") {
         None => grace_seconds,
         Some(text) => Some(text.parse().map_err(|_| {
-            Error::invalid("invalid_settings", format!("LUKASA_CLAIM_GRACE_SECONDS: `{text}` is not a number"))
+            Error::invalid(ErrorCode::InvalidSettings, format!("LUKASA_CLAIM_GRACE_SECONDS: `{text}` is not a number"))
         })?),
     };
     Ok(ClaimRules { edits, grace: grace.map_or(GRACE, Duration::from_secs) })
@@ -235,7 +240,8 @@ pub fn reflect_every() -> Result<Option<Duration>> {
 
 fn reflect_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Duration>> {
     let number = |name: &str| -> Result<Option<u64>> {
-        let wrong = |text: &str| Error::invalid("invalid_settings", format!("{name}: `{text}` is not a number"));
+        let wrong =
+            |text: &str| Error::invalid(ErrorCode::InvalidSettings, format!("{name}: `{text}` is not a number"));
         env(name).map(|text| text.parse().map_err(|_| wrong(&text))).transpose()
     };
     let minutes = number("LUKASA_REFLECT_MINUTES")?.or(read(env)?.memory.reflect_minutes);
@@ -269,7 +275,11 @@ fn vault_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vault> {
     let file = env("LUKASA_AGENT_KEYS_FILE").map(PathBuf::from).or(read(env)?.memory.agent_keys_file);
     let text = match &file {
         Some(path) => std::fs::read_to_string(path).map_err(|e| {
-            Error::new(ErrorKind::Unavailable, "file_failure", format!("keys of agents, `{}`: {e}", path.display()))
+            Error::new(
+                ErrorKind::Unavailable,
+                ErrorCode::FileFailure,
+                format!("keys of agents, `{}`: {e}", path.display()),
+            )
         })?,
         None => String::new(),
     };
@@ -279,8 +289,11 @@ fn vault_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vault> {
     for (at, line) in lines.chain(given.split(',').map(str::trim)).enumerate().filter(|(_, line)| !line.is_empty()) {
         // The line may be a key, so it is not printed.
         let (agent, key) = line.split_once('=').ok_or_else(|| {
-            Error::invalid("invalid_agent_key", format!("entry {} of the keys of agents is not agent=key", at + 1))
-                .hint("write them as ada=<64 hexadecimal digits>")
+            Error::invalid(
+                ErrorCode::InvalidAgentKey,
+                format!("entry {} of the keys of agents is not agent=key", at + 1),
+            )
+            .hint("write them as ada=<64 hexadecimal digits>")
         })?;
         keys.push((agent.trim(), key.trim()));
     }
@@ -309,7 +322,7 @@ fn audit_from(env: &dyn Fn(&str) -> Option<String>) -> Result<AuditWishes> {
         "all" | "on" => Ok(Keeps::All),
         "writes" => Ok(Keeps::Writes),
         "off" => Ok(Keeps::Nothing),
-        _ => Err(Error::invalid("invalid_settings", format!("audit.keep: `{word}` is not all, writes or off"))),
+        _ => Err(Error::invalid(ErrorCode::InvalidSettings, format!("audit.keep: `{word}` is not all, writes or off"))),
     });
     Ok(AuditWishes {
         keep: keep.transpose()?,
@@ -355,7 +368,7 @@ fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Embedding> {
         return Ok(Embedding { endpoint: None, reads, redact });
     };
     let dimensions = count("DIMENSIONS", file.dimensions)?.ok_or_else(|| {
-        Error::invalid("invalid_model", "embedding.dimensions is not set")
+        Error::invalid(ErrorCode::InvalidModel, "embedding.dimensions is not set")
             .hint("set the length of the model's vectors (LUKASA_EMBEDDING_DIMENSIONS), for example 768")
     })?;
     let key = match (env("LUKASA_EMBEDDING_API_KEY"), text("KEY_ENV", file.key_env)) {
@@ -420,19 +433,23 @@ fn key(env: &dyn Fn(&str) -> Option<String>, setting: &str, variable: &str) -> R
     let is_name = variable.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     if !is_name {
         // It may be the key itself, so it is not printed.
-        return Err(Error::invalid("invalid_model", format!("{setting} is not the name of an environment variable"))
-            .hint("name the variable that holds the key, in capitals, for example MODEL_KEY; not the key"));
+        return Err(Error::invalid(
+            ErrorCode::InvalidModel,
+            format!("{setting} is not the name of an environment variable"),
+        )
+        .hint("name the variable that holds the key, in capitals, for example MODEL_KEY; not the key"));
     }
     env(variable).map(Key::new).ok_or_else(|| {
-        Error::invalid("invalid_model", format!("{setting} names `{variable}`, and there is no such variable"))
+        Error::invalid(ErrorCode::InvalidModel, format!("{setting} names `{variable}`, and there is no such variable"))
             .hint(format!("set {variable} to the key, or leave {setting} out if none is needed"))
     })
 }
 
 fn number(env: &dyn Fn(&str) -> Option<String>, variable: &str) -> Result<Option<u64>> {
     let Some(text) = env(variable) else { return Ok(None) };
-    let number =
-        text.parse().map_err(|_| Error::invalid("invalid_model", format!("{variable}: `{text}` is not a number")));
+    let number = text
+        .parse()
+        .map_err(|_| Error::invalid(ErrorCode::InvalidModel, format!("{variable}: `{text}` is not a number")));
     number.map(Some)
 }
 
@@ -457,13 +474,17 @@ fn read(env: &dyn Fn(&str) -> Option<String>) -> Result<Settings> {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && !must_be => return Ok(Settings::default()),
         Err(e) => {
-            return Err(Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", path.display())));
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                ErrorCode::FileFailure,
+                format!("`{}`: {e}", path.display()),
+            ));
         }
     };
     toml::from_str(&text).map_err(|e| {
         let line = e.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         // The line itself is not printed, because it may contain a secret.
-        Error::invalid("invalid_settings", format!("`{}`, line {line}: {}", path.display(), e.message()))
+        Error::invalid(ErrorCode::InvalidSettings, format!("`{}`, line {line}: {}", path.display(), e.message()))
             .hint("docs/configuration.md lists the settings")
     })
 }
@@ -493,8 +514,8 @@ mod tests {
             of(&[url, ("LUKASA_RERANK_DEADLINE_MS", "50")]).unwrap().unwrap().timeout,
             Duration::from_millis(50)
         );
-        assert_eq!(of(&[url, ("LUKASA_RERANK_DEADLINE_MS", "soon")]).unwrap_err().code, "invalid_model");
-        assert_eq!(of(&[url, ("LUKASA_RERANK_KEY_ENV", "NOT_THERE")]).unwrap_err().code, "invalid_model");
+        assert_eq!(of(&[url, ("LUKASA_RERANK_DEADLINE_MS", "soon")]).unwrap_err().code, ErrorCode::InvalidModel);
+        assert_eq!(of(&[url, ("LUKASA_RERANK_KEY_ENV", "NOT_THERE")]).unwrap_err().code, ErrorCode::InvalidModel);
     }
 
     #[test]
@@ -557,14 +578,14 @@ mod tests {
         let fault = |variables: &[(&str, &str)]| of(variables).map(|_| ()).unwrap_err();
         assert!(fault(&[url, ("LUKASA_MODEL_KEY_ENV", "UNSET")]).message.contains("`UNSET`"));
         assert!(!fault(&[url, ("LUKASA_MODEL_KEY_ENV", "sk-secret")]).message.contains("secret"));
-        assert_eq!(fault(&[url, ("LUKASA_MODEL_PER_PASS", "many")]).code, "invalid_model");
+        assert_eq!(fault(&[url, ("LUKASA_MODEL_PER_PASS", "many")]).code, ErrorCode::InvalidModel);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.toml");
         std::fs::write(&path, "[model]\nkey = \"sk-secret\"\n").unwrap();
         let error = fault(&[("LUKASA_CONFIG", path.to_str().unwrap())]);
-        assert!(error.code == "invalid_settings" && error.message.contains("line 2"), "{error}");
+        assert!(error.code == ErrorCode::InvalidSettings && error.message.contains("line 2"), "{error}");
         assert!(!error.message.contains("sk-secret"), "{error}");
-        assert_eq!(fault(&[("LUKASA_CONFIG", "/nowhere/at/all")]).code, "file_failure");
+        assert_eq!(fault(&[("LUKASA_CONFIG", "/nowhere/at/all")]).code, ErrorCode::FileFailure);
     }
 
     #[test]
@@ -581,7 +602,7 @@ mod tests {
         for (name, wrong) in [("LUKASA_AT_ONCE", "0"), ("LUKASA_AT_ONCE", "many"), ("LUKASA_TIME_LIMIT_SECONDS", "1e9")]
         {
             let fault = of(&[file, (name, wrong)]).unwrap_err();
-            assert!(fault.code == "invalid_settings" && fault.message.contains(name), "{fault}");
+            assert!(fault.code == ErrorCode::InvalidSettings && fault.message.contains(name), "{fault}");
         }
         std::fs::write(&path, "[serve]\nat_once = 0\n").unwrap();
         assert!(of(&[file]).unwrap_err().message.contains("serve.at_once"));
@@ -601,10 +622,10 @@ mod tests {
         assert!(vault.has("ada") && vault.has("bob") && vault.has("eve") && !vault.has("dan"));
         assert!(!of(&[]).unwrap().has("ada"));
         let error = of(&[("LUKASA_AGENT_KEYS", "swordfish")]).unwrap_err();
-        assert!(error.code == "invalid_agent_key" && !error.message.contains("swordfish"), "{error}");
+        assert!(error.code == ErrorCode::InvalidAgentKey && !error.message.contains("swordfish"), "{error}");
         let error = of(&[("LUKASA_AGENT_KEYS", "ada=swordfish")]).unwrap_err();
-        assert!(error.code == "invalid_agent_key" && !error.message.contains("swordfish"), "{error}");
-        assert_eq!(of(&[("LUKASA_AGENT_KEYS_FILE", "/nowhere/at/all")]).unwrap_err().code, "file_failure");
+        assert!(error.code == ErrorCode::InvalidAgentKey && !error.message.contains("swordfish"), "{error}");
+        assert_eq!(of(&[("LUKASA_AGENT_KEYS_FILE", "/nowhere/at/all")]).unwrap_err().code, ErrorCode::FileFailure);
     }
 
     fn embedding_of(variables: &[(&str, &str)]) -> Result<Embedding> {
@@ -643,7 +664,10 @@ mod tests {
         assert!(embedding_of(&[file]).unwrap_err().message.contains("`K`"), "the key is missing");
         let url = ("LUKASA_EMBEDDING_BASE_URL", "http://a/v1");
         assert!(embedding_of(&[url]).unwrap_err().message.contains("dimensions"));
-        assert_eq!(embedding_of(&[url, ("LUKASA_EMBEDDING_DIMENSIONS", "many")]).unwrap_err().code, "invalid_model");
+        assert_eq!(
+            embedding_of(&[url, ("LUKASA_EMBEDDING_DIMENSIONS", "many")]).unwrap_err().code,
+            ErrorCode::InvalidModel
+        );
     }
 }
 
@@ -668,6 +692,6 @@ mod record {
         assert_eq!((wishes.keep, wishes.key_file, wishes.server), (Some(Keeps::Writes), Some("/k".into()), None));
         let wishes = of(&[("LUKASA_AUDIT", "off"), ("LUKASA_SERVER_ID", "web-1")]).unwrap();
         assert_eq!((wishes.keep, wishes.server.as_deref()), (Some(Keeps::Nothing), Some("web-1")));
-        assert_eq!(of(&[("LUKASA_AUDIT", "maybe")]).unwrap_err().code, "invalid_settings");
+        assert_eq!(of(&[("LUKASA_AUDIT", "maybe")]).unwrap_err().code, ErrorCode::InvalidSettings);
     }
 }

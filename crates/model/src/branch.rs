@@ -1,5 +1,6 @@
 //! Branches, and the ancestors that a read on a branch falls back to.
 
+use crate::ErrorCode;
 use crate::error::{Error, Result};
 use crate::id::{BranchNo, MAIN, PROJECT_WIDE, Tx};
 use crate::limits;
@@ -60,17 +61,17 @@ impl Lineage {
         let (mut next, mut cap) = (Some(branch), known);
         while let Some(number) = next {
             if line.iter().any(|(seen, _)| *seen == number) {
-                return Err(Error::conflict("cyclic_branch", format!("branch {number} is its own ancestor")));
+                return Err(Error::conflict(ErrorCode::CyclicBranch, format!("branch {number} is its own ancestor")));
             }
             if line.len() == limits::LINEAGE_DEPTH {
                 return Err(Error::too_large(
-                    "lineage_too_deep",
+                    ErrorCode::LineageTooDeep,
                     format!("more than {} branches in one lineage", limits::LINEAGE_DEPTH),
                 ));
             }
             line.push((number, cap));
             let at = find(number, cap).ok_or_else(|| {
-                Error::not_found("unknown_branch", format!("no branch {number} at transaction {cap}"))
+                Error::not_found(ErrorCode::UnknownBranch, format!("no branch {number} at transaction {cap}"))
             })?;
             next = at.parent;
             if at.mode == BranchMode::Pinned {
@@ -109,13 +110,13 @@ mod tests {
         assert_eq!(line(3, 50).unwrap(), [(3, 50), (2, 50), (1, 10), (0, 50)]);
         assert_eq!(line(3, 7).unwrap(), [(3, 7), (2, 7), (1, 7), (0, 7)]);
         assert_eq!(line(4, 50).unwrap(), [(4, 50), (3, 5), (2, 5), (1, 5), (0, 50)]);
-        assert_eq!(line(9, 50).unwrap_err().code, "unknown_branch");
+        assert_eq!(line(9, 50).unwrap_err().code, ErrorCode::UnknownBranch);
     }
 
     #[test]
     fn a_cycle_is_an_error() {
         let all = [branch(2, 3, BranchMode::Live, 0), branch(3, 2, BranchMode::Live, 0)];
         let line = Lineage::of(2, 9, |n, _| all.iter().find(|x| x.number == n).cloned());
-        assert_eq!(line.unwrap_err().code, "cyclic_branch");
+        assert_eq!(line.unwrap_err().code, ErrorCode::CyclicBranch);
     }
 }

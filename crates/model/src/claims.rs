@@ -1,5 +1,6 @@
 //! Claims: what can be claimed, which targets contain each other, and whether a claim conflicts with those held.
 
+use crate::ErrorCode;
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::id::{check_text, check_type_name};
@@ -79,8 +80,11 @@ impl Target {
                 return Target::read(rest, Some(kind.filter(|kind| is_code(*kind) && is_code(named)).unwrap_or(named)));
             }
             if kind.is_none_or(is_code) {
-                return Err(Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))
-                    .hint("claims are on files, functions and other symbols of files, tasks and features"));
+                return Err(Error::invalid(
+                    ErrorCode::InvalidTarget,
+                    format!("`{text}` is nothing that can be claimed"),
+                )
+                .hint("claims are on files, functions and other symbols of files, tasks and features"));
             }
         }
         Ok(match kind {
@@ -197,7 +201,7 @@ fn plain_path(path: &str) -> Result<String> {
             "" | "." => {}
             ".." => {
                 if parts.pop().is_none() {
-                    return Err(Error::invalid("invalid_target", format!("`{path}` leads out of the project"))
+                    return Err(Error::invalid(ErrorCode::InvalidTarget, format!("`{path}` leads out of the project"))
                         .hint("name files by their path from the root of the repository"));
                 }
             }
@@ -205,7 +209,7 @@ fn plain_path(path: &str) -> Result<String> {
         }
     }
     if parts.is_empty() {
-        return Err(Error::invalid("invalid_target", format!("`{path}` is no file"))
+        return Err(Error::invalid(ErrorCode::InvalidTarget, format!("`{path}` is no file"))
             .hint("claims are on single files, not on folders"));
     }
     Ok(parts.join("/"))
@@ -298,7 +302,7 @@ pub fn claimed(wanted: &Target, held: &Held, relation: Relation) -> Error {
         Relation::Contains => format!(" in part, `{}`,", held.target),
     };
     Error::conflict(
-        "claimed",
+        ErrorCode::Claimed,
         format!("`{wanted}` is claimed{how} by {} since {}: {}", held.agent_id, held.since, held.intent),
     )
     .hint("wait until it is released, or have it released with `agent_release`, `force` and a reason")
@@ -316,7 +320,7 @@ mod tests {
         match Target::read(text, kind) {
             Ok(Some(target)) => format!("{} {}", target.kind.name(), target.name),
             Ok(None) => "?".into(),
-            Err(e) => e.code.into(),
+            Err(e) => e.code.to_string(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The content of a fact, and its canonical text.
 
+use crate::ErrorCode;
 use crate::error::{Error, Result};
 use crate::id::check_text;
 use crate::json::{self, Hash, write_f64, write_map, write_string};
@@ -105,32 +106,32 @@ impl Content {
         }
         if self.labels.len() > limits::LABELS {
             return Err(Error::too_large(
-                "too_many_labels",
+                ErrorCode::TooManyLabels,
                 format!("{} labels, {} are allowed", self.labels.len(), limits::LABELS),
             ));
         }
         self.labels.iter().try_for_each(|label| check_text("label", label, limits::LABEL_BYTES))?;
         if canonical_bytes > limits::PROPERTIES_BYTES {
             return Err(Error::too_large(
-                "properties_too_large",
+                ErrorCode::PropertiesTooLarge,
                 format!("the content has {canonical_bytes} bytes, {} are allowed", limits::PROPERTIES_BYTES),
             )
             .hint("keep large text in a document of its own and refer to it"));
         }
         self.properties.iter().try_for_each(|(key, value)| {
             if key.contains('\0') {
-                return Err(Error::invalid("nul_byte", "a property name contains a NUL character"));
+                return Err(Error::invalid(ErrorCode::NulByte, "a property name contains a NUL character"));
             }
             json::check(value).map_err(|e| e.at(format_args!("property `{key}`")))
         })?;
         json::check(&self.evidence).map_err(|e| e.at("evidence"))?;
         for (what, number) in [("weight", self.weight), ("confidence", self.confidence)] {
             if number.is_some_and(|n| !n.is_finite()) {
-                return Err(Error::invalid("invalid_number", format!("the {what} is not a finite number")));
+                return Err(Error::invalid(ErrorCode::InvalidNumber, format!("the {what} is not a finite number")));
             }
         }
         if self.confidence.is_some_and(|c| !(0.0..=1.0).contains(&c)) {
-            return Err(Error::invalid("invalid_confidence", "the confidence is outside 0 to 1"));
+            return Err(Error::invalid(ErrorCode::InvalidConfidence, "the confidence is outside 0 to 1"));
         }
         Ok(())
     }
@@ -193,10 +194,10 @@ mod tests {
             properties: [("p".to_string(), value)].into_iter().collect(),
             ..Default::default()
         };
-        assert_eq!(check(with(json!("x".repeat(limits::PROPERTIES_BYTES)))), "properties_too_large");
-        assert_eq!(check(with(json!("a\0"))), "nul_byte");
-        assert_eq!(check(Content { title: Some("\0".into()), ..Default::default() }), "nul_byte");
-        assert_eq!(check(Content { confidence: Some(1.5), ..Default::default() }), "invalid_confidence");
-        assert_eq!(check(Content { weight: Some(f64::NAN), ..Default::default() }), "invalid_number");
+        assert_eq!(check(with(json!("x".repeat(limits::PROPERTIES_BYTES)))), ErrorCode::PropertiesTooLarge);
+        assert_eq!(check(with(json!("a\0"))), ErrorCode::NulByte);
+        assert_eq!(check(Content { title: Some("\0".into()), ..Default::default() }), ErrorCode::NulByte);
+        assert_eq!(check(Content { confidence: Some(1.5), ..Default::default() }), ErrorCode::InvalidConfidence);
+        assert_eq!(check(Content { weight: Some(f64::NAN), ..Default::default() }), ErrorCode::InvalidNumber);
     }
 }

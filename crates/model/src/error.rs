@@ -1,5 +1,9 @@
 //! The one error type: a kind that surfaces map to a status, a finer code, a message and a hint.
 
+mod code;
+
+pub use code::ErrorCode;
+
 use crate::shown::without_credentials;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,7 +57,7 @@ pub struct Error {
     /// Decides how surfaces report the error, for example by its HTTP status.
     pub kind: Kind,
     /// A stable name in snake case that programs can match on, for example `unknown_branch`.
-    pub code: &'static str,
+    pub code: ErrorCode,
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -64,34 +68,34 @@ pub struct Error {
 
 impl Error {
     /// Creates an error. Credentials in URLs within the message are redacted.
-    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(kind: Kind, code: ErrorCode, message: impl Into<String>) -> Self {
         Error { kind, code, message: shown(message.into()), hint: None, details: Box::new(Value::Null) }
     }
 
     /// Creates an error of kind `InvalidInput`.
-    pub fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn invalid(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::new(Kind::InvalidInput, code, message)
     }
 
     /// Creates an error of kind `NotFound`.
-    pub fn not_found(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn not_found(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, code, message)
     }
 
     /// Creates an error of kind `Conflict`.
-    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn conflict(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::new(Kind::Conflict, code, message)
     }
 
     /// Creates an error of kind `TooLarge`.
-    pub fn too_large(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn too_large(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::new(Kind::TooLarge, code, message)
     }
 
     /// Creates an error of kind `Internal` with the code `internal_error`: a defect or damaged data,
     /// not a mistake of the caller.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, "internal_error", message)
+        Self::new(Kind::Internal, ErrorCode::InternalError, message)
     }
 
     /// Sets the hint: what the caller can do next.
@@ -144,12 +148,13 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorCode;
     use serde_json::json;
 
     #[test]
     fn errors_contain_no_passwords_of_urls() {
         let url = "postgres://ann:HIDDEN@db/shop";
-        let error = Error::invalid("invalid_argument", format!("--store: `{url}` is not true or false"))
+        let error = Error::invalid(ErrorCode::InvalidArgument, format!("--store: `{url}` is not true or false"))
             .hint(format!("use {url}"))
             .at(url)
             .details(json!({"given": [url]}));

@@ -1,5 +1,6 @@
 //! Names and ids: scopes, ids derived from names, and the numbers that a project assigns.
 
+use crate::ErrorCode;
 use crate::error::{Error, Result};
 use crate::limits;
 use schemars::JsonSchema;
@@ -26,7 +27,10 @@ impl Scope {
         for (what, name) in [("tenant", &scope.tenant), ("project", &scope.project)] {
             check_text(what, name, limits::NAME_BYTES)?;
             if name.trim() != name {
-                return Err(Error::invalid("invalid_name", format!("{what} `{name}` begins or ends with a space")));
+                return Err(Error::invalid(
+                    ErrorCode::InvalidName,
+                    format!("{what} `{name}` begins or ends with a space"),
+                ));
             }
         }
         Ok(scope)
@@ -84,17 +88,17 @@ fn of_hash(hash: Sha1) -> Uuid {
 /// Rejects text that is empty, contains NUL or is longer than `max` bytes.
 pub fn check_text(what: &str, text: &str, max: usize) -> Result<()> {
     if text.is_empty() {
-        return Err(Error::invalid("empty_name", format!("the name or text of the {what} is empty")));
+        return Err(Error::invalid(ErrorCode::EmptyName, format!("the name or text of the {what} is empty")));
     }
     if text.len() > max {
         let start: String = text.chars().take(40).collect();
         return Err(Error::too_large(
-            "text_too_long",
+            ErrorCode::TextTooLong,
             format!("the {what} `{start}…` has {} bytes, {max} are allowed", text.len()),
         ));
     }
     if text.contains('\0') {
-        return Err(Error::invalid("nul_byte", format!("the {what} contains a NUL byte")));
+        return Err(Error::invalid(ErrorCode::NulByte, format!("the {what} contains a NUL byte")));
     }
     Ok(())
 }
@@ -108,7 +112,7 @@ pub fn check_type_name(name: &str) -> Result<()> {
     if fine {
         Ok(())
     } else {
-        Err(Error::invalid("invalid_type_name", format!("`{name}` is not a type name"))
+        Err(Error::invalid(ErrorCode::InvalidTypeName, format!("`{name}` is not a type name"))
             .hint("use letters, digits, `_`, `-` and `.`, beginning with a letter"))
     }
 }
@@ -118,7 +122,7 @@ pub fn check_ref_name(what: &str, name: &str) -> Result<()> {
     check_text(what, name, limits::REF_NAME_BYTES)?;
     if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err(Error::invalid(
-            "invalid_name",
+            ErrorCode::InvalidName,
             format!("the {what} `{}` contains white space", name.escape_debug()),
         ));
     }
@@ -190,7 +194,7 @@ impl FromStr for VersionId {
             (tx < 1 << 39 && (place as usize) < Self::PLACES).then(|| VersionId::new(tx, place))
         });
         parsed.ok_or_else(|| {
-            Error::invalid("invalid_version_id", format!("`{text}` is not a version id"))
+            Error::invalid(ErrorCode::InvalidVersionId, format!("`{text}` is not a version id"))
                 .hint("version ids look like 42.7: transaction 42, index 7")
         })
     }
@@ -251,7 +255,7 @@ mod tests {
     fn invalid_names_are_rejected_with_a_code() {
         let long = "k".repeat(1025);
         for (text, code) in [("", "empty_name"), ("a\0b", "nul_byte"), (long.as_str(), "text_too_long")] {
-            assert_eq!(check_text("key", text, limits::KEY_BYTES).unwrap_err().code, code);
+            assert_eq!(check_text("key", text, limits::KEY_BYTES).unwrap_err().code.name(), code);
         }
         assert!(check_type_name("9lives").is_err() && check_type_name("a b").is_err());
         assert!(check_ref_name("branch", "a b").is_err() && check_ref_name("branch", "feature/x").is_ok());

@@ -2,6 +2,7 @@
 
 pub mod rule;
 
+use crate::ErrorCode;
 use crate::error::{Error, Result};
 use crate::limits;
 use serde_json::{Map, Number, Value};
@@ -217,7 +218,7 @@ pub fn pointer_tokens(path: &str) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let Some(rest) = path.strip_prefix('/') else {
-        return Err(Error::invalid("invalid_pointer", format!("`{path}` is not a JSON Pointer"))
+        return Err(Error::invalid(ErrorCode::InvalidPointer, format!("`{path}` is not a JSON Pointer"))
             .hint("paths begin with `/`, for example /properties/owner"));
     };
     Ok(rest.split('/').map(|t| t.replace("~1", "/").replace("~0", "~")).collect())
@@ -231,7 +232,7 @@ pub fn check(value: &Value) -> Result<()> {
 /// Rejects text with NUL characters. PostgreSQL cannot store them, and all stores accept the same text.
 pub fn check_text(text: &str) -> Result<()> {
     match text.contains('\0') {
-        true => Err(Error::invalid("nul_byte", "the text contains a NUL character").hint("leave it out")),
+        true => Err(Error::invalid(ErrorCode::NulByte, "the text contains a NUL character").hint("leave it out")),
         false => Ok(()),
     }
 }
@@ -249,7 +250,10 @@ pub fn check_texts(value: &Value) -> Result<()> {
 fn check_depth(value: &Value, left: usize) -> Result<()> {
     let deeper = || {
         left.checked_sub(1).ok_or_else(|| {
-            Error::too_large("json_too_deep", format!("the JSON is nested deeper than {} levels", limits::JSON_DEPTH))
+            Error::too_large(
+                ErrorCode::JsonTooDeep,
+                format!("the JSON is nested deeper than {} levels", limits::JSON_DEPTH),
+            )
         })
     };
     match value {
@@ -365,9 +369,9 @@ pub(crate) mod tests {
         for _ in 0..=limits::JSON_DEPTH {
             bomb = json!([bomb]);
         }
-        assert_eq!(check(&bomb).unwrap_err().code, "json_too_deep");
-        assert_eq!(check(&json!({"a\0": 1})).unwrap_err().code, "nul_byte");
-        assert_eq!(check(&json!(["a\0"])).unwrap_err().code, "nul_byte");
+        assert_eq!(check(&bomb).unwrap_err().code, ErrorCode::JsonTooDeep);
+        assert_eq!(check(&json!({"a\0": 1})).unwrap_err().code, ErrorCode::NulByte);
+        assert_eq!(check(&json!(["a\0"])).unwrap_err().code, ErrorCode::NulByte);
     }
 
     proptest! {

@@ -30,7 +30,7 @@ pub use batch::{Batch, End, Precondition, PutObject, PutRelationship, Reference,
 pub use branch::{Branch, BranchMode, Lineage};
 pub use change::ChangeSummary;
 pub use content::Content;
-pub use error::{Error, Kind as ErrorKind, Result};
+pub use error::{Error, ErrorCode, Kind as ErrorKind, Result};
 pub use id::{BranchNo, Scope, ThingNo, Tx, VersionId};
 pub use position::Position;
 pub use statement::{Ends, Kind, Statement, Thing};

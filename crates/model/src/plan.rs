@@ -9,6 +9,7 @@ mod made;
 pub use drafts::{DecidedWrite, Drafts, Resolved};
 pub use made::Made;
 
+use crate::ErrorCode;
 use crate::batch::Reference;
 use crate::branch::Lineage;
 use crate::change::{self, summarise};
@@ -170,7 +171,7 @@ pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result
     planner.check_multiplicity(&resolved.items)?;
     if planner.plan.statements.len() + at.first_place as usize > VersionId::PLACES {
         return Err(Error::too_large(
-            "batch_too_large",
+            ErrorCode::BatchTooLarge,
             "the batch makes more versions than one transaction can contain",
         ));
     }
@@ -195,7 +196,7 @@ fn find_gaps(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
                 || later.key.as_deref().map_or_else(|| id.to_string(), |key| format!("{}:{key}", later.type_name));
             if pair[0].period.to > pair[1].period.from {
                 let error = Error::invalid(
-                    "duplicate_in_batch",
+                    ErrorCode::DuplicateInBatch,
                     format!("`{}` is written twice for the same time in one batch", name()),
                 );
                 let hint = "write each fact once, or for periods that do not overlap";
@@ -204,7 +205,7 @@ fn find_gaps(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
             let identity = |item: &Item| (item.type_name.to_ascii_lowercase(), item.key.clone(), item.ends.is_some());
             if !pair[0].named && !pair[1].named && identity(pair[0]) != identity(pair[1]) {
                 return Err(at_write(
-                    Error::conflict("type_changed", format!("`{}` is written as two different facts", name())),
+                    Error::conflict(ErrorCode::TypeChanged, format!("`{}` is written as two different facts", name())),
                     later.place,
                 ));
             }
@@ -423,7 +424,7 @@ impl Planner<'_> {
             let known_type = match (known, new) {
                 (Some(thing), _) if thing.ends.is_some() => {
                     return Err(Error::invalid(
-                        "relationship_as_end",
+                        ErrorCode::RelationshipAsEnd,
                         format!("the {} is a relationship", side.name()),
                     )
                     .hint("relationships connect objects"));
@@ -431,7 +432,7 @@ impl Planner<'_> {
                 (Some(thing), _) if crate::types::system::is(&thing.type_name) => {
                     return Err(Error::new(
                         crate::ErrorKind::Forbidden,
-                        "system_type",
+                        ErrorCode::SystemType,
                         format!("the {} is a {} that Lukasa keeps for itself", side.name(), thing.type_name),
                     )
                     .hint("name it in a property instead"));
@@ -448,7 +449,7 @@ impl Planner<'_> {
             if !allowed.is_empty() && !allowed.iter().any(|t| t.eq_ignore_ascii_case(type_name)) {
                 return Err(Error::new(
                     crate::ErrorKind::ValidationFailed,
-                    "relationship_end_type",
+                    ErrorCode::RelationshipEndType,
                     format!("`{}` does not take a `{type_name}` as its {}", item.type_name, side.name()),
                 )
                 .hint(format!("allowed: {}", allowed.join(", "))));
@@ -515,7 +516,7 @@ impl Planner<'_> {
             if let Some(clash) = clash {
                 let error = Error::new(
                     crate::ErrorKind::Conflict,
-                    "relationship_multiplicity_violation",
+                    ErrorCode::RelationshipMultiplicityViolation,
                     format!(
                         "`{}` allows one relationship per {}, and there would be two",
                         type_name.to_uppercase(),
@@ -537,20 +538,20 @@ fn same_identity(thing: &Thing, item: &Item) -> Result<()> {
     }
     if thing.ends.is_some() != item.ends.is_some() {
         return Err(Error::invalid(
-            "kind_changed",
+            ErrorCode::KindChanged,
             format!("{} is a {}", thing.id, if thing.ends.is_some() { "relationship" } else { "object" }),
         ));
     }
     if !thing.type_name.eq_ignore_ascii_case(&item.type_name) {
         return Err(Error::conflict(
-            "type_changed",
+            ErrorCode::TypeChanged,
             format!("{} is a `{}`; the type of an object never changes", thing.id, thing.type_name),
         )
         .hint("end it and make a new object"));
     }
     if thing.key != item.key {
         return Err(Error::conflict(
-            "key_changed",
+            ErrorCode::KeyChanged,
             format!("{} has another key; the key of an object never changes", thing.id),
         ));
     }
@@ -610,21 +611,21 @@ fn at_write(error: Error, place: usize) -> Error {
 
 /// The error for a reference that names no fact.
 pub fn nothing_named(reference: &Reference) -> Error {
-    Error::not_found("not_found", format!("nothing is named `{reference}`"))
+    Error::not_found(ErrorCode::NotFound, format!("nothing is named `{reference}`"))
         .hint("name facts by `Type:key`, by key, or by id; `lukasa list` shows what there is")
 }
 
 fn dangling(side: &str, name: &str) -> Error {
     Error::new(
         crate::ErrorKind::ValidationFailed,
-        "dangling_end",
+        ErrorCode::DanglingEnd,
         format!("the {side} `{name}` does not exist at that time"),
     )
     .hint("write both ends before, or in the same batch")
 }
 
 fn lost_race(name: &str, expected: u32, actual: u32) -> Error {
-    Error::conflict("version_conflict", format!("`{name}` is at version {actual}, expected {expected}"))
+    Error::conflict(ErrorCode::VersionConflict, format!("`{name}` is at version {actual}, expected {expected}"))
         .hint("read it again and repeat the change on top")
         .details(json!({"expected": expected, "actual": actual}))
 }
@@ -635,7 +636,7 @@ pub fn ambiguous<'a>(key: &str, candidates: impl Iterator<Item = &'a Thing>) -> 
         candidates.map(|t| format!("{}:{}", t.type_name, t.key.as_deref().unwrap_or_default())).collect();
     candidates.sort();
     let listed: Vec<_> = candidates.iter().map(|name| json!({"ref": name})).collect();
-    Error::invalid("ambiguous", format!("`{key}` fits {} objects", candidates.len()))
+    Error::invalid(ErrorCode::Ambiguous, format!("`{key}` fits {} objects", candidates.len()))
         .hint(format!("name one of: {}", candidates.join(", ")))
         .details(json!({"candidates": listed, "total": candidates.len()}))
 }

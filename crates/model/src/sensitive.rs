@@ -1,5 +1,6 @@
 //! Properties that types mark as sensitive: finding the marks in schemas, and removing such properties from contents.
 
+use crate::ErrorCode;
 use crate::content::Content;
 use crate::error::{Error, Result};
 use serde_json::Value;
@@ -22,8 +23,11 @@ pub fn check(schema: &Value) -> Result<()> {
     for (name, inner) in elsewhere {
         // Either the mark itself, or a mark anywhere below.
         if (name == MARK && *inner == Value::Bool(true)) || has_mark(inner) {
-            return Err(Error::invalid("invalid_schema", format!("`{MARK}: true` within `{name}` would go unseen"))
-                .hint("mark the property itself, in `properties` of the schema"));
+            return Err(Error::invalid(
+                ErrorCode::InvalidSchema,
+                format!("`{MARK}: true` within `{name}` would go unseen"),
+            )
+            .hint("mark the property itself, in `properties` of the schema"));
         }
     }
     Ok(())
@@ -70,7 +74,7 @@ mod tests {
             json!({"allOf": [{"properties": {"a": {"sensitive": true}}}]}),
             json!({"patternProperties": {"^x": {"sensitive": true}}}),
         ] {
-            assert_eq!(check(&unseen).map_err(|e| e.code), Err("invalid_schema"), "{unseen}");
+            assert_eq!(check(&unseen).map_err(|e| e.code), Err(ErrorCode::InvalidSchema), "{unseen}");
         }
         let mut content = Content {
             properties: json!({"salary": 7, "name": "ann"}).as_object().cloned().unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! Moments in microseconds, and half-open periods of valid time with open ends.
 
+use crate::ErrorCode;
 use crate::error::{Error, Result};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -24,7 +25,7 @@ impl Time {
                 .map(|z| z.timestamp())
         });
         stamp.map(|t| Time(t.as_microsecond())).map_err(|_| {
-            Error::invalid("invalid_time", format!("`{text}` is not a time"))
+            Error::invalid(ErrorCode::InvalidTime, format!("`{text}` is not a time"))
                 .hint("write times as 2026-01-31 or 2026-01-31T09:00:00Z")
         })
     }
@@ -81,8 +82,11 @@ impl Period {
         if from < to {
             Ok(Period { from, to })
         } else {
-            Err(Error::invalid("reversed_period", format!("the period from `{from}` to `{to}` is empty or reversed"))
-                .hint("valid_from must be earlier than valid_to"))
+            Err(Error::invalid(
+                ErrorCode::ReversedPeriod,
+                format!("the period from `{from}` to `{to}` is empty or reversed"),
+            )
+            .hint("valid_from must be earlier than valid_to"))
         }
     }
 
@@ -135,7 +139,7 @@ mod tests {
         ] {
             assert_eq!(Time::parse(text).unwrap().to_string(), shown);
         }
-        assert_eq!(Time::parse("yesterday").unwrap_err().code, "invalid_time");
+        assert_eq!(Time::parse("yesterday").unwrap_err().code, ErrorCode::InvalidTime);
     }
 
     #[test]
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn reversed_periods_are_rejected() {
-        assert_eq!(Period::new(Time(5), Time(5)).unwrap_err().code, "reversed_period");
-        assert_eq!(Period::new(Time(6), Time(5)).unwrap_err().code, "reversed_period");
+        assert_eq!(Period::new(Time(5), Time(5)).unwrap_err().code, ErrorCode::ReversedPeriod);
+        assert_eq!(Period::new(Time(6), Time(5)).unwrap_err().code, ErrorCode::ReversedPeriod);
     }
 }

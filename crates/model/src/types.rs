@@ -1,5 +1,6 @@
 //! What a project has declared as of a transaction: types, branches, releases, tags and settings.
 
+use crate::ErrorCode;
 use crate::branch::{Branch, Lineage};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
@@ -457,7 +458,7 @@ impl Registry {
             (true, _) => Ok(None),
             (false, true) => Err(Error::new(
                 Kind::ValidationFailed,
-                "unknown_type",
+                ErrorCode::UnknownType,
                 format!("this project knows no {what} `{type_name}`"),
             )
             .hint(format!("declare it first with `lukasa {verb} {type_name}`"))),
@@ -496,7 +497,7 @@ impl Registry {
             fields.first().map(|f| format!(": {}", f["message"].as_str().unwrap_or_default())).unwrap_or_default();
         Err(Error::new(
             Kind::ValidationFailed,
-            "schema_violation",
+            ErrorCode::SchemaViolation,
             format!("`properties` do not fit the schema of `{type_name}`{first}"),
         )
         .hint(format!("`lukasa type show {type_name}` prints the schema"))
@@ -512,7 +513,7 @@ impl Registry {
     pub fn branch(&self, name: &str) -> Result<&Branch> {
         self.branches().into_iter().find(|b| b.name == name).ok_or_else(|| {
             let names: Vec<_> = self.branches().iter().map(|b| b.name.as_str()).collect();
-            Error::not_found("unknown_branch", format!("no branch `{name}`"))
+            Error::not_found(ErrorCode::UnknownBranch, format!("no branch `{name}`"))
                 .hint(format!("branches: {}", names.join(", ")))
         })
     }
@@ -541,7 +542,8 @@ impl Registry {
     /// Returns a release by name, regardless of case. Fails with `unknown_release`.
     pub fn release(&self, name: &str) -> Result<&Release> {
         self.releases.get(&name.to_lowercase()).ok_or_else(|| {
-            Error::not_found("unknown_release", format!("no release `{name}`")).hint("`lukasa release list` shows them")
+            Error::not_found(ErrorCode::UnknownRelease, format!("no release `{name}`"))
+                .hint("`lukasa release list` shows them")
         })
     }
 
@@ -553,7 +555,7 @@ impl Registry {
     /// Returns a tag by name, regardless of case. Fails with `unknown_tag`.
     pub fn tag(&self, name: &str) -> Result<&Tag> {
         self.tags.get(&name.to_lowercase()).ok_or_else(|| {
-            Error::not_found("unknown_tag", format!("no tag `{name}`")).hint("`lukasa tag list` shows them")
+            Error::not_found(ErrorCode::UnknownTag, format!("no tag `{name}`")).hint("`lukasa tag list` shows them")
         })
     }
 }
@@ -563,11 +565,11 @@ pub fn check_names<'a>(name: &str, aliases: &[String], known: impl Fn(&str) -> O
     let others = |word: &str| known(word).filter(|owner| !owner.eq_ignore_ascii_case(name)).map(str::to_owned);
     for word in aliases.iter().map(String::as_str).chain([name]) {
         if let Some(owner) = others(word) {
-            return Err(Error::conflict("name_taken", format!("`{word}` already stands for type `{owner}`"))
+            return Err(Error::conflict(ErrorCode::NameTaken, format!("`{word}` already stands for type `{owner}`"))
                 .hint("choose another name, or take the alias away from the other type first"));
         }
         if system::is(word) {
-            return Err(Error::invalid("system_type", format!("`{word}` is a type of Lukasa's own")));
+            return Err(Error::invalid(ErrorCode::SystemType, format!("`{word}` is a type of Lukasa's own")));
         }
     }
     Ok(())
@@ -579,7 +581,7 @@ pub fn check_schema(schema: &Value) -> Result<()> {
         return Ok(());
     }
     let fault = |why: String| {
-        Error::invalid("invalid_schema", format!("the JSON Schema does not compile: {why}"))
+        Error::invalid(ErrorCode::InvalidSchema, format!("the JSON Schema does not compile: {why}"))
             .hint("schemas must be self-contained JSON Schema; references to files or URLs are not followed")
     };
     jsonschema::validator_for(schema).map(drop).map_err(|e| fault(e.to_string()))?;
@@ -613,10 +615,10 @@ mod tests {
         assert_eq!(early.spelling("SVC", false), "Service");
         assert!(!early.is_lasting("owns") && late.is_lasting("owns"));
         assert!(early.admit("Thing", false).unwrap().is_some());
-        assert_eq!(late.admit("Thing", false).unwrap_err().code, "unknown_type");
+        assert_eq!(late.admit("Thing", false).unwrap_err().code, ErrorCode::UnknownType);
         let wrong = json!({"owner": 5, "x": 1});
         let error = late.validate("service", false, wrong.as_object().unwrap()).unwrap_err();
-        assert_eq!((error.kind.http_status(), error.code), (422, "schema_violation"));
+        assert_eq!((error.kind.http_status(), error.code), (422, ErrorCode::SchemaViolation));
         assert_eq!(error.details["fields"][0]["path"], "/properties/owner");
         let right = json!({"owner": "a"});
         assert!(late.validate("service", false, right.as_object().unwrap()).is_ok());
@@ -626,7 +628,7 @@ mod tests {
     fn unknown_relationship_types_are_rejected_once_a_pack_is_installed() {
         let packed = [declare(1, system::RELATIONSHIP_TYPE, "OWNS", json!({"name": "OWNS", "pack": "services@1"}))];
         let registry = Registry::at(&packed, 1).unwrap();
-        assert_eq!(registry.admit("RUNS", true).unwrap_err().code, "unknown_type");
+        assert_eq!(registry.admit("RUNS", true).unwrap_err().code, ErrorCode::UnknownType);
         assert!(registry.admit("Thing", false).unwrap().is_some());
         assert!(registry.admit("RENAMED_FROM", true).unwrap().is_none());
     }
@@ -634,7 +636,10 @@ mod tests {
     #[test]
     fn schemas_with_external_references_do_not_compile() {
         assert!(check_schema(&json!({"type": "object"})).is_ok());
-        assert_eq!(check_schema(&json!({"type": 7})).unwrap_err().code, "invalid_schema");
-        assert_eq!(check_schema(&json!({"$ref": "http://example.com/x.json"})).unwrap_err().code, "invalid_schema");
+        assert_eq!(check_schema(&json!({"type": 7})).unwrap_err().code, ErrorCode::InvalidSchema);
+        assert_eq!(
+            check_schema(&json!({"$ref": "http://example.com/x.json"})).unwrap_err().code,
+            ErrorCode::InvalidSchema
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Views: the branch, transaction and valid time at which a request is answered; and the parsing of moments.
 
+use crate::ErrorCode;
 use crate::branch::Lineage;
 use crate::error::{Error, Result};
 use crate::id::{BranchNo, Tx};
@@ -67,7 +68,7 @@ impl Moment {
     /// Returns every moment that a word may mean: exactly one with a prefix, otherwise all that fit its form.
     pub fn readings(word: &str) -> Result<Vec<Moment>> {
         let fault = || {
-            Error::invalid("invalid_moment", format!("`{word}` names no moment"))
+            Error::invalid(ErrorCode::InvalidMoment, format!("`{word}` names no moment"))
                 .hint("use time:2026-01-31, tx:42, commit:abc1234, release:1.0, tag:stable or agent:name")
         };
         if let Some((prefix, rest)) = word.split_once(':') {

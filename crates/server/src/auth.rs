@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, HeaderName};
 use jwks::KeySource;
 use lukasa_engine::{Agents, Grants};
 use lukasa_model::id::check_text;
-use lukasa_model::{Error, ErrorKind, Result, Scope, Time, limits};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope, Time, limits};
 use lukasa_store::{Clock, Store};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Tokens {
         let verified = jwt::verify(token, &*self.keys.current()?, &self.rules, now);
         match verified {
             // The issuer may have begun to sign with another key.
-            Err(unknown) if unknown.code == "unknown_key" => match self.keys.renewed()? {
+            Err(unknown) if unknown.code == ErrorCode::UnknownKey => match self.keys.renewed()? {
                 Some(keys) => jwt::verify(token, &keys, &self.rules, now),
                 None => Err(unknown),
             },
@@ -115,7 +115,7 @@ impl Door {
     /// Authentication by tokens, access keys or both. An error if neither is accepted.
     pub fn guarded(guarded: Guarded) -> Result<Door> {
         if guarded.tokens.is_none() && guarded.keys.is_none() {
-            return Err(Error::invalid("invalid_settings", "authentication accepts neither tokens nor keys")
+            return Err(Error::invalid(ErrorCode::InvalidSettings, "authentication accepts neither tokens nor keys")
                 .hint("name a file of keys for tokens, or allow access keys"));
         }
         Ok(Door(Way::Guarded(guarded)))
@@ -165,7 +165,7 @@ fn open_to(scope: &Scope, headers: &HeaderMap, peer: SocketAddr) -> Result<Calle
     if forwarded || !peer.ip().to_canonical().is_loopback() {
         return Err(Error::new(
             ErrorKind::Forbidden,
-            "loopback_only",
+            ErrorCode::LoopbackOnly,
             "without authentication only clients on this machine are accepted",
         )
         .hint("configure tokens or access keys (docs/access.md)"));
@@ -179,7 +179,7 @@ fn open_to(scope: &Scope, headers: &HeaderMap, peer: SocketAddr) -> Result<Calle
 impl Guarded {
     fn let_in(&self, headers: &HeaderMap) -> Result<Caller, TurnedAway> {
         let sent = credential(headers)?.ok_or_else(|| {
-            refused("missing_token", "neither a token nor a key was sent")
+            refused(ErrorCode::MissingToken, "neither a token nor a key was sent")
                 .hint("send `Authorization: Bearer …` or `x-api-key: …`")
         })?;
         let (known, still) = self.recognise(sent)?;
@@ -206,14 +206,18 @@ impl Guarded {
     fn recognise(&self, sent: &str) -> Result<(Known, Result<()>)> {
         let now = self.clock.now();
         if sent.starts_with(api_key::PREFIX) {
-            let keys = self.keys.as_ref().ok_or_else(|| refused("invalid_key", "access keys are not accepted here"))?;
+            let keys = self
+                .keys
+                .as_ref()
+                .ok_or_else(|| refused(ErrorCode::InvalidKey, "access keys are not accepted here"))?;
             let key = api_key::find(keys.access_keys(), sent)?;
             let still = api_key::check(keys.access_keys(), &key, now);
             let grants = Grants::of(key.scopes);
             let agents = if key.agents.is_empty() { Agents::of_user(&key.user) } else { Agents::bound(key.agents) };
             return Ok((Known { tenant: key.tenant, project: key.project, user: key.user, grants, agents }, still));
         }
-        let tokens = self.tokens.as_ref().ok_or_else(|| refused("invalid_token", "tokens are not accepted here"))?;
+        let tokens =
+            self.tokens.as_ref().ok_or_else(|| refused(ErrorCode::InvalidToken, "tokens are not accepted here"))?;
         let jwt::Claims { user, tenant, project, scopes, agents } = tokens.verify(sent, now)?;
         // A name that no project can have makes the token invalid, rather than the request.
         Scope::new(&*tenant, project.as_deref().unwrap_or("any"))
@@ -221,7 +225,7 @@ impl Guarded {
             .and_then(|()| {
                 agents.iter().flatten().try_for_each(|agent| check_text("agent", agent, limits::REF_NAME_BYTES))
             })
-            .map_err(|e| refused("invalid_token", e.message))?;
+            .map_err(|e| refused(ErrorCode::InvalidToken, e.message))?;
         let agents = agents.map_or_else(|| Agents::of_user(&user), Agents::bound);
         Ok((Known { tenant, project, user, grants: Grants::of(scopes), agents }, Ok(())))
     }
@@ -234,7 +238,8 @@ impl Guarded {
             (Some(own), _) => own,
             (None, Some(named)) => named,
             (None, None) => self.project.as_deref().ok_or_else(|| {
-                Error::invalid("missing_project", "the request names no project").hint("send the header `x-project-id`")
+                Error::invalid(ErrorCode::MissingProject, "the request names no project")
+                    .hint("send the header `x-project-id`")
             })?,
         };
         Scope::new(&*known.tenant, project)
@@ -248,13 +253,15 @@ fn credential(headers: &HeaderMap) -> Result<Option<&str>> {
         Some(value) => match value.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
             _ => {
-                return Err(refused("invalid_token", "the header `authorization` does not carry a token")
+                return Err(refused(ErrorCode::InvalidToken, "the header `authorization` does not carry a token")
                     .hint("send `Authorization: Bearer …`"));
             }
         },
     };
     match (bearer, one(headers, &API_KEY)?.map(str::trim)) {
-        (Some(_), Some(_)) => Err(refused("two_credentials", "a token and a key were sent").hint("send one of them")),
+        (Some(_), Some(_)) => {
+            Err(refused(ErrorCode::TwoCredentials, "a token and a key were sent").hint("send one of them"))
+        }
         (bearer, key) => Ok(bearer.or(key)),
     }
 }
@@ -265,25 +272,29 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>>
     let Some(value) = values.next() else { return Ok(None) };
     let text = value.to_str().ok().filter(|_| values.next().is_none());
     text.map(Some).ok_or_else(|| {
-        Error::invalid("invalid_header", format!("the header `{name}` is there twice, or is not plain text"))
+        Error::invalid(ErrorCode::InvalidHeader, format!("the header `{name}` is there twice, or is not plain text"))
     })
 }
 
 fn other_project(named: &str, own: &str) -> Error {
-    Error::new(ErrorKind::Forbidden, "forbidden_project", format!("`{named}` is not the project that is open here"))
-        .hint(format!("leave `x-project-id` out, or set it to `{own}`"))
+    Error::new(
+        ErrorKind::Forbidden,
+        ErrorCode::ForbiddenProject,
+        format!("`{named}` is not the project that is open here"),
+    )
+    .hint(format!("leave `x-project-id` out, or set it to `{own}`"))
 }
 
-fn refused(code: &'static str, message: impl Into<String>) -> Error {
+fn refused(code: ErrorCode, message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unauthenticated, code, message)
 }
 
 /// The header `www-authenticate` that goes with an error (RFC 6750, 3). None where other credentials would not help.
 pub fn challenge(error: &Error) -> Option<&'static str> {
     match (error.kind, error.code) {
-        (ErrorKind::Unauthenticated, "missing_token") => Some(r#"Bearer realm="lukasa""#),
+        (ErrorKind::Unauthenticated, ErrorCode::MissingToken) => Some(r#"Bearer realm="lukasa""#),
         (ErrorKind::Unauthenticated, _) => Some(r#"Bearer realm="lukasa", error="invalid_token""#),
-        (ErrorKind::Forbidden, "missing_scope") => Some(r#"Bearer realm="lukasa", error="insufficient_scope""#),
+        (ErrorKind::Forbidden, ErrorCode::MissingScope) => Some(r#"Bearer realm="lukasa", error="insufficient_scope""#),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ use lukasa_engine::features::coordination::ops::event_list::EventList;
 use lukasa_engine::registry::Op;
 use lukasa_engine::telemetry::{log, metrics};
 use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, registry};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -190,7 +190,7 @@ impl Front {
         self.listeners.take(Holder::from(caller)).ok_or_else(|| {
             Error::new(
                 ErrorKind::RateLimited,
-                "too_many_listeners",
+                ErrorCode::TooManyListeners,
                 "too many event streams and subscriptions are open",
             )
             .hint(format!("end some of them; one user may have {}", self.listeners.each()))
@@ -250,7 +250,7 @@ impl Front {
             Ok(answer) => answer,
             Err(_) => Err(Error::new(
                 ErrorKind::Timeout,
-                "timeout",
+                ErrorCode::Timeout,
                 format!("`{name}` took longer than {} s", self.limits.time.as_secs()),
             )
             .hint("request less, or try again")),
@@ -286,15 +286,16 @@ impl Front {
         if !is_refusal(&error) {
             return error;
         }
-        metrics().access_refused.inc_of(&[error.code]);
+        metrics().access_refused.inc_of(&[error.code.name()]);
         self.refused(caller, operation, error)
     }
 
     /// Records and counts a failed authentication. `caller` contains what is known about the client.
     pub(crate) fn turned_away(&self, caller: &Caller, error: &Error) {
-        metrics().access_refused.inc_of(&[error.code]);
+        metrics().access_refused.inc_of(&[error.code.name()]);
         // A request without credential is no attempt, and refused addresses have already been recorded often enough.
-        let tried = !matches!(error.code, "missing_token" | "too_many_failures" | "rate_limited");
+        let tried =
+            !matches!(error.code, ErrorCode::MissingToken | ErrorCode::TooManyFailures | ErrorCode::RateLimited);
         if tried && is_refusal(error) {
             self.desk.refused(caller, LOGIN, error);
         }
@@ -324,7 +325,7 @@ impl Front {
         if let Some(name) = operation.meta.local.iter().find(|name| fields.contains_key(**name)) {
             return Err(Error::new(
                 ErrorKind::Forbidden,
-                "not_permitted",
+                ErrorCode::NotPermitted,
                 format!("{name}: only callers on this machine may set this field"),
             )
             .hint("leave it out"));
@@ -344,15 +345,19 @@ impl Front {
 }
 
 fn no_tree(field: &str) -> Error {
-    Error::new(ErrorKind::Forbidden, "forbidden_path", format!("{field}: no working tree was given to this project"))
-        .hint("the operator of the server gives projects their working trees, see docs/access.md")
+    Error::new(
+        ErrorKind::Forbidden,
+        ErrorCode::ForbiddenPath,
+        format!("{field}: no working tree was given to this project"),
+    )
+    .hint("the operator of the server gives projects their working trees, see docs/access.md")
 }
 
 fn forbidden_path(field: &str, named: &str, tree: bool) -> Error {
     let what = if tree { "working trees" } else { "folders for data" };
     Error::new(
         ErrorKind::Forbidden,
-        "forbidden_path",
+        ErrorCode::ForbiddenPath,
         format!("{field}: `{named}` is not within the {what} that were given to this project"),
     )
     .hint("the operator of the server lists them, see docs/access.md; `-` and routes with a body need no path")
@@ -373,9 +378,9 @@ fn is_refusal(error: &Error) -> bool {
 
 /// Records metrics and a log line for every request, whichever process serves it.
 fn ended(caller: &Caller, operation: &Operation, error: Option<&Error>, took: Duration) {
-    let (name, status) = (operation.meta.name, error.map_or("ok", |error| error.code));
+    let (name, status) = (operation.meta.name, error.map_or("ok", |error| error.code.name()));
     if let Some(error) = error.filter(|error| is_refusal(error)) {
-        metrics().access_refused.inc_of(&[error.code]);
+        metrics().access_refused.inc_of(&[error.code.name()]);
     }
     metrics().queries.inc_of(&[name, status]);
     metrics().latency.record_of(&[name], took.as_secs_f64());
@@ -412,9 +417,10 @@ fn ended(caller: &Caller, operation: &Operation, error: Option<&Error>, took: Du
 }
 
 pub(crate) fn unknown(name: &str) -> Error {
-    Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`find_tools` lists them")
+    Error::not_found(ErrorCode::UnknownOperation, format!("no operation `{name}`")).hint("`find_tools` lists them")
 }
 
 fn busy() -> Error {
-    Error::new(ErrorKind::RateLimited, "too_busy", "too many requests are waiting").hint("try again in a second")
+    Error::new(ErrorKind::RateLimited, ErrorCode::TooBusy, "too many requests are waiting")
+        .hint("try again in a second")
 }

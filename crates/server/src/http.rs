@@ -38,7 +38,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use lukasa_engine::Grants;
 use lukasa_engine::telemetry::{self, log, metrics};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_store::Clock;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
@@ -206,7 +206,7 @@ async fn require_caller(
         }
         Err(TurnedAway { error, known }) => {
             // A request without credential is not a guess.
-            let guessed = error.kind == ErrorKind::Unauthenticated && error.code != "missing_token";
+            let guessed = error.kind == ErrorKind::Unauthenticated && error.code != ErrorCode::MissingToken;
             if let Some(failures) = site.failures.as_ref().filter(|_| guessed) {
                 failures.note(peer.ip(), site.clock.now());
             }
@@ -240,7 +240,7 @@ async fn authenticate(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Res
     };
     tokio::time::timeout(LOOKUP, looked_up).await.unwrap_or_else(|_| {
         let message = format!("the key could not be looked up within {} s", LOOKUP.as_secs());
-        Err(Error::new(ErrorKind::Unavailable, "keys_unreadable", message).hint("try again").into())
+        Err(Error::new(ErrorKind::Unavailable, ErrorCode::KeysUnreadable, message).hint("try again").into())
     })
 }
 
@@ -267,7 +267,7 @@ fn id_of(request: &Request) -> RequestId {
 pub(crate) fn refusal(error: &Error, id: &RequestId) -> Response {
     let status = match error.code {
         // A timeout of the client, not of the server.
-        "request_too_slow" => StatusCode::REQUEST_TIMEOUT,
+        ErrorCode::RequestTooSlow => StatusCode::REQUEST_TIMEOUT,
         _ => StatusCode::from_u16(error.kind.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
     };
     let mut body = json!({"code": error.code, "message": error.message, "request_id": id.0});
@@ -289,14 +289,14 @@ pub(crate) fn refusal(error: &Error, id: &RequestId) -> Response {
 }
 
 async fn path_not_found(request: Request) -> Response {
-    let error = Error::not_found("unknown_path", format!("there is nothing at `{}`", request.uri().path()))
+    let error = Error::not_found(ErrorCode::UnknownPath, format!("there is nothing at `{}`", request.uri().path()))
         .hint("/openapi.json lists every path");
     refusal(&error, &id_of(&request))
 }
 
 async fn method_not_allowed(request: Request) -> Response {
     let error = Error::invalid(
-        "method_not_allowed",
+        ErrorCode::MethodNotAllowed,
         format!("`{}` does not accept {}", request.uri().path(), request.method()),
     )
     .hint("/openapi.json lists every path with its methods");

@@ -36,7 +36,7 @@ use line::{Line, NoLine, Reply};
 #[cfg(unix)]
 use lukasa_engine::Effect;
 use lukasa_engine::{Answer, Engine, Operation};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use opening::{Open, Opening};
 use serde_json::Value;
 use std::any::Any;
@@ -271,7 +271,7 @@ impl Desk {
             Ok(Err(_)) => Ok(State::Seeking),
             Err(_) => Err(Error::new(
                 ErrorKind::Unavailable,
-                "owner_unreachable",
+                ErrorCode::OwnerUnreachable,
                 "another process works on the store and does not answer",
             )
             .hint("try again; if it happens again, end that process")),
@@ -414,7 +414,7 @@ fn from_here(operation: &Operation, request: &Value) -> Result<Value> {
         // `-` is a stream.
         let Some(path) = place.as_str().filter(|path| *path != "-") else { continue };
         let path = std::path::absolute(path)
-            .map_err(|e| Error::invalid("invalid_path", format!("{name}: `{path}` cannot be resolved: {e}")))?;
+            .map_err(|e| Error::invalid(ErrorCode::InvalidPath, format!("{name}: `{path}` cannot be resolved: {e}")))?;
         *place = Value::String(path.display().to_string());
     }
     Ok(request)
@@ -436,7 +436,7 @@ fn owner_changed(operation: &Operation) -> Error {
     let name = operation.meta.name;
     Error::new(
         ErrorKind::Unavailable,
-        "owner_changed",
+        ErrorCode::OwnerChanged,
         format!("the process that worked on `{name}` ended before it answered"),
     )
     .hint("the write may or may not have happened: check, then try again; a `batch` with a `client_id` can be repeated unchanged")

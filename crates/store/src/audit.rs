@@ -8,7 +8,7 @@ mod walk;
 pub use walk::{AuditFault, AuditFlaw, ChainReport, Seals, walk};
 
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -191,7 +191,7 @@ pub(crate) fn linked(
 
 fn foreign_seal(server: &str) -> Error {
     let message = format!("the chain `{server}` of the record does not end with the seal of a key that is known here");
-    Error::new(ErrorKind::Unavailable, "foreign_seal", message).hint(
+    Error::new(ErrorKind::Unavailable, ErrorCode::ForeignSeal, message).hint(
         "name the file of the key it was sealed with in audit.known_key_files (LUKASA_AUDIT_KNOWN_KEY_FILES), \
          or name other chains with LUKASA_SERVER_ID",
     )

@@ -5,7 +5,7 @@
 //! it is updated and deleted.
 
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, Result, Scope, Time};
+use lukasa_model::{Error, ErrorCode, Result, Scope, Time};
 use std::cmp::Ordering;
 
 /// Vectors, jobs and marks of many projects.
@@ -212,9 +212,10 @@ pub struct JobCounts {
 /// Rejects priorities that are not finite, because stores order them differently.
 pub(crate) fn check_priorities(jobs: &[NewJob]) -> Result<()> {
     match jobs.iter().find(|job| !job.priority.is_finite()) {
-        Some(job) => {
-            Err(Error::invalid("invalid_number", format!("the priority of job `{}` is not a finite number", job.key)))
-        }
+        Some(job) => Err(Error::invalid(
+            ErrorCode::InvalidNumber,
+            format!("the priority of job `{}` is not a finite number", job.key),
+        )),
         None => Ok(()),
     }
 }

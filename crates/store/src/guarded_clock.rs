@@ -6,7 +6,7 @@
 //! compare with them until the machine reboots. A database server's time is compared with that of this machine.
 
 use crate::{Clock, private};
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ impl GuardedClock {
 
     fn jumped(&self, by: i64, what: &str) -> Result<()> {
         let hours = by / 3_600_000_000;
-        let error = Error::new(ErrorKind::Unavailable, "clock_jumped", format!("{what} by {hours} hours")).hint(
+        let error = Error::new(ErrorKind::Unavailable, ErrorCode::ClockJumped, format!("{what} by {hours} hours")).hint(
             "set the clock right; if it is right now, allow this once with LUKASA_CLOCK_JUMP=allow (clock.jump = \"allow\")",
         );
         (self.report)(&error);

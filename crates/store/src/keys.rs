@@ -4,7 +4,7 @@
 //! cannot be recomputed.
 
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use std::collections::BTreeSet;
 
 /// Access keys of many tenants.
@@ -76,11 +76,15 @@ impl AccessKey {
     pub(crate) fn agents_of(text: Option<&str>) -> Result<BTreeSet<String>> {
         let Some(text) = text else { return Ok(BTreeSet::new()) };
         serde_json::from_str(text).map_err(|e| {
-            Error::new(ErrorKind::Internal, "corrupt_store", format!("the agents of an access key cannot be read: {e}"))
+            Error::new(
+                ErrorKind::Internal,
+                ErrorCode::CorruptStore,
+                format!("the agents of an access key cannot be read: {e}"),
+            )
         })
     }
 }
 
 pub(crate) fn key_exists(id: &str) -> Error {
-    Error::conflict("key_exists", format!("there is a key `{id}` already")).hint("make another one")
+    Error::conflict(ErrorCode::KeyExists, format!("there is a key `{id}` already")).hint("make another one")
 }

@@ -13,7 +13,8 @@ use lukasa_model::statement::Provenance;
 use lukasa_model::transaction::Chain;
 use lukasa_model::types::{Declaration, system};
 use lukasa_model::{
-    BranchNo, Error, ErrorKind, Position, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId,
+    BranchNo, Error, ErrorCode, ErrorKind, Position, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx,
+    VersionId,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::BTreeMap;
@@ -75,7 +76,7 @@ pub(crate) fn empty_head(scope: &Scope) -> Head {
 }
 
 pub(crate) fn unknown_project(scope: &Scope) -> Error {
-    Error::not_found("unknown_project", format!("no project `{}`", scope.project))
+    Error::not_found(ErrorCode::UnknownProject, format!("no project `{}`", scope.project))
         .hint("it begins with its first write, for example `lukasa put Service auth`")
 }
 
@@ -108,7 +109,7 @@ impl Store for MemoryStore {
     }
 
     fn copy_to(&self, _: &Path) -> Result<()> {
-        Err(Error::new(ErrorKind::Unsupported, "no_native_copy", "the memory store has no file format"))
+        Err(Error::new(ErrorKind::Unsupported, ErrorCode::NoNativeCopy, "the memory store has no file format"))
     }
 
     fn describe(&self) -> String {

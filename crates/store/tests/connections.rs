@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use lukasa_model::batch::PutObject;
-use lukasa_model::{Batch, Error, ErrorKind, Scope};
+use lukasa_model::{Batch, Error, ErrorCode, ErrorKind, Scope};
 use lukasa_store::postgres::PostgresConfig;
 use lukasa_store::{Ledger, Store, SystemClock};
 use lukasa_testkit::{Authority, Cluster, TestDatabase};
@@ -50,10 +50,10 @@ fn a_read_only_server_is_reported_and_left_once_another_accepts_writes() {
     database.as_admin(&format!("ALTER ROLE {role} SET default_transaction_read_only = on"));
     break_connections(&database);
     let refused = put(&ledger, "meanwhile").unwrap_err();
-    assert_eq!((refused.code, refused.kind), ("read_only_store", ErrorKind::Unavailable), "{refused:?}");
+    assert_eq!((refused.code, refused.kind), (ErrorCode::ReadOnlyStore, ErrorKind::Unavailable), "{refused:?}");
     assert_eq!(ledger.head().unwrap().tx, 1, "it can be read");
     let refused = ledger.store().derived().set_mark(ledger.scope(), "m", 1).unwrap_err();
-    assert_eq!(refused.code, "read_only_store");
+    assert_eq!(refused.code, ErrorCode::ReadOnlyStore);
     // Connections made meanwhile stay read-only and must not be reused.
     database.as_admin(&format!("ALTER ROLE {role} RESET default_transaction_read_only"));
     assert_eq!(put(&ledger, "after").unwrap(), Some(2));
@@ -79,7 +79,7 @@ fn an_aborted_transaction_is_retried() {
         assert_eq!(put(&ledger, &format!("through {state}")).unwrap(), Some(before + 1), "{state}");
         database.as_admin("ALTER SEQUENCE lukasa.tries MINVALUE -1000 RESTART WITH -1000");
         let refused = put(&ledger, &format!("never {state}")).unwrap_err();
-        assert_eq!((refused.code, refused.kind), ("store_conflict", ErrorKind::Unavailable), "{refused:?}");
+        assert_eq!((refused.code, refused.kind), (ErrorCode::StoreConflict, ErrorKind::Unavailable), "{refused:?}");
         assert_eq!(ledger.head().unwrap().tx, before + 1, "nothing was written");
         database.as_admin("DROP FUNCTION lukasa.give_up CASCADE; DROP SEQUENCE lukasa.tries");
     }
@@ -117,10 +117,10 @@ fn certificates_are_checked_according_to_the_url() {
         let config = PostgresConfig::new(&format!("{}?{more}", database.app_url));
         database.open_with(&config, None).map(drop).map_err(|e| e.code)
     };
-    let refused = Err("store_unreachable");
+    let refused = Err(ErrorCode::StoreUnreachable);
 
     server.encrypt(&authority.issue("right", "IP:127.0.0.1"), &own, only_tls);
-    assert_eq!(tried("sslmode=disable").unwrap_err(), "store_login_failed", "TLS is required");
+    assert_eq!(tried("sslmode=disable").unwrap_err(), ErrorCode::StoreLoginFailed, "TLS is required");
     for mode in ["prefer", "require", "verify-ca", "verify-full"] {
         assert_eq!(tried(&format!("sslmode={mode}{}", roots(&own))), Ok(()), "{mode}");
     }

@@ -8,7 +8,7 @@
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::json::rule::Rule;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Reference, Scope, Transaction};
+use lukasa_model::{Batch, ErrorCode, Reference, Scope, Transaction};
 use lukasa_store::guarded_clock::{GuardedClock, Steady};
 use lukasa_store::ledger::{Ledger, NewBranch, ViewSpec};
 use lukasa_store::sqlite::Durability;
@@ -145,7 +145,7 @@ fn a_postgresql_database_of_schema_6_is_refused_until_it_is_migrated_and_goes_on
     // Roles are not part of a schema; the setup replaces these rights.
     database.as_admin("GRANT USAGE ON SCHEMA lukasa TO PUBLIC");
     database.as_admin("GRANT SELECT ON lukasa.refinery_schema_history TO PUBLIC");
-    assert_eq!(database.open(None).err().unwrap().code, "schema_missing");
+    assert_eq!(database.open(None).err().unwrap().code, ErrorCode::SchemaMissing);
     database.setup_again().unwrap();
     let store = database.open(None).unwrap();
     let ledger = Ledger::new(Arc::new(store), Arc::new(SystemClock), Scope::new("test", "shop").unwrap());
@@ -168,7 +168,7 @@ fn readings_of_the_clock_of_format_1_are_used_and_other_formats_ignored() {
     check_after(0).unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "this build writes format 1");
     std::fs::write(&file, &text).unwrap();
-    assert_eq!(check_after(25).unwrap_err().code, "clock_jumped");
+    assert_eq!(check_after(25).unwrap_err().code, ErrorCode::ClockJumped);
     std::fs::write(&file, text.replace("\"format\":1", "\"format\":2")).unwrap();
     check_after(25).unwrap();
 }
@@ -190,7 +190,7 @@ fn verification_finds_content_that_is_not_canonical_under_its_rule() {
     let changed = raw.execute("UPDATE transactions SET header = replace(header, ',\"rule\":2', '')", []).unwrap();
     assert!(changed > 0);
     let found = ledger.verify(&mut |_, _| {}).unwrap_err();
-    assert_eq!(found.code, "verification_failed");
+    assert_eq!(found.code, ErrorCode::VerificationFailed);
     assert!(found.message.contains("transaction 1"), "the header is part of what is hashed: {}", found.message);
     let text = ledger.store().read(ledger.scope()).unwrap().statements_after(lukasa_model::VersionId(0), 100).unwrap();
     let depends = text.iter().filter_map(|s| s.content.as_deref()).filter(|text| !Rule::First.holds(text)).count();

@@ -4,7 +4,7 @@
 
 use lukasa_model::batch::PutObject;
 use lukasa_model::json::Hash;
-use lukasa_model::{Batch, Scope};
+use lukasa_model::{Batch, ErrorCode, Scope};
 use lukasa_store::audit::{AuditFlaw, AuditHead, AuditNote, Seals, walk};
 use lukasa_store::derived::{Lane, NewJob, Vector};
 use lukasa_store::postgres::PostgresConfig;
@@ -223,7 +223,7 @@ fn a_strict_store_does_not_start_when_policies_differ() {
     ] {
         database.as_admin(sql);
         let error = database.open(None).err().expect(sql);
-        assert_eq!(error.code, "policy_drift", "{sql}");
+        assert_eq!(error.code, ErrorCode::PolicyDrift, "{sql}");
         assert!(error.message.contains(says), "{}", error.message);
         assert!(error.hint.is_some());
         let store = database.open_with(&lax, None).unwrap();
@@ -281,7 +281,7 @@ fn a_strict_store_does_not_start_when_the_role_has_too_many_rights() {
         let [sql, undo, says] = [sql, undo, says].map(|text| text.replace("{r}", &role));
         database.as_admin(&sql);
         let error = database.open(None).err().unwrap_or_else(|| panic!("{sql} is not detected"));
-        assert_eq!(error.code, "policy_drift", "{sql}");
+        assert_eq!(error.code, ErrorCode::PolicyDrift, "{sql}");
         assert!(error.message.contains(&says), "{sql}: {}", error.message);
         database.as_admin(&undo);
         database.setup_again().unwrap();
@@ -295,15 +295,15 @@ fn databases_that_are_newer_or_not_set_up_are_rejected() {
     let Some(database) = TestDatabase::new() else { return };
     database.as_admin("INSERT INTO lukasa.refinery_schema_history (version, name, applied_on, checksum) VALUES (999, 'later', 'x', '1')");
     let error = database.open(None).err().unwrap();
-    assert_eq!(error.code, "newer_schema");
+    assert_eq!(error.code, ErrorCode::NewerSchema);
     assert!(error.message.contains("schema version 999") && error.hint.is_some(), "{}", error.message);
-    assert_eq!(database.setup_again().unwrap_err().code, "newer_schema");
+    assert_eq!(database.setup_again().unwrap_err().code, ErrorCode::NewerSchema);
     database.as_admin("DROP SCHEMA lukasa CASCADE");
-    assert_eq!(database.open(None).err().unwrap().code, "schema_missing");
+    assert_eq!(database.open(None).err().unwrap().code, ErrorCode::SchemaMissing);
     let nowhere = PostgresConfig::new("postgres://nobody@127.0.0.1:1/none");
-    assert_eq!(database.open_with(&nowhere, None).err().unwrap().code, "store_unreachable");
+    assert_eq!(database.open_with(&nowhere, None).err().unwrap().code, ErrorCode::StoreUnreachable);
     let garbage = PostgresConfig::new("postgres://host:notaport/x");
-    assert_eq!(database.open_with(&garbage, None).err().unwrap().code, "invalid_url");
+    assert_eq!(database.open_with(&garbage, None).err().unwrap().code, ErrorCode::InvalidUrl);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Scope, Write};
+use lukasa_model::{Batch, ErrorCode, Scope, Write};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{Ledger, SqliteStore, SystemClock};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn a_newer_schema_is_rejected() {
     .unwrap();
     drop(raw);
     let error = open(&path).err().unwrap();
-    assert_eq!(error.code, "newer_schema");
+    assert_eq!(error.code, ErrorCode::NewerSchema);
     assert!(error.message.contains("schema version 999") && error.hint.is_some());
 }
 
@@ -137,7 +137,7 @@ fn rows_cannot_be_changed_and_damage_is_reported() {
         raw.execute(&sql, []).unwrap();
         drop(raw);
         let error = open(&copy).unwrap().verify(&mut |_, _| {}).expect_err(&sql);
-        assert_eq!((error.code, error.message.as_str()), ("verification_failed", says), "{sql}");
+        assert_eq!((error.code, error.message.as_str()), (ErrorCode::VerificationFailed, says), "{sql}");
         std::fs::remove_file(&copy).unwrap();
         for rest in ["damaged.db-wal", "damaged.db-shm"] {
             let _ = std::fs::remove_file(folder.path().join(rest));
@@ -161,7 +161,7 @@ fn packed_rows_cannot_be_changed_and_damage_is_reported() {
     let call = || PutRelationship::new("CALLS", "Service:s1", "Service:s2").into();
     let twice: Vec<lukasa_model::Result<Vec<Write>>> = vec![Ok(vec![call()]), Ok(vec![call()])];
     let error = ledger.load("main", &Header::default(), twice.into_iter()).unwrap_err();
-    assert_eq!(error.code, "duplicate_in_batch", "{error:?}");
+    assert_eq!(error.code, ErrorCode::DuplicateInBatch, "{error:?}");
     assert!(error.message.contains("written twice in one load"), "{error:?}");
     let raw = rusqlite::Connection::open(&path).unwrap();
     let runs: i64 = raw.query_row("SELECT count(*) FROM runs", [], |r| r.get(0)).unwrap();
@@ -227,7 +227,7 @@ fn corrupt_files_are_reported_and_not_changed() {
     std::fs::write(&garbage, "this is not a database, but it is long enough to look like one".repeat(100)).unwrap();
     let before = std::fs::read(&garbage).unwrap();
     let error = open(&garbage).err().unwrap();
-    assert_eq!(error.code, "corrupt_store", "{error:?}");
+    assert_eq!(error.code, ErrorCode::CorruptStore, "{error:?}");
     assert!(error.message.contains("garbage.db") && error.hint.is_some());
     assert_eq!(std::fs::read(&garbage).unwrap(), before);
     // A real store with a hole in the middle.
@@ -243,7 +243,10 @@ fn corrupt_files_are_reported_and_not_changed() {
     let torn = folder.path().join("torn.db");
     std::fs::write(&torn, bytes).unwrap();
     let error = open(&torn).and_then(|l| l.verify(&mut |_, _| {})).expect_err("the damage is detected");
-    assert!(["corrupt_store", "verification_failed", "internal_error"].contains(&error.code), "{error:?}");
+    assert!(
+        [ErrorCode::CorruptStore, ErrorCode::VerificationFailed, ErrorCode::InternalError].contains(&error.code),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -253,7 +256,7 @@ fn a_foreign_database_is_rejected_and_not_changed() {
     rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1);").unwrap();
     let before = std::fs::read(&path).unwrap();
     let error = open(&path).err().unwrap();
-    assert_eq!(error.code, "not_a_store");
+    assert_eq!(error.code, ErrorCode::NotAStore);
     assert!(error.hint.is_some());
     assert_eq!(std::fs::read(&path).unwrap(), before, "the file is unchanged");
 }
@@ -267,7 +270,7 @@ fn a_read_only_folder_is_reported() {
     mount.make_read_only();
     for path in [path, folder.path().join("new.db")] {
         let error = open(&path).and_then(|l| put(&l, "b", 1)).err().unwrap();
-        assert!(["read_only_store", "cannot_open"].contains(&error.code), "{error:?}");
+        assert!([ErrorCode::ReadOnlyStore, ErrorCode::CannotOpen].contains(&error.code), "{error:?}");
         assert!(error.hint.is_some());
     }
 }
@@ -286,7 +289,7 @@ fn a_full_disk_rejects_the_batch_and_keeps_earlier_ones() {
         }
         assert!(kept < 1_000, "the disk was never full");
     };
-    assert_eq!(error.code, "disk_full", "{error:?}");
+    assert_eq!(error.code, ErrorCode::DiskFull, "{error:?}");
     assert!(kept > 3);
     assert_eq!(ledger.head().unwrap().tx, kept, "the rejected batch wrote nothing");
     ledger.verify(&mut |_, _| {}).unwrap();
@@ -323,7 +326,7 @@ fn a_backup_while_writers_run_is_complete() {
         assert!(writer.join().unwrap() > 10, "the writer continued meanwhile");
         assert!(seen.is_sorted());
         let existing = folder.path().join("copy0.db");
-        assert_eq!(ledger.store().copy_to(&existing).unwrap_err().code, "file_exists");
+        assert_eq!(ledger.store().copy_to(&existing).unwrap_err().code, ErrorCode::FileExists);
     });
 }
 
@@ -520,7 +523,7 @@ mod clock {
     }
 
     fn code(written: Result<()>) -> Option<&'static str> {
-        written.err().map(|e| e.code)
+        written.err().map(|e| e.code.name())
     }
 
     #[test]
@@ -537,7 +540,7 @@ mod clock {
         assert_eq!((ledger.head().unwrap(), machine.reported.lock().len()), (head, 2));
         let loaded =
             ledger.load("main", &Header::default(), std::iter::once(Ok(vec![PutObject::new("S", "d").into()])));
-        assert_eq!(loaded.unwrap_err().code, "clock_jumped");
+        assert_eq!(loaded.unwrap_err().code, ErrorCode::ClockJumped);
         machine.wall.advance(-25 * 3_600);
         put(&ledger, "c", 1).unwrap();
         // An hour or a day is no jump: clocks are corrected by that much.
@@ -587,7 +590,7 @@ mod clock {
         let clock = GuardedClock::new(Arc::clone(&wall) as Arc<dyn Clock>, false, |_| ()).with_steady(|| None);
         assert!(clock.check(Time(ManualClock::START.0 + LONGEST_STEP)).is_ok());
         let ahead = clock.check(Time(ManualClock::START.0 + LONGEST_STEP + 1)).unwrap_err();
-        assert_eq!((ahead.code, ahead.kind.http_status()), ("clock_jumped", 503));
+        assert_eq!((ahead.code, ahead.kind.http_status()), (ErrorCode::ClockJumped, 503));
     }
 }
 

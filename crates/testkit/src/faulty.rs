@@ -1,6 +1,6 @@
 //! A store that fails or blocks on request.
 
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_store::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, Seals};
 use lukasa_store::{AccessKeys, AuditTrail, Derived, Reader, Store, Writer};
 use std::path::Path;
@@ -76,7 +76,7 @@ impl Store for FaultyStore {
 
     fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>> {
         if self.broken.load(Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Unavailable, "store_busy", "the test makes the store fail"));
+            return Err(Error::new(ErrorKind::Unavailable, ErrorCode::StoreBusy, "the test makes the store fail"));
         }
         self.inner.write(scope)
     }
@@ -114,7 +114,7 @@ impl Store for FaultyStore {
 impl AuditTrail for FaultyStore {
     fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, durable: bool) -> Result<()> {
         if self.deaf.load(Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Unavailable, "disk_full", "the test makes the record fail"));
+            return Err(Error::new(ErrorKind::Unavailable, ErrorCode::DiskFull, "the test makes the record fail"));
         }
         self.inner.audit().append(server, notes, seals, durable)
     }

@@ -157,12 +157,12 @@ pub fn take(l: &Ledger, clock: &ManualClock, (seconds, step): &(u8, Step)) -> St
             }
             let new =
                 NewBranch { name: format!("b{}", branches.len()), parent: branch(parent), mode, ..Default::default() };
-            l.create_branch(&new, &Header::default()).map_or_else(|e| e.code.into(), |b| format!("{b:?}"))
+            l.create_branch(&new, &Header::default()).map_or_else(|e| e.code.to_string(), |b| format!("{b:?}"))
         }
         Step::Fork { branch: b, tx } => {
             let head = l.head().map_or(0, |h| h.tx);
             let moved = l.move_fork(&branch(b), Some(u64::from(*tx) % (head + 1)), &Header::default());
-            moved.map_or_else(|e| e.code.into(), |b| format!("{b:?}"))
+            moved.map_or_else(|e| e.code.to_string(), |b| format!("{b:?}"))
         }
         Step::Merge { source, target, key: only } => {
             let keys = only.iter().map(|k| Reference::from(key(k).as_str())).collect::<Vec<_>>();
@@ -184,19 +184,19 @@ pub fn take(l: &Ledger, clock: &ManualClock, (seconds, step): &(u8, Step)) -> St
                     agree(l, &request.source, &request.target);
                 }
             }
-            wet.map_or_else(|e| e.code.into(), |report| format!("{report:?}"))
+            wet.map_or_else(|e| e.code.to_string(), |report| format!("{report:?}"))
         }
         Step::Release { branch: b } => {
             let name = format!("r{}", l.registry().map_or(0, |r| r.releases().count()));
             let made =
                 l.create_release(&NewRelease { name, branch: branch(b), ..Default::default() }, &Header::default());
-            made.map_or_else(|e| e.code.into(), |r| format!("{r:?}"))
+            made.map_or_else(|e| e.code.to_string(), |r| format!("{r:?}"))
         }
         Step::Again { client, value } => {
             let header = Header { client_id: Some(format!("c{client}")), ..Header::default() };
             match l.commit(&Batch { header, ..Batch::on("main") }.write(valued("again", *value))) {
                 Ok(done) => format!("{:?} {}", done.tx, done.repeated),
-                Err(e) => e.code.into(),
+                Err(e) => e.code.to_string(),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Reads the part of Protobuf's wire format that an index uses, without copying.
 
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +134,6 @@ impl<const N: usize> Numbers<N> {
 }
 
 pub fn damaged(what: impl std::fmt::Display) -> Error {
-    Error::invalid("invalid_scip", format!("this is no readable SCIP index: it has {what}"))
+    Error::invalid(ErrorCode::InvalidScip, format!("this is no readable SCIP index: it has {what}"))
         .hint("make the index again; it must be a .scip file as indexers write it, not compressed and not JSON")
 }

@@ -3,7 +3,7 @@
 
 use hmac::{Hmac, KeyInit, Mac};
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_store::audit::{AuditHead, Seals};
 use sha2::Sha256;
 use std::fmt;
@@ -26,7 +26,7 @@ impl AuditKey {
     pub fn new(bytes: &[u8]) -> Result<AuditKey> {
         if bytes.len() < LEAST_BYTES {
             return Err(Error::invalid(
-                "weak_key",
+                ErrorCode::WeakKey,
                 format!("the key of the record has fewer than {LEAST_BYTES} bytes"),
             )
             .hint("32 random bytes are a good key"));
@@ -104,7 +104,7 @@ mod tests {
         assert_ne!(one.user("a", "ada"), other.user("a", "ada"));
         assert_ne!(one.user("ab", "c"), one.user("a", "bc"), "parts are kept apart");
         assert_ne!(one.key_id(), other.key_id());
-        assert_eq!(AuditKey::new(b"short").unwrap_err().code, "weak_key");
+        assert_eq!(AuditKey::new(b"short").unwrap_err().code, ErrorCode::WeakKey);
         assert!(!format!("{one:?}").contains("0101"));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::AuditKey;
 use crate::telemetry::{log, metrics};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::Store;
 use lukasa_store::audit::{AuditNote, Seals};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -123,7 +123,7 @@ impl Queue {
         *thread = Some(started.map_err(|e| {
             Error::new(
                 ErrorKind::Unavailable,
-                "audit_unavailable",
+                ErrorCode::AuditUnavailable,
                 format!("the thread that records could not be started: {e}"),
             )
         })?);
@@ -145,7 +145,7 @@ impl Drop for Queue {
 fn unavailable(fault: &Error) -> Error {
     Error::new(
         ErrorKind::Unavailable,
-        "audit_unavailable",
+        ErrorCode::AuditUnavailable,
         format!("the operation could not be recorded, so it was not begun: {}", fault.message),
     )
     .hint("try again in a moment; `lukasa doctor` shows the state of the audit record")
@@ -198,7 +198,11 @@ impl Shared {
                 return Err(fault.clone());
             }
             if self.news.wait_until(state, until).timed_out() {
-                return Err(Error::new(ErrorKind::Unavailable, "audit_unavailable", "recording takes too long"));
+                return Err(Error::new(
+                    ErrorKind::Unavailable,
+                    ErrorCode::AuditUnavailable,
+                    "recording takes too long",
+                ));
             }
         }
         Ok(())
@@ -257,7 +261,7 @@ impl Shared {
         let server = self.server.lock().clone();
         let trail = self.store.audit();
         match trail.append(&server, notes, &*self.key, durable) {
-            Err(fault) if fault.code == "foreign_seal" => {
+            Err(fault) if fault.code == ErrorCode::ForeignSeal => {
                 let own = format!("+{}", self.key.key_id());
                 if server.ends_with(&own) {
                     return Err(fault);

@@ -2,7 +2,7 @@
 
 use super::TakenNames;
 use crate::Context;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use std::path::{Component, Path, PathBuf};
 
 /// The folders that paths in names are relative to, and the list of resolved names.
@@ -119,7 +119,7 @@ fn plain(path: &str) -> Option<String> {
 }
 
 fn outside(path: &str) -> Error {
-    Error::invalid("outside_workspace", format!("`{path}` is not within the working tree"))
+    Error::invalid(ErrorCode::OutsideWorkspace, format!("`{path}` is not within the working tree"))
         .hint("name files by their path from the root of the repository")
 }
 
@@ -148,10 +148,10 @@ mod tests {
         let absolute = root.join("src/new.ts").display().to_string();
         assert_eq!(inside.rooted(&absolute).expect("inside"), Rooted::Fixed("src/new.ts".into()));
         for path in ["../../../a.ts", "/etc/passwd"] {
-            assert_eq!(inside.rooted(path).expect_err(path).code, "outside_workspace");
+            assert_eq!(inside.rooted(path).expect_err(path).code, ErrorCode::OutsideWorkspace);
         }
         let nowhere = Origin::default();
         assert_eq!(nowhere.rooted("./a.ts").expect("a path"), Rooted::Fixed("a.ts".into()));
-        assert_eq!(nowhere.rooted("/a.ts").expect_err("no tree").code, "outside_workspace");
+        assert_eq!(nowhere.rooted("/a.ts").expect_err("no tree").code, ErrorCode::OutsideWorkspace);
     }
 }

@@ -7,7 +7,7 @@ use crate::view::Look;
 use crate::view::symbols::{Kind, Query, Symbols, keys, number, text};
 use lukasa_graph::Node;
 use lukasa_model::claims::BOARD;
-use lukasa_model::{Error, Reference, Result};
+use lukasa_model::{Error, ErrorCode, Reference, Result};
 use lukasa_store::ledger::Named;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -98,7 +98,7 @@ impl<'a> Resolver<'a> {
         if let Some(found) = self.fitting(self.form.rest, &inside)? {
             return Ok(found);
         }
-        let error = Error::not_found("not_found", format!("no symbol is named `{}` in `{path}`", self.given));
+        let error = Error::not_found(ErrorCode::NotFound, format!("no symbol is named `{}` in `{path}`", self.given));
         let near = self.near(&inside);
         Err(match near.is_empty() {
             false => error.hint(format!("closest: {}", near.join(", "))),
@@ -113,12 +113,14 @@ impl<'a> Resolver<'a> {
     fn visible(&self, found: lukasa_store::ledger::Found) -> Result<Node> {
         let name = self.given;
         if found.thing.ends.is_some() {
-            return Err(
-                Error::invalid("not_an_object", format!("`{name}` is a relationship")).hint("name one of its ends")
-            );
+            return Err(Error::invalid(ErrorCode::NotAnObject, format!("`{name}` is a relationship"))
+                .hint("name one of its ends"));
         }
         self.look.snapshot.find(found.thing.no).ok_or_else(|| {
-            Error::invalid("not_in_the_graph", format!("`{name}` is kept by Lukasa itself and is not in the graph"))
+            Error::invalid(
+                ErrorCode::NotInTheGraph,
+                format!("`{name}` is kept by Lukasa itself and is not in the graph"),
+            )
         })
     }
 
@@ -180,7 +182,7 @@ impl<'a> Resolver<'a> {
         let lines = contents.get(&file).and_then(|content| number(content, "lines"));
         if line == 0 || lines.is_some_and(|lines| line > lines) {
             let message = format!("`{path}` has {} lines, and no line {line}", lines.unwrap_or_default());
-            return Err(Error::not_found("not_found", message));
+            return Err(Error::not_found(ErrorCode::NotFound, message));
         }
         let span = |node: &Node| {
             let content = contents.get(node)?;
@@ -324,7 +326,7 @@ impl<'a> Resolver<'a> {
         let words: Vec<String> = listed.iter().map(in_words).collect();
         let more = if total > listed.len() { format!(", and {} more", total - listed.len()) } else { String::new() };
         let candidates: Vec<_> = listed.iter().map(|(name, at)| json!({"ref": name, "at": at})).collect();
-        Ok(Error::invalid("ambiguous", format!("`{}` fits {total} objects", self.given))
+        Ok(Error::invalid(ErrorCode::Ambiguous, format!("`{}` fits {total} objects", self.given))
             .hint(format!("name one of: {}{more}", words.join(", ")))
             .details(json!({"candidates": candidates, "total": total})))
     }
@@ -332,10 +334,10 @@ impl<'a> Resolver<'a> {
     fn unknown(&self, ended: bool) -> Error {
         let name = self.given;
         if ended {
-            return Error::not_found("not_found", format!("`{name}` is not there in this view"))
+            return Error::not_found(ErrorCode::NotFound, format!("`{name}` is not there in this view"))
                 .hint(format!("`lukasa history {name}` shows when it was"));
         }
-        let error = Error::not_found("not_found", format!("nothing is named `{name}` in this view"));
+        let error = Error::not_found(ErrorCode::NotFound, format!("nothing is named `{name}` in this view"));
         if name.split_once(':').is_some_and(|(word, _)| word == COMMUNITY) {
             return error.hint(
                 "a community can be a root of traverse, expand, graph-traverse and subgraph, and a seed of rank",

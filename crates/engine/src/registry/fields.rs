@@ -1,7 +1,7 @@
 //! Request fields for surfaces where every value is text: command line flags, and query parameters of URLs.
 
 use super::Operation;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use serde_json::{Value, json};
 
 /// A field of a request.
@@ -143,7 +143,7 @@ impl Shape {
         let not = |what: &str| {
             let shown: String = text.chars().take(60).collect();
             let dots = if shown.len() < text.len() { "…" } else { "" };
-            Error::invalid("invalid_argument", format!("{name}: `{shown}{dots}` is not {what}"))
+            Error::invalid(ErrorCode::InvalidArgument, format!("{name}: `{shown}{dots}` is not {what}"))
         };
         Ok(match self {
             Shape::Flag | Shape::Switch => match text {
@@ -159,7 +159,7 @@ impl Shape {
             }
             Shape::Json => serde_json::from_str(text).map_err(|e| match e.to_string() {
                 why if why.contains("recursion limit") => {
-                    Error::too_large("json_too_deep", format!("{name}: the JSON is nested too deeply"))
+                    Error::too_large(ErrorCode::JsonTooDeep, format!("{name}: the JSON is nested too deeply"))
                 }
                 why => not(&format!("JSON ({why})")),
             })?,

@@ -1,6 +1,7 @@
 //! Tests that responses of every size fit the budget, keep the requested fields, and list what was removed.
 
 use super::*;
+use lukasa_model::ErrorCode;
 use proptest::prelude::*;
 
 const ANSWER: &[&str] = &["items.text", "items.ref", "code", "about"];
@@ -47,7 +48,7 @@ fn all_pages_together_are_the_whole_list() {
     }
     assert_eq!(seen.len(), 40);
     assert_eq!(seen[39], "Function:src/a.rs::f39");
-    assert_eq!(shaped(items(2, 1), wish(Profile::Compact, 9)).unwrap_err().code, "out_of_range");
+    assert_eq!(shaped(items(2, 1), wish(Profile::Compact, 9)).unwrap_err().code, ErrorCode::OutOfRange);
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn a_response_as_text_leaves_room_for_the_text_around_it() {
     assert!(count(&beside) + count(&around) <= MOST);
     let alone = written("list", &answer, 1, "").unwrap();
     assert!(count(&alone) > 20_000 && count(&alone) <= MOST, "{}", count(&alone));
-    assert_eq!(written("list", &answer, 1, &"word ".repeat(30_000)).unwrap_err().code, "budget_too_small");
+    assert_eq!(written("list", &answer, 1, &"word ".repeat(30_000)).unwrap_err().code, ErrorCode::BudgetTooSmall);
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn names_that_do_not_fit_are_shortened() {
 fn operations_that_write_have_no_pages() {
     let put = registry::find("put").unwrap();
     let mut arguments = json!({"type": "T", "key": "k", "page": 2}).as_object().unwrap().clone();
-    assert_eq!(super::wish(put, &mut arguments).unwrap_err().code, "unknown_field");
+    assert_eq!(super::wish(put, &mut arguments).unwrap_err().code, ErrorCode::UnknownField);
     assert!(arguments_of(put)["properties"].get("page").is_none());
     let written: Vec<Value> = (0..400).map(|n| json!({"id": format!("0190-{n:040}"), "changed": true})).collect();
     let answer = json!({"summary": "400 written (transaction 3)", "tx": 3, "written": written, "unchanged": 0});

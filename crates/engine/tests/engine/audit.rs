@@ -2,7 +2,7 @@
 
 use lukasa_engine::audit::{AuditKey, Keeps};
 use lukasa_engine::{Audit, Context, Engine, Grants, operations};
-use lukasa_model::{Error, Scope};
+use lukasa_model::{Error, ErrorCode, Scope};
 use lukasa_store::audit::{AuditEntry, AuditFind};
 use lukasa_store::{Clock, Store, SystemClock};
 use lukasa_testkit::{FaultyStore, Fixture, fixtures};
@@ -49,14 +49,20 @@ fn operations_are_recorded_with_their_outcome_and_without_contents() {
         let found = ask(&engine, "a", Grants::All, "list", json!({"type": "Service", "limit": 1}));
         assert_eq!(found.unwrap()["objects"].as_array().unwrap().len(), 1);
         let of = |scope: &str| Grants::of([scope]);
-        assert_eq!(ask(&engine, "a", of("graph:read"), "put", json!({})).unwrap_err().code, "missing_scope");
-        assert_eq!(ask(&engine, "a", of("graph:read"), "get", json!({"ref": "none"})).unwrap_err().code, "not_found");
-        assert_eq!(ask(&engine, "a", Grants::All, "get", json!({"nosuch": 1})).unwrap_err().code, "unknown_field");
+        assert_eq!(ask(&engine, "a", of("graph:read"), "put", json!({})).unwrap_err().code, ErrorCode::MissingScope);
+        assert_eq!(
+            ask(&engine, "a", of("graph:read"), "get", json!({"ref": "none"})).unwrap_err().code,
+            ErrorCode::NotFound
+        );
+        assert_eq!(
+            ask(&engine, "a", Grants::All, "get", json!({"nosuch": 1})).unwrap_err().code,
+            ErrorCode::UnknownField
+        );
         // A name with a character that some stores cannot keep.
         let mut progress = |_, _| {};
         let scope = Scope::new("b", "shop").unwrap();
         let mut context = Context { agent: Some("x\0y".into()), ..Context::of(scope, &mut progress) };
-        assert_eq!(engine.call(&mut context, "projects", json!({})).unwrap_err().code, "nul_byte");
+        assert_eq!(engine.call(&mut context, "projects", json!({})).unwrap_err().code, ErrorCode::NulByte);
         let all = recorded(&engine);
         let seen: Vec<_> = all.iter().map(|e| (e.note.operation.as_str(), e.note.status.as_str())).collect();
         let want =
@@ -80,7 +86,7 @@ fn operations_are_recorded_with_their_outcome_and_without_contents() {
         let again = ask(&engine, "a", Grants::All, "audit_verify", json!({"noted": [noted]})).unwrap();
         assert_eq!(again["entries"], 6, "the check itself is recorded when it has ended");
         let wrong = json!({"noted": [noted.as_str().unwrap().replace("@5", "@4")]});
-        assert_eq!(ask(&engine, "a", Grants::All, "audit_verify", wrong).unwrap_err().code, "audit_broken");
+        assert_eq!(ask(&engine, "a", Grants::All, "audit_verify", wrong).unwrap_err().code, ErrorCode::AuditBroken);
     }
 }
 
@@ -102,7 +108,11 @@ fn a_chain_sealed_with_an_unknown_key_fails_verification_and_is_not_sealed_again
         let replaced = with(key(8));
         for _ in 0..2 {
             let error = verify(&replaced).unwrap_err();
-            assert_eq!((error.code, &error.details["flaw"]), ("audit_broken", &json!("unknown_seal")), "{name}");
+            assert_eq!(
+                (error.code, &error.details["flaw"]),
+                (ErrorCode::AuditBroken, &json!("unknown_seal")),
+                "{name}"
+            );
             assert!(error.hint.unwrap().contains("LUKASA_AUDIT_KNOWN_KEY_FILES"));
             put(&replaced, "y").unwrap();
         }
@@ -114,7 +124,11 @@ fn a_chain_sealed_with_an_unknown_key_fails_verification_and_is_not_sealed_again
         assert_eq!(seen, [Some(2), Some(4)], "what was recorded meanwhile is in a chain of its own: {verified}");
         put(&changed, "z").unwrap();
         drop(changed);
-        assert_eq!(verify(&with(key(7))).unwrap_err().code, "audit_broken", "the old chain goes on under the new key");
+        assert_eq!(
+            verify(&with(key(7))).unwrap_err().code,
+            ErrorCode::AuditBroken,
+            "the old chain goes on under the new key"
+        );
     }
 }
 
@@ -132,8 +146,8 @@ fn the_record_is_listed_and_exported_by_callers_with_the_scope() {
     assert_eq!(list(own.clone(), json!({"user": hash, "operation": "put"})).unwrap()["entries"][0]["status"], "ok");
     assert_eq!(list(own.clone(), json!({"user": "eve"})).unwrap()["entries"], json!([]));
     assert_eq!(list(own.clone(), json!({"limit": 1})).unwrap()["truncated"], true);
-    assert_eq!(list(Grants::of(["graph:read"]), json!({})).unwrap_err().code, "missing_scope");
-    assert_eq!(list(own, json!({"all_projects": true})).unwrap_err().code, "missing_scope");
+    assert_eq!(list(Grants::of(["graph:read"]), json!({})).unwrap_err().code, ErrorCode::MissingScope);
+    assert_eq!(list(own, json!({"all_projects": true})).unwrap_err().code, ErrorCode::MissingScope);
     assert!(list(Grants::of(["graph:admin:*"]), json!({"all_projects": true})).is_ok());
     let (mut lines, mut progress) = (Vec::new(), |_: u64, _: Option<u64>| {});
     let mut context =
@@ -202,8 +216,8 @@ fn while_nothing_can_be_recorded_nothing_is_written_and_nothing_is_lost() {
     // The first write is committed before the failure is known; from then on writes are refused, reads are not.
     put(&engine, "y").unwrap();
     let fault = engine.audit().unwrap().state().fault.unwrap();
-    assert_eq!(fault.code, "disk_full");
-    assert_eq!(put(&engine, "z").unwrap_err().code, "audit_unavailable");
+    assert_eq!(fault.code, ErrorCode::DiskFull);
+    assert_eq!(put(&engine, "z").unwrap_err().code, ErrorCode::AuditUnavailable);
     ask(&engine, "a", Grants::All, "get", json!({"ref": "y"})).unwrap();
     assert_eq!(engine.audit().unwrap().state().waiting, 2);
     store.deaf.store(false, Ordering::SeqCst);
@@ -223,7 +237,7 @@ fn every_operation_is_recorded() {
     for operation in operations() {
         // The caller has no scopes, so the requests need not be valid.
         let refused = ask(&engine, "a", Grants::of(["nothing"]), operation.meta.name, json!({})).unwrap_err();
-        assert_eq!(refused.code, "missing_scope", "{}", operation.meta.name);
+        assert_eq!(refused.code, ErrorCode::MissingScope, "{}", operation.meta.name);
     }
     let seen: Vec<_> = recorded(&engine).into_iter().map(|entry| entry.note.operation).collect();
     let want: Vec<_> = operations().iter().map(|operation| operation.meta.name.to_string()).collect();

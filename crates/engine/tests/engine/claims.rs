@@ -4,8 +4,8 @@ use crate::desk::Desk;
 use lukasa_engine::claims::Edits;
 use lukasa_engine::features::coordination::{ClaimRules, Source};
 use lukasa_engine::{Context, Engine};
-use lukasa_model::Error;
 use lukasa_model::claims::{BOARD, Target, held_in};
+use lukasa_model::{Error, ErrorCode};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Clock, Fields, Ledger};
 use serde_json::{Value, json};
@@ -100,10 +100,10 @@ fn tasks_and_features_are_claimed_by_any_of_their_names() {
         }
         assert_eq!(desk.by("bob", "agent_claim", claim("feature:12"))["status"], "ok");
         assert_eq!(desk.by("ada", "agent_status", json!({}))["current_task"], "task:12");
-        assert_eq!(desk.refused("ada", "agent_claim", claim("Service:auth")).code, "invalid_target");
-        assert_eq!(desk.refused("ada", "agent_claim", claim("../elsewhere.rs")).code, "outside_workspace");
+        assert_eq!(desk.refused("ada", "agent_claim", claim("Service:auth")).code, ErrorCode::InvalidTarget);
+        assert_eq!(desk.refused("ada", "agent_claim", claim("../elsewhere.rs")).code, ErrorCode::OutsideWorkspace);
         let unknown = desk.refused("ada", "agent_claim", claim("nowhere"));
-        assert_eq!(unknown.code, "unknown_target", "{unknown:?}");
+        assert_eq!(unknown.code, ErrorCode::UnknownTarget, "{unknown:?}");
         assert_eq!(desk.fails("agent_claim", claim("a.rs")), "no_agent");
     }
 }
@@ -113,8 +113,11 @@ fn another_agents_claim_is_released_by_force_and_with_a_reason() {
     for desk in Desk::all() {
         let id = desk.by("ada", "agent_claim", claim("a.rs"))["claim_id"].clone();
         let error = desk.refused("bob", "agent_release", json!({"claim_id": id}));
-        assert!(error.code == "not_holder" && error.message.contains("ada"), "{error}");
-        assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": id, "force": true})).code, "no_reason");
+        assert!(error.code == ErrorCode::NotHolder && error.message.contains("ada"), "{error}");
+        assert_eq!(
+            desk.refused("bob", "agent_release", json!({"claim_id": id, "force": true})).code,
+            ErrorCode::NoReason
+        );
         let request = json!({"claim_id": "a.rs", "force": true, "reason": "her machine is gone"});
         let out = desk.by("bob", "agent_release", request);
         assert_eq!((&out["status"], &out["agent_id"]), (&json!("released"), &json!("ada")));
@@ -124,8 +127,11 @@ fn another_agents_claim_is_released_by_force_and_with_a_reason() {
         assert_eq!((&properties["ended_by"], &properties["forced"]), (&json!("bob"), &json!(true)));
         assert_eq!(properties["release_reason"], "her machine is gone");
         assert!(properties["ended_at"].is_string());
-        assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": "a.rs"})).code, "no_claim");
-        assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": "claim:nothing"})).code, "invalid_target");
+        assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": "a.rs"})).code, ErrorCode::NoClaim);
+        assert_eq!(
+            desk.refused("bob", "agent_release", json!({"claim_id": "claim:nothing"})).code,
+            ErrorCode::InvalidTarget
+        );
     }
 }
 
@@ -149,7 +155,7 @@ fn writes_of_others_about_a_claimed_target_get_a_warning_or_are_refused() {
             ("batch", json!({"writes": [{"object": {"type": "File", "key": "a.py"}}]})),
         ] {
             let error = by("bob", name, request.clone()).unwrap_err();
-            assert_eq!(error.code, "claimed", "{name}: {error:?}");
+            assert_eq!(error.code, ErrorCode::Claimed, "{name}: {error:?}");
             assert_eq!(
                 (&error.details["agent_id"], &error.details["intent"]),
                 (&json!("ada"), &json!("mend the retry"))
@@ -162,10 +168,14 @@ fn writes_of_others_about_a_claimed_target_get_a_warning_or_are_refused() {
             "lines_before": 9, "lines_after": 5, "reason": "too long"}});
         let answer = desk.by("bob", "episode_add", edit.clone());
         assert!(answer["warnings"].to_string().contains("claimed in part"), "{answer}");
-        assert_eq!(by("bob", "episode_add", edit.clone()).unwrap_err().code, "claimed");
+        assert_eq!(by("bob", "episode_add", edit.clone()).unwrap_err().code, ErrorCode::Claimed);
         assert!(by("ada", "episode_add", edit).is_ok());
         let unclaimed = |target: &str| json!({"writes": [{"object": {"type": "Note", "key": target}}], "preconditions": [{"unclaimed": {"ref": target}}]});
-        assert_eq!(desk.refused("bob", "batch", unclaimed("a.py")).code, "claimed", "asked for, whatever the rules");
+        assert_eq!(
+            desk.refused("bob", "batch", unclaimed("a.py")).code,
+            ErrorCode::Claimed,
+            "asked for, whatever the rules"
+        );
         desk.by("ada", "batch", unclaimed("a.py"));
         desk.by("bob", "batch", unclaimed("b.py"));
     }
@@ -218,7 +228,7 @@ fn another_agents_merge_gets_a_warning_or_is_refused_and_ends_claims() {
         let strict = desk.another(ClaimRules { edits: Edits::Refuse, ..ClaimRules::default() });
         let merge = json!({"source": "feature"});
         let refused = ask(&strict, &desk, ("bob", None), "merge", merge.clone()).unwrap_err();
-        assert!(refused.code == "claimed" && refused.message.contains("ada"), "{refused:?}");
+        assert!(refused.code == ErrorCode::Claimed && refused.message.contains("ada"), "{refused:?}");
         let tried = desk.by("bob", "merge", json!({"source": "feature", "dry_run": true}));
         assert!(tried["warnings"][0].as_str().unwrap().contains("claimed by ada"), "{tried}");
         assert_eq!(tried["warnings"].as_array().unwrap().len(), 1, "each claim once");
@@ -457,7 +467,7 @@ fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
         drop(first);
         let edit = json!({"type": "File", "key": "d.rs"});
         let next = begin("c5");
-        assert_eq!(ask(&next, &desk, ("bob", Some("c5")), "put", edit.clone()).unwrap_err().code, "claimed");
+        assert_eq!(ask(&next, &desk, ("bob", Some("c5")), "put", edit.clone()).unwrap_err().code, ErrorCode::Claimed);
         seconds(110);
         ask(&next, &desk, ("bob", Some("c5")), "put", edit).unwrap();
     }

@@ -5,6 +5,7 @@ use crate::made::Made;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use lukasa_engine::Engine;
+use lukasa_model::ErrorCode;
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Clock, Fields};
 use serde_json::{Value, json};
@@ -368,8 +369,8 @@ fn too_many_commits_and_folders_without_git_are_refused() {
     let desk = Desk::all().remove(0);
     let folder = tempfile::tempdir().unwrap();
     let call = |history: u32| desk.call("index_directory", json!({"path": folder.path(), "history": history}));
-    assert_eq!(call(1_001).unwrap_err().code, "too_many_commits");
-    assert_eq!(call(1).unwrap_err().code, "no_repository");
+    assert_eq!(call(1_001).unwrap_err().code, ErrorCode::TooManyCommits);
+    assert_eq!(call(1).unwrap_err().code, ErrorCode::NoRepository);
     assert!(desk.fixture.ledger.head().is_err(), "nothing was written");
 }
 

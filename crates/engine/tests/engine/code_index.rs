@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::Context;
-use lukasa_model::View;
+use lukasa_model::{ErrorCode, View};
 use lukasa_store::Fields;
 use lukasa_store::ledger::ViewSpec;
 use serde_json::{Value, json};
@@ -376,13 +376,16 @@ fn a_cancelled_pass_indexes_nothing_and_the_next_pass_begins_again() {
         let mut gone = Context::of(desk.fixture.ledger.scope().clone(), &mut progress);
         gone.stop.stop();
         let refused = desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err();
-        assert_eq!(refused.code, "cancelled");
+        assert_eq!(refused.code, ErrorCode::Cancelled);
         assert_eq!(desk.call("list", json!({"type": "Function"})).map_or(0, |list| list["total"].as_u64().unwrap()), 0);
         desk.ok("index_directory", request.clone());
         assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 2);
         // The same with an existing index.
         write(&root, "a.py", "def one():\n    return 1\n");
-        assert_eq!(desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err().code, "cancelled");
+        assert_eq!(
+            desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err().code,
+            ErrorCode::Cancelled
+        );
         assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 2);
         desk.ok("index_directory", request);
         assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 1);

@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use lukasa_engine::Context;
 use lukasa_engine::features::graph::communities::Communities;
-use lukasa_model::{Error, Scope};
+use lukasa_model::{Error, ErrorCode, Scope};
 use serde_json::{Value, json};
 
 fn object(type_name: &str, key: &str, more: Value) -> Value {
@@ -178,7 +178,7 @@ fn callers_are_listed_with_lines_and_confidence() {
             "making one calls its constructor"
         );
         for (field, value) in [("depth", json!(7)), ("limit", json!(0)), ("min_confidence", json!(2))] {
-            assert_eq!(error(&desk, "get_callers", json!({"ref": LOGIN, field: value})).code, "out_of_range");
+            assert_eq!(error(&desk, "get_callers", json!({"ref": LOGIN, field: value})).code, ErrorCode::OutOfRange);
         }
     }
 }
@@ -303,7 +303,10 @@ fn chains_of_calls_or_why_there_is_none() {
         assert_eq!(keys(&circle["chains"][0]["steps"]), [MAIN, RENDER, MAIN]);
         let files = desk.ok("call_chain", json!({"from": "src/web.py", "to": AUTH}));
         assert_eq!(keys(&files["chains"][0]["steps"]), [RENDER, LOGIN], "files stand for what is in them");
-        assert_eq!(error(&desk, "call_chain", json!({"from": "main", "to": "nowhere_at_all"})).code, "not_found");
+        assert_eq!(
+            error(&desk, "call_chain", json!({"from": "main", "to": "nowhere_at_all"})).code,
+            ErrorCode::NotFound
+        );
     }
 }
 
@@ -385,8 +388,11 @@ fn symbols_are_found_by_names_that_are_nearly_right() {
         assert_eq!(ask("zzzz", json!({})), Vec::<String>::new());
         let few = desk.ok("symbol_lookup", json!({"query": "s", "limit": 2}));
         assert_eq!((few["symbols"].as_array().unwrap().len(), &few["truncated"]), (2, &json!(true)));
-        assert_eq!(error(&desk, "symbol_lookup", json!({"query": " "})).code, "invalid_request");
-        assert_eq!(error(&desk, "symbol_lookup", json!({"query": "x", "types": ["FUNKTION"]})).code, "no_such_type");
+        assert_eq!(error(&desk, "symbol_lookup", json!({"query": " "})).code, ErrorCode::InvalidRequest);
+        assert_eq!(
+            error(&desk, "symbol_lookup", json!({"query": "x", "types": ["FUNKTION"]})).code,
+            ErrorCode::NoSuchType
+        );
     }
 }
 
@@ -459,7 +465,7 @@ fn a_symbol_is_explained() {
 fn names_that_are_not_clear_or_not_known() {
     for desk in desks() {
         let unclear = error(&desk, "get_callers", json!({"ref": "check"}));
-        assert_eq!((unclear.code, unclear.kind.http_status()), ("ambiguous", 400));
+        assert_eq!((unclear.code, unclear.kind.http_status()), (ErrorCode::Ambiguous, 400));
         assert_eq!(unclear.details["candidates"].as_array().unwrap().len(), 2);
         assert!(unclear.hint.unwrap().contains("Function:src/auth.py::check"));
         for one in ["Function:src/web.py::check", "web.py::check", "web.check", "src/web.py::check"] {
@@ -477,7 +483,7 @@ fn names_that_are_not_clear_or_not_known() {
         let id = desk.ok("get", json!({"ref": LOGIN}))["thing"]["id"].clone();
         assert_eq!(desk.ok("code_explain", json!({"ref": id}))["symbol"]["key"], LOGIN);
         let unknown = error(&desk, "code_explain", json!({"ref": "lgoin"}));
-        assert_eq!((unknown.code, unknown.kind.http_status()), ("not_found", 404));
+        assert_eq!((unknown.code, unknown.kind.http_status()), (ErrorCode::NotFound, 404));
         assert_eq!(unknown.hint.unwrap(), "closest: `Function:src/auth.py::login`");
         assert!(error(&desk, "code_explain", json!({"ref": "qqqqqqqq"})).hint.unwrap().contains("lukasa symbol"));
         let mut writes = Vec::new();
@@ -516,7 +522,7 @@ fn an_earlier_state_is_answered_as_it_was() {
         assert!(desk.ok("symbol_lookup", then)["symbols"].as_array().unwrap().iter().all(|s| s["match"] != "exact"));
         assert_eq!(
             error(&desk, "call_chain", json!({"from": "logout", "to": "login", "as_of": "tx:1"})).code,
-            "not_found"
+            ErrorCode::NotFound
         );
         assert_eq!(desk.ok("call_chain", json!({"from": "logout", "to": "login"}))["chains"][0]["calls"], 1);
         assert_eq!(desk.ok("call_graph_stats", json!({"as_of": "tx:1"}))["calls"], 10);
@@ -550,7 +556,10 @@ fn projects_and_tenants_do_not_see_each_other() {
             let out = ask(tenant, project, "get_callers", json!({"ref": "login"})).unwrap();
             assert_eq!((keys(&out["callers"]), &out["symbol"]["line"]), (vec!["src/own.py::guest"], &json!(99)));
             assert_eq!(ask(tenant, project, "symbol_lookup", json!({"query": "render"})).unwrap()["total"], 0);
-            assert_eq!(ask(tenant, project, "code_explain", json!({"ref": MAIN})).unwrap_err().code, "not_found");
+            assert_eq!(
+                ask(tenant, project, "code_explain", json!({"ref": MAIN})).unwrap_err().code,
+                ErrorCode::NotFound
+            );
             assert_eq!(ask(tenant, project, "call_graph_stats", json!({})).unwrap()["calls"], 1);
             let chain = ask(tenant, project, "call_chain", json!({"from": "guest", "to": "login"})).unwrap();
             assert_eq!(chain["chains"][0]["calls"], 1);

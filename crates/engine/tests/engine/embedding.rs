@@ -9,7 +9,7 @@ use lukasa_engine::features::search::embedding::{
 use lukasa_model::batch::{End, PutObject};
 use lukasa_model::transaction::Header;
 use lukasa_model::types::{Embedding, EmbeddingPolicy, ObjectType};
-use lukasa_model::{Batch, BranchMode, ErrorKind, ThingNo, Time, Write};
+use lukasa_model::{Batch, BranchMode, ErrorCode, ErrorKind, ThingNo, Time, Write};
 use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
 use lukasa_store::derived::{Job, JobCounts};
 use lukasa_store::ledger::NewBranch;
@@ -416,7 +416,7 @@ fn a_change_of_model_keeps_both(d: &Desk) {
     let report = readiness(&queue, &breaker, queue.model(), d.now()).unwrap();
     assert!(report.ready);
     assert_eq!(report.models.iter().map(|m| m.vectors).collect::<Vec<_>>(), [2, 3], "both are kept");
-    assert_eq!(remove_model(d.ledger(), old, &[queue.model(), old]).unwrap_err().code, "model_in_use");
+    assert_eq!(remove_model(d.ledger(), old, &[queue.model(), old]).unwrap_err().code, ErrorCode::ModelInUse);
     assert_eq!(remove_model(d.ledger(), old, &[queue.model()]).unwrap(), 2);
     let derived = d.fixture.store.derived();
     assert_eq!(derived.job_counts(d.ledger().scope(), &kind(old), d.now()).unwrap(), JobCounts::default());

@@ -2,6 +2,7 @@
 
 use lukasa_engine::features::search::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig};
 use lukasa_engine::model_endpoint::Key;
+use lukasa_model::ErrorCode;
 use lukasa_search::embed::{EmbedError, Embedder, Purpose};
 use lukasa_testkit::{FakeEmbeddings, Mood};
 use serde_json::{Value, json};
@@ -96,7 +97,7 @@ fn invalid_settings_are_refused_by_name() {
     ] {
         let error = EmbeddingEndpoint::new(&config).err().unwrap();
         let text = format!("{} {}", error.message, error.hint.clone().unwrap_or_default());
-        assert!(error.code == "invalid_model" && text.contains(says), "{text}");
+        assert!(error.code == ErrorCode::InvalidModel && text.contains(says), "{text}");
         assert!(!text.contains("sk-very-secret"));
     }
 }

@@ -2,8 +2,8 @@
 
 use lukasa_engine::audit::AuditKey;
 use lukasa_engine::cursor::Cursor;
-use lukasa_model::Time;
 use lukasa_model::json::Hash;
+use lukasa_model::{ErrorCode, Time};
 use lukasa_store::audit::{AuditFlaw, walk};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{SqliteStore, Store, SystemClock};
@@ -49,9 +49,9 @@ fn a_cursor_of_form_2_opens() {
     };
     let key = Hash([9; 32]);
     let first_form = "AQAAAAIAAAAAAAAABwAGR0hGIEAAAAAAKAsBAgMEBQYHCGftjWxbKTJEkEdP14LcfPk";
-    assert_eq!(Cursor::open(first_form, &key).unwrap_err().code, "invalid_cursor");
+    assert_eq!(Cursor::open(first_form, &key).unwrap_err().code, ErrorCode::InvalidCursor);
     let text = "AgAAAAIAAAAAAAAABwAAAAAAAAALAAZHSEYgQAAAAAAoCwECAwQFBgcICJyOlEDCP-OWF1enD9gmNQ";
     assert_eq!(cursor.seal(&key), text);
     assert_eq!(Cursor::open(text, &key).unwrap(), cursor);
-    assert_eq!(Cursor::open(text, &Hash([8; 32])).unwrap_err().code, "invalid_cursor");
+    assert_eq!(Cursor::open(text, &Hash([8; 32])).unwrap_err().code, ErrorCode::InvalidCursor);
 }

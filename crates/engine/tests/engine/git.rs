@@ -4,7 +4,7 @@ use crate::made::Made;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use lukasa_engine::features::code::git::{Change, Entry, Head, Repository, blob_id};
-use lukasa_model::{Error, ErrorKind};
+use lukasa_model::{Error, ErrorCode, ErrorKind};
 use std::fs;
 use std::path::Path;
 
@@ -48,7 +48,7 @@ fn contents_have_the_ids_git_gives() {
 fn a_folder_is_in_a_repository_or_in_none() {
     let folder = tempfile::tempdir().unwrap();
     assert!(Repository::discover(folder.path()).unwrap().is_none());
-    assert_eq!(refused(&folder.path().join("gone")).code, "not_a_folder");
+    assert_eq!(refused(&folder.path().join("gone")).code, ErrorCode::NotAFolder);
 
     let made = Made::new();
     fs::create_dir_all(made.root.join("deep/down")).unwrap();
@@ -59,7 +59,7 @@ fn a_folder_is_in_a_repository_or_in_none() {
 
     fs::write(made.root.join("deep/.git"), "gitdir: ../.git/modules/gone\n").unwrap();
     let error = refused(&made.root.join("deep/down"));
-    assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, "unreadable_repository"));
+    assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, ErrorCode::UnreadableRepository));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn before_the_first_commit_there_is_a_branch_and_no_commit() {
     let repository = made.open();
     assert_eq!(repository.head().unwrap(), head(Some("main"), None));
     assert_eq!(repository.default_branch(), "main");
-    assert_eq!(repository.commit("HEAD").unwrap_err().code, "unknown_commit");
+    assert_eq!(repository.commit("HEAD").unwrap_err().code, ErrorCode::UnknownCommit);
 }
 
 #[test]
@@ -109,12 +109,12 @@ fn what_names_no_commit_is_unknown() {
     let content = hex(&blob_id(b"1"));
     for spec in ["", "nothing", "main~1", "main..main", "^", "@{u}", "-x", "ffffff9", &"f".repeat(40), &content] {
         let error = repository.commit(spec).unwrap_err();
-        assert_eq!((error.kind, error.code), (ErrorKind::NotFound, "unknown_commit"), "{spec}");
+        assert_eq!((error.kind, error.code), (ErrorKind::NotFound, ErrorCode::UnknownCommit), "{spec}");
         assert!(error.message.contains(&format!("`{spec}`")) && error.hint.is_some(), "{spec}");
     }
-    assert_eq!(repository.tree("nothing").unwrap_err().code, "unknown_commit");
-    assert_eq!(repository.changes("main", "nothing").unwrap_err().code, "unknown_commit");
-    assert_eq!(repository.blob([7; 20]).unwrap_err().code, "missing_object");
+    assert_eq!(repository.tree("nothing").unwrap_err().code, ErrorCode::UnknownCommit);
+    assert_eq!(repository.changes("main", "nothing").unwrap_err().code, ErrorCode::UnknownCommit);
+    assert_eq!(repository.blob([7; 20]).unwrap_err().code, ErrorCode::MissingObject);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_short_id_of_two_commits_is_ambiguous() {
     let shared =
         (0..).map(|n| made.plain("main", n, &[]).to_string()[..4].to_owned()).find(|p| !seen.insert(p.clone()));
     let error = made.open().commit(&shared.unwrap()).unwrap_err();
-    assert_eq!((error.kind, error.code), (ErrorKind::InvalidInput, "ambiguous_commit"));
+    assert_eq!((error.kind, error.code), (ErrorKind::InvalidInput, ErrorCode::AmbiguousCommit));
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn other_formats_are_refused() {
     let made = Made::new();
     made.file("config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefstorage = another\n");
     let error = refused(&made.root);
-    assert_eq!((error.kind, error.code), (ErrorKind::Unsupported, "unsupported_repository"));
+    assert_eq!((error.kind, error.code), (ErrorKind::Unsupported, ErrorCode::UnsupportedRepository));
     assert!(error.hint.is_some());
 }
 
@@ -346,7 +346,7 @@ fn a_shallow_clone_ends_where_it_says() {
     let one = made.plain("main", 1, &[missing]);
     let two = made.plain("main", 2, &[one]);
     made.plain("side", 3, &[one]);
-    assert_eq!(made.open().first_parents("main", 9).unwrap_err().code, "missing_object");
+    assert_eq!(made.open().first_parents("main", 9).unwrap_err().code, ErrorCode::MissingObject);
 
     made.file("shallow", format!("{one}\n"));
     let repository = made.open();

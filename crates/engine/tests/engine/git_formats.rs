@@ -3,6 +3,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::features::code::git::{Head, ObjectFormat, Repository, is_blob_id};
+use lukasa_model::ErrorCode;
 use lukasa_testkit::{git, has_git};
 use serde_json::json;
 use std::path::Path;
@@ -48,7 +49,7 @@ fn commits_trees_and_contents_are_read_in_every_format() {
         let (root, format) = (folder.path(), format!("{objects}, {references}"));
         let empty = open(root);
         assert_eq!(empty.head().unwrap(), Head { branch: Some("main".into()), commit: None }, "{format}");
-        assert_eq!(empty.commit("HEAD").unwrap_err().code, "unknown_commit", "{format}");
+        assert_eq!(empty.commit("HEAD").unwrap_err().code, ErrorCode::UnknownCommit, "{format}");
 
         let one = commit(root, ONE);
         git(root, &["tag", "-a", "v1", "-m", "a tag"]);
@@ -68,7 +69,7 @@ fn commits_trees_and_contents_are_read_in_every_format() {
             assert_eq!(repository.commit(spec).unwrap().id, one, "{format}: {spec}");
         }
         for spec in ["", "nothing", "HEAD~7", "main..v1", "^main", "--all", "-x", &"f".repeat(one.len())] {
-            assert_eq!(repository.commit(spec).unwrap_err().code, "unknown_commit", "{format}: {spec}");
+            assert_eq!(repository.commit(spec).unwrap_err().code, ErrorCode::UnknownCommit, "{format}: {spec}");
         }
         let newest: Vec<String> = repository.first_parents("main", 9).unwrap().into_iter().map(|c| c.id).collect();
         assert_eq!(newest, [two.clone(), one.clone()], "{format}");
@@ -85,7 +86,7 @@ fn commits_trees_and_contents_are_read_in_every_format() {
             assert!(is_blob_id(&id, TWO.as_bytes()) && !is_blob_id(&id, ONE.as_bytes()), "{format}");
             assert_eq!(repository.blob(id).unwrap(), TWO.as_bytes(), "{format}");
             assert_eq!(repository.blob_size(id).unwrap(), TWO.len() as u64, "{format}");
-            assert_eq!(repository.blob([7; 20]).unwrap_err().code, "missing_object", "{format}");
+            assert_eq!(repository.blob([7; 20]).unwrap_err().code, ErrorCode::MissingObject, "{format}");
             let changes = repository.changes(&one, &two).unwrap();
             let [change] = &changes[..] else { panic!("{format}: {changes:?}") };
             assert_eq!((change.path.as_str(), change.after), ("a.py", Some(id)), "{format}");

@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::features::graph::communities::Communities;
+use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
 
 /// A shop: services, files with functions, a test, a decision made in a meeting, and a document.
@@ -49,7 +50,7 @@ fn keys(list: &Value) -> Vec<&str> {
 }
 
 fn code(desk: &Desk, name: &str, request: Value) -> &'static str {
-    desk.call(name, request.clone()).map(|v| panic!("{name} {request}: {v}")).unwrap_err().code
+    desk.call(name, request.clone()).map(|v| panic!("{name} {request}: {v}")).unwrap_err().code.name()
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn a_walk_lists_what_is_near_and_reports_what_was_left_out() {
         let people = desk.ok("traverse", json!({"roots": ["sprint-34"], "object_types": ["Person"]}));
         assert_eq!(keys(&people["nodes"]), ["sprint-34", "ann", "bob"]);
         let error = desk.call("traverse", json!({"roots": ["web"], "relationship_types": ["NO_SUCH"]})).unwrap_err();
-        assert_eq!(error.code, "no_such_type");
+        assert_eq!(error.code, ErrorCode::NoSuchType);
         assert!(error.hint.unwrap().contains("CALLS, CONTAINS"), "the types there are");
         for request in
             [json!({"ref": "web", "object_types": ["Fil"]}), json!({"ref": "web", "object_types": ["Service,File"]})]
@@ -152,7 +153,7 @@ fn bad_input_is_refused_with_the_way_out() {
     for desk in Desk::all() {
         shop(&desk);
         let error = desk.call("traverse", json!({"roots": ["Service:aut"]})).unwrap_err();
-        assert_eq!((error.code, error.kind.http_status()), ("not_found", 404));
+        assert_eq!((error.code, error.kind.http_status()), (ErrorCode::NotFound, 404));
         assert!(error.hint.unwrap().contains("`Service:auth`"), "near keys are offered");
         let root = json!(["web"]);
         for (name, request) in [

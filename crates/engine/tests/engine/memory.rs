@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::{Context, Engine, Grants};
-use lukasa_model::Error;
+use lukasa_model::{Error, ErrorCode};
 use serde_json::{Value, json};
 
 /// An engine on each store, with two services and a small program.
@@ -96,7 +96,7 @@ fn kinds_ask_for_their_metadata() {
     for desk in desks() {
         for kind in ["DECISION", "EDIT", "TEST_RESULT", "ERROR"] {
             let error = desk.call("episode_add", json!({"type": kind, "content": "x"})).unwrap_err();
-            assert_eq!(error.code, "missing_metadata", "{kind}");
+            assert_eq!(error.code, ErrorCode::MissingMetadata, "{kind}");
             assert!(error.hint.is_some_and(|hint| hint.contains("`metadata` of this kind has")));
         }
         let mut decision = json!({"type": "DECISION", "content": "Tokens last an hour.", "id": "42", "metadata": {
@@ -128,7 +128,7 @@ fn invalid_episodes_are_refused_with_a_hint() {
         let error = desk
             .call("episode_add", json!({"content": "x", "entities": ["src/auth.ts::logn", "nothing-like-it"]}))
             .unwrap_err();
-        assert_eq!(error.code, "unknown_entity");
+        assert_eq!(error.code, ErrorCode::UnknownEntity);
         assert!(error.message.contains("src/auth.ts::logn") && error.message.contains("nothing-like-it"), "{error:?}");
         assert!(error.hint.unwrap().contains("src/auth.ts::login"));
         for (request, code) in [
@@ -843,7 +843,10 @@ fn sensitive_episodes_are_read_by_their_agent_alone() {
         let bob = ask(&engine, &desk, Some("bob"), Grants::All, "episode_recall", named).unwrap();
         assert!(!bob.to_string().contains("swordfish") && warnings(&bob).contains("other agents"), "{bob}");
         let few = Grants::of(["graph:search:read"]);
-        assert_eq!(ask(&engine, &desk, Some("ada"), few, "episode_recall", asked).unwrap_err().code, "missing_scope");
+        assert_eq!(
+            ask(&engine, &desk, Some("ada"), few, "episode_recall", asked).unwrap_err().code,
+            ErrorCode::MissingScope
+        );
     }
 }
 

@@ -1,6 +1,7 @@
 //! Mentions of titles: recorded once, updated by difference, on every store.
 
 use crate::desk::Desk;
+use lukasa_model::ErrorCode;
 use lukasa_search::recipes::RECALL;
 use lukasa_search::titles;
 use serde_json::{Value, json};
@@ -97,7 +98,7 @@ fn an_edit_changes_only_what_it_concerns() {
             (&json!(0), &json!(0), &json!(3)),
             "they went with it"
         );
-        assert_eq!(desk.call("link_mentions", json!({"types": ["Nothing"]})).unwrap_err().code, "no_such_type");
+        assert_eq!(desk.call("link_mentions", json!({"types": ["Nothing"]})).unwrap_err().code, ErrorCode::NoSuchType);
     }
 }
 

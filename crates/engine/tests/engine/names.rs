@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use lukasa_engine::registry::fields;
 use lukasa_engine::{Context, operations};
-use lukasa_model::Error;
+use lukasa_model::{Error, ErrorCode};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -266,8 +266,8 @@ fn paths_may_be_written_from_the_callers_folder() {
         assert_eq!(key("src", "context.go").as_deref(), Ok("context.go"), "a whole key is never something else");
         assert_eq!(key("src", "./context.go").as_deref(), Ok("src/context.go"));
         assert_eq!(key("src", "./context.go:3").as_deref(), Ok("src/context.go::Other"));
-        assert_eq!(key("", "/etc/passwd"), Err("outside_workspace"));
-        assert_eq!(key("", "../context.go"), Err("outside_workspace"));
+        assert_eq!(key("", "/etc/passwd"), Err(ErrorCode::OutsideWorkspace));
+        assert_eq!(key("", "../context.go"), Err(ErrorCode::OutsideWorkspace));
     }
 }
 
@@ -277,7 +277,7 @@ fn several_candidates_are_listed_and_none_gives_the_nearest() {
         for name in ["get", "get_callers", "semantic_slice", "agent_claim", "episode_add", "cypher"] {
             let (_, request, _) = ASKED.into_iter().find(|(asked, ..)| *asked == name).unwrap();
             let error = shop.ask(name, request("close")).unwrap_err();
-            assert_eq!(error.code, "ambiguous", "{name}: {error:?}");
+            assert_eq!(error.code, ErrorCode::Ambiguous, "{name}: {error:?}");
             let hint = error.hint.unwrap();
             for candidate in [
                 "`Method:shop/auth.py::Session::close` (shop/auth.py:2)",
@@ -291,7 +291,7 @@ fn several_candidates_are_listed_and_none_gives_the_nearest() {
             assert!(error.hint.unwrap().contains("Method:src/hono.ts::Hono::fetch"), "{name}");
         }
         let error = shop.ask("get", json!({"ref": "context.go:400"})).unwrap_err();
-        assert!(error.code == "not_found" && error.message.contains("no line 400"), "{error:?}");
+        assert!(error.code == ErrorCode::NotFound && error.message.contains("no line 400"), "{error:?}");
     }
 }
 
@@ -325,13 +325,17 @@ fn all_names_of_one_thing_are_one_claim() {
         }
         for nothing in ["src/nowhere.ts", "src/hono.ts::Hono::nowhere", "Hono.nowhere", "nowhere", "nowhere.ts:f"] {
             let error = claim("bob", "", nothing, false).unwrap_err();
-            assert_eq!(error.code, "unknown_target", "{nothing}: {error:?}");
+            assert_eq!(error.code, ErrorCode::UnknownTarget, "{nothing}: {error:?}");
         }
         let made = claim("bob", "", "./src/nowhere.ts", true).unwrap();
         assert_eq!((&made["status"], &made["target_id"]), (&json!("ok"), &json!("src/nowhere.ts")));
         assert_eq!(claim("ada", "src", "nowhere.ts", true).unwrap()["status"], "ok", "from the root: another file");
         assert_eq!(claim("ada", "src", "./nowhere.ts", true).unwrap()["status"], "CONFLICT");
-        assert_eq!(claim("bob", "", "nowhere", true).unwrap_err().code, "unknown_target", "no file has such a name");
+        assert_eq!(
+            claim("bob", "", "nowhere", true).unwrap_err().code,
+            ErrorCode::UnknownTarget,
+            "no file has such a name"
+        );
         write(shop.folder.path(), "notes/plan.txt", "to do\n");
         let plan = claim("bob", "notes", "plan.txt", false).unwrap();
         assert_eq!(plan["target_id"], "notes/plan.txt", "a file that is not indexed");
@@ -360,12 +364,12 @@ fn what_is_remembered_names_what_exists_unless_it_is_new() {
         let kept = shop.ok("get", json!({"ref": out["episode_id"]}));
         assert_eq!(kept["thing"]["properties"]["affected_files"], json!(["src/hono.ts"]));
         let error = decide(json!(["src/nowhere.ts"]), false).unwrap_err();
-        assert!(error.code == "unknown_entity" && error.hint.as_ref().unwrap().contains("--new"), "{error:?}");
+        assert!(error.code == ErrorCode::UnknownEntity && error.hint.as_ref().unwrap().contains("--new"), "{error:?}");
         let out = decide(json!(["src/nowhere.ts"]), true).unwrap();
         assert!(out["warnings"][0].as_str().unwrap().contains("src/nowhere.ts"), "{out}");
         let remember =
             |new: bool| shop.ask("episode_add", json!({"content": "x", "entities": ["Hono.nowhere"], "new": new}));
-        assert_eq!(remember(false).unwrap_err().code, "unknown_entity");
+        assert_eq!(remember(false).unwrap_err().code, ErrorCode::UnknownEntity);
         let out = remember(true).unwrap();
         assert!(out["warnings"][0].as_str().unwrap().contains("Hono.nowhere"), "{out}");
         let kept = shop.ok("get", json!({"ref": out["episode_id"]}));

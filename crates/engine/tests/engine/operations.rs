@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::{Context, Engine, operations};
+use lukasa_model::ErrorCode;
 use lukasa_store::{Clock, Store};
 use lukasa_testkit::FaultyStore;
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ fn a_nul_character_anywhere_in_a_request_is_invalid_input_on_every_store() {
             let error =
                 desk.call(name, request.clone()).map(|answer| panic!("{name} {request}: {answer}")).unwrap_err();
             let refusal = (error.code, error.kind.http_status());
-            assert_eq!(refusal, ("nul_byte", 400), "{name} {request} on {}: {error:?}", desk.fixture.name);
+            assert_eq!(refusal, (ErrorCode::NulByte, 400), "{name} {request} on {}: {error:?}", desk.fixture.name);
         };
         for operation in operations() {
             for field in operation.fields().keys() {
@@ -402,11 +403,11 @@ fn requests_take_camel_case_and_refuse_what_does_not_exist() {
     for desk in Desk::all() {
         desk.ok("put", json!({"type": "Service", "key": "a", "expectedVersion": 0, "validFrom": "2026-01-01"}));
         let error = desk.call("put", json!({"type": "Service", "key": "a", "tilte": "x"})).unwrap_err();
-        assert_eq!((error.code, &error.details["field"]), ("unknown_field", &json!("tilte")));
+        assert_eq!((error.code, &error.details["field"]), (ErrorCode::UnknownField, &json!("tilte")));
         assert!(error.hint.unwrap().contains("title"));
-        assert_eq!(desk.call("get", json!([])).unwrap_err().code, "invalid_request");
-        assert_eq!(desk.call("get", json!({"ref": 7})).unwrap_err().code, "invalid_request");
-        assert_eq!(desk.call("frobnicate", json!({})).unwrap_err().code, "unknown_operation");
+        assert_eq!(desk.call("get", json!([])).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(desk.call("get", json!({"ref": 7})).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(desk.call("frobnicate", json!({})).unwrap_err().code, ErrorCode::UnknownOperation);
     }
 }
 
@@ -447,7 +448,7 @@ fn names_lead_on_after_renames_there_and_back() {
         assert_eq!(got["links"][0]["other"]["key"], "b", "the call moved along");
         let got = desk.ok("get", json!({"ref": "e"}));
         assert_eq!(got["links"][0]["other"]["renamed_to"], "Service:b", "what lasts shows the new name");
-        assert_eq!(desk.call("rename", json!({"ref": "web", "to": "b"})).unwrap_err().code, "key_taken");
+        assert_eq!(desk.call("rename", json!({"ref": "web", "to": "b"})).unwrap_err().code, ErrorCode::KeyTaken);
         desk.fixture.clock.advance(1);
         desk.ok("rename", json!({"ref": "b", "to": "a"}));
         assert_eq!((port(&desk, "Service:a"), port(&desk, "Service:b")), (json!(1), json!(1)));
@@ -476,7 +477,7 @@ fn restore_brings_back_what_was_ended() {
         assert_eq!(port(&desk, "a"), 7);
         assert_eq!(
             desk.call("restore", json!({"ref": "a", "version_id": "99.0"})).unwrap_err().code,
-            "unknown_version"
+            ErrorCode::UnknownVersion
         );
     }
 }
@@ -498,7 +499,7 @@ fn a_store_that_takes_no_writes_is_still_read() {
             ("type_object", json!({"name": "T"})),
         ] {
             let error = desk.call(name, request).unwrap_err();
-            assert_eq!((error.code, error.kind.http_status()), ("store_busy", 503), "{name}");
+            assert_eq!((error.code, error.kind.http_status()), (ErrorCode::StoreBusy, 503), "{name}");
         }
         assert_eq!(port(&desk, "a"), 1);
         assert_eq!(desk.ok("log", json!({}))["head"], 1, "no refused write left a trace");
@@ -600,6 +601,6 @@ fn a_query_stops_when_its_caller_has_gone() {
         context.stop.stop();
         let long = "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b RETURN count(a + b)";
         let stopped = desk.engine.call(&mut context, "cypher", json!({"query": long, "timeout_ms": 10_000}));
-        assert_eq!(stopped.unwrap_err().code, "cancelled");
+        assert_eq!(stopped.unwrap_err().code, ErrorCode::Cancelled);
     }
 }

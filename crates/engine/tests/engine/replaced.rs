@@ -1,7 +1,7 @@
 //! A log that is replaced by another under a running engine, as by a fail-over or a restore, on every store.
 
 use lukasa_engine::{Context, Engine};
-use lukasa_model::Error;
+use lukasa_model::{Error, ErrorCode};
 use lukasa_store::{Clock, Ledger, Store};
 use lukasa_testkit::{Fixture, SwappedStore, fixtures};
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ fn replaced(more: usize) {
         assert!(!types.to_string().contains("\"Lost\""), "{types}");
         // The position to continue from no longer exists.
         let refused = swap.call("search", json!({"query": "what lost1 does", "limit": 1, "cursor": next})).unwrap_err();
-        assert_eq!(refused.code, "cursor_of_a_replaced_log", "{refused:?}");
+        assert_eq!(refused.code, ErrorCode::CursorOfAReplacedLog, "{refused:?}");
         // A client that follows continues where both logs part, whichever kinds of events it follows.
         let events = swap.ok("event_list", json!({"after": heard, "limit": 100, "kinds": ["transaction"]}));
         let reported: Vec<(&str, u64)> = events["events"]

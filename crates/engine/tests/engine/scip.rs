@@ -6,6 +6,7 @@ pub mod encode;
 
 use crate::desk::Desk;
 use encode::{Doc, Units, index};
+use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -159,7 +160,7 @@ fn another_branch_keeps_its_own() {
         let derived = got["links"].as_array().unwrap().iter().filter(|l| l["derivation"] == "compiler").count();
         assert_eq!(derived, 2);
         let missing = json!({"file": shop.file, "path": shop.root(), "branch": "nowhere"});
-        assert_eq!(desk.call("import_scip", missing).unwrap_err().code, "unknown_branch");
+        assert_eq!(desk.call("import_scip", missing).unwrap_err().code, ErrorCode::UnknownBranch);
     }
 }
 
@@ -237,19 +238,19 @@ fn files_that_are_no_index_change_nothing() {
         shop.indexed(&desk);
         let code = |request: Value| desk.call("import_scip", request).unwrap_err().code;
         let request = json!({"file": shop.file, "path": shop.root()});
-        assert_eq!(code(request.clone()), "file_failure");
+        assert_eq!(code(request.clone()), ErrorCode::FileFailure);
         fs::write(&shop.file, "{\"metadata\": {}}").unwrap();
         let error = desk.call("import_scip", request.clone()).unwrap_err();
-        assert_eq!(error.code, "invalid_scip");
+        assert_eq!(error.code, ErrorCode::InvalidScip);
         assert!(error.hint.is_some());
         let whole = index("scip-typescript", "file:///w", &[rocket(), main()], &[]);
         fs::write(&shop.file, &whole[..whole.len() - 1]).unwrap();
-        assert_eq!(code(request.clone()), "invalid_scip");
+        assert_eq!(code(request.clone()), ErrorCode::InvalidScip);
         // Holes cost nothing on disk.
         File::create(&shop.file).unwrap().set_len((1 << 30) + 1).unwrap();
-        assert_eq!(code(request), "scip_too_large");
+        assert_eq!(code(request), ErrorCode::ScipTooLarge);
         fs::write(&shop.file, &whole).unwrap();
-        assert_eq!(code(json!({"file": shop.file, "path": shop.root().join("nowhere")})), "no_folder");
+        assert_eq!(code(json!({"file": shop.file, "path": shop.root().join("nowhere")})), ErrorCode::NoFolder);
         // The types of code, and the index.
         assert_eq!(desk.ok("log", json!({}))["transactions"].as_array().unwrap().len(), 2);
     }

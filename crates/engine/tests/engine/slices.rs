@@ -1,6 +1,7 @@
 //! Exact lines of symbols, within budgets and as of any time, on every store.
 
 use crate::desk::Desk;
+use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
@@ -102,17 +103,17 @@ fn unknown_names_are_answered_with_near_ones() {
     for (desk, _folder) in shops() {
         let error = |request: Value| desk.call("semantic_slice", request).unwrap_err();
         let unknown = error(json!({"symbol": "lgoin"}));
-        assert_eq!(unknown.code, "not_found");
+        assert_eq!(unknown.code, ErrorCode::NotFound);
         assert!(unknown.hint.unwrap().contains("shop/auth.py::login"));
         let elsewhere = error(json!({"symbol": "pgae", "file": "shop/web.py"}));
-        assert_eq!(elsewhere.code, "not_found");
+        assert_eq!(elsewhere.code, ErrorCode::NotFound);
         assert!(elsewhere.hint.unwrap().contains("shop/web.py::page"));
-        assert_eq!(error(json!({"symbol": "close"})).code, "ambiguous");
-        assert_eq!(error(json!({"symbol": "x", "file": "nofile.py"})).code, "not_found");
-        assert_eq!(error(json!({"query": "zebra quagga"})).code, "not_found");
-        assert_eq!(error(json!({})).code, "invalid_request");
+        assert_eq!(error(json!({"symbol": "close"})).code, ErrorCode::Ambiguous);
+        assert_eq!(error(json!({"symbol": "x", "file": "nofile.py"})).code, ErrorCode::NotFound);
+        assert_eq!(error(json!({"query": "zebra quagga"})).code, ErrorCode::NotFound);
+        assert_eq!(error(json!({})).code, ErrorCode::InvalidRequest);
         desk.ok("put", json!({"type": "Service", "key": "zebra"}));
-        assert_eq!(error(json!({"symbol": "zebra"})).code, "not_a_symbol", "it is no symbol");
+        assert_eq!(error(json!({"symbol": "zebra"})).code, ErrorCode::NotASymbol, "it is no symbol");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::{Context, Grants};
+use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
 
 /// A folder, and the request to run a script there as its tests.
@@ -52,7 +53,7 @@ fn running_programs_needs_permission() {
         let mut context = Context::of(desk.fixture.ledger.scope().clone(), &mut progress);
         context.grants = Grants::of(["graph:read", "graph:write", "graph:search:*"]);
         let error = desk.engine.call(&mut context, "test_run", request(&folder, &script, json!({}))).unwrap_err();
-        assert_eq!(error.code, "missing_scope");
+        assert_eq!(error.code, ErrorCode::MissingScope);
         assert!(!marker.exists());
         for (request, code) in [
             (json!({"path": folder.path().to_str().unwrap()}), "no_test_command"),

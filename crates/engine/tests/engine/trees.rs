@@ -5,6 +5,7 @@ use crate::made::Made;
 use gix::objs::tree::EntryKind;
 use lukasa_engine::features::code::files::KeptOut;
 use lukasa_engine::{Effect, Grants, operations};
+use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -72,7 +73,7 @@ fn reads_follow_the_branch_that_is_checked_out_and_what_changed_since() {
         }
         assert_eq!(
             desk.call_from(&made.root, Grants::All, "get", json!({"ref": "web", "branch": "nobody"})).unwrap_err().code,
-            "unknown_branch"
+            ErrorCode::UnknownBranch
         );
         check_out(&made, "master", BEFORE);
         let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "two"}));
@@ -169,7 +170,7 @@ fn two_clones_on_one_branch_do_not_overwrite_each_other() {
             assert_eq!((&index(&ours.root)["tx"], &index(&theirs.root)["tx"]), (&Value::Null, &Value::Null));
             assert_eq!(desk.ok_from(&theirs.root, "get", json!({"ref": "File:b.py"}))["view"]["branch"], json!(branch));
             let missing = desk.call_from(&ours.root, Grants::All, "get", json!({"ref": "File:b.py"}));
-            assert_eq!(missing.unwrap_err().code, "not_found");
+            assert_eq!(missing.unwrap_err().code, ErrorCode::NotFound);
         }
         assert_eq!(desk.fixture.ledger.head().unwrap().tx, head);
         assert_eq!((files(&desk, "main").len(), files(&desk, &branch).len()), (1, 2));

@@ -1,6 +1,6 @@
 //! Faults of a query: openCypher's error classes, details and positions.
 
-use lukasa_model::{Error, ErrorKind};
+use lukasa_model::{Error, ErrorCode, ErrorKind};
 use serde_json::json;
 
 /// The error classes of openCypher that a read-only query can have.
@@ -32,16 +32,16 @@ impl Class {
         }
     }
 
-    fn code(self) -> &'static str {
+    fn code(self) -> ErrorCode {
         match self {
-            Class::Syntax => "cypher_syntax_error",
-            Class::Semantic => "cypher_semantic_error",
-            Class::Parameter => "cypher_parameter_missing",
-            Class::Type => "cypher_type_error",
-            Class::Argument => "cypher_argument_error",
-            Class::Arithmetic => "cypher_arithmetic_error",
-            Class::Procedure => "cypher_procedure_error",
-            Class::ReadOnly => "read_only",
+            Class::Syntax => ErrorCode::CypherSyntaxError,
+            Class::Semantic => ErrorCode::CypherSemanticError,
+            Class::Parameter => ErrorCode::CypherParameterMissing,
+            Class::Type => ErrorCode::CypherTypeError,
+            Class::Argument => ErrorCode::CypherArgumentError,
+            Class::Arithmetic => ErrorCode::CypherArithmeticError,
+            Class::Procedure => ErrorCode::CypherProcedureError,
+            Class::ReadOnly => ErrorCode::ReadOnly,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::convert::to_i64;
 use crate::lookup::Column;
 use crate::snapshot::{Edge, Node, Snapshot};
 use gather::Gathering;
-use lukasa_model::{Error, ErrorKind};
+use lukasa_model::{Error, ErrorCode, ErrorKind};
 use lukasa_store::Ledger;
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -176,13 +176,13 @@ impl<'a> Exec<'a> {
     pub fn check_time(&self) -> Result<(), Stop> {
         if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             let message = "the caller no longer waits for an answer";
-            return Err(Error::new(ErrorKind::Timeout, "cancelled", message).into());
+            return Err(Error::new(ErrorKind::Timeout, ErrorCode::Cancelled, message).into());
         }
         if Instant::now() < self.limits.deadline {
             return Ok(());
         }
         let message = format!("the query was stopped after {} ms", self.limits.timeout_ms);
-        Err(Error::new(ErrorKind::Timeout, "query_timeout", message)
+        Err(Error::new(ErrorKind::Timeout, ErrorCode::QueryTimeout, message)
             .hint(
                 "narrow the query: name labels and keys, shorten `*` patterns; or allow more with `timeout_ms` \
                  (--timeout-ms, :timeout in the shell)",
@@ -199,7 +199,7 @@ impl<'a> Exec<'a> {
             return Ok(());
         }
         let message = format!("the query needs more than {} MB of memory", self.limits.memory >> 20);
-        Err(Error::too_large("query_memory", message)
+        Err(Error::too_large(ErrorCode::QueryMemory, message)
             .hint("collect, order and group fewer rows, or return them with LIMIT")
             .into())
     }

@@ -5,7 +5,7 @@ use crate::names::Names;
 use crate::snapshot::{Adjacency, EDGES, Edge, EdgeChunk, MOST, NODES, Node, NodeChunk, PLACES, Place, Places};
 use crate::snapshot::{DAY, EdgeRow, NodeRow, Presence, Snapshot};
 use lukasa_model::statement::{Statement, Thing};
-use lukasa_model::{Error, Result, ThingNo, Time};
+use lukasa_model::{Error, ErrorCode, Result, ThingNo, Time};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn day(statement: &Statement) -> u16 {
 }
 
 fn full() -> Error {
-    Error::too_large("graph_too_large", format!("more than {MOST} nodes or edges in one graph"))
+    Error::too_large(ErrorCode::GraphTooLarge, format!("more than {MOST} nodes or edges in one graph"))
 }
 
 impl Snapshot {

@@ -2,7 +2,7 @@
 
 use lukasa_graph::{Projection, Snapshot};
 use lukasa_model::types::RelationshipType;
-use lukasa_model::{Content, Time, View};
+use lukasa_model::{Content, ErrorCode, Time, View};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Fields, Ledger};
 use lukasa_testkit::history::{Step, step, take};
@@ -234,7 +234,7 @@ fn relationships_to_objects_of_lukasa_itself_are_refused() {
     ledger.commit(&Batch::on("main").write(PutObject::new("Decision", "7"))).unwrap();
     ledger.create_release(&NewRelease { name: "1.0".into(), ..Default::default() }, &Default::default()).unwrap();
     let relate = Batch::on("main").write(PutRelationship::new("APPLIES_TO", "7", "Release:1.0"));
-    assert_eq!(ledger.commit(&relate).unwrap_err().code, "system_type");
+    assert_eq!(ledger.commit(&relate).unwrap_err().code, ErrorCode::SystemType);
 }
 
 #[test]

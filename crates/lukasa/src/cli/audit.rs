@@ -5,7 +5,7 @@ use crate::settings;
 use lukasa_engine::Audit;
 use lukasa_engine::audit::{AuditKey, Keeps};
 use lukasa_engine::telemetry::log;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::private;
 use ring::rand::SecureRandom;
 use std::io::{ErrorKind as Io, Write};
@@ -45,7 +45,7 @@ pub fn key(named: Option<PathBuf>, store: Option<&Path>) -> Result<AuditKey> {
         return AuditKey::new(&random()?);
     };
     let fault = |e: std::io::Error| {
-        Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", path.display()))
+        Error::new(ErrorKind::Unavailable, ErrorCode::FileFailure, format!("`{}`: {e}", path.display()))
             .hint("name another file for the key of the audit log with LUKASA_AUDIT_KEY_FILE")
     };
     match std::fs::read_to_string(&path) {
@@ -76,7 +76,7 @@ pub fn key_check(store: Option<&Path>) -> Result<Option<impl Fn() -> Result<()> 
     Ok(path.map(|path| {
         move || {
             let text = std::fs::read_to_string(&path).map_err(|e| {
-                Error::new(ErrorKind::Unavailable, "keys_unreadable", format!("`{}`: {e}", path.display()))
+                Error::new(ErrorKind::Unavailable, ErrorCode::KeysUnreadable, format!("`{}`: {e}", path.display()))
                     .hint("restore the key file of the audit log")
             })?;
             AuditKey::new(text.trim().as_bytes()).map(drop).map_err(|e| e.at(path.display()))
@@ -87,7 +87,7 @@ pub fn key_check(store: Option<&Path>) -> Result<Option<impl Fn() -> Result<()> 
 /// Reads a key file, which must exist.
 fn read_key(path: &Path) -> Result<AuditKey> {
     let text = std::fs::read_to_string(path).map_err(|e| {
-        Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", path.display()))
+        Error::new(ErrorKind::Unavailable, ErrorCode::FileFailure, format!("`{}`: {e}", path.display()))
             .hint("audit.known_key_files (LUKASA_AUDIT_KNOWN_KEY_FILES) names files of keys that are there")
     })?;
     AuditKey::new(text.trim().as_bytes()).map_err(|e| e.at(path.display()))
@@ -152,6 +152,6 @@ mod tests {
         std::fs::write(&other, "a secret of some length\n").unwrap();
         assert_ne!(key(Some(other), Some(&store)).unwrap().key_id(), ids[0]);
         std::fs::write(&file, "short").unwrap();
-        assert_eq!(key(None, Some(&store)).unwrap_err().code, "weak_key");
+        assert_eq!(key(None, Some(&store)).unwrap_err().code, ErrorCode::WeakKey);
     }
 }

@@ -280,6 +280,7 @@ impl Argument for Field {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lukasa_model::ErrorCode;
 
     #[test]
     fn every_operation_is_a_command_that_clap_accepts() {
@@ -410,6 +411,6 @@ mod tests {
         let typed = ["lukasa", "log", "--limit", "x"];
         let matches = build().try_get_matches_from(typed).unwrap();
         let (operation, sub) = chosen(&matches).unwrap();
-        assert_eq!(request(operation, sub).unwrap_err().code, "invalid_argument");
+        assert_eq!(request(operation, sub).unwrap_err().code, ErrorCode::InvalidArgument);
     }
 }

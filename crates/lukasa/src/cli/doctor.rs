@@ -10,7 +10,7 @@ use super::style::{Colours, Style};
 use clap::{ArgMatches, Command};
 use lukasa_engine::rendering::Role;
 use lukasa_model::shown::{safe_json, without_credentials};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use serde::Serialize;
 use std::io::Write;
 
@@ -82,7 +82,7 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
         super::wrote(shown(&mut std::io::stdout().lock(), style, &checks, &summary))?;
     }
     if failed > 0 {
-        return Err(Error::new(ErrorKind::Unavailable, "checks_failed", format!("{failed} checks failed")));
+        return Err(Error::new(ErrorKind::Unavailable, ErrorCode::ChecksFailed, format!("{failed} checks failed")));
     }
     Ok(())
 }

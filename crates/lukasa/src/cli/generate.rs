@@ -4,7 +4,7 @@ use super::command;
 use clap::builder::EnumValueParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -47,8 +47,9 @@ pub fn man(matches: &ArgMatches) -> Result<()> {
         clap_mangen::Man::new(command::build()).render(&mut page).map_err(|e| Error::internal(e.to_string()))?;
         return write(&page);
     };
-    let fault =
-        |e: std::io::Error| Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", folder.display()));
+    let fault = |e: std::io::Error| {
+        Error::new(ErrorKind::Unavailable, ErrorCode::FileFailure, format!("`{}`: {e}", folder.display()))
+    };
     std::fs::create_dir_all(folder).map_err(fault)?;
     clap_mangen::generate_to(command::build(), folder).map_err(fault)
 }

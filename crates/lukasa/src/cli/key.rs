@@ -8,7 +8,7 @@ use lukasa_engine::Context;
 use lukasa_engine::audit::Keeps;
 use lukasa_engine::rendering::Rendering;
 use lukasa_engine::rendering::values::{at, moment};
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use lukasa_server::auth::api_key::{self, NewKey};
 use lukasa_store::AccessKey;
 use serde_json::{Value, json};
@@ -129,8 +129,11 @@ fn revoke(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
     let revoked = opened.store.access_keys().revoke(&opened.scope.tenant, id, opened.clock.now())?;
     let key = revoked.ok_or_else(|| {
         let unknown = if id.starts_with(api_key::PREFIX) { "that was named" } else { id };
-        Error::not_found("unknown_access_key", format!("tenant `{}` has no key `{unknown}`", opened.scope.tenant))
-            .hint("`lukasa key list` shows their ids; --tenant names another tenant")
+        Error::not_found(
+            ErrorCode::UnknownAccessKey,
+            format!("tenant `{}` has no key `{unknown}`", opened.scope.tenant),
+        )
+        .hint("`lukasa key list` shows their ids; --tenant names another tenant")
     })?;
     if as_json { print(&about(&key).to_string()) } else { print(&format!("key {} of {} is revoked", key.id, key.user)) }
 }
@@ -156,6 +159,7 @@ fn print(line: &str) -> Result<()> {
 }
 
 fn written(error: std::io::Error) -> Result<()> {
-    let code = if error.kind() == std::io::ErrorKind::BrokenPipe { "broken_pipe" } else { "cannot_write" };
+    let code =
+        if error.kind() == std::io::ErrorKind::BrokenPipe { ErrorCode::BrokenPipe } else { ErrorCode::CannotWrite };
     Err(Error::new(ErrorKind::Unavailable, code, format!("the answer could not be written: {error}")))
 }

@@ -31,7 +31,7 @@ use lukasa_engine::rendering::Role;
 use lukasa_engine::telemetry::{dependencies, log};
 use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, Stop};
 use lukasa_model::shown::{safe_json, without_credentials};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_store::private;
 use serde_json::{Value, json};
 use std::cell::OnceCell;
@@ -58,7 +58,7 @@ pub fn run() -> ExitCode {
     match dispatch(&matches, as_json) {
         Ok(code) => code,
         // The reader of our output has closed it.
-        Err(error) if error.code == "broken_pipe" => ExitCode::SUCCESS,
+        Err(error) if error.code == ErrorCode::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             let mut out = std::io::stderr().lock();
             // If standard error is closed, there is nowhere to report to.
@@ -95,8 +95,9 @@ fn set_log(matches: &ArgMatches) -> Result<()> {
             (level.or(set.0), format.or(set.1))
         }
     };
-    let wrong =
-        |name: &str, value: &str| Error::invalid("invalid_settings", format!("log.{name}: `{value}` is not known"));
+    let wrong = |name: &str, value: &str| {
+        Error::invalid(ErrorCode::InvalidSettings, format!("log.{name}: `{value}` is not known"))
+    };
     let level = match level {
         Some(name) => log::Level::parse(&name).ok_or_else(|| wrong("level", &name))?,
         None if matches.subcommand_name() == Some("serve") => log::Level::Info,
@@ -116,8 +117,9 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<ExitCode> {
     if let Some(done) = without_request(matches, as_json) {
         return done.map(|()| ExitCode::SUCCESS);
     }
-    let (operation, sub) = command::chosen(matches)
-        .ok_or_else(|| Error::invalid("no_command", "no command was given").hint("`lukasa --help` lists them"))?;
+    let (operation, sub) = command::chosen(matches).ok_or_else(|| {
+        Error::invalid(ErrorCode::NoCommand, "no command was given").hint("`lukasa --help` lists them")
+    })?;
     let colours = Colours::of(matches);
     let mut request = command::request(operation, sub)?;
     if is_export(operation) && request.get("file").is_none() {
@@ -205,9 +207,11 @@ fn warn_behind(answer: &Answer, as_json: bool, colours: Colours) -> Result<()> {
 /// A closed pipe is not an error; other write failures are.
 fn wrote(written: std::io::Result<()>) -> Result<()> {
     match written {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::new(ErrorKind::Unavailable, "cannot_write", format!("the answer could not be written: {e}")))
-        }
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::new(
+            ErrorKind::Unavailable,
+            ErrorCode::CannotWrite,
+            format!("the answer could not be written: {e}"),
+        )),
         _ => Ok(()),
     }
 }
@@ -374,7 +378,7 @@ fn settle(request: &Value, answer: Result<Answer>) -> Result<Answer> {
     let moved = answer.and_then(|answer| {
         std::fs::rename(&part, file)
             .map(|()| answer)
-            .map_err(|e| Error::new(ErrorKind::Unavailable, "file_failure", format!("`{file}`: {e}")))
+            .map_err(|e| Error::new(ErrorKind::Unavailable, ErrorCode::FileFailure, format!("`{file}`: {e}")))
     });
     if moved.is_err() {
         let _ = std::fs::remove_file(&part);
@@ -394,7 +398,7 @@ fn streams(operation: &Operation, request: &Value) -> Result<(Input, Output)> {
     let Some(file) = file_of(request) else { return Ok((None, None)) };
     let fault = |e: std::io::Error| {
         let kind = if e.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Unavailable };
-        Error::new(kind, "file_failure", format!("`{file}`: {e}"))
+        Error::new(kind, ErrorCode::FileFailure, format!("`{file}`: {e}"))
     };
     Ok(match (operation.meta.stream, file) {
         (Stream::In, "-") => (Some(Box::new(BufReader::new(std::io::stdin()))), None),
@@ -460,12 +464,12 @@ impl Drop for Bar {
 fn setup_postgres(matches: &ArgMatches) -> Result<()> {
     let url = |flag: &str, variable: &str| {
         config::text(matches, flag, variable).ok_or_else(|| {
-            Error::invalid("missing_url", format!("--{flag} is not given")).hint(format!("or set {variable}"))
+            Error::invalid(ErrorCode::MissingUrl, format!("--{flag} is not given")).hint(format!("or set {variable}"))
         })
     };
     let (admin, app) = (url("admin-url", "LUKASA_POSTGRES_ADMIN_URL")?, url("app-url", "LUKASA_STORE")?);
     if !config::is_postgres(&admin) || !config::is_postgres(&app) {
-        return Err(Error::invalid("invalid_url", "both URLs begin with postgres://"));
+        return Err(Error::invalid(ErrorCode::InvalidUrl, "both URLs begin with postgres://"));
     }
     config::runtime()?.block_on(lukasa_store::postgres::setup(&admin, &app))?;
     println!("schema, policies and the application's role are in place; use --store with the application's URL");

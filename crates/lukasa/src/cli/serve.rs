@@ -7,7 +7,7 @@ use lukasa_engine::audit::Keeps;
 use lukasa_engine::beat::Beat;
 use lukasa_engine::features::search::embedding;
 use lukasa_engine::features::{coordination, memory};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_server::auth::failures::{FailureLimit, Failures};
 use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::auth::jwks::KeySource;
@@ -258,8 +258,8 @@ pub fn mcp(matches: &ArgMatches, sub: &ArgMatches) -> Result<()> {
         let front = served.front()?;
         let server = Mcp::of_owner(front.clone(), served.caller(), toolsets);
         let running = rmcp::serve_server(server, rmcp::transport::stdio()).await;
-        let running =
-            running.map_err(|e| unavailable("no_client", format!("the agent did not start the session: {e}")))?;
+        let running = running
+            .map_err(|e| unavailable(ErrorCode::NoClient, format!("the agent did not start the session: {e}")))?;
         let ended = running.waiting().await.map(drop);
         ending::within(Duration::ZERO);
         recorded(&front).await;
@@ -293,7 +293,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     let (mut served, toolsets) = (Served::new(whole, matches)?, toolsets(matches)?);
     let listen = matches.get_one::<String>("listen").map_or(LISTEN, String::as_str);
     let address: SocketAddr = listen.parse().map_err(|_| {
-        Error::invalid("invalid_argument", format!("--listen: `{listen}` is not an address such as {LISTEN}"))
+        Error::invalid(ErrorCode::InvalidArgument, format!("--listen: `{listen}` is not an address such as {LISTEN}"))
     })?;
     served.port = Some(address.port());
     served.limits.at_once = matches.get_one::<u32>("at-once").map_or(served.limits.at_once, |most| *most as usize);
@@ -309,7 +309,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     if door.is_open() && !address.ip().is_loopback() {
         return Err(Error::new(
             ErrorKind::Forbidden,
-            "not_guarded",
+            ErrorCode::NotGuarded,
             format!("--listen: {address} can be reached from elsewhere"),
         )
         .hint(
@@ -339,7 +339,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
         let (front_of, door) = (front.clone(), Arc::new(door));
         let site = Site { front: front_of, door, rates, guard, toolsets, clock, failures, patience, record, checks };
         let listener = tokio::net::TcpListener::bind(address).await.map_err(|e| {
-            unavailable("cannot_listen", format!("`{address}`: {e}"))
+            unavailable(ErrorCode::CannotListen, format!("`{address}`: {e}"))
                 .hint("name another with --listen; port 0 takes any")
         })?;
         let own = listener.local_addr().map_err(|e| Error::internal(format!("no address: {e}")))?;
@@ -456,6 +456,6 @@ fn toolsets(matches: &ArgMatches) -> Result<Toolsets> {
     Toolsets::read(matches.get_one::<String>("toolsets").map_or("", String::as_str).split(','))
 }
 
-fn unavailable(code: &'static str, message: String) -> Error {
+fn unavailable(code: ErrorCode, message: String) -> Error {
     Error::new(ErrorKind::Unavailable, code, message)
 }

@@ -13,7 +13,7 @@ use super::{print, render};
 use agents::AGENTS;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
@@ -93,15 +93,20 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
         print(&format!("{summary}\n"))?;
     }
     if broken > 0 {
-        return Err(Error::new(ErrorKind::InvalidInput, "setup_incomplete", format!("{} left alone", files(broken)))
-            .hint("mend them and run `lukasa setup` again, or write the entry by hand: docs/setup.md shows it"));
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            ErrorCode::SetupIncomplete,
+            format!("{} left alone", files(broken)),
+        )
+        .hint("mend them and run `lukasa setup` again, or write the entry by hand: docs/setup.md shows it"));
     }
     Ok(())
 }
 
 /// The folders and programs of this process's environment.
 pub fn surroundings() -> Result<Surroundings> {
-    let fault = |what: &str, e: std::io::Error| Error::new(ErrorKind::Unavailable, "no_folder", format!("{what}: {e}"));
+    let fault =
+        |what: &str, e: std::io::Error| Error::new(ErrorKind::Unavailable, ErrorCode::NoFolder, format!("{what}: {e}"));
     let here = std::env::current_dir().map_err(|e| fault("no current folder", e))?;
     let binary = std::env::current_exe().map_err(|e| fault("the path of this program is unknown", e))?;
     Ok(Surroundings::new(&|name| std::env::var_os(name), &here, binary))
@@ -128,7 +133,8 @@ fn described(step: &Step) -> String {
 }
 
 fn agrees(step: &Step) -> Result<bool> {
-    let fault = |e: std::io::Error| Error::new(ErrorKind::Unavailable, "no_terminal", format!("no answer: {e}"));
+    let fault =
+        |e: std::io::Error| Error::new(ErrorKind::Unavailable, ErrorCode::NoTerminal, format!("no answer: {e}"));
     print(&format!("write {}? [y/N] ", render::safe(&step.file.display().to_string())))?;
     std::io::stdout().flush().map_err(fault)?;
     let mut answer = String::new();

@@ -7,7 +7,7 @@ use lukasa_engine::features::graph::ops::cypher::Cypher;
 use lukasa_engine::features::graph::ops::cypher::{is_unfinished, words};
 use lukasa_engine::registry::Op;
 use lukasa_model::shown::safe_json;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -82,9 +82,9 @@ pub fn run(session: &Session, request: Value, as_json: bool, tree: bool, colours
     } else {
         shell.timing = false;
         let mut text = String::new();
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .map_err(|e| Error::new(ErrorKind::InvalidInput, "unreadable_input", format!("standard input: {e}")))?;
+        std::io::stdin().read_to_string(&mut text).map_err(|e| {
+            Error::new(ErrorKind::InvalidInput, ErrorCode::UnreadableInput, format!("standard input: {e}"))
+        })?;
         let mut out = std::io::stdout().lock();
         for query in split(&text) {
             if let Next::Quit = shell.line(&query, &mut out)? {
@@ -148,17 +148,19 @@ fn written(result: std::io::Result<()>) -> Result<()> {
     match result {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
-            Err(Error::new(ErrorKind::Unavailable, "broken_pipe", "the reader has closed the output"))
+            Err(Error::new(ErrorKind::Unavailable, ErrorCode::BrokenPipe, "the reader has closed the output"))
         }
-        Err(e) => {
-            Err(Error::new(ErrorKind::Unavailable, "cannot_write", format!("the answer could not be written: {e}")))
-        }
+        Err(e) => Err(Error::new(
+            ErrorKind::Unavailable,
+            ErrorCode::CannotWrite,
+            format!("the answer could not be written: {e}"),
+        )),
     }
 }
 
 impl Shell<'_> {
     fn interact(&mut self) -> Result<()> {
-        let fault = |e: ReadlineError| Error::new(ErrorKind::Unavailable, "no_terminal", e.to_string());
+        let fault = |e: ReadlineError| Error::new(ErrorKind::Unavailable, ErrorCode::NoTerminal, e.to_string());
         let config = Config::builder().history_ignore_space(true).max_history_size(2_000).map_err(fault)?;
         let mut editor: Editor<Words, _> = Editor::with_config(config.build()).map_err(fault)?;
         let history = history_file();
@@ -187,7 +189,7 @@ impl Shell<'_> {
                 match self.line(&query, &mut out) {
                     Ok(Next::Go) => {}
                     Ok(Next::Quit) => break 'lines,
-                    Err(e) if e.code == "broken_pipe" => return Err(e),
+                    Err(e) if e.code == ErrorCode::BrokenPipe => return Err(e),
                     Err(e) => {
                         written(render::error(&mut out, self.colours.stdout(), &e))?;
                         break;
@@ -239,7 +241,7 @@ impl Shell<'_> {
             match receive.recv_timeout(Duration::from_millis(20)) {
                 Ok(outcome) => return outcome.map(|(text, value)| lukasa_engine::Answer::of(text, value)),
                 Err(RecvTimeoutError::Timeout) if interrupts.load(Ordering::Relaxed) > before => {
-                    return Err(Error::new(ErrorKind::Unavailable, "interrupted", "the query was abandoned"));
+                    return Err(Error::new(ErrorKind::Unavailable, ErrorCode::Interrupted, "the query was abandoned"));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("the query failed")),
@@ -283,7 +285,8 @@ impl Shell<'_> {
         };
         let number = |text: &str| {
             text.parse::<u64>().map(|n| json!(n)).map_err(|_| {
-                Error::invalid("invalid_argument", format!("`{text}` is not a number")).hint(":help lists the commands")
+                Error::invalid(ErrorCode::InvalidArgument, format!("`{text}` is not a number"))
+                    .hint(":help lists the commands")
             })
         };
         let before = self.request.clone();
@@ -327,11 +330,11 @@ impl Shell<'_> {
             }
             "param" => {
                 let (name, text) = rest.split_once(char::is_whitespace).ok_or_else(|| {
-                    Error::invalid("invalid_argument", "a parameter needs a name and a value")
+                    Error::invalid(ErrorCode::InvalidArgument, "a parameter needs a name and a value")
                         .hint(":param key \"auth\"")
                 })?;
                 let value: Value = serde_json::from_str(text.trim()).map_err(|e| {
-                    Error::invalid("invalid_argument", format!("`{}` is not JSON: {e}", text.trim()))
+                    Error::invalid(ErrorCode::InvalidArgument, format!("`{}` is not JSON: {e}", text.trim()))
                         .hint("write texts in double quotes")
                 })?;
                 let given = self.request.entry("parameters").or_insert_with(|| json!({}));
@@ -339,7 +342,7 @@ impl Shell<'_> {
                 return self.checked(before);
             }
             other => {
-                return Err(Error::invalid("invalid_argument", format!("there is no command `:{other}`"))
+                return Err(Error::invalid(ErrorCode::InvalidArgument, format!("there is no command `:{other}`"))
                     .hint(":help lists them"));
             }
         }

@@ -5,7 +5,7 @@ use super::{Session, render};
 use lukasa_engine::features::code::Watch;
 use lukasa_engine::features::code::watch::DEBOUNCE;
 use lukasa_model::shown::safe_json;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub fn run(session: &Session, path: &Path, as_json: bool, colours: Colours) -> R
         // The receiver may have ended already.
         let _ = send.send(());
     })
-    .map_err(|e| Error::new(ErrorKind::Unavailable, "no_signals", format!("Ctrl-C cannot be caught: {e}")))?;
+    .map_err(|e| Error::new(ErrorKind::Unavailable, ErrorCode::NoSignals, format!("Ctrl-C cannot be caught: {e}")))?;
     let listener = Box::new(move |pass: &Result<lukasa_engine::features::code::Report>| {
         let mut out = std::io::stdout().lock();
         let summarized = pass.as_ref().ok().and_then(|report| report.model.as_ref());

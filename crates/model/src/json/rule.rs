@@ -5,6 +5,7 @@
 //! rule, whichever rule they were written under, so that a new rule alone creates no new versions.
 
 use super::{Hash, canonical, write_string};
+use crate::ErrorCode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -63,7 +64,7 @@ impl TryFrom<u8> for Rule {
             2 => Ok(Rule::Second),
             _ => Err(Error::new(
                 crate::ErrorKind::Unsupported,
-                "newer_format",
+                ErrorCode::NewerFormat,
                 format!("canonical text of rule {number} is not known here"),
             )
             .hint("use the newer Lukasa that wrote it")),

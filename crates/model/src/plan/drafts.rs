@@ -1,6 +1,7 @@
 //! A batch before it is planned: content checked and hashed, names turned into ids.
 
 use super::{Known, Side, ambiguous, at_write, dangling, limited_sides, lost_race, nothing_named};
+use crate::ErrorCode;
 use crate::batch::{Batch, End, Precondition, PutObject, PutRelationship, Reference, Write};
 use crate::branch::Lineage;
 use crate::claims::{self, Target};
@@ -134,7 +135,7 @@ impl Drafts {
     ) -> Result<Drafts> {
         if number > limits::BATCH_WRITES {
             return Err(Error::too_large(
-                "batch_too_large",
+                ErrorCode::BatchTooLarge,
                 format!("{number} writes in one batch, {} are allowed", limits::BATCH_WRITES),
             )
             .hint("send several batches"));
@@ -193,7 +194,7 @@ impl Drafts {
                 let id = id::object_id(self.namespace, &type_name, key);
                 if given.is_some_and(|given| given != id) {
                     return Err(Error::invalid(
-                        "id_and_key",
+                        ErrorCode::IdAndKey,
                         format!("the id of `{type_name}:{key}` is {id}, not the one given"),
                     )
                     .hint("leave out `id`: it follows from type and key"));
@@ -201,7 +202,7 @@ impl Drafts {
                 (id, Some(key.as_str().into()))
             }
             (None, Some(given)) if given.get_version_num() == 5 => {
-                return Err(Error::invalid("derived_id", format!("{given} is an id that follows from a name"))
+                return Err(Error::invalid(ErrorCode::DerivedId, format!("{given} is an id that follows from a name"))
                     .hint("give type and key instead, or leave out `id`"));
             }
             (None, given) => (given.unwrap_or_else(draw), None),
@@ -267,7 +268,7 @@ impl Drafts {
     fn want_unclaimed(&mut self, reference: &Reference) -> Result<()> {
         let target = Target::read(&reference.to_string(), None)?.ok_or_else(|| {
             Error::invalid(
-                "invalid_target",
+                ErrorCode::InvalidTarget,
                 format!("`{reference}` is not the name of a file, function, task or feature"),
             )
             .hint("name it by its key, for example src/a.rs::login or task:12")
@@ -426,8 +427,11 @@ impl Drafts {
                     let place = draft.place;
                     let end = |named: &Named, side: &str| {
                         find(named).map_err(|e| {
-                            let e =
-                                if e.code == "not_found" { dangling(side, &named.reference.to_string()) } else { e };
+                            let e = if e.code == ErrorCode::NotFound {
+                                dangling(side, &named.reference.to_string())
+                            } else {
+                                e
+                            };
                             at_write(e, place)
                         })
                     };
@@ -472,8 +476,8 @@ impl Drafts {
             let typed = reference.typed().map(|(type_name, key)| id::object_id(namespace, type_name, key));
             match find(&Named { reference: reference.clone(), typed }) {
                 Ok(id) => preconditions.push((reference.to_string(), id, want)),
-                Err(e) if e.code == "not_found" && want == 0 => {}
-                Err(e) if e.code == "not_found" => return Err(lost_race(&reference.to_string(), want, 0)),
+                Err(e) if e.code == ErrorCode::NotFound && want == 0 => {}
+                Err(e) if e.code == ErrorCode::NotFound => return Err(lost_race(&reference.to_string(), want, 0)),
                 Err(e) => return Err(e),
             }
         }
@@ -593,7 +597,7 @@ fn read_period(from: Option<Time>, to: Option<Time>, only: bool, default_from: T
 fn kept_by_lukasa(type_name: &str) -> Error {
     Error::new(
         crate::ErrorKind::Forbidden,
-        "system_type",
+        ErrorCode::SystemType,
         format!("objects of type `{type_name}` are kept by Lukasa itself"),
     )
     .hint("use `lukasa branch`, `release`, `tag` or `type`")

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lukasa_model::id::check_text;
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, Result, Scope, Time, limits};
+use lukasa_model::{Error, ErrorCode, Result, Scope, Time, limits};
 use lukasa_store::{AccessKey, AccessKeys};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::BTreeSet;
@@ -86,19 +86,19 @@ pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, A
     Scope::new(&*new.tenant, new.project.as_deref().unwrap_or("any"))?;
     check_text("user", &new.user, limits::REF_NAME_BYTES)?;
     if new.scopes.is_empty() {
-        return Err(Error::invalid("invalid_scope", "a key without scopes may do nothing")
+        return Err(Error::invalid(ErrorCode::InvalidScope, "a key without scopes may do nothing")
             .hint("name some, for example graph:read and graph:search:read"));
     }
     for scope in &new.scopes {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ":_-*".contains(c);
         if scope.len() > limits::NAME_BYTES || scope.is_empty() || !scope.chars().all(plain) {
-            return Err(Error::invalid("invalid_scope", format!("`{scope}` is no scope"))
+            return Err(Error::invalid(ErrorCode::InvalidScope, format!("`{scope}` is no scope"))
                 .hint("scopes look like graph:read or graph:search:*"));
         }
     }
     new.agents.iter().try_for_each(|agent| check_text("agent", agent, limits::REF_NAME_BYTES))?;
     if new.expires_at.is_some_and(|end| end <= now) {
-        return Err(Error::invalid("invalid_time", "the key would have expired before it was made"));
+        return Err(Error::invalid(ErrorCode::InvalidTime, "the key would have expired before it was made"));
     }
     let token = Token::draw()?;
     let key = AccessKey {
@@ -121,7 +121,7 @@ pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, A
 /// Looks up the key that was sent, whether or not it is still in force. The error does not reveal whether the id exists
 /// to a client without the secret.
 pub fn find(keys: &dyn AccessKeys, text: &str) -> Result<AccessKey> {
-    let unknown = || refused("invalid_key", "the key is unknown").hint("`lukasa key create` makes one");
+    let unknown = || refused(ErrorCode::InvalidKey, "the key is unknown").hint("`lukasa key create` makes one");
     let token = Token::parse(text).ok_or_else(unknown)?;
     let found = keys.find(&token.id)?;
     // Always compares, so that an unknown id takes as long as a wrong secret.
@@ -133,10 +133,10 @@ pub fn find(keys: &dyn AccessKeys, text: &str) -> Result<AccessKey> {
 /// Refuses a revoked or expired key, and records the use of any other.
 pub fn check(keys: &dyn AccessKeys, key: &AccessKey, now: Time) -> Result<()> {
     if key.revoked_at.is_some() {
-        return Err(refused("revoked_key", format!("the key `{}` was revoked", key.id)));
+        return Err(refused(ErrorCode::RevokedKey, format!("the key `{}` was revoked", key.id)));
     }
     if key.expires_at.is_some_and(|end| end <= now) {
-        return Err(refused("expired_key", format!("the key `{}` has expired", key.id))
+        return Err(refused(ErrorCode::ExpiredKey, format!("the key `{}` has expired", key.id))
             .hint("`lukasa key create` makes another one"));
     }
     let hour = Time(now.0 - now.0.rem_euclid(USE_MICROSECONDS));

@@ -1,6 +1,6 @@
 //! Limits how many failed logins an address may make.
 
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ impl Failures {
         let seconds = left.unsigned_abs().div_ceil(1_000_000);
         Err(Error::new(
             ErrorKind::RateLimited,
-            "too_many_failures",
+            ErrorCode::TooManyFailures,
             "too many keys or tokens of this address were refused",
         )
         .hint(format!("try again in {seconds} s"))
@@ -142,7 +142,7 @@ mod tests {
             failures.note(bad, at(second));
         }
         let refused = failures.check(bad, at(20)).unwrap_err();
-        assert_eq!((refused.kind, refused.code), (ErrorKind::RateLimited, "too_many_failures"));
+        assert_eq!((refused.kind, refused.code), (ErrorKind::RateLimited, ErrorCode::TooManyFailures));
         assert_eq!(refused.details["retry_after"], 40);
         assert!(failures.check(good, at(20)).is_ok(), "other addresses are accepted");
         assert!(failures.check(peer("::ffff:203.0.113.9"), at(20)).is_err(), "the same address in another form");

@@ -3,7 +3,7 @@
 use super::one;
 use axum::http::HeaderMap;
 use axum::http::header::{HOST, ORIGIN};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use std::net::IpAddr;
 
 /// The host names this server answers to, and the origins whose pages may send requests.
@@ -39,8 +39,12 @@ pub fn check(rules: &GuardRules, headers: &HeaderMap, authority: Option<&str>) -
     if from_here || own || rules.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Forbidden, "forbidden_origin", format!("pages of `{origin}` may not send requests here"))
-        .hint("add the page's origin to those that are allowed"))
+    Err(Error::new(
+        ErrorKind::Forbidden,
+        ErrorCode::ForbiddenOrigin,
+        format!("pages of `{origin}` may not send requests here"),
+    )
+    .hint("add the page's origin to those that are allowed"))
 }
 
 /// The host of `name`, `name:port` or `[address]:port`, in lower case and without a final dot; None for anything else.
@@ -64,7 +68,7 @@ fn is_loopback(name: &str) -> bool {
 }
 
 fn forbidden_host(host: &str) -> Error {
-    Error::new(ErrorKind::Forbidden, "forbidden_host", format!("`{host}` is not a name of this server"))
+    Error::new(ErrorKind::Forbidden, ErrorCode::ForbiddenHost, format!("`{host}` is not a name of this server"))
         .hint("use localhost, or add the name with --allow-host")
 }
 
@@ -83,7 +87,7 @@ mod tests {
                 headers.insert(name, HeaderValue::from_str(value).unwrap());
             }
         }
-        check(rules, &headers, None).map_or_else(|e| e.code, |()| "ok")
+        check(rules, &headers, None).map_or_else(|e| e.code.name(), |()| "ok")
     }
 
     #[test]
@@ -171,9 +175,9 @@ mod tests {
         assert!(check(&open, &headers, Some("evil.example")).is_err());
         headers.insert(HOST, HeaderValue::from_static("localhost:7000"));
         assert!(check(&open, &headers, Some("LOCALHOST:7000")).is_ok());
-        assert_eq!(check(&open, &headers, Some("evil.example")).unwrap_err().code, "forbidden_host");
+        assert_eq!(check(&open, &headers, Some("evil.example")).unwrap_err().code, ErrorCode::ForbiddenHost);
         headers.append(HOST, HeaderValue::from_static("evil.example"));
-        assert_eq!(check(&open, &headers, None).unwrap_err().code, "invalid_header");
+        assert_eq!(check(&open, &headers, None).unwrap_err().code, ErrorCode::InvalidHeader);
     }
 
     proptest! {

@@ -4,7 +4,7 @@ mod remote;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::Clock;
 use parking_lot::Mutex;
 use remote::KeyUrl;
@@ -74,7 +74,7 @@ impl VerifyingKey {
     fn secret(id: Option<String>, secret: &[u8]) -> Result<VerifyingKey> {
         if secret.len() < SECRET_BYTES {
             return Err(Error::invalid(
-                "weak_key",
+                ErrorCode::WeakKey,
                 format!("a secret of {} bytes is too short, {SECRET_BYTES} are needed", secret.len()),
             )
             .hint("make one with `openssl rand -base64 48`"));
@@ -213,7 +213,7 @@ impl Jwk {
                 let (n, e) = (positive(bytes("n", self.n)?), positive(bytes("e", self.e)?));
                 if n.len() < 256 {
                     return Err(Error::invalid(
-                        "weak_key",
+                        ErrorCode::WeakKey,
                         format!("an RSA key of {} bits is too short, 2048 are needed", n.len() * 8),
                     ));
                 }
@@ -248,7 +248,7 @@ fn positive(number: Vec<u8>) -> Vec<u8> {
 }
 
 fn invalid(message: impl Into<String>) -> Error {
-    Error::invalid("invalid_keys", message)
+    Error::invalid(ErrorCode::InvalidKeys, message)
 }
 
 /// Where the keys come from.
@@ -354,6 +354,6 @@ fn stamp(path: &Path) -> Result<Stamp> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, "keys_unreadable", format!("`{}`: {error}", path.display()))
+    Error::new(ErrorKind::Unavailable, ErrorCode::KeysUnreadable, format!("`{}`: {error}", path.display()))
         .hint("put the file of keys back; no token is accepted without it")
 }

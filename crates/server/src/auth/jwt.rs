@@ -4,7 +4,7 @@ use super::jwks::KeySet;
 use super::refused;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lukasa_model::{Result, Time};
+use lukasa_model::{ErrorCode, Result, Time};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeSet;
@@ -81,24 +81,25 @@ impl OneOrMany {
 pub fn verify(token: &str, keys: &KeySet, rules: &Rules, now: Time) -> Result<Claims> {
     let body = open(token, keys)?;
     let seconds = now.0 as f64 / 1e6;
-    let end = body.exp.ok_or_else(|| refused("missing_expiry", "the token has no expiry"))?;
+    let end = body.exp.ok_or_else(|| refused(ErrorCode::MissingExpiry, "the token has no expiry"))?;
     if seconds >= end + LEEWAY_SECONDS {
-        return Err(refused("expired_token", "the token has expired").hint("get a new one"));
+        return Err(refused(ErrorCode::ExpiredToken, "the token has expired").hint("get a new one"));
     }
     if body.nbf.is_some_and(|start| seconds + LEEWAY_SECONDS < start) {
-        return Err(refused("token_not_yet_valid", "the token is not valid yet")
+        return Err(refused(ErrorCode::TokenNotYetValid, "the token is not valid yet")
             .hint("wait, or check the clocks of the issuer and of this machine"));
     }
     if !rules.issuers.is_empty() && !body.iss.as_ref().is_some_and(|issuer| rules.issuers.contains(issuer)) {
-        return Err(refused("wrong_issuer", "the token is from an issuer that is not trusted here"));
+        return Err(refused(ErrorCode::WrongIssuer, "the token is from an issuer that is not trusted here"));
     }
     if !rules.audiences.is_empty() && !body.aud.as_ref().is_some_and(|to| to.any_of(&rules.audiences)) {
-        return Err(refused("wrong_audience", "the token is meant for another audience")
+        return Err(refused(ErrorCode::WrongAudience, "the token is meant for another audience")
             .hint("ask the issuer for a token with this server as audience (`aud`)"));
     }
     let named = |claim: Option<String>| claim.filter(|text| !text.is_empty());
-    let user = named(body.sub).ok_or_else(|| refused("missing_user", "the token names no user (`sub`)"))?;
-    let tenant = named(body.tenant).ok_or_else(|| refused("missing_tenant", "the token names no tenant (`tenant`)"))?;
+    let user = named(body.sub).ok_or_else(|| refused(ErrorCode::MissingUser, "the token names no user (`sub`)"))?;
+    let tenant =
+        named(body.tenant).ok_or_else(|| refused(ErrorCode::MissingTenant, "the token names no tenant (`tenant`)"))?;
     let listed = body.scopes.unwrap_or_default();
     let spaced = body.scope.unwrap_or_default();
     let scopes = spaced.split(' ').map(ToString::to_string).chain(listed).filter(|scope| !scope.is_empty()).collect();
@@ -119,21 +120,21 @@ fn open(token: &str, keys: &KeySet) -> Result<Body> {
     let signed = &token[..header.len() + 1 + body.len()];
     let header: Header = part(header)?;
     if header.alg.eq_ignore_ascii_case("none") {
-        return Err(refused("unsigned_token", "the token is not signed"));
+        return Err(refused(ErrorCode::UnsignedToken, "the token is not signed"));
     }
     if header.crit.is_some() {
         return Err(malformed("it demands extensions (`crit`)"));
     }
     let key = keys.meant(header.kid.as_deref(), &header.alg).ok_or_else(|| {
-        refused("unknown_key", "the token is signed with a key that is not known here")
+        refused(ErrorCode::UnknownKey, "the token is signed with a key that is not known here")
             .hint("tokens name their key as `kid`; add it to the file of keys, or let the issuer publish it")
     })?;
     if key.algorithm().name() != header.alg {
-        return Err(refused("wrong_algorithm", "the token is signed in another way than its key allows"));
+        return Err(refused(ErrorCode::WrongAlgorithm, "the token is signed in another way than its key allows"));
     }
     let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| malformed("its signature is not base64url"))?;
     if !key.signed(signed.as_bytes(), &signature) {
-        return Err(refused("bad_signature", "the signature of the token is wrong"));
+        return Err(refused(ErrorCode::BadSignature, "the signature of the token is wrong"));
     }
     part(body)
 }
@@ -145,5 +146,5 @@ fn part<T: DeserializeOwned>(text: &str) -> Result<T> {
 }
 
 fn malformed(why: &str) -> lukasa_model::Error {
-    refused("invalid_token", format!("the token cannot be read: {why}"))
+    refused(ErrorCode::InvalidToken, format!("the token cannot be read: {why}"))
 }

@@ -3,7 +3,7 @@
 use crate::Caller;
 use axum::http::{HeaderName, HeaderValue};
 use lukasa_engine::telemetry::metrics;
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::HashMap;
@@ -171,7 +171,7 @@ impl Users {
 }
 
 fn limited(seconds: u64) -> Error {
-    Error::new(ErrorKind::RateLimited, "rate_limited", "too many requests")
+    Error::new(ErrorKind::RateLimited, ErrorCode::RateLimited, "too many requests")
         .hint(format!("try again in {seconds} s"))
         .details(json!({"retry_after": seconds}))
 }
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!((headers[0].0.as_str(), headers[0].1.to_str().unwrap()), ("x-ratelimit-remaining", "0"));
         assert_eq!(headers[1].0.as_str(), "x-ratelimit-warning");
         let refused = take(0).unwrap_err();
-        assert_eq!((refused.kind, refused.code), (ErrorKind::RateLimited, "rate_limited"));
+        assert_eq!((refused.kind, refused.code), (ErrorKind::RateLimited, ErrorCode::RateLimited));
         assert_eq!(refused.details["retry_after"], 1);
         assert!(take(499_999).is_err());
         assert!(take(500_000).is_ok(), "a refused request does not count");

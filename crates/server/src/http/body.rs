@@ -2,7 +2,7 @@
 
 use axum::body::{Body, Bytes};
 use futures_util::StreamExt;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -41,14 +41,15 @@ pub async fn part(parts: &mut axum::body::BodyDataStream, time: Duration) -> Res
 }
 
 pub fn too_large(most: u64) -> Error {
-    Error::too_large("request_too_large", format!("the request has more than {most} bytes")).hint("send less at a time")
+    Error::too_large(ErrorCode::RequestTooLarge, format!("the request has more than {most} bytes"))
+        .hint("send less at a time")
 }
 
 fn too_slow(time: Duration) -> Error {
     let message = format!("the request was not complete within {} ms", time.as_millis());
-    Error::new(ErrorKind::Timeout, "request_too_slow", message).hint("send it again")
+    Error::new(ErrorKind::Timeout, ErrorCode::RequestTooSlow, message).hint("send it again")
 }
 
 fn broken(error: &axum::Error) -> Error {
-    Error::invalid("broken_request", format!("the request ended early: {error}"))
+    Error::invalid(ErrorCode::BrokenRequest, format!("the request ended early: {error}"))
 }

@@ -16,7 +16,7 @@ use lukasa_engine::features::facts::ops::export::Export;
 use lukasa_engine::features::facts::ops::import::Import;
 use lukasa_engine::registry::Op;
 use lukasa_engine::{Operation, registry};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::private;
 use serde_json::{Map, Value};
 use std::fs::File;
@@ -125,12 +125,14 @@ async fn taken(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
 
 /// The operation and its request without `file`. Permission is checked before anything is sent or stored.
 fn asked(name: &str, caller: &Caller, query: Option<&str>) -> Result<(&'static Operation, Map<String, Value>)> {
-    let operation =
-        registry::find(name).ok_or_else(|| Error::not_found("unknown_operation", format!("no operation `{name}`")))?;
+    let operation = registry::find(name)
+        .ok_or_else(|| Error::not_found(ErrorCode::UnknownOperation, format!("no operation `{name}`")))?;
     caller.grants.check(name, operation.meta.scope)?;
     let request = fields_of_query(operation, query)?;
     if request.contains_key("file") {
-        return Err(Error::invalid("invalid_argument", "file: the body contains the facts").hint("leave `file` out"));
+        return Err(
+            Error::invalid(ErrorCode::InvalidArgument, "file: the body contains the facts").hint("leave `file` out")
+        );
     }
     Ok((operation, request))
 }
@@ -171,5 +173,5 @@ async fn blocking<T: Send + 'static>(work: fn() -> Result<T>) -> Result<T> {
 }
 
 fn unkept(error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, "file_failure", format!("a temporary file cannot be used: {error}"))
+    Error::new(ErrorKind::Unavailable, ErrorCode::FileFailure, format!("a temporary file cannot be used: {error}"))
 }

@@ -1,7 +1,7 @@
 //! Translates request formats of earlier graph services into requests of our operations.
 
 use lukasa_engine::Operation;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use serde_json::{Map, Value};
 
 /// The request with our field names. `tenant` is the caller's tenant. Unknown fields stay as they are.
@@ -24,8 +24,12 @@ fn same_tenant(tenant: &str, named: &Value) -> Result<()> {
     if named == tenant {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Forbidden, "forbidden_tenant", "`tenant_id` is not the tenant of this token or key")
-        .hint("leave it out: the token or key determines the tenant"))
+    Err(Error::new(
+        ErrorKind::Forbidden,
+        ErrorCode::ForbiddenTenant,
+        "`tenant_id` is not the tenant of this token or key",
+    )
+    .hint("leave it out: the token or key determines the tenant"))
 }
 
 #[cfg(test)]
@@ -63,25 +67,31 @@ mod tests {
         let meaning = read("search", json!({"query": "x", "use_fulltext": false, "use_embedding": true})).unwrap();
         assert_eq!(meaning["channels"], json!(["vector"]));
         let nothing = json!({"query": "x", "use_fulltext": false});
-        assert_eq!(read("search", nothing).unwrap_err().code, "invalid_request");
-        assert_eq!(read("search", json!({"query": "x", "use_fulltext": "no"})).unwrap_err().code, "invalid_request");
+        assert_eq!(read("search", nothing).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(
+            read("search", json!({"query": "x", "use_fulltext": "no"})).unwrap_err().code,
+            ErrorCode::InvalidRequest
+        );
     }
 
     #[test]
     fn only_its_own_tenant_may_be_named_and_other_unknown_fields_are_refused() {
         for operation in ["search", "graph_traverse", "cypher", "put"] {
             let refused = read(operation, json!({"tenant_id": "other"})).unwrap_err();
-            assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, "forbidden_tenant"), "{operation}");
+            assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, ErrorCode::ForbiddenTenant), "{operation}");
             assert!(read(operation, json!({"tenantId": "acme"})).is_ok(), "{operation}");
         }
         assert_eq!(
             read("cypher", json!({"query": "RETURN 1", "read_only": true})).unwrap(),
             json!({"query": "RETURN 1"})
         );
-        assert_eq!(read("cypher", json!({"query": "RETURN 1", "read_only": false})).unwrap_err().code, "unknown_field");
+        assert_eq!(
+            read("cypher", json!({"query": "RETURN 1", "read_only": false})).unwrap_err().code,
+            ErrorCode::UnknownField
+        );
         for wrong in [json!({"filters": {"colour": 1}}), json!({"filters": 1}), json!({"colour": 1})] {
-            assert_eq!(read("search", wrong.clone()).unwrap_err().code, "unknown_field", "{wrong}");
+            assert_eq!(read("search", wrong.clone()).unwrap_err().code, ErrorCode::UnknownField, "{wrong}");
         }
-        assert_eq!(read("put", json!({"filters": {}})).unwrap_err().code, "unknown_field");
+        assert_eq!(read("put", json!({"filters": {}})).unwrap_err().code, ErrorCode::UnknownField);
     }
 }

@@ -12,7 +12,7 @@ use axum::routing::{MethodFilter, MethodRouter};
 use lukasa_engine::registry::fields::{Shape, fields};
 use lukasa_engine::{Answer, Operation, operations};
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -139,16 +139,19 @@ fn read(operation: &Operation, asked: &Asked<'_>) -> Result<Value> {
         body if body.iter().all(u8::is_ascii_whitespace) => Map::new(),
         body => match serde_json::from_slice::<Value>(body) {
             Ok(Value::Object(map)) => contract::plain(operation, asked.tenant, map)?,
-            Ok(_) => return Err(Error::invalid("invalid_request", "a request is a JSON object")),
-            Err(e) => return Err(Error::invalid("invalid_json", format!("the body is not JSON: {e}"))),
+            Ok(_) => return Err(Error::invalid(ErrorCode::InvalidRequest, "a request is a JSON object")),
+            Err(e) => return Err(Error::invalid(ErrorCode::InvalidJson, format!("the body is not JSON: {e}"))),
         },
     };
     let fields = fields(operation);
     let put = |name: &str, text: &str, request: &mut Map<String, Value>| -> Result<()> {
         let Some(field) = fields.iter().find(|field| field.name == name) else {
             let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-            return Err(Error::invalid("unknown_field", format!("`{}` has no field `{name}`", operation.meta.name))
-                .hint(format!("fields: {}", known.join(", "))));
+            return Err(Error::invalid(
+                ErrorCode::UnknownField,
+                format!("`{}` has no field `{name}`", operation.meta.name),
+            )
+            .hint(format!("fields: {}", known.join(", "))));
         };
         let value = field.shape.read(name, text)?;
         match (&field.shape, request.get_mut(name)) {
@@ -164,7 +167,7 @@ fn read(operation: &Operation, asked: &Asked<'_>) -> Result<Value> {
         let (name, text) = pair.split_once('=').unwrap_or((pair, "true"));
         let decoded = |text: &str| {
             crate::mcp::decoded(&text.replace('+', " "))
-                .ok_or_else(|| Error::invalid("invalid_argument", format!("`{text}` is not text")))
+                .ok_or_else(|| Error::invalid(ErrorCode::InvalidArgument, format!("`{text}` is not text")))
         };
         put(&decoded(name)?, &decoded(text)?, &mut request)?;
     }

@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use lukasa_model::{Error, ErrorKind};
+use lukasa_model::{Error, ErrorCode, ErrorKind};
 use parking_lot::Mutex;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -119,7 +119,8 @@ pub async fn own(State(sessions): State<Arc<Sessions>>, request: Request, next: 
     if let Some(session) = &named
         && !sessions.is_of(session, &owner)
     {
-        let error = Error::not_found("unknown_session", "there is no such session").hint("begin with `initialize`");
+        let error =
+            Error::not_found(ErrorCode::UnknownSession, "there is no such session").hint("begin with `initialize`");
         return refusal(&error, &id);
     }
     let deletes = named.is_some() && request.method() == Method::DELETE;
@@ -134,7 +135,7 @@ pub async fn own(State(sessions): State<Arc<Sessions>>, request: Request, next: 
     if ends != begun {
         return response;
     }
-    let error = Error::new(ErrorKind::RateLimited, "too_many_sessions", "too many sessions are open")
+    let error = Error::new(ErrorKind::RateLimited, ErrorCode::TooManySessions, "too many sessions are open")
         .hint("end sessions that are not needed (DELETE /mcp), or try again later");
     refusal(&error, &id)
 }

@@ -1,6 +1,6 @@
 //! HTTPS: the server's own certificate and key, read from files.
 
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use std::path::Path;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
@@ -17,7 +17,7 @@ impl Encryption {
     /// Reads a certificate chain, the server's certificate first, and its private key; both PEM.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Encryption> {
         let unreadable = |path: &Path, why: &dyn std::fmt::Display| {
-            Error::invalid("invalid_certificate", format!("`{}` cannot be read: {why}", path.display()))
+            Error::invalid(ErrorCode::InvalidCertificate, format!("`{}` cannot be read: {why}", path.display()))
                 .hint("it must be a PEM file that this process may read")
         };
         let chain = CertificateDer::pem_file_iter(certificate)
@@ -34,7 +34,7 @@ impl Encryption {
             .with_single_cert(chain, secret)
             .map_err(|e| {
                 Error::invalid(
-                    "invalid_certificate",
+                    ErrorCode::InvalidCertificate,
                     format!("`{}` is not the key of `{}`: {e}", key.display(), certificate.display()),
                 )
             })?;

@@ -4,7 +4,7 @@ use super::listing;
 use crate::front::{Caller, Front, unknown};
 use lukasa_engine::registry::{self, Operation};
 use lukasa_engine::{Effect, operations, tool};
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, ProgressNotificationParam, Tool,
     ToolAnnotations,
@@ -38,7 +38,7 @@ impl Toolsets {
         match chosen.iter().find(|name| !known.contains(name.as_str())) {
             Some(name) => {
                 let known: Vec<&str> = known.into_iter().collect();
-                Err(Error::invalid("unknown_toolset", format!("there is no toolset `{name}`"))
+                Err(Error::invalid(ErrorCode::UnknownToolset, format!("there is no toolset `{name}`"))
                     .hint(format!("toolsets: {}", known.join(", "))))
             }
             None => Ok(Toolsets { chosen }),
@@ -158,7 +158,8 @@ pub async fn call(
 /// Resolves `call_tool` to the tool that it names. Permissions, effects and the audit record are those of that tool.
 fn called(mut given: JsonObject) -> Result<(&'static Operation, JsonObject)> {
     let wrong = |message: String| {
-        Error::invalid("invalid_request", message).hint("give `name` and `arguments`, as `find_tools` shows them")
+        Error::invalid(ErrorCode::InvalidRequest, message)
+            .hint("give `name` and `arguments`, as `find_tools` shows them")
     };
     let name = match given.shift_remove("name") {
         Some(Value::String(name)) => name,

@@ -4,7 +4,7 @@ use super::place::{Place, own_user};
 use super::wire::{self, Asker, Frame, Hello, Refusal, Request};
 use crate::front::{Caller, Progress};
 use lukasa_engine::Operation;
-use lukasa_model::{Error, ErrorKind};
+use lukasa_model::{Error, ErrorCode, ErrorKind};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -120,7 +120,7 @@ async fn introduce(socket: &Path, place: &Place) -> Result<(u32, OwnedReadHalf, 
 }
 
 fn unreachable(message: String) -> Error {
-    Error::new(ErrorKind::Unavailable, "owner_unreachable", message)
+    Error::new(ErrorKind::Unavailable, ErrorCode::OwnerUnreachable, message)
         .hint("end the process that works on the store, or try again")
 }
 
@@ -165,7 +165,7 @@ impl Line {
         let bytes = match wire::written(&frame) {
             Ok(bytes) => bytes,
             Err(error) if error.kind == ErrorKind::TooLarge => {
-                let error = Error::too_large("request_too_large", error.message);
+                let error = Error::too_large(ErrorCode::RequestTooLarge, error.message);
                 return Reply::Failed(error.hint("send it in several parts"));
             }
             Err(error) => return Reply::Failed(error),

@@ -1,7 +1,7 @@
 //! Decides and finds the owner of a store: a lock file beside the store, and a socket in a private folder of the user.
 
 use lukasa_model::id::named;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::private as private_file;
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, Permissions, TryLockError};
@@ -57,7 +57,7 @@ impl Place {
     /// `runtime`: the folder for sockets of this user's session, if there is one.
     pub fn of(store: &Path, runtime: Option<&Path>, temp: &Path) -> Result<Place> {
         let store = real(store).map_err(|e| {
-            Error::new(ErrorKind::Unavailable, "no_folder", format!("`{}` has no folder: {e}", store.display()))
+            Error::new(ErrorKind::Unavailable, ErrorCode::NoFolder, format!("`{}` has no folder: {e}", store.display()))
         })?;
         let mut lock = store.clone().into_os_string();
         lock.push(".owner");
@@ -72,7 +72,7 @@ impl Place {
     /// Takes the ownership. None if another process has it.
     pub(super) fn take(&self) -> Result<Option<Seat>> {
         let fault = |e: std::io::Error| {
-            Error::new(ErrorKind::Unavailable, "cannot_lock", format!("`{}`: {e}", self.lock.display()))
+            Error::new(ErrorKind::Unavailable, ErrorCode::CannotLock, format!("`{}`: {e}", self.lock.display()))
                 .hint("the store's folder must be writable and on a file system that has locks")
         };
         let lock = private_file::options().read(true).write(true).create(true).truncate(false).open(&self.lock);
@@ -121,7 +121,7 @@ impl Place {
             }
         }
         let fault = fault.unwrap_or_else(|| "there is no folder for sockets".into());
-        Err(Error::new(ErrorKind::Unavailable, "cannot_listen", fault))
+        Err(Error::new(ErrorKind::Unavailable, ErrorCode::CannotListen, fault))
     }
 }
 
@@ -130,7 +130,7 @@ impl Seat {
     pub fn listen(&mut self, place: &Place) -> Result<UnixListener> {
         let listener = place.socket().and_then(|socket| {
             let fault = |e: std::io::Error| {
-                Error::new(ErrorKind::Unavailable, "cannot_listen", format!("`{}`: {e}", socket.display()))
+                Error::new(ErrorKind::Unavailable, ErrorCode::CannotListen, format!("`{}`: {e}", socket.display()))
             };
             match std::fs::remove_file(&socket) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fault(e)),
@@ -154,7 +154,8 @@ impl Seat {
             .and_then(|()| self.lock.rewind())
             .and_then(|()| self.lock.write_all(&text))
             .and_then(|()| self.lock.flush());
-        written.map_err(|e| Error::new(ErrorKind::Unavailable, "cannot_listen", format!("the owner's note: {e}")))
+        written
+            .map_err(|e| Error::new(ErrorKind::Unavailable, ErrorCode::CannotListen, format!("the owner's note: {e}")))
     }
 }
 
@@ -256,7 +257,7 @@ mod tests {
         // There is a folder at the path of the socket.
         std::fs::create_dir(place.socket().unwrap()).unwrap();
         let mut seat = place.take().unwrap().unwrap();
-        assert_eq!(seat.listen(&place).unwrap_err().code, "cannot_listen");
+        assert_eq!(seat.listen(&place).unwrap_err().code, ErrorCode::CannotListen);
         let note = place.note().unwrap();
         assert!(note.socket.is_none() && note.fault.is_some());
     }

@@ -1,6 +1,6 @@
 //! Runs a health check on its own thread, with a timeout of a few seconds.
 
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -28,7 +28,7 @@ impl Probe {
     /// The error after a timeout.
     pub fn unanswered() -> Error {
         let message = format!("the store did not answer within {} s", Probe::PATIENCE.as_secs());
-        Error::new(ErrorKind::Unavailable, "not_ready", message).hint("try again; the log may say more")
+        Error::new(ErrorKind::Unavailable, ErrorCode::NotReady, message).hint("try again; the log may say more")
     }
 
     fn under_way(&self, question: impl FnOnce() -> Result<()> + Send + 'static) -> Result<watch::Receiver<Answer>> {
@@ -41,10 +41,9 @@ impl Probe {
         }
         let (send, answer) = watch::channel(None);
         let asking = move || drop(send.send(Some(question())));
-        std::thread::Builder::new()
-            .name("ready".into())
-            .spawn(asking)
-            .map_err(|e| Error::new(ErrorKind::Unavailable, "not_ready", format!("no thread could be started: {e}")))?;
+        std::thread::Builder::new().name("ready".into()).spawn(asking).map_err(|e| {
+            Error::new(ErrorKind::Unavailable, ErrorCode::NotReady, format!("no thread could be started: {e}"))
+        })?;
         Ok(under_way.insert(answer).clone())
     }
 }
@@ -67,9 +66,9 @@ mod tests {
             let _ = gate.recv();
             Ok(())
         };
-        assert_eq!(probe.ask(hangs).await.unwrap_err().code, "not_ready");
+        assert_eq!(probe.ask(hangs).await.unwrap_err().code, ErrorCode::NotReady);
         let never = || panic!("no second check runs while the first hangs");
-        assert_eq!(probe.ask(never).await.unwrap_err().code, "not_ready");
+        assert_eq!(probe.ask(never).await.unwrap_err().code, ErrorCode::NotReady);
         go.send(()).unwrap();
         // The first check completes, and then the next one runs.
         let mut last = probe.ask(|| Err(Error::internal("asked again"))).await;

@@ -7,7 +7,7 @@ use super::work::Work;
 use crate::front::LOGIN;
 use lukasa_engine::features::coordination::Source;
 use lukasa_engine::{Answer, Engine, registry};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -122,7 +122,7 @@ impl Host {
         let busy = all.len() >= PER_CONNECTION;
         let task = tokio::spawn(async move {
             let answer = match busy {
-                true => Err(Error::new(ErrorKind::RateLimited, "too_busy", "too many requests are waiting")
+                true => Err(Error::new(ErrorKind::RateLimited, ErrorCode::TooBusy, "too many requests are waiting")
                     .hint("try again in a second")),
                 false => answer(request, &opening, turns, out.clone()).await,
             };
@@ -145,8 +145,8 @@ async fn answer(
     out: mpsc::Sender<Vec<u8>>,
 ) -> Result<Vec<u8>> {
     let Request { id, caller, operation: name, request } = request;
-    let operation =
-        registry::find(&name).ok_or_else(|| Error::not_found("unknown_operation", format!("no operation `{name}`")))?;
+    let operation = registry::find(&name)
+        .ok_or_else(|| Error::not_found(ErrorCode::UnknownOperation, format!("no operation `{name}`")))?;
     let engine = opening.engine().await?;
     let turn = turns.acquire_owned().await.map_err(|_| Error::internal("the owner has ended"))?;
     let mut last: Option<Instant> = None;
@@ -169,7 +169,7 @@ async fn answer(
 }
 
 fn stranger() -> Error {
-    Error::new(ErrorKind::Unavailable, "owner_unreachable", "the owner of the store uses an unknown protocol")
+    Error::new(ErrorKind::Unavailable, ErrorCode::OwnerUnreachable, "the owner of the store uses an unknown protocol")
 }
 
 /// An attached process. Dropping this removes its connections.

@@ -2,12 +2,11 @@
 
 use crate::front::Caller;
 use lukasa_engine::{Agents, Grants};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
-use parking_lot::Mutex;
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -17,8 +16,6 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 const PROTOCOL: u32 = 5;
 /// Largest frame in bytes: a corrupt length must not exhaust the memory, and no useful answer is larger.
 pub(super) const FRAME_BYTES: usize = 64 << 20;
-/// Most error codes kept; there are fewer than three hundred.
-const CODES: usize = 1_024;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,7 +94,7 @@ pub(super) struct Asker {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Told {
     kind: ErrorKind,
-    code: String,
+    code: ErrorCode,
     message: String,
     hint: Option<String>,
     details: Value,
@@ -114,14 +111,14 @@ impl Hello {
             let (ours, theirs) = (self.store.display(), other.store.display());
             return Err(Error::new(
                 ErrorKind::Unavailable,
-                "owner_unreachable",
+                ErrorCode::OwnerUnreachable,
                 format!("process {} uses the store `{theirs}`, not `{ours}`", other.pid),
             ));
         }
         if (self.protocol, &self.version) != (other.protocol, &other.version) {
             return Err(Error::new(
                 ErrorKind::Unavailable,
-                "owner_version",
+                ErrorCode::OwnerVersion,
                 format!(
                     "process {} works on the store with Lukasa {}, this is {}",
                     other.pid, other.version, self.version
@@ -186,31 +183,15 @@ impl From<Asker> for Caller {
 impl From<Error> for Told {
     fn from(error: Error) -> Told {
         let Error { kind, code, message, hint, details } = error;
-        Told { kind, code: code.into(), message, hint, details: *details }
+        Told { kind, code, message, hint, details: *details }
     }
 }
 
 impl From<Told> for Error {
     fn from(error: Told) -> Error {
         let Told { kind, code, message, hint, details } = error;
-        Error { kind, code: known(code), message, hint, details: Box::new(details) }
+        Error { kind, code, message, hint, details: Box::new(details) }
     }
-}
-
-/// Interns an error code: each is leaked once.
-fn known(code: String) -> &'static str {
-    static KNOWN: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
-    let mut known = KNOWN.lock();
-    let known = known.get_or_insert_default();
-    if let Some(code) = known.get(code.as_str()) {
-        return code;
-    }
-    if known.len() == CODES {
-        return "internal_error";
-    }
-    let code: &'static str = Box::leak(code.into_boxed_str());
-    known.insert(code);
-    code
 }
 
 /// Serializes a frame with its length prefix.
@@ -228,7 +209,7 @@ pub(super) fn written(frame: &Frame) -> Result<Vec<u8>> {
 fn too_large(bytes: usize) -> Error {
     let message =
         format!("{} MiB exceed the limit of {} MiB for a message between processes", bytes >> 20, FRAME_BYTES >> 20);
-    Error::too_large("answer_too_large", message).hint("request less: a smaller limit, or page by page")
+    Error::too_large(ErrorCode::AnswerTooLarge, message).hint("request less: a smaller limit, or page by page")
 }
 
 /// Reads the next frame. None if the connection has ended.
@@ -272,11 +253,11 @@ mod tests {
 
     #[test]
     fn errors_are_the_same_on_the_other_side() {
-        let error = Error::conflict("version_conflict", "lost").hint("read again").details(json!({"version": 3}));
+        let error =
+            Error::conflict(ErrorCode::VersionConflict, "lost").hint("read again").details(json!({"version": 3}));
         let text = serde_json::to_string(&Told::from(error.clone())).unwrap();
         let again: Told = serde_json::from_str(&text).unwrap();
         assert_eq!(Error::from(again), error);
-        assert!(std::ptr::eq(known("some_code".into()), known("some_code".into())), "kept once");
     }
 
     #[test]
@@ -294,7 +275,7 @@ mod tests {
         assert!(ours.check(&Hello { pid: 1, ..ours.clone() }).is_ok());
         let older = Hello { version: "0.0.1".into(), ..ours.clone() };
         let other = Hello { store: "/b/lukasa.db".into(), ..ours.clone() };
-        assert_eq!(ours.check(&older).unwrap_err().code, "owner_version");
-        assert_eq!(ours.check(&other).unwrap_err().code, "owner_unreachable");
+        assert_eq!(ours.check(&older).unwrap_err().code, ErrorCode::OwnerVersion);
+        assert_eq!(ours.check(&other).unwrap_err().code, ErrorCode::OwnerUnreachable);
     }
 }

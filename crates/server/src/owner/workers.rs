@@ -3,7 +3,7 @@
 use crate::front::Caller;
 use lukasa_engine::Stop;
 use lukasa_engine::telemetry::{log, metrics};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ impl Workers {
         }
         Err(Error::new(
             ErrorKind::Unavailable,
-            "workers_stuck",
+            ErrorCode::WorkersStuck,
             format!("{stuck} workers do not stop, of {all} that read"),
         )
         .hint("the log names what they work on (`worker.stuck`); start the server again"))
@@ -154,7 +154,7 @@ mod tests {
         assert!(workers.check(1).is_ok() && !counted("cypher"));
         assert_eq!(workers.look(now + GRACE), 1);
         assert!(counted("cypher") && !counted("search"));
-        assert_eq!((workers.check(1).unwrap_err().code, workers.check(2).is_ok()), ("workers_stuck", true));
+        assert_eq!((workers.check(1).unwrap_err().code, workers.check(2).is_ok()), (ErrorCode::WorkersStuck, true));
         drop(stuck);
         assert_eq!(workers.look(now + 2 * GRACE), 0);
         assert!(workers.check(1).is_ok());

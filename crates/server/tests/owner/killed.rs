@@ -1,7 +1,7 @@
 //! Owners are killed during reads and writes of other processes.
 
 use super::{NEVER, ask, open, place};
-use lukasa_model::Scope;
+use lukasa_model::{ErrorCode, Scope};
 use lukasa_server::{Desk, Role};
 use lukasa_store::ledger::{Ledger, ViewSpec};
 use lukasa_store::sqlite::Durability;
@@ -60,7 +60,7 @@ fn agent() {
                     let (key, began) = (format!("{name}:{writer}:{i}"), now().as_nanos());
                     match ask(&desk, "put", json!({"type": "Note", "key": key})).await {
                         Ok(_) => say(&format!("ack {key} {began}")),
-                        Err(error) if error.code == "owner_changed" => say(&format!("lost {key}")),
+                        Err(error) if error.code == ErrorCode::OwnerChanged => say(&format!("lost {key}")),
                         Err(error) => say(&format!("fault {} {error}", error.code)),
                     }
                 }
@@ -73,7 +73,7 @@ fn agent() {
                     match ask(&reading, name, request).await {
                         Ok(_) => say("read"),
                         // Before the first write there is no project to read.
-                        Err(error) if error.code == "unknown_project" => {}
+                        Err(error) if error.code == ErrorCode::UnknownProject => {}
                         Err(error) => say(&format!("fault {} {error}", error.code)),
                     }
                 }

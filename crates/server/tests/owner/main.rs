@@ -9,7 +9,7 @@ mod killed;
 use lukasa_engine::features::search::Embedding;
 use lukasa_engine::features::search::embedding::{EmbeddingEndpointConfig, InputRules};
 use lukasa_engine::{Engine, Grants, registry};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_server::front::Progress;
 use lukasa_server::{Caller, Desk, Front, Given, Limits, Place, Role};
 use lukasa_store::sqlite::Durability;
@@ -183,7 +183,7 @@ async fn a_front_over_a_shared_engine_keeps_its_limits_and_its_grants() {
     let reader = Caller { grants: Grants::of(["graph:read"]), ..caller() };
     let request = json!({"type": "Service", "key": "a"});
     let refused = front.call(&reader, "put", request.clone(), None).await.err().unwrap();
-    assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, "missing_scope"));
+    assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, ErrorCode::MissingScope));
     front.call(&caller(), "put", request, None).await.unwrap();
     front.call(&reader, "get", json!({"ref": "a"}), None).await.unwrap();
     assert!(matches!(front.desk().role(), Role::Attached { .. }));
@@ -268,7 +268,7 @@ async fn failure_to_open_the_store_is_reported_and_opening_is_retried() {
     let site = Site::new();
     let (store, tries) = (site.store(), AtomicUsize::new(0));
     let owner = Desk::start(site.place(), move || match tries.fetch_add(1, Ordering::SeqCst) {
-        0 => Err(Error::new(ErrorKind::Unavailable, "disk_full", "no room")),
+        0 => Err(Error::new(ErrorKind::Unavailable, ErrorCode::DiskFull, "no room")),
         1 => panic!("as a test"),
         _ => open(&store),
     });
@@ -279,7 +279,7 @@ async fn failure_to_open_the_store_is_reported_and_opening_is_retried() {
     while let Err(error) = ask(&other, "projects", json!({})).await {
         codes.push(error.code);
     }
-    assert!(codes.len() <= 2 && codes.last() == Some(&"internal_error"), "{codes:?}");
+    assert!(codes.len() <= 2 && codes.last() == Some(&ErrorCode::InternalError), "{codes:?}");
     ask(&owner, "projects", json!({})).await.unwrap();
 }
 
@@ -355,7 +355,7 @@ async fn reads_in_flight_are_repeated_and_writes_are_reported_as_unknown() {
     assert_eq!(names, [json!("projects"), json!("put")]);
     read.await.unwrap().unwrap();
     let error = write.await.unwrap().unwrap_err();
-    assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, "owner_changed"));
+    assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, ErrorCode::OwnerChanged));
     assert!(error.hint.unwrap().contains("may or may not have happened"));
     assert_eq!((desk.role(), site.opened()), (Role::Owner, 1));
     // The next attempt finds this process as the owner. The lost write was not repeated.
@@ -378,7 +378,7 @@ async fn a_read_that_brings_down_its_owners_is_given_up() {
         impostor
     });
     let _impostor = sent.await;
-    assert_eq!(read.await.unwrap().unwrap_err().code, "owner_changed");
+    assert_eq!(read.await.unwrap().unwrap_err().code, ErrorCode::OwnerChanged);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -467,7 +467,7 @@ async fn other_versions_are_refused_with_an_explanation() {
         impostor
     });
     let error = ask(&desk, "projects", json!({})).await.unwrap_err();
-    assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, "owner_version"));
+    assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, ErrorCode::OwnerVersion));
     assert!(error.message.contains("0.0.1") && error.hint.is_some(), "{error:?}");
     // Once it has ended, this process takes over.
     drop(greeting.join().unwrap());

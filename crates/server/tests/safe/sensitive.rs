@@ -213,7 +213,7 @@ fn exports_omit_sensitive_values_and_dumps_need_the_scope() {
             context.grants = Grants::of(scopes.iter().copied());
             context.output = Some(&mut out);
             let done = house.engine.call(&mut context, "export", request);
-            done.map(|_| String::from_utf8(out).unwrap()).map_err(|e| e.code)
+            done.map(|_| String::from_utf8(out).unwrap()).map_err(|e| e.code.name())
         };
         for format in ["jsonl", "node-link"] {
             let exported = export(&READER, json!({"format": format})).unwrap();

@@ -9,14 +9,12 @@ use lukasa_model::plan::{self, Drafts, Known, Place, Plan, Resolved, Written};
 use lukasa_model::transaction::{Chain, Header};
 use lukasa_model::types::Registry;
 use lukasa_model::{
-    Batch, BranchNo, Error, ErrorKind, Lineage, Position, Result, Thing, ThingNo, Time, Transaction, Tx,
+    Batch, BranchNo, Error, ErrorCode, ErrorKind, Lineage, Position, Result, Thing, ThingNo, Time, Transaction, Tx,
 };
 use serde::Serialize;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// The code of a transaction that the store aborted in favour of another: nothing was written, and it may be retried.
-pub const CONFLICT: &str = "store_conflict";
 /// Attempts per transaction, and the first pause between two of them; the pause doubles each time.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -25,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) fn retried<T>(work: impl Fn() -> Result<T>) -> Result<T> {
     for again in 0..TRIES - 1 {
         match work() {
-            Err(error) if error.code == CONFLICT => std::thread::sleep(PAUSE * 2_u32.pow(again)),
+            Err(error) if error.code == ErrorCode::StoreConflict => std::thread::sleep(PAUSE * 2_u32.pow(again)),
             done => return done,
         }
     }
@@ -165,7 +163,7 @@ impl Ledger {
 pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, now: Time) -> Result<Target<'a>> {
     let branch = registry.branch(if name.is_empty() { "main" } else { name })?;
     if branch.closed {
-        return Err(Error::conflict("branch_closed", format!("branch `{}` is closed", branch.name))
+        return Err(Error::conflict(ErrorCode::BranchClosed, format!("branch `{}` is closed", branch.name))
             .hint("open it again with `lukasa branch open`, or write to another"));
     }
     let lineage = registry.lineage(branch.number, head.tx)?;
@@ -316,8 +314,11 @@ fn repeated(
     earlier: ClientBatch,
 ) -> Result<Committed> {
     if digest != earlier.digest {
-        return Err(Error::conflict("client_id_reused", format!("another batch was sent as `{client_id}` before"))
-            .hint("give every new batch an id of its own"));
+        return Err(Error::conflict(
+            ErrorCode::ClientIdReused,
+            format!("another batch was sent as `{client_id}` before"),
+        )
+        .hint("give every new batch an id of its own"));
     }
     let first = match earlier.tx {
         Some(tx) => writer.transactions(tx, tx, 1)?.pop(),
@@ -366,7 +367,7 @@ pub(super) fn check_header(header: &Header) -> Result<()> {
     {
         return Err(Error::new(
             ErrorKind::InvalidInput,
-            "invalid_commit",
+            ErrorCode::InvalidCommit,
             format!("`{commit}` is not a git commit id"),
         ));
     }

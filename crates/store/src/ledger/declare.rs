@@ -10,7 +10,7 @@ use lukasa_model::transaction::Header;
 use lukasa_model::types::{
     ObjectType, Pack, Registry, RelationshipType, Release, Settings, Tag, check_names, check_schema, system,
 };
-use lukasa_model::{Batch, Branch, BranchMode, Error, Reference, Result, TransactionKind, Tx};
+use lukasa_model::{Batch, Branch, BranchMode, Error, ErrorCode, Reference, Result, TransactionKind, Tx};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::Value;
@@ -45,11 +45,14 @@ impl Ledger {
         let mut made = None;
         self.declare(TransactionKind::Branch, header, |registry, head| {
             if registry.branch(&new.name).is_ok() {
-                return Err(Error::conflict("branch_exists", format!("branch `{}` exists already", new.name)));
+                return Err(Error::conflict(ErrorCode::BranchExists, format!("branch `{}` exists already", new.name)));
             }
             let parent = if new.parent.is_empty() { "main" } else { &new.parent };
             if parent == new.name {
-                return Err(Error::invalid("cyclic_branch", format!("branch `{parent}` cannot be its own parent")));
+                return Err(Error::invalid(
+                    ErrorCode::CyclicBranch,
+                    format!("branch `{parent}` cannot be its own parent"),
+                ));
             }
             let parent = registry.branch(parent)?;
             let branch = Branch {
@@ -75,8 +78,11 @@ impl Ledger {
     pub fn move_fork(&self, name: &str, to: Option<Tx>, header: &Header) -> Result<Branch> {
         self.change_branch(name, header, |branch, head| {
             if branch.mode != BranchMode::Pinned {
-                return Err(Error::invalid("branch_is_live", format!("branch `{name}` follows its parent live"))
-                    .hint("only a pinned branch has a fork to move"));
+                return Err(Error::invalid(
+                    ErrorCode::BranchIsLive,
+                    format!("branch `{name}` follows its parent live"),
+                )
+                .hint("only a pinned branch has a fork to move"));
             }
             branch.fork = fork_point(to, head)?;
             Ok(())
@@ -87,7 +93,7 @@ impl Ledger {
     pub fn set_closed(&self, name: &str, closed: bool, header: &Header) -> Result<Branch> {
         self.change_branch(name, header, |branch, _| {
             if branch.name == "main" {
-                return Err(Error::invalid("main_stays_open", "`main` cannot be closed"));
+                return Err(Error::invalid(ErrorCode::MainStaysOpen, "`main` cannot be closed"));
             }
             branch.closed = closed;
             Ok(())
@@ -116,7 +122,7 @@ impl Ledger {
         check_ref_name("release", &new.name)?;
         let branch = if new.branch.is_empty() { "main" } else { &new.branch };
         let registry = self.registry()?;
-        let exists = || Error::conflict("release_exists", format!("release `{}` exists already", new.name));
+        let exists = || Error::conflict(ErrorCode::ReleaseExists, format!("release `{}` exists already", new.name));
         if registry.release(&new.name).is_ok() {
             return Err(exists());
         }
@@ -168,7 +174,7 @@ impl Ledger {
         self.declare(TransactionKind::Tag, header, |registry, _| {
             if let Ok(there) = registry.tag(&tag.name) {
                 let error = Error::conflict(
-                    "tag_exists",
+                    ErrorCode::TagExists,
                     format!("tag `{}` points to release `{}`", there.name, there.release),
                 );
                 return Err(error.hint("delete the tag and create it again, or choose another name"));
@@ -206,7 +212,7 @@ impl Ledger {
         match self.registry() {
             Ok(registry) if missing(&registry, pack, &label, &|_| false).is_empty() => return Ok(None),
             // A project is created by its first write, which may be this one.
-            Err(error) if error.code != "unknown_project" => return Err(error),
+            Err(error) if error.code != ErrorCode::UnknownProject => return Err(error),
             _ => {}
         }
         pack.object_types.iter().try_for_each(check_object_type)?;
@@ -365,15 +371,17 @@ fn refuse_if_used(reader: &mut dyn Reader, type_name: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::conflict(
-        "type_in_use",
+        ErrorCode::TypeInUse,
         format!("facts of type `{type_name}` exist; whether it is branchless can no longer change"),
     ))
 }
 
 fn fork_point(at: Option<Tx>, head: &Head) -> Result<Tx> {
     match at {
-        Some(tx) if tx > head.tx => Err(Error::not_found("unknown_transaction", format!("no transaction {tx}"))
-            .hint(format!("the last one is {}", head.tx))),
+        Some(tx) if tx > head.tx => {
+            Err(Error::not_found(ErrorCode::UnknownTransaction, format!("no transaction {tx}"))
+                .hint(format!("the last one is {}", head.tx)))
+        }
         Some(tx) => Ok(tx),
         None => Ok(head.tx),
     }

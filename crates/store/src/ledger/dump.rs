@@ -12,7 +12,7 @@ use lukasa_model::json::Hash;
 use lukasa_model::statement::{Ends, Provenance, Role, Statement, Thing};
 use lukasa_model::transaction::Chain;
 use lukasa_model::types::system;
-use lukasa_model::{BranchNo, Error, Period, Result, ThingNo, Time, Transaction, Tx, VersionId};
+use lukasa_model::{BranchNo, Error, ErrorCode, Period, Result, ThingNo, Time, Transaction, Tx, VersionId};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
@@ -146,8 +146,11 @@ impl Ledger {
     pub fn restore(&self, input: &mut dyn BufRead, progress: &mut dyn FnMut(Tx, Tx)) -> Result<RestoreReport> {
         let (mut writer, head) = self.open_to_write()?;
         if head.tx != 0 || head.next_thing != 1 {
-            return Err(Error::conflict("project_not_empty", format!("project `{}` is not empty", self.scope.project))
-                .hint("restore into a new project or a new store"));
+            return Err(Error::conflict(
+                ErrorCode::ProjectNotEmpty,
+                format!("project `{}` is not empty", self.scope.project),
+            )
+            .hint("restore into a new project or a new store"));
         }
         let mut restore = Restore::new(head);
         let (mut line, mut number) = (String::new(), 0);
@@ -155,15 +158,15 @@ impl Ledger {
             line.clear();
             number += 1;
             let read = (&mut *input).take(LINE_BYTES).read_line(&mut line).map_err(|e| {
-                Error::invalid("unreadable_input", format!("the dump could not be read: {e}"))
+                Error::invalid(ErrorCode::UnreadableInput, format!("the dump could not be read: {e}"))
                     .at(format_args!("line {number}"))
             })?;
             if read == 0 {
-                return Err(Error::invalid("truncated_dump", "the dump ends before its last line")
+                return Err(Error::invalid(ErrorCode::TruncatedDump, "the dump ends before its last line")
                     .hint("make the backup again; nothing was restored"));
             }
             let parsed = serde_json::from_str(&line)
-                .map_err(|e| Error::invalid("malformed_dump", format!("not a line of a dump: {e}")));
+                .map_err(|e| Error::invalid(ErrorCode::MalformedDump, format!("not a line of a dump: {e}")));
             let done = parsed.and_then(|parsed| restore.line(&mut *writer, parsed, progress));
             if done.map_err(|e| e.at(format_args!("line {number}")))? {
                 break;
@@ -217,14 +220,15 @@ impl Restore {
 
     /// Processes one line; returns true after the last.
     fn line(&mut self, writer: &mut dyn Writer, line: Line, progress: &mut dyn FnMut(Tx, Tx)) -> Result<bool> {
-        let bad =
-            |why: String| Error::invalid("malformed_dump", why).hint("make the backup again; nothing was restored");
+        let bad = |why: String| {
+            Error::invalid(ErrorCode::MalformedDump, why).hint("make the backup again; nothing was restored")
+        };
         match line {
             Line::Dump { format, namespace, tx, .. } if !self.started => {
                 if format > FORMAT {
                     return Err(Error::new(
                         lukasa_model::ErrorKind::Unsupported,
-                        "newer_format",
+                        ErrorCode::NewerFormat,
                         format!("the dump has format {format}, this Lukasa reads up to {FORMAT}"),
                     ));
                 }
@@ -372,7 +376,7 @@ impl Lines<'_> {
 fn write_fault(error: &std::io::Error) -> Error {
     Error::new(
         lukasa_model::ErrorKind::Unavailable,
-        "cannot_write",
+        ErrorCode::CannotWrite,
         format!("the output could not be written: {error}"),
     )
 }

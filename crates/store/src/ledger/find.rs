@@ -8,7 +8,7 @@ use lukasa_model::plan::{Side, ambiguous, nothing_named};
 use lukasa_model::statement::{Provenance, Statement, Thing};
 use lukasa_model::timeline::{superseded_at, timeline, visible};
 use lukasa_model::types::{RENAMED_FROM, Registry};
-use lukasa_model::{Error, Period, Reference, Result, ThingNo, Time, View};
+use lukasa_model::{Error, ErrorCode, Period, Reference, Result, ThingNo, Time, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use strsim::levenshtein;
@@ -154,8 +154,10 @@ impl Lookup<'_> {
     fn find(&mut self, reference: &Reference) -> Result<Found> {
         match self.named(reference)? {
             Named::Visible(found) => Ok(*found),
-            Named::Ended => Err(Error::not_found("not_found", format!("`{reference}` is not there in this view"))
-                .hint(format!("`lukasa history {reference}` shows when it existed"))),
+            Named::Ended => {
+                Err(Error::not_found(ErrorCode::NotFound, format!("`{reference}` is not there in this view"))
+                    .hint(format!("`lukasa history {reference}` shows when it existed")))
+            }
             Named::Unknown => Err(self.unknown_name(reference)),
         }
     }

@@ -8,7 +8,7 @@ use crate::{Entry, Head, Reader, Writer, index};
 use lukasa_model::json::Hash;
 use lukasa_model::plan::{self, Drafts, Known, Made, Plan};
 use lukasa_model::transaction::{Chain, Header};
-use lukasa_model::{Batch, Error, Result, Statement, Thing, ThingNo, Transaction, Write};
+use lukasa_model::{Batch, Error, ErrorCode, Result, Statement, Thing, ThingNo, Transaction, Write};
 use rustc_hash::FxHashMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -28,7 +28,7 @@ impl Ledger {
         check_header(header)?;
         if header.client_id.is_some() {
             return Err(Error::invalid(
-                "client_id_in_load",
+                ErrorCode::ClientIdInLoad,
                 "a load has no client id: repeating it writes nothing new",
             ));
         }
@@ -149,8 +149,11 @@ impl Parts<'_> {
         }
         let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
         if let Some((type_name, ..)) = resolved.limited_ends(target.registry).first() {
-            return Err(Error::invalid("limited_in_load", format!("`{type_name}` allows one relationship per end"))
-                .hint("write it in a batch of its own"));
+            return Err(Error::invalid(
+                ErrorCode::LimitedInLoad,
+                format!("`{type_name}` allows one relationship per end"),
+            )
+            .hint("write it in a batch of its own"));
         }
         if let Some(reader) = reader {
             load_targets(reader, &mut known, &resolved, target)?;

@@ -9,7 +9,7 @@ use lukasa_model::merge::{Class, merge_thing};
 use lukasa_model::plan::{DecidedWrite, Drafts, Plan};
 use lukasa_model::statement::Provenance;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Error, Reference, Result, ThingNo, Time, TransactionKind, Tx};
+use lukasa_model::{Error, ErrorCode, Reference, Result, ThingNo, Time, TransactionKind, Tx};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ impl MergeReport {
         let count = self.conflicts.len();
         let places = if count == 1 { "1 place".to_string() } else { format!("{count} places") };
         Error::conflict(
-            "merge_conflict",
+            ErrorCode::MergeConflict,
             format!("`{source}` and `{target}` disagree in {places}; nothing was written"),
         )
         .hint("change one side so that they agree, or declare a merge strategy for the path")
@@ -140,7 +140,10 @@ impl Ledger {
         let source = registry.branch(&request.source)?;
         let target = open_branch(&registry, &request.target, head, now.max(head.recorded_at))?;
         if source.number == target.branch {
-            return Err(Error::invalid("merge_into_itself", format!("`{}` cannot be merged into itself", source.name)));
+            return Err(Error::invalid(
+                ErrorCode::MergeIntoItself,
+                format!("`{}` cannot be merged into itself", source.name),
+            ));
         }
         let line = registry.lineage(source.number, head.tx)?;
         let mut candidates = differing(reader, &line, &target.lineage)?;

@@ -15,7 +15,7 @@ mod trail;
 mod verify;
 mod views;
 
-pub use commit::{CONFLICT, Committed};
+pub use commit::Committed;
 pub use declare::{NewBranch, NewRelease};
 pub use diff::{Change, ChangeClass, Comparison, Difference};
 pub use dump::{DumpReport, RestoreReport};

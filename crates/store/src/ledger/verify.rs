@@ -10,7 +10,7 @@ use lukasa_model::statement::{Statement, Thing};
 use lukasa_model::timeline::timeline;
 use lukasa_model::transaction::Chain;
 use lukasa_model::types::{Count, Registry, Release, system};
-use lukasa_model::{Error, ErrorKind, Period, Result, ThingNo, Time, Tx, VersionId, View};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Period, Result, ThingNo, Time, Tx, VersionId, View};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -142,7 +142,8 @@ impl Ledger {
 }
 
 fn wrong(what: String) -> Error {
-    Error::new(ErrorKind::Internal, "verification_failed", what).hint("restore a backup made before this happened")
+    Error::new(ErrorKind::Internal, ErrorCode::VerificationFailed, what)
+        .hint("restore a backup made before this happened")
 }
 
 /// Versions of system objects: how many, and the last transaction.

@@ -4,7 +4,7 @@ use super::Ledger;
 use crate::{Find, Head, Reader};
 use lukasa_model::json::Hash;
 use lukasa_model::types::Registry;
-use lukasa_model::{BranchNo, Error, Lineage, Moment, Result, Time, Transaction, TransactionKind, Tx, View};
+use lukasa_model::{BranchNo, Error, ErrorCode, Lineage, Moment, Result, Time, Transaction, TransactionKind, Tx, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -98,7 +98,7 @@ impl Ledger {
         if let Some(name) = at.release {
             if spec.known_at.is_some() || spec.branch.is_some() {
                 return Err(Error::invalid(
-                    "release_is_fixed",
+                    ErrorCode::ReleaseIsFixed,
                     format!("release `{name}` already fixes branch and times"),
                 )
                 .hint("leave out `branch` and `known_at`"));
@@ -136,7 +136,7 @@ pub(super) fn hash_at(reader: &mut dyn Reader, head: &Head, tx: Tx) -> Result<Ha
         return Ok(head.hash);
     }
     let position = reader.position(tx)?.ok_or_else(|| {
-        Error::not_found("unknown_transaction", format!("no transaction {tx}"))
+        Error::not_found(ErrorCode::UnknownTransaction, format!("no transaction {tx}"))
             .hint(format!("the last one is {}", head.tx))
     })?;
     Ok(position.hash)
@@ -174,13 +174,19 @@ impl Ask<'_> {
         }
         if found.len() > 1 {
             let names: Vec<_> = found.iter().map(|(reading, _)| reading.to_string()).collect();
-            return Err(Error::invalid("ambiguous_moment", format!("`{word}` can be read in more than one way"))
-                .hint(format!("write one of: {}", names.join(", ")))
-                .details(json!({"readings": names})));
+            return Err(Error::invalid(
+                ErrorCode::AmbiguousMoment,
+                format!("`{word}` can be read in more than one way"),
+            )
+            .hint(format!("write one of: {}", names.join(", ")))
+            .details(json!({"readings": names})));
         }
         found.pop().map(|(_, at)| at).ok_or_else(|| {
-            Error::not_found("unknown_moment", format!("`{word}` names no transaction, commit, release, tag or agent"))
-                .hint("`lukasa log` and `lukasa release list` show what there is")
+            Error::not_found(
+                ErrorCode::UnknownMoment,
+                format!("`{word}` names no transaction, commit, release, tag or agent"),
+            )
+            .hint("`lukasa log` and `lukasa release list` show what there is")
         })
     }
 
@@ -203,7 +209,7 @@ impl Ask<'_> {
             Moment::Agent(agent) => {
                 let last = self.reader.find_transactions(&Find::Agent(agent.clone()), 1)?.pop();
                 let last = last.ok_or_else(|| {
-                    Error::not_found("unknown_agent", format!("agent `{agent}` has not written anything"))
+                    Error::not_found(ErrorCode::UnknownAgent, format!("agent `{agent}` has not written anything"))
                 })?;
                 let tx = Some((last.tx, last.recorded_at));
                 Ok(At { known: last.tx, valid: last.recorded_at, tx, release: None })
@@ -220,7 +226,7 @@ impl Ask<'_> {
 
     fn transaction(&mut self, tx: Tx) -> Result<Transaction> {
         self.reader.transactions(tx, tx, 1)?.pop().ok_or_else(|| {
-            Error::not_found("unknown_transaction", format!("no transaction {tx}"))
+            Error::not_found(ErrorCode::UnknownTransaction, format!("no transaction {tx}"))
                 .hint(format!("the last one is {}", self.head.tx))
         })
     }
@@ -233,18 +239,21 @@ impl Ask<'_> {
         commits.sort();
         commits.dedup();
         match commits.as_slice() {
-            [] => {
-                Err(Error::not_found("unknown_commit", format!("no transaction on this branch is commit `{prefix}`")))
-            }
+            [] => Err(Error::not_found(
+                ErrorCode::UnknownCommit,
+                format!("no transaction on this branch is commit `{prefix}`"),
+            )),
             [_] => Ok(found.swap_remove(0)),
-            many => Err(Error::invalid("ambiguous_commit", format!("more than one commit begins with `{prefix}`"))
-                .hint(format!("write one of: {}", many.join(", ")))),
+            many => {
+                Err(Error::invalid(ErrorCode::AmbiguousCommit, format!("more than one commit begins with `{prefix}`"))
+                    .hint(format!("write one of: {}", many.join(", "))))
+            }
         }
     }
 
     fn knowledge(&mut self, word: &str) -> Result<Tx> {
         let fault = || {
-            Error::invalid("invalid_moment", format!("`{word}` is not a state of knowledge"))
+            Error::invalid(ErrorCode::InvalidMoment, format!("`{word}` is not a state of knowledge"))
                 .hint("`known_at` takes tx:42 or time:2026-01-31")
         };
         match Moment::readings(word)?.first() {

@@ -1,7 +1,7 @@
 //! Connects to PostgreSQL: the settings of a URL, their defaults, and trying one host after another.
 
 use super::tls::{Mode, Tls, Wanted};
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -36,7 +36,7 @@ impl Target {
     pub fn parse(url: &str) -> Result<Target> {
         let (rest, wanted) = take_tls(url)?;
         let mut config = Config::from_str(&rest).map_err(|e| {
-            Error::invalid("invalid_url", format!("the PostgreSQL URL cannot be read: {e}"))
+            Error::invalid(ErrorCode::InvalidUrl, format!("the PostgreSQL URL cannot be read: {e}"))
                 .hint("it looks like postgres://user:password@host:5432/database?sslmode=verify-full")
         })?;
         config.ssl_mode(wanted.mode.wanted());
@@ -218,7 +218,7 @@ fn take_tls(url: &str) -> Result<(String, Wanted)> {
 
 /// Decodes a value of a URL's query.
 fn decoded(text: &str) -> Result<String> {
-    let fault = || Error::invalid("invalid_url", format!("`{text}` is not encoded as a part of a URL must be"));
+    let fault = || Error::invalid(ErrorCode::InvalidUrl, format!("`{text}` is not encoded as a part of a URL must be"));
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, more)) = rest.split_first() {
@@ -250,11 +250,14 @@ mod tests {
         let (rest, wanted) = take_tls("host=h sslmode=verify-ca user=u").unwrap();
         assert_eq!((rest.as_str(), wanted.mode), ("host=h user=u", Mode::VerifyCa));
         assert_eq!(take_tls("host=h password='a b'").unwrap(), ("host=h password='a b'".into(), Wanted::default()));
-        assert_eq!(take_tls("postgres://h?sslmode=sometimes").unwrap_err().code, "invalid_url");
-        assert_eq!(Target::parse("postgres://h/db?sslmode=require&sslcert=/c.pem").err().unwrap().code, "invalid_url");
+        assert_eq!(take_tls("postgres://h?sslmode=sometimes").unwrap_err().code, ErrorCode::InvalidUrl);
+        assert_eq!(
+            Target::parse("postgres://h/db?sslmode=require&sslcert=/c.pem").err().unwrap().code,
+            ErrorCode::InvalidUrl
+        );
         assert_eq!(
             Target::parse("postgres://h/db?sslmode=verify-full&sslrootcert=/nowhere.pem").err().unwrap().code,
-            "invalid_certificate"
+            ErrorCode::InvalidCertificate
         );
     }
 

@@ -13,11 +13,10 @@ mod tls;
 
 pub use policies::setup;
 
-use crate::ledger::CONFLICT;
 use crate::{AccessKeys, AuditTrail, Clock, Derived, Reader, Store, Writer};
 use connect::Target;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use parking_lot::Mutex;
 use session::Session;
 use std::path::Path;
@@ -93,7 +92,7 @@ impl PostgresStore {
         if config.strict && !drift.is_empty() {
             return Err(Error::new(
                 ErrorKind::Unavailable,
-                "policy_drift",
+                ErrorCode::PolicyDrift,
                 format!("tenants are not safe from one another: {}", drift.join("; ")),
             )
             .hint(
@@ -155,7 +154,7 @@ impl Store for PostgresStore {
     }
 
     fn copy_to(&self, _: &Path) -> Result<()> {
-        Err(Error::new(ErrorKind::Unsupported, "no_native_copy", "a PostgreSQL store is backed up as a dump"))
+        Err(Error::new(ErrorKind::Unsupported, ErrorCode::NoNativeCopy, "a PostgreSQL store is backed up as a dump"))
     }
 
     fn describe(&self) -> String {
@@ -213,7 +212,7 @@ impl PostgresStore {
     async fn writer_permit(&self) -> Result<OwnedSemaphorePermit> {
         let permit = tokio::time::timeout(WAIT, Arc::clone(&self.writers).acquire_owned()).await;
         permit.ok().and_then(Result::ok).ok_or_else(|| {
-            Error::new(ErrorKind::Unavailable, "store_busy", "too many writers are waiting")
+            Error::new(ErrorKind::Unavailable, ErrorCode::StoreBusy, "too many writers are waiting")
                 .hint("try again in a moment")
         })
     }
@@ -222,16 +221,18 @@ impl PostgresStore {
 fn pool_fault(error: deadpool_postgres::PoolError) -> Error {
     match error {
         deadpool_postgres::PoolError::Backend(e) => fault(e),
-        other => {
-            Error::new(ErrorKind::Unavailable, "store_unreachable", format!("no connection to PostgreSQL: {other}"))
-                .hint("check that the server runs and takes connections")
-        }
+        other => Error::new(
+            ErrorKind::Unavailable,
+            ErrorCode::StoreUnreachable,
+            format!("no connection to PostgreSQL: {other}"),
+        )
+        .hint("check that the server runs and takes connections"),
     }
 }
 
 /// Whether an error shows that the connection is broken or leads to a server that does not accept writes.
 fn is_stale(error: &Error) -> bool {
-    matches!(error.code, "store_unreachable" | "read_only_store")
+    matches!(error.code, ErrorCode::StoreUnreachable | ErrorCode::ReadOnlyStore)
 }
 
 /// Converts an error of PostgreSQL.
@@ -239,7 +240,7 @@ pub(crate) fn fault(error: tokio_postgres::Error) -> Error {
     let Some(db) = error.as_db_error() else {
         return Error::new(
             ErrorKind::Unavailable,
-            "store_unreachable",
+            ErrorCode::StoreUnreachable,
             format!("the connection to PostgreSQL failed: {}", chain(&error)),
         )
         .hint("check that the server runs and takes connections; send the batch again under its client_id");
@@ -247,36 +248,41 @@ pub(crate) fn fault(error: tokio_postgres::Error) -> Error {
     let message = db.message();
     match *db.code() {
         SqlState::INSUFFICIENT_PRIVILEGE => {
-            Error::new(ErrorKind::Forbidden, "not_permitted", format!("PostgreSQL refused: {message}"))
+            Error::new(ErrorKind::Forbidden, ErrorCode::NotPermitted, format!("PostgreSQL refused: {message}"))
         }
         SqlState::DISK_FULL => {
-            Error::new(ErrorKind::Unavailable, "disk_full", "the database's disk is full, nothing was written")
+            Error::new(ErrorKind::Unavailable, ErrorCode::DiskFull, "the database's disk is full, nothing was written")
                 .hint("make room and repeat the write")
         }
         SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => {
-            Error::invalid("nul_byte", format!("PostgreSQL cannot keep a character: {message}")).hint("leave it out")
+            Error::invalid(ErrorCode::NulByte, format!("PostgreSQL cannot keep a character: {message}"))
+                .hint("leave it out")
         }
         SqlState::LOCK_NOT_AVAILABLE | SqlState::QUERY_CANCELED => {
-            Error::new(ErrorKind::Unavailable, "store_busy", "another writer holds the project")
+            Error::new(ErrorKind::Unavailable, ErrorCode::StoreBusy, "another writer holds the project")
                 .hint("try again in a moment")
         }
-        SqlState::READ_ONLY_SQL_TRANSACTION => {
-            Error::new(ErrorKind::Unavailable, "read_only_store", format!("PostgreSQL takes no writes: {message}"))
-                .hint("it is a standby, or was made read-only: name all servers in the URL, and try again in a moment")
-        }
+        SqlState::READ_ONLY_SQL_TRANSACTION => Error::new(
+            ErrorKind::Unavailable,
+            ErrorCode::ReadOnlyStore,
+            format!("PostgreSQL takes no writes: {message}"),
+        )
+        .hint("it is a standby, or was made read-only: name all servers in the URL, and try again in a moment"),
         SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => Error::new(
             ErrorKind::Unavailable,
-            CONFLICT,
+            ErrorCode::StoreConflict,
             format!("PostgreSQL gave up this transaction in favour of another: {message}"),
         )
         .hint("nothing was written; try again in a moment"),
-        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
-            Error::new(ErrorKind::Unavailable, "store_login_failed", format!("PostgreSQL refused the login: {message}"))
-                .hint("check user and password in the URL")
-        }
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => Error::new(
+            ErrorKind::Unavailable,
+            ErrorCode::StoreLoginFailed,
+            format!("PostgreSQL refused the login: {message}"),
+        )
+        .hint("check user and password in the URL"),
         SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::CANNOT_CONNECT_NOW => Error::new(
             ErrorKind::Unavailable,
-            "store_unreachable",
+            ErrorCode::StoreUnreachable,
             format!("PostgreSQL is going down or coming up: {message}"),
         )
         .hint("try again in a moment"),

@@ -3,7 +3,7 @@
 use super::connect::Target;
 use super::{fault, server_addresses};
 use crate::sqlite::newer_schema;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Client;
 
@@ -67,7 +67,7 @@ async fn run_setup(client: &mut Client, app: &tokio_postgres::Config, place: &st
     embedded::migrations::runner().set_grouped(true).run_async(client).await.map_err(|e| {
         Error::new(
             ErrorKind::Unavailable,
-            "migration_failed",
+            ErrorCode::MigrationFailed,
             format!("{place}: the schema could not be brought up to date: {e}"),
         )
     })?;
@@ -116,8 +116,12 @@ pub async fn check_schema(client: &Client, place: &str) -> Result<()> {
         .map_err(fault)?
         .get::<_, bool>(0);
     let missing = || {
-        Error::new(ErrorKind::Unavailable, "schema_missing", format!("{place} has not been set up for this Lukasa"))
-            .hint("run `lukasa setup-postgres` with an administrator's URL once")
+        Error::new(
+            ErrorKind::Unavailable,
+            ErrorCode::SchemaMissing,
+            format!("{place} has not been set up for this Lukasa"),
+        )
+        .hint("run `lukasa setup-postgres` with an administrator's URL once")
     };
     if !there {
         return Err(missing());

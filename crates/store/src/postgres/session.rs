@@ -11,8 +11,8 @@ use lukasa_model::plan::Side;
 use lukasa_model::statement::{Provenance, Role};
 use lukasa_model::types::{Declaration, system};
 use lukasa_model::{
-    BranchNo, Ends, Error, ErrorKind, Period, Position, Result, Scope, Statement, Thing, ThingNo, Time, Transaction,
-    Tx, VersionId,
+    BranchNo, Ends, Error, ErrorCode, ErrorKind, Period, Position, Result, Scope, Statement, Thing, ThingNo, Time,
+    Transaction, Tx, VersionId,
 };
 use std::ops::Range;
 use tokio::runtime::Handle;
@@ -657,7 +657,7 @@ impl Writer for Session<'_> {
                     drop(Object::take(client));
                     Err(Error::new(
                         ErrorKind::Unavailable,
-                        "commit_outcome_unknown",
+                        ErrorCode::CommitOutcomeUnknown,
                         format!("the connection broke while committing: {}", fault(e).message),
                     )
                     .hint("send the batch again under the same client_id: it commits once"))

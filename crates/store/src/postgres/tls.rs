@@ -1,6 +1,6 @@
 //! TLS to PostgreSQL, with the settings of libpq: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
 
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ impl Mode {
             "verify-ca" => Mode::VerifyCa,
             "verify-full" => Mode::VerifyFull,
             other => {
-                return Err(Error::invalid("invalid_url", format!("`{other}` is no sslmode"))
+                return Err(Error::invalid(ErrorCode::InvalidUrl, format!("`{other}` is no sslmode"))
                     .hint("use disable, prefer, require, verify-ca or verify-full"));
             }
         })
@@ -97,11 +97,14 @@ impl Tls {
                 let chain = certificates(certificate)?;
                 let key = PrivateKeyDer::from_pem_file(key).map_err(|e| unreadable(key, &e))?;
                 builder.with_client_auth_cert(chain, key).map_err(|e| {
-                    Error::invalid("invalid_certificate", format!("sslcert and sslkey do not fit together: {e}"))
+                    Error::invalid(
+                        ErrorCode::InvalidCertificate,
+                        format!("sslcert and sslkey do not fit together: {e}"),
+                    )
                 })?
             }
             _ => {
-                return Err(Error::invalid("invalid_url", "of sslcert and sslkey one is missing")
+                return Err(Error::invalid(ErrorCode::InvalidUrl, "of sslcert and sslkey one is missing")
                     .hint("give both files, or neither"));
             }
         };
@@ -111,7 +114,7 @@ impl Tls {
 }
 
 fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Error {
-    Error::invalid("invalid_certificate", format!("`{}` cannot be read: {why}", path.display()))
+    Error::invalid(ErrorCode::InvalidCertificate, format!("`{}` cannot be read: {why}", path.display()))
         .hint("it must be a PEM file that this process may read")
 }
 
@@ -142,7 +145,7 @@ fn verifier(wanted: &Wanted, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn S
         }
     }
     if roots.is_empty() {
-        return Err(Error::invalid("invalid_certificate", "there are no trusted certificates on this machine")
+        return Err(Error::invalid(ErrorCode::InvalidCertificate, "there are no trusted certificates on this machine")
             .hint("name a file of them with sslrootcert"));
     }
     let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))

@@ -14,7 +14,7 @@ mod session;
 use crate::memory::{empty_head, unknown_project};
 use crate::{AccessKeys, AuditTrail, Clock, Derived, Reader, Store, Writer};
 pub use inspect::{Inspection, inspect};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use parking_lot::{Mutex, MutexGuard};
 pub(crate) use rows::Names;
 use rusqlite::config::DbConfig;
@@ -107,7 +107,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     }
     Err(Error::new(
         ErrorKind::InvalidInput,
-        "not_a_store",
+        ErrorCode::NotAStore,
         format!("`{}` is a database, but not a Lukasa store", path.display()),
     )
     .hint("name a store of Lukasa's, or a new file, with --store"))
@@ -174,7 +174,7 @@ fn migrate(connection: &mut Connection, path: &Path, runner: refinery::Runner) -
     ran.map_err(|e| {
         Error::new(
             ErrorKind::Unavailable,
-            "migration_failed",
+            ErrorCode::MigrationFailed,
             format!("{}: the schema could not be brought up to date: {e}", path.display()),
         )
     })?;
@@ -184,7 +184,7 @@ fn migrate(connection: &mut Connection, path: &Path, runner: refinery::Runner) -
 pub(crate) fn newer_schema(place: &str, theirs: i64, ours: i64) -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        "newer_schema",
+        ErrorCode::NewerSchema,
         format!("{place} has schema version {theirs}, this Lukasa knows up to {ours}"),
     )
     .hint("use the newer Lukasa that wrote it, or restore an older backup")
@@ -231,9 +231,8 @@ impl Store for SqliteStore {
 
     fn copy_to(&self, path: &Path) -> Result<()> {
         if path.exists() {
-            return Err(
-                Error::conflict("file_exists", format!("`{}` exists already", path.display())).hint("name a new file")
-            );
+            return Err(Error::conflict(ErrorCode::FileExists, format!("`{}` exists already", path.display()))
+                .hint("name a new file"));
         }
         let source = self.reader()?;
         make_private(path);
@@ -332,30 +331,34 @@ impl Drop for Alone<'_> {
 
 /// Converts an error of SQLite.
 pub(crate) fn fault(error: rusqlite::Error) -> Error {
-    use rusqlite::ErrorCode;
+    use rusqlite::ErrorCode as SqliteCode;
     let message = error.to_string();
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::new(ErrorKind::Unavailable, "store_busy", "another process is writing to the store")
+        Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked) => {
+            Error::new(ErrorKind::Unavailable, ErrorCode::StoreBusy, "another process is writing to the store")
                 .hint("try again in a moment")
         }
-        Some(ErrorCode::DiskFull) => {
-            Error::new(ErrorKind::Unavailable, "disk_full", "the disk is full, nothing was written")
+        Some(SqliteCode::DiskFull) => {
+            Error::new(ErrorKind::Unavailable, ErrorCode::DiskFull, "the disk is full, nothing was written")
                 .hint("make room and repeat the write")
         }
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            Error::new(ErrorKind::Unavailable, "read_only_store", "the store cannot be written to")
+        Some(SqliteCode::ReadOnly | SqliteCode::PermissionDenied) => {
+            Error::new(ErrorKind::Unavailable, ErrorCode::ReadOnlyStore, "the store cannot be written to")
                 .hint("check the permissions of the file and its folder, or name another with --store")
         }
-        Some(ErrorCode::CannotOpen) => Error::new(ErrorKind::Unavailable, "cannot_open", "the store cannot be opened")
-            .hint("check that the folder exists and may be written to, or name another with --store"),
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            Error::new(ErrorKind::Internal, "corrupt_store", format!("the store is damaged: {message}"))
+        Some(SqliteCode::CannotOpen) => {
+            Error::new(ErrorKind::Unavailable, ErrorCode::CannotOpen, "the store cannot be opened")
+                .hint("check that the folder exists and may be written to, or name another with --store")
+        }
+        Some(SqliteCode::DatabaseCorrupt | SqliteCode::NotADatabase) => {
+            Error::new(ErrorKind::Internal, ErrorCode::CorruptStore, format!("the store is damaged: {message}"))
                 .hint("restore a backup with `lukasa restore-backup`")
         }
-        Some(ErrorCode::SystemIoFailure) => {
-            Error::new(ErrorKind::Unavailable, "io_failure", format!("reading or writing the file failed: {message}"))
-        }
+        Some(SqliteCode::SystemIoFailure) => Error::new(
+            ErrorKind::Unavailable,
+            ErrorCode::IoFailure,
+            format!("reading or writing the file failed: {message}"),
+        ),
         _ => Error::internal(format!("SQLite: {message}")),
     }
 }

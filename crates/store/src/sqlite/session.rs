@@ -9,7 +9,9 @@ use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
 use lukasa_model::statement::{Provenance, Role};
 use lukasa_model::types::Declaration;
-use lukasa_model::{BranchNo, Error, Position, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
+use lukasa_model::{
+    BranchNo, Error, ErrorCode, Position, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId,
+};
 use rusqlite::{Connection, OptionalExtension, Params, params};
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -101,7 +103,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
                 match ids.windows(2).find(|pair| pair[0].0 == pair[1].0) {
                     Some(pair) => {
                         let twice = format!("{} is written twice in one load", pair[0].0);
-                        Err(Error::invalid("duplicate_in_batch", twice).hint("write each fact once"))
+                        Err(Error::invalid(ErrorCode::DuplicateInBatch, twice).hint("write each fact once"))
                     }
                     None => Ok(runs::Lists::of_ids(scope, &ids)),
                 }

@@ -1,6 +1,7 @@
 //! The audit trail: one append-only chain per server and tenant, in which tampering is detectable.
 
 use super::*;
+use lukasa_model::ErrorCode;
 use lukasa_model::json::Hash;
 use lukasa_store::AuditTrail;
 use lukasa_store::audit::{AuditEntry, AuditFind, AuditFlaw, AuditHead, AuditNote, ChainReport, Seals, walk};
@@ -170,7 +171,7 @@ pub fn a_chain_with_a_foreign_seal_is_not_sealed_again(f: &Fixture) {
     for key in [Key("2 secret"), Key("1 guess")] {
         // One chain that is sealed with another key prevents the whole group from being appended.
         let refused = trail.append("s1", &[note("a", "put", 2), note("b", "put", 2)], &key, true).unwrap_err();
-        assert_eq!(refused.code, "foreign_seal");
+        assert_eq!(refused.code, ErrorCode::ForeignSeal);
     }
     assert_eq!(trail.heads("a").unwrap(), before, "heads and seals are unchanged");
     assert_eq!(trail.servers("b").unwrap(), Vec::<String>::new());

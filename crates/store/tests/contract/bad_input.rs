@@ -50,7 +50,7 @@ pub fn every_invalid_input_has_a_code_and_changes_nothing(f: &Fixture) {
     ];
     for (code, batch) in cases {
         let error = l.commit(&batch).expect_err(code);
-        assert_eq!(error.code, code, "{error:?}");
+        assert_eq!(error.code.name(), code, "{error:?}");
         assert!(!error.message.ends_with('.') && error.message.starts_with(|c: char| !c.is_uppercase() || c == '`'));
         assert_eq!(l.head().unwrap(), head, "{code} changed something");
     }
@@ -63,7 +63,7 @@ pub fn every_invalid_input_has_a_code_and_changes_nothing(f: &Fixture) {
         ("invalid_name", new("two words", "main")),
         ("empty_name", new("", "main")),
     ] {
-        assert_eq!(l.create_branch(&new, &Header::default()).expect_err(code).code, code);
+        assert_eq!(l.create_branch(&new, &Header::default()).expect_err(code).code.name(), code);
         assert_eq!(l.head().unwrap(), head, "{code} changed something");
     }
     verify(f);

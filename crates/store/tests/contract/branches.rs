@@ -5,7 +5,7 @@ use lukasa_model::BranchMode::{Live, Pinned};
 use lukasa_model::batch::PutRelationship;
 use lukasa_model::statement::Role;
 use lukasa_model::transaction::Header;
-use lukasa_model::{ObjectType, TransactionKind};
+use lukasa_model::{ErrorCode, ObjectType, TransactionKind};
 use lukasa_store::ledger::{ChangeClass, MergeCounts};
 use serde_json::json;
 
@@ -57,7 +57,7 @@ pub fn changes_of_main_under_a_pinned_branch(f: &Fixture) {
     assert_eq!(keys, ["a", "mine"]);
     // A relationship to an object that main created later has no end on the pinned branch.
     let error = l.commit(&Batch::on("work").write(edge("mine", "new"))).unwrap_err();
-    assert_eq!(error.code, "dangling_end");
+    assert_eq!(error.code, ErrorCode::DanglingEnd);
     // Merging it back applies only its own changes, and main's newer version stays.
     let report = merge(l, "work", "main");
     assert_eq!((report.counts.added, report.counts.fast_forward, report.counts.merged), (1, 0, 0));
@@ -78,8 +78,8 @@ pub fn moving_the_fork_is_part_of_the_log(f: &Fixture) {
     assert_eq!(x(l, "work", "a"), 2);
     let spec = ViewSpec { known_at: Some(format!("tx:{before}")), ..ViewSpec::on("work") };
     assert_eq!(x_in(l, &spec, "a"), 1, "an old view keeps its old fork");
-    assert_eq!(l.move_fork("main", None, &Header::default()).unwrap_err().code, "branch_is_live");
-    assert_eq!(l.move_fork("work", Some(99), &Header::default()).unwrap_err().code, "unknown_transaction");
+    assert_eq!(l.move_fork("main", None, &Header::default()).unwrap_err().code, ErrorCode::BranchIsLive);
+    assert_eq!(l.move_fork("work", Some(99), &Header::default()).unwrap_err().code, ErrorCode::UnknownTransaction);
     let kinds: Vec<_> = l.transactions(1, 9, 9).unwrap().iter().map(|t| t.header.kind).collect();
     use TransactionKind::{Api, Branch};
     assert_eq!(kinds, [Api, Branch, Api, Branch]);
@@ -177,7 +177,7 @@ pub fn merging_again_changes_nothing(f: &Fixture) {
     }
     assert_eq!(merge(l, "idle", "main").tx, None, "a branch without changes merges nothing");
     let error = l.merge(&MergeRequest { source: "main".into(), ..Default::default() }).unwrap_err();
-    assert_eq!(error.code, "merge_into_itself");
+    assert_eq!(error.code, ErrorCode::MergeIntoItself);
 }
 
 pub fn merging_both_ways_leaves_both_equal(f: &Fixture) {
@@ -278,7 +278,7 @@ pub fn merge_of_chosen_keys(f: &Fixture) {
     let report = l.merge(&chosen(&["Service:a"])).unwrap();
     assert_eq!(report.counts.fast_forward, 1);
     assert_eq!((x(l, "main", "a"), x(l, "main", "b")), (json!(2), json!(1)));
-    assert_eq!(l.merge(&chosen(&["missing"])).unwrap_err().code, "not_found");
+    assert_eq!(l.merge(&chosen(&["missing"])).unwrap_err().code, ErrorCode::NotFound);
     f.clock.advance(1);
     assert_eq!(merge(l, "feature", "main").counts.fast_forward, 1, "the rest is merged later");
     verify(f);
@@ -293,7 +293,7 @@ pub fn merge_checks_ends_in_the_dry_run_too(f: &Fixture) {
     let id = write(l, "feature", vec![edge("a", "b").into()]).written[0].id;
     for dry_run in [true, false] {
         let request = MergeRequest { source: "feature".into(), keys: vec![id.into()], dry_run, ..Default::default() };
-        assert_eq!(l.merge(&request).unwrap_err().code, "dangling_end", "the edge alone would dangle");
+        assert_eq!(l.merge(&request).unwrap_err().code, ErrorCode::DanglingEnd, "the edge alone would dangle");
     }
 }
 
@@ -365,11 +365,11 @@ pub fn closed_branches_refuse_writes(f: &Fixture) {
     branch(l, "feature", "main", Live);
     l.set_closed("feature", true, &Header::default()).unwrap();
     let error = l.commit(&Batch::on("feature").write(valued("a", 2))).unwrap_err();
-    assert_eq!(error.code, "branch_closed");
+    assert_eq!(error.code, ErrorCode::BranchClosed);
     assert_eq!(x(l, "feature", "a"), 1, "it can still be read");
     l.set_closed("feature", false, &Header::default()).unwrap();
     put(l, "feature", "a", 2);
-    assert_eq!(l.set_closed("main", true, &Header::default()).unwrap_err().code, "main_stays_open");
+    assert_eq!(l.set_closed("main", true, &Header::default()).unwrap_err().code, ErrorCode::MainStaysOpen);
 }
 
 pub fn branchless_types_are_seen_everywhere(f: &Fixture) {
@@ -386,7 +386,7 @@ pub fn branchless_types_are_seen_everywhere(f: &Fixture) {
     assert_eq!(x(l, "pinned", "Claim:c"), 2);
     assert_eq!(merge(l, "pinned", "main").tx, None, "never merged");
     let late = ObjectType { name: "Service".into(), branchless: true, ..Default::default() };
-    assert_eq!(l.declare_object_type(&late, &Header::default()).unwrap_err().code, "type_in_use");
+    assert_eq!(l.declare_object_type(&late, &Header::default()).unwrap_err().code, ErrorCode::TypeInUse);
 }
 
 pub fn diff_of_branches(f: &Fixture) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use lukasa_model::json::Hash;
-use lukasa_model::{ErrorKind, Scope};
+use lukasa_model::{ErrorCode, ErrorKind, Scope};
 use lukasa_store::Derived;
 use lukasa_store::derived::{ERROR_CHARS, Failure, Job, JobCounts, Lane, NewJob, Vector};
 use std::collections::BTreeSet;
@@ -115,7 +115,7 @@ pub fn jobs_are_leased_in_order(f: &Fixture) {
     assert_eq!(d.lease(&s, "another kind", 9, "w", at(10), at(20)).unwrap(), []);
     assert_eq!(
         d.enqueue(&s, KIND, &[NewJob { priority: f64::NAN, ..job("x") }], at(1)).unwrap_err().code,
-        "invalid_number"
+        ErrorCode::InvalidNumber
     );
     // Failed jobs come after those that have not failed.
     d.remove_kind(&s, KIND).unwrap();
@@ -275,7 +275,7 @@ pub fn derived_data_is_no_fact_and_belongs_to_one_project(f: &Fixture) {
         d.claim_mark(&nowhere, "m", 1).map(drop),
     ] {
         let error = refused.unwrap_err();
-        assert_eq!((error.code, error.kind), ("unknown_project", ErrorKind::NotFound));
+        assert_eq!((error.code, error.kind), (ErrorCode::UnknownProject, ErrorKind::NotFound));
     }
     assert!(before == (f.ledger.head().unwrap(), dump(&f.ledger)), "neither log nor dump contain it");
     verify(f);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::oracle::all_views;
 use lukasa_model::BranchMode::{Live, Pinned};
+use lukasa_model::ErrorCode;
 use lukasa_model::transaction::Header;
 use lukasa_store::ledger::NewRelease;
 use lukasa_testkit::fixtures;
@@ -55,7 +56,7 @@ pub fn a_dump_restores_into_any_store(f: &Fixture) {
         assert!(target.commit(&Batch { header: client, writes, ..Batch::on("main") }).unwrap().repeated);
         assert_eq!(put(&target, "main", "later", 1).tx, Some(report.tx + 1));
         let error = target.restore(&mut text.as_bytes(), &mut |_, _| {}).unwrap_err();
-        assert_eq!(error.code, "project_not_empty");
+        assert_eq!(error.code, ErrorCode::ProjectNotEmpty);
     }
 }
 
@@ -69,13 +70,13 @@ pub fn damage_to_a_dump_is_reported(f: &Fixture) {
     {
         assert!(text.contains(from), "{from}");
         let error = target().restore(&mut text.replace(from, to).as_bytes(), &mut |_, _| {}).unwrap_err();
-        assert_eq!(error.code, "malformed_dump", "{from}");
+        assert_eq!(error.code, ErrorCode::MalformedDump, "{from}");
         assert!(error.message.contains("does not match its hash"), "{}", error.message);
     }
     let forged = text.replace("\\\"x\\\":2", "\\\"x\\\":7");
     assert_ne!(forged, text);
     let error = target().restore(&mut forged.as_bytes(), &mut |_, _| {}).unwrap_err();
-    assert_eq!(error.code, "malformed_dump");
+    assert_eq!(error.code, ErrorCode::MalformedDump);
     assert!(error.message.ends_with("the content of version 4.0 does not match its hash"), "{}", error.message);
 }
 
@@ -99,7 +100,7 @@ pub fn a_broken_dump_restores_nothing(f: &Fixture) {
     ] {
         let target = f.project("broken", "target");
         let error = target.restore(&mut broken.as_bytes(), &mut |_, _| {}).unwrap_err();
-        assert_eq!(error.code, code);
+        assert_eq!(error.code.name(), code);
         assert!(error.message.starts_with(place), "{}", error.message);
         assert!(target.head().is_err() || target.head().unwrap().tx == 0, "nothing was restored");
     }

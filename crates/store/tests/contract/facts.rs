@@ -2,7 +2,7 @@
 
 use super::*;
 use lukasa_model::transaction::Header;
-use lukasa_model::{ErrorKind, Precondition};
+use lukasa_model::{ErrorCode, ErrorKind, Precondition};
 use lukasa_store::Fields;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ pub fn a_batch_sent_twice_commits_once(f: &Fixture) {
     let again = l.commit(&batch(1)).unwrap();
     assert_eq!((again.tx, again.repeated, again.objects), (first.tx, true, 1));
     assert_eq!(x(l, "main", "a"), 2, "the repeated batch did not write");
-    assert_eq!(l.commit(&batch(7)).unwrap_err().code, "client_id_reused");
+    assert_eq!(l.commit(&batch(7)).unwrap_err().code, ErrorCode::ClientIdReused);
     // Also for a batch that changed nothing.
     let idle = Header { client_id: Some("job-2".into()), ..Header::default() };
     let idle = Batch { header: idle, ..Batch::on("main") }.write(valued("a", 2));
@@ -194,15 +194,15 @@ pub fn moments_in_every_form(f: &Fixture) {
     assert_eq!(x_at(l, "ann", "a"), 3);
     assert_eq!(x_at(l, "2", "a"), 2);
     let code = |word: &str| l.view(&ViewSpec::default().as_of(word)).unwrap_err().code;
-    assert_eq!(code("commit:ffff999"), "unknown_commit");
-    assert_eq!(code("tx:99"), "unknown_transaction");
-    assert_eq!(code("missing"), "unknown_moment");
+    assert_eq!(code("commit:ffff999"), ErrorCode::UnknownCommit);
+    assert_eq!(code("tx:99"), ErrorCode::UnknownTransaction);
+    assert_eq!(code("missing"), ErrorCode::UnknownMoment);
     by("bob", Some("abc1299def"), 5);
-    assert_eq!(code("commit:abc12"), "ambiguous_commit");
+    assert_eq!(code("commit:abc12"), ErrorCode::AmbiguousCommit);
     let new = lukasa_store::ledger::NewRelease { name: "ann".into(), ..Default::default() };
     l.create_release(&new, &Header::default()).unwrap();
     let error = l.view(&ViewSpec::default().as_of("ann")).unwrap_err();
-    assert_eq!((error.code, error.hint.as_deref()), ("ambiguous_moment", Some("write one of: release:ann, agent:ann")));
+    assert_eq!((error.code, error.hint.as_deref()), (ErrorCode::AmbiguousMoment, Some("write one of: release:ann, agent:ann")));
 }
 
 pub fn a_rename_with_links_to_it(f: &Fixture) {
@@ -277,7 +277,7 @@ pub fn a_relationship_is_hidden_while_an_end_is_absent(f: &Fixture) {
     assert!(!there(), "hidden with its end");
     f.clock.advance(1);
     let refused = l.commit(&Batch::on("main").write(owns("bob"))).unwrap_err();
-    assert_eq!(refused.code, "relationship_multiplicity_violation", "hidden, but not ended");
+    assert_eq!(refused.code, ErrorCode::RelationshipMultiplicityViolation, "hidden, but not ended");
     put(l, "main", "ann", 1);
     assert!(there(), "visible again with its end");
     assert_eq!(
@@ -347,11 +347,11 @@ pub fn names_with_more_than_one_reading(f: &Fixture) {
         ],
     );
     let error = find(l, &ViewSpec::default(), "a").unwrap_err();
-    assert_eq!((error.code, error.hint.as_deref()), ("ambiguous", Some("name one of: File:a, Module:a")));
+    assert_eq!((error.code, error.hint.as_deref()), (ErrorCode::Ambiguous, Some("name one of: File:a, Module:a")));
     assert_eq!(&*find(l, &ViewSpec::default(), "Module:a").unwrap().thing.type_name, "Module");
     assert_eq!(&*find(l, &ViewSpec::default(), "decision:42").unwrap().thing.type_name, "Decision");
     let error = l.commit(&Batch::on("main").write(edge("a", "decision:42"))).unwrap_err();
-    assert_eq!(error.code, "ambiguous");
+    assert_eq!(error.code, ErrorCode::Ambiguous);
     f.clock.advance(1);
     write(l, "main", vec![End::new("File:a").into()]);
     assert_eq!(&*find(l, &ViewSpec::default(), "a").unwrap().thing.type_name, "Module", "only visible ones count");
@@ -361,7 +361,7 @@ pub fn similar_names_are_suggested(f: &Fixture) {
     let l = &f.ledger;
     write(l, "main", vec![object("auth::Login").into(), object("auth::Logout").into(), object("100%_sure").into()]);
     let error = find(l, &ViewSpec::default(), "auth::Loginn").unwrap_err();
-    assert_eq!(error.code, "not_found");
+    assert_eq!(error.code, ErrorCode::NotFound);
     assert!(error.hint.unwrap().starts_with("closest: `Service:auth::Login`"));
     let error = find(l, &ViewSpec::default(), "%_x").unwrap_err();
     assert!(!error.hint.unwrap().contains("auth"), "wildcards are matched literally");
@@ -388,9 +388,9 @@ pub fn preconditions_on_other_facts(f: &Fixture) {
         l.commit(&Batch { preconditions: vec![precondition], ..Batch::on("main") }.write(valued("a", 1)))
     };
     let version = |name: &str, expected_version| Precondition::Version { reference: name.into(), expected_version };
-    assert_eq!(with(version("lock", 2)).unwrap_err().code, "version_conflict");
-    assert_eq!(with(version("nothing", 1)).unwrap_err().code, "version_conflict");
-    assert_eq!(with(Precondition::Absent { reference: "lock".into() }).unwrap_err().code, "version_conflict");
+    assert_eq!(with(version("lock", 2)).unwrap_err().code, ErrorCode::VersionConflict);
+    assert_eq!(with(version("nothing", 1)).unwrap_err().code, ErrorCode::VersionConflict);
+    assert_eq!(with(Precondition::Absent { reference: "lock".into() }).unwrap_err().code, ErrorCode::VersionConflict);
     assert_eq!(x(l, "main", "a"), Value::Null);
     assert!(with(version("lock", 1)).is_ok());
     assert!(with(Precondition::Absent { reference: "nothing".into() }).is_ok());

@@ -1,8 +1,8 @@
 //! Isolation of tenants and projects.
 
 use super::*;
-use lukasa_model::VersionId;
 use lukasa_model::plan::Side;
+use lukasa_model::{ErrorCode, VersionId};
 use lukasa_store::{Fields, Store};
 
 pub fn ids_of_another_tenant_are_not_found(f: &Fixture) {
@@ -13,7 +13,7 @@ pub fn ids_of_another_tenant_are_not_found(f: &Fixture) {
     put(&b, "hidden", "secret", 43);
     let ids: Vec<_> = secret.written.iter().map(|w| w.id).collect();
     // Before the first write of A, and after it.
-    assert_eq!(find(&a, &ViewSpec::default(), "secret").unwrap_err().code, "unknown_project");
+    assert_eq!(find(&a, &ViewSpec::default(), "secret").unwrap_err().code, ErrorCode::UnknownProject);
     put(&a, "main", "mine", 1);
     let never_made = find(&a, &ViewSpec::default(), "00000000-0000-5000-8000-000000000000").unwrap_err();
     for id in &ids {
@@ -21,14 +21,14 @@ pub fn ids_of_another_tenant_are_not_found(f: &Fixture) {
         assert_eq!((error.code, error.kind), (never_made.code, never_made.kind));
         let words = |e: &Error| e.message.split('`').next().unwrap().to_string();
         assert_eq!(words(&error), words(&never_made), "the same error as for an id that never existed");
-        assert_eq!(a.commit(&Batch::on("main").write(End::new(*id))).unwrap_err().code, "not_found");
+        assert_eq!(a.commit(&Batch::on("main").write(End::new(*id))).unwrap_err().code, ErrorCode::NotFound);
         let link = PutRelationship::new("CALLS", "mine", *id);
-        assert_eq!(a.commit(&Batch::on("main").write(link)).unwrap_err().code, "dangling_end");
+        assert_eq!(a.commit(&Batch::on("main").write(link)).unwrap_err().code, ErrorCode::DanglingEnd);
         let request = MergeRequest { source: "hidden".into(), keys: vec![(*id).into()], ..Default::default() };
-        assert_eq!(a.merge(&request).unwrap_err().code, "unknown_branch");
+        assert_eq!(a.merge(&request).unwrap_err().code, ErrorCode::UnknownBranch);
     }
-    assert_eq!(a.view(&ViewSpec::on("hidden")).unwrap_err().code, "unknown_branch");
-    assert_eq!(a.view(&ViewSpec::default().as_of("tx:2")).unwrap_err().code, "unknown_transaction");
+    assert_eq!(a.view(&ViewSpec::on("hidden")).unwrap_err().code, ErrorCode::UnknownBranch);
+    assert_eq!(a.view(&ViewSpec::default().as_of("tx:2")).unwrap_err().code, ErrorCode::UnknownTransaction);
     let view = a.view(&ViewSpec::default()).unwrap();
     assert_eq!(a.heads(&view, Fields::All).unwrap().count(), 1);
     assert_eq!(a.transactions(0, u64::MAX, 99).unwrap().len(), 1);

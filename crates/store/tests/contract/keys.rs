@@ -1,6 +1,7 @@
 //! Access keys: found by id, listed and revoked only by their tenant, and separate from facts.
 
 use super::*;
+use lukasa_model::ErrorCode;
 use lukasa_model::json::Hash;
 use lukasa_store::{AccessKey, AccessKeys};
 use std::sync::Barrier;
@@ -51,7 +52,7 @@ pub fn keys_are_found_by_id_and_listed_by_tenant(f: &Fixture) {
     // An id is unique across tenants, and the existing key stays.
     for tenant in ["a", "b"] {
         let again = AccessKey { user: "eve".into(), ..key("a1", tenant, 5) };
-        assert_eq!(keys.add(&again).unwrap_err().code, "key_exists");
+        assert_eq!(keys.add(&again).unwrap_err().code, ErrorCode::KeyExists);
     }
     assert_eq!(keys.find("a1").unwrap(), Some(full));
 }
@@ -67,7 +68,7 @@ pub fn a_key_is_revoked_once_and_by_its_tenant(f: &Fixture) {
     assert_eq!(keys.revoke("a", "a1", at(3)).unwrap(), Some(revoked.clone()), "the first revocation counts");
     assert_eq!(keys.find("a1").unwrap(), Some(revoked.clone()));
     assert_eq!(keys.of_tenant("a").unwrap(), [revoked]);
-    assert_eq!(keys.add(&key("a1", "a", 4)).unwrap_err().code, "key_exists", "its id is not used again");
+    assert_eq!(keys.add(&key("a1", "a", 4)).unwrap_err().code, ErrorCode::KeyExists, "its id is not used again");
 }
 
 pub fn the_last_use_of_a_key_never_moves_back(f: &Fixture) {
@@ -112,7 +113,7 @@ pub fn one_of_eight_concurrent_creations_of_a_key_succeeds(f: &Fixture) {
     });
     let won: Vec<_> = made.iter().flatten().collect();
     assert_eq!(won.len(), 1, "{made:?}");
-    assert!(made.iter().flat_map(|made| made.as_ref().err()).all(|e| e.code == "key_exists"), "{made:?}");
+    assert!(made.iter().flat_map(|made| made.as_ref().err()).all(|e| e.code == ErrorCode::KeyExists), "{made:?}");
     assert_eq!(f.store.access_keys().find("a1").unwrap().unwrap().user, format!("user {}", won[0]));
 }
 

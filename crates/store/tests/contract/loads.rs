@@ -2,7 +2,7 @@
 
 use super::*;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Result, TransactionKind};
+use lukasa_model::{ErrorCode, Result, TransactionKind};
 use lukasa_store::Fields;
 
 fn parts(last: i64) -> Vec<Result<Vec<Write>>> {
@@ -55,7 +55,7 @@ pub fn parts_build_on_earlier_ones(f: &Fixture) {
     f.clock.advance(1);
     let ended: Vec<Result<Vec<Write>>> =
         vec![Ok(vec![End::new("Service:s1").into()]), Ok(vec![edge("Service:s1", "Service:s2").into()])];
-    assert_eq!(l.load("main", &header(), ended.into_iter()).unwrap_err().code, "dangling_end");
+    assert_eq!(l.load("main", &header(), ended.into_iter()).unwrap_err().code, ErrorCode::DanglingEnd);
     let grown: Vec<Result<Vec<Write>>> = vec![
         Ok(vec![valued("new", 1).into(), valued("s1", 10).into()]),
         Ok(vec![valued("newer", 2).into()]),
@@ -73,12 +73,12 @@ pub fn a_load_that_fails_leaves_nothing(f: &Fixture) {
     put(l, "main", "before", 1);
     let dangling: Vec<Result<Vec<Write>>> =
         vec![Ok(vec![valued("a", 1).into()]), Ok(vec![edge("Service:a", "Service:missing").into()])];
-    assert_eq!(l.load("main", &header(), dangling.into_iter()).unwrap_err().code, "dangling_end");
+    assert_eq!(l.load("main", &header(), dangling.into_iter()).unwrap_err().code, ErrorCode::DanglingEnd);
     let broken: Vec<Result<Vec<Write>>> =
-        vec![Ok(vec![valued("a", 1).into()]), Err(Error::invalid("no_input", "there is nothing to read"))];
-    assert_eq!(l.load("main", &header(), broken.into_iter()).unwrap_err().code, "no_input");
+        vec![Ok(vec![valued("a", 1).into()]), Err(Error::invalid(ErrorCode::NoInput, "there is nothing to read"))];
+    assert_eq!(l.load("main", &header(), broken.into_iter()).unwrap_err().code, ErrorCode::NoInput);
     let named = Header { client_id: Some("x".into()), ..Header::default() };
-    assert_eq!(l.load("main", &named, parts(1).into_iter()).unwrap_err().code, "client_id_in_load");
+    assert_eq!(l.load("main", &named, parts(1).into_iter()).unwrap_err().code, ErrorCode::ClientIdInLoad);
     assert_eq!(l.head().unwrap().tx, 1);
     assert!(find(l, &ViewSpec::default(), "Service:a").is_err());
     let empty: Vec<Result<Vec<Write>>> = vec![];

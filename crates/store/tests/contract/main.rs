@@ -18,7 +18,7 @@ mod releases;
 mod types;
 
 use lukasa_model::batch::{End, PutObject, PutRelationship};
-use lukasa_model::{Batch, Error, Reference, Time, Write};
+use lukasa_model::{Batch, Error, ErrorCode, Reference, Time, Write};
 use lukasa_store::ledger::{Committed, Found, Ledger, MergeReport, MergeRequest, NewBranch, ViewSpec};
 use lukasa_testkit::Fixture;
 use serde_json::Value;
@@ -187,7 +187,7 @@ fn find(ledger: &Ledger, spec: &ViewSpec, name: &str) -> Result<Found, Error> {
 fn x_in(ledger: &Ledger, spec: &ViewSpec, key: &str) -> Value {
     match find(ledger, spec, key) {
         Ok(found) => found.statement.parsed().unwrap().properties.get("x").cloned().unwrap_or_default(),
-        Err(e) if e.code == "not_found" => Value::Null,
+        Err(e) if e.code == ErrorCode::NotFound => Value::Null,
         Err(e) => panic!("{e:?}"),
     }
 }

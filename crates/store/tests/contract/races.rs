@@ -1,8 +1,8 @@
 //! Concurrent writers: one winner per race, a log without gaps, and readers that never see part of a batch.
 
 use super::*;
-use lukasa_model::RelationshipType;
 use lukasa_model::transaction::Header;
+use lukasa_model::{ErrorCode, RelationshipType};
 use lukasa_store::Fields;
 use serde_json::json;
 use std::sync::Barrier;
@@ -45,7 +45,7 @@ pub fn eight_writers_one_winner(f: &Fixture) {
             for (writer, of_writer) in results.iter().enumerate() {
                 match &of_writer[k] {
                     Ok(_) => winners.push(writer),
-                    Err(e) => assert_eq!(e.code, "version_conflict", "{e:?}"),
+                    Err(e) => assert_eq!(e.code, ErrorCode::VersionConflict, "{e:?}"),
                 }
             }
             assert_eq!(winners.len(), 1, "exactly one wins");
@@ -101,7 +101,7 @@ pub fn eight_writers_multiplicity(f: &Fixture) {
         });
         assert_eq!(results.iter().filter(|r| r.is_ok()).count(), 1);
         for error in results.into_iter().filter_map(Result::err) {
-            assert_eq!(error.code, "relationship_multiplicity_violation", "{error:?}");
+            assert_eq!(error.code, ErrorCode::RelationshipMultiplicityViolation, "{error:?}");
         }
     }
     verify(f);

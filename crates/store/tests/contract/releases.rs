@@ -1,6 +1,7 @@
 //! Releases, tags, and the differences between releases.
 
 use super::*;
+use lukasa_model::ErrorCode;
 use lukasa_model::transaction::Header;
 use lukasa_model::types::Tag;
 use lukasa_store::Fields;
@@ -29,7 +30,7 @@ pub fn a_release_never_changes(f: &Fixture) {
     assert_eq!(x_at(l, "release:1.0", "a"), 1);
     assert_eq!(x_at(l, "1.0", "b"), 1);
     let fixed = ViewSpec { branch: Some("main".into()), ..ViewSpec::default().as_of("release:1.0") };
-    assert_eq!(l.view(&fixed).unwrap_err().code, "release_is_fixed");
+    assert_eq!(l.view(&fixed).unwrap_err().code, ErrorCode::ReleaseIsFixed);
     verify(f);
 }
 
@@ -43,8 +44,8 @@ pub fn names_are_unique_regardless_of_case(f: &Fixture) {
         ..NewRelease::default()
     };
     let code = |new| l.create_release(&new, &Header::default()).unwrap_err().code;
-    assert_eq!(code(new("SPRING", None)), "release_exists");
-    assert_eq!(code(new("2", Some("winter"))), "unknown_release");
+    assert_eq!(code(new("SPRING", None)), ErrorCode::ReleaseExists);
+    assert_eq!(code(new("2", Some("winter"))), ErrorCode::UnknownRelease);
     assert_eq!(l.registry().unwrap().release("sPRING").unwrap().name, "Spring");
 }
 
@@ -84,13 +85,13 @@ pub fn tags_point_to_releases(f: &Fixture) {
     let header = Header::default();
     l.create_tag(&tag("stable", "1.0"), &header).unwrap();
     assert_eq!(x_at(l, "tag:stable", "a"), 1);
-    assert_eq!(l.create_tag(&tag("Stable", "2.0"), &header).unwrap_err().code, "tag_exists");
-    assert_eq!(l.create_tag(&tag("lts", "9"), &header).unwrap_err().code, "unknown_release");
+    assert_eq!(l.create_tag(&tag("Stable", "2.0"), &header).unwrap_err().code, ErrorCode::TagExists);
+    assert_eq!(l.create_tag(&tag("lts", "9"), &header).unwrap_err().code, ErrorCode::UnknownRelease);
     l.describe_tag("stable", Some("for everyone".into()), &header).unwrap();
     let known = l.registry().unwrap();
     assert_eq!(known.tag("stable").unwrap().description.as_deref(), Some("for everyone"));
     l.delete_tag("stable", &header).unwrap();
-    assert_eq!(l.view(&ViewSpec::default().as_of("tag:stable")).unwrap_err().code, "unknown_tag");
+    assert_eq!(l.view(&ViewSpec::default().as_of("tag:stable")).unwrap_err().code, ErrorCode::UnknownTag);
     l.create_tag(&tag("stable", "2.0"), &header).unwrap();
     assert_eq!(x_at(l, "stable", "a"), 2);
     verify(f);

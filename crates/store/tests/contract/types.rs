@@ -3,7 +3,7 @@
 use super::*;
 use lukasa_model::transaction::Header;
 use lukasa_model::types::{Pack, Settings};
-use lukasa_model::{BranchMode, ObjectType, RelationshipType};
+use lukasa_model::{BranchMode, ErrorCode, ObjectType, RelationshipType};
 use serde_json::json;
 
 fn declare(l: &Ledger, value: Value) {
@@ -37,7 +37,7 @@ pub fn schemas_are_enforced(f: &Fixture) {
         "main",
         vec![object("fine").property("owner", "ann").into(), object("bad").property("port", "x").into()],
     );
-    assert_eq!((error.kind.http_status(), error.code), (422, "schema_violation"));
+    assert_eq!((error.kind.http_status(), error.code), (422, ErrorCode::SchemaViolation));
     assert_eq!(error.details["write"], 1);
     let mut paths: Vec<_> =
         error.details["fields"].as_array().unwrap().iter().map(|f| f["path"].as_str().unwrap()).collect();
@@ -46,7 +46,7 @@ pub fn schemas_are_enforced(f: &Fixture) {
     assert_eq!(x(l, "main", "fine"), Value::Null);
     write(l, "main", vec![object("fine").property("owner", "ann").into()]);
     let broken = ObjectType { name: "X".into(), schema: json!({"type": 5}), ..Default::default() };
-    assert_eq!(l.declare_object_type(&broken, &Header::default()).unwrap_err().code, "invalid_schema");
+    assert_eq!(l.declare_object_type(&broken, &Header::default()).unwrap_err().code, ErrorCode::InvalidSchema);
 }
 
 pub fn strict_and_permissive(f: &Fixture) {
@@ -54,9 +54,9 @@ pub fn strict_and_permissive(f: &Fixture) {
     let done = write(l, "main", vec![object("a").into(), object("b").into(), edge("a", "b").into()]);
     assert_eq!(done.warnings, ["unknown object type `Service`", "unknown relationship type `CALLS`"]);
     l.set_settings(Settings { strict: true }, &Header::default()).unwrap();
-    assert_eq!(refused(l, "main", vec![object("c").into()]).code, "unknown_type");
+    assert_eq!(refused(l, "main", vec![object("c").into()]).code, ErrorCode::UnknownType);
     declare(l, json!({"name": "Service"}));
-    assert_eq!(refused(l, "main", vec![object("c").into(), edge("c", "a").into()]).code, "unknown_type");
+    assert_eq!(refused(l, "main", vec![object("c").into(), edge("c", "a").into()]).code, ErrorCode::UnknownType);
     relate(l, json!({"name": "CALLS"}));
     let done = write(l, "main", vec![object("c").into(), edge("c", "a").into()]);
     assert!(done.warnings.is_empty());
@@ -81,14 +81,14 @@ pub fn ends_and_multiplicity(f: &Fixture) {
         ],
     );
     let error = refused(l, "main", vec![owns("a", "b").into()]);
-    assert_eq!((error.code, error.kind.http_status()), ("relationship_end_type", 422));
+    assert_eq!((error.code, error.kind.http_status()), (ErrorCode::RelationshipEndType, 422));
     let error = refused(l, "main", vec![owns("blue", "a").into()]);
-    assert_eq!((error.code, &error.details["side"]), ("relationship_multiplicity_violation", &json!("dst")));
+    assert_eq!((error.code, &error.details["side"]), (ErrorCode::RelationshipMultiplicityViolation, &json!("dst")));
     let error = refused(l, "main", vec![PutRelationship::new("RUNS_ON", "a", "blue").into()]);
-    assert_eq!((error.code, &error.details["side"]), ("relationship_multiplicity_violation", &json!("src")));
+    assert_eq!((error.code, &error.details["side"]), (ErrorCode::RelationshipMultiplicityViolation, &json!("src")));
     // Two in one batch are rejected too.
     let error = refused(l, "main", vec![object("c").into(), owns("red", "c").into(), owns("blue", "c").into()]);
-    assert_eq!(error.code, "relationship_multiplicity_violation");
+    assert_eq!(error.code, ErrorCode::RelationshipMultiplicityViolation);
     verify(f);
 }
 
@@ -100,7 +100,7 @@ pub fn moving_a_limited_edge_in_one_batch(f: &Fixture) {
         write(l, "main", vec![object("red").into(), object("blue").into(), object("a").into(), owns("red").into()]);
     f.clock.advance(1);
     write(l, "main", vec![End::new(done.written[3].id).into(), owns("blue").into()]);
-    assert_eq!(refused(l, "main", vec![owns("red").into()]).code, "relationship_multiplicity_violation");
+    assert_eq!(refused(l, "main", vec![owns("red").into()]).code, ErrorCode::RelationshipMultiplicityViolation);
 }
 
 pub fn limited_edges_in_other_periods(f: &Fixture) {
@@ -117,7 +117,10 @@ pub fn limited_edges_in_other_periods(f: &Fixture) {
     };
     write(l, "main", vec![from("red").into(), from("blue").into(), from("a").into(), owns("red", -50, -40).into()]);
     write(l, "main", vec![owns("blue", -40, -30).into()]);
-    assert_eq!(refused(l, "main", vec![owns("blue", -45, -42).into()]).code, "relationship_multiplicity_violation");
+    assert_eq!(
+        refused(l, "main", vec![owns("blue", -45, -42).into()]).code,
+        ErrorCode::RelationshipMultiplicityViolation
+    );
 }
 
 pub fn a_parents_write_that_breaks_a_live_child_is_reported(f: &Fixture) {
@@ -133,7 +136,7 @@ pub fn a_parents_write_that_breaks_a_live_child_is_reported(f: &Fixture) {
     assert!(report.warnings[0].starts_with("branch `child`"), "{:?}", report.warnings);
     // A merge checks the branch that it writes to, so it is rejected.
     let error = l.merge(&MergeRequest { source: "child".into(), dry_run: true, ..Default::default() }).unwrap_err();
-    assert_eq!(error.code, "relationship_multiplicity_violation");
+    assert_eq!(error.code, ErrorCode::RelationshipMultiplicityViolation);
 }
 
 pub fn ignored_paths_make_no_version(f: &Fixture) {
@@ -172,7 +175,7 @@ pub fn a_registry_is_read_as_of_the_view(f: &Fixture) {
     relate(l, json!({"name": "CALLS", "lasting": true}));
     assert!(find(l, &ViewSpec::default(), &id).is_ok(), "lasting from now on");
     let spec = ViewSpec::default().as_of(&format!("tx:{before}"));
-    assert_eq!(find(l, &spec, &id).unwrap_err().code, "not_found", "a view with fixed times never changes");
+    assert_eq!(find(l, &spec, &id).unwrap_err().code, ErrorCode::NotFound, "a view with fixed times never changes");
 }
 
 fn pack(version: u32) -> Pack {
@@ -223,5 +226,5 @@ pub fn branchless_relationships_are_seen_everywhere(f: &Fixture) {
     l.commit(&Batch::on("main").write(End::new(Reference::from("Task:two")))).unwrap();
     assert_eq!((blocked("main"), blocked("side")), (1, 1), "it lasts");
     let late = RelationshipType { name: "BLOCKED_BY".into(), ..Default::default() };
-    assert_eq!(l.declare_relationship_type(&late, &Header::default()).unwrap_err().code, "type_in_use");
+    assert_eq!(l.declare_relationship_type(&late, &Header::default()).unwrap_err().code, ErrorCode::TypeInUse);
 }

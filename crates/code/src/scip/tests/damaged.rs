@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 /// Reads bytes as far as they are valid, as an import does.
 fn read(bytes: &[u8]) -> Result<usize, &'static str> {
-    let index = Index::read(bytes).map_err(|e| e.code)?;
+    let index = Index::read(bytes).map_err(|e| e.code.name())?;
     let mut placed = Vec::new();
     for document in &index.documents {
-        let document = Document::read(document).map_err(|e| e.code)?;
+        let document = Document::read(document).map_err(|e| e.code.name())?;
         let facts = crate::parse("src/animals.ts", ANIMALS, language("typescript"));
         placed.push(place(&document, Encoding::Utf16, "src/animals.ts", ANIMALS, facts));
     }

@@ -6,7 +6,7 @@ use super::left_out;
 use ignore::gitignore::Gitignore;
 use ignore::{WalkBuilder, WalkState};
 use lukasa_code::LanguageId;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use parking_lot::Mutex;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub struct Listing {
 /// Lists everything below the root that no ignore rule excludes. Links are not followed.
 pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<Listing> {
     if !root.is_dir() {
-        return Err(Error::not_found("no_folder", format!("there is no folder `{}`", root.display()))
+        return Err(Error::not_found(ErrorCode::NoFolder, format!("there is no folder `{}`", root.display()))
             .hint("name the root of a repository, or run this inside one"));
     }
     let found: Mutex<Vec<Listed>> = Mutex::default();

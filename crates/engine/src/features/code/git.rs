@@ -11,7 +11,7 @@ use gix::sec::trust::{DefaultForLevel, Mapping};
 use gix::sec::{Permission, Trust};
 use gix::{ObjectId, ThreadSafeRepository};
 use gix_diff::tree::recorder::Change as Difference;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use program::Program;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ impl Repository {
     /// The repository that contains a folder, or that the folder is. None if there is none.
     pub fn discover(path: &Path) -> Result<Option<Repository>> {
         let start = gix::path::realpath(path).ok().filter(|p| p.is_dir()).ok_or_else(|| {
-            Error::invalid("not_a_folder", format!("`{}` is not a folder", path.display()))
+            Error::invalid(ErrorCode::NotAFolder, format!("`{}` is not a folder", path.display()))
                 .hint("name a folder that exists and may be read")
         })?;
         let shared = match ThreadSafeRepository::discover_opts(&start, Default::default(), options()) {
@@ -453,12 +453,12 @@ fn resolve<'a>(repo: &'a gix::Repository, spec: &str) -> Result<gix::Commit<'a>>
 }
 
 fn ambiguous_commit(spec: &str) -> Error {
-    Error::invalid("ambiguous_commit", format!("more than one commit begins with `{spec}`"))
+    Error::invalid(ErrorCode::AmbiguousCommit, format!("more than one commit begins with `{spec}`"))
         .hint("give more digits of its id")
 }
 
 fn unknown_commit(message: String) -> Error {
-    Error::not_found("unknown_commit", message).hint("give an id, branch or tag that `git log` knows here")
+    Error::not_found(ErrorCode::UnknownCommit, message).hint("give an id, branch or tag that `git log` knows here")
 }
 
 /// Whether the revision text is at fault and not the repository. Text that cannot be parsed has no error class.
@@ -504,12 +504,12 @@ fn text(name: &BStr) -> String {
 }
 
 fn unreadable(message: String) -> Error {
-    Error::new(ErrorKind::Unavailable, "unreadable_repository", message)
+    Error::new(ErrorKind::Unavailable, ErrorCode::UnreadableRepository, message)
 }
 
 fn unsupported(path: &Path, why: &str) -> Error {
     let message = format!("the repository at `{}` {why}", path.display());
-    Error::new(ErrorKind::Unsupported, "unsupported_repository", message)
+    Error::new(ErrorKind::Unsupported, ErrorCode::UnsupportedRepository, message)
 }
 
 fn cannot_open(path: &Path, error: &gix::Error) -> Error {
@@ -524,8 +524,11 @@ fn cannot_open(path: &Path, error: &gix::Error) -> Error {
 fn failed(error: gix::Error) -> Error {
     let cause = error.probable_cause();
     if error.is_not_found() {
-        return Error::not_found("missing_object", format!("the git repository lacks what it should have: {cause}"))
-            .hint("a partial clone has it after `git fetch --refetch`; else `git fsck` says what is missing");
+        return Error::not_found(
+            ErrorCode::MissingObject,
+            format!("the git repository lacks what it should have: {cause}"),
+        )
+        .hint("a partial clone has it after `git fetch --refetch`; else `git fsck` says what is missing");
     }
     unreadable(format!("the git repository cannot be read: {cause}")).hint("`git fsck` there says what is wrong")
 }

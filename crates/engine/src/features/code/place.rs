@@ -4,7 +4,7 @@ use super::git::{Head, Repository};
 use crate::Context;
 use crate::names::Origin;
 use lukasa_model::transaction::Header;
-use lukasa_model::{BranchMode, Error, ErrorKind, Result, Time};
+use lukasa_model::{BranchMode, Error, ErrorCode, ErrorKind, Result, Time};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::NewBranch;
 use std::path::{Path, PathBuf};
@@ -34,11 +34,11 @@ impl Place {
     /// Reads the place of a folder. `branch` overrides the git branch.
     pub fn of(path: &Path, branch: Option<&str>) -> Result<Place> {
         let folder = path.canonicalize().map_err(|e| {
-            Error::not_found("no_folder", format!("there is no folder `{}`: {e}", path.display()))
+            Error::not_found(ErrorCode::NoFolder, format!("there is no folder `{}`: {e}", path.display()))
                 .hint("name the root of a repository, or run this inside one")
         })?;
         if !folder.is_dir() {
-            return Err(Error::invalid("not_a_folder", format!("`{}` is not a folder", path.display()))
+            return Err(Error::invalid(ErrorCode::NotAFolder, format!("`{}` is not a folder", path.display()))
                 .hint("`lukasa index` takes a folder; one file is indexed with its folder"));
         }
         let Some(repository) = Repository::discover(&folder)? else {
@@ -52,7 +52,7 @@ impl Place {
             (Err(e), None) => return Err(e),
         };
         let Some(root) = repository.work_dir().map(Path::to_owned) else {
-            return Err(Error::invalid("bare_repository", format!("`{}` has no working tree", path.display()))
+            return Err(Error::invalid(ErrorCode::BareRepository, format!("`{}` has no working tree", path.display()))
                 .hint("check a branch out, and index that folder"));
         };
         let commit = match head.commit.as_deref().map(|id| repository.commit(id)) {
@@ -122,7 +122,7 @@ pub fn ensure_branch(ledger: &Ledger, name: &str, parent: &str, header: &Header)
     match ledger.create_branch(&new, header) {
         Ok(_) => Ok(true),
         // Another process was faster.
-        Err(e) if e.code == "branch_exists" => Ok(false),
+        Err(e) if e.code == ErrorCode::BranchExists => Ok(false),
         Err(e) => Err(e),
     }
 }

@@ -6,7 +6,7 @@ use crate::feature::{Behind, Followed};
 use crate::registry::{Effect, Operation};
 use crate::{Context, Engine};
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, ErrorKind, Moment, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Moment, Result, Scope};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use serde_json::{Map, Value};
@@ -64,8 +64,8 @@ fn keeper(branch: &str) -> String {
     format!("tree of {branch}")
 }
 
-const TAKEN: &str = "branch_taken";
-const UNKNOWN: &str = "unknown_tree";
+const TAKEN: ErrorCode = ErrorCode::BranchTaken;
+const UNKNOWN: ErrorCode = ErrorCode::UnknownTree;
 
 /// The branch that a working tree is indexed on.
 #[derive(Clone, Debug, PartialEq, Eq)]

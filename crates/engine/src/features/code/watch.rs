@@ -4,7 +4,7 @@ use super::files;
 use super::git::Repository;
 use super::index::{Pass, Report};
 use crate::{Context, Engine};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use notify::event::{EventKind, ModifyKind};
 use notify::{Config, RecommendedWatcher, RecursiveMode, Watcher as _};
 use parking_lot::Mutex;
@@ -121,7 +121,7 @@ impl Watch {
         let thread = std::thread::Builder::new()
             .name("lukasa-watch".into())
             .spawn(move || run.run(&messages, debounce))
-            .map_err(|e| Error::new(ErrorKind::Unavailable, "cannot_watch", format!("no thread: {e}")))?;
+            .map_err(|e| Error::new(ErrorKind::Unavailable, ErrorCode::CannotWatch, format!("no thread: {e}")))?;
         Ok(Watch { health, wake, interrupted, thread: Some(thread) })
     }
 
@@ -337,5 +337,5 @@ fn cannot_watch(path: &Path, error: &notify::Error) -> Error {
     } else {
         "index with `lukasa index` instead"
     };
-    Error::new(ErrorKind::Unavailable, "cannot_watch", message).hint(hint)
+    Error::new(ErrorKind::Unavailable, ErrorCode::CannotWatch, message).hint(hint)
 }

@@ -8,7 +8,7 @@ use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::claims::{BOARD, Decision, HELD, Held, Relation, decide, held_in};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Content, Error, ErrorKind, Position, Reference, Result, Scope, Time, View};
+use lukasa_model::{Batch, Content, Error, ErrorCode, ErrorKind, Position, Reference, Result, Scope, Time, View};
 use lukasa_store::ledger::{State, ViewSpec};
 use lukasa_store::{Fields, Ledger};
 use serde_json::{Map, Value, json};
@@ -114,7 +114,7 @@ impl Engine {
                 batch = batch.write(PutRelationship::new(TARGETS, Reference::exact(CLAIM, &mine.claim_id), id));
             }
             match ledger.commit(&batch) {
-                Err(e) if e.code == "version_conflict" => continue,
+                Err(e) if e.code == ErrorCode::VersionConflict => continue,
                 Err(e) => return Err(e),
                 Ok(_) => {
                     self.catch_up(&ledger)?;
@@ -186,7 +186,7 @@ impl Engine {
                 continue;
             }
             match ledger.commit(&batch) {
-                Err(e) if e.code == "version_conflict" => continue,
+                Err(e) if e.code == ErrorCode::VersionConflict => continue,
                 Err(e) => return Err(e),
                 Ok(_) => {
                     self.catch_up(ledger)?;
@@ -359,7 +359,7 @@ fn denied(wish: &Wish, held: &Held, relation: Relation, at: Time) -> Happening {
 }
 
 fn contended(what: &str) -> Error {
-    Error::new(ErrorKind::Unavailable, "too_busy", format!("`{what}`: others were faster every time"))
+    Error::new(ErrorKind::Unavailable, ErrorCode::TooBusy, format!("`{what}`: others were faster every time"))
         .hint("try again in a second")
 }
 

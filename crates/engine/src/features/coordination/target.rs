@@ -8,7 +8,7 @@ use lukasa_code::type_names::{CLASS, FILE, FUNCTION, INTERFACE, METHOD, MODULE, 
 use lukasa_model::claims::{ClaimType, Held, Target};
 use lukasa_model::id::check_text;
 use lukasa_model::limits::KEY_BYTES;
-use lukasa_model::{Content, Error, ErrorKind, Result};
+use lukasa_model::{Content, Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Fields, Ledger};
 use uuid::Uuid;
@@ -57,7 +57,7 @@ impl Look {
         let node = Symbols::new(self).first_overload(self.node(text)?);
         let target = self.snapshot.key(node).and_then(|key| Target::of_object(self.snapshot.type_name(node), key));
         target.ok_or_else(|| {
-            Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))
+            Error::invalid(ErrorCode::InvalidTarget, format!("`{text}` is nothing that can be claimed"))
                 .hint("claims are on files, functions and other symbols of files, tasks and features")
         })
     }
@@ -95,7 +95,7 @@ fn nothing(text: &str, may_be_made: bool, found: Option<Error>) -> Error {
         false => "name a file by its path, a function as path::name, or task:… or feature:…",
     };
     let hint = near.map_or_else(|| way.to_owned(), |near| format!("{near}; {way}"));
-    Error::not_found("unknown_target", format!("nothing here is called `{text}`")).hint(hint)
+    Error::not_found(ErrorCode::UnknownTarget, format!("nothing here is called `{text}`")).hint(hint)
 }
 
 impl Engine {

@@ -4,7 +4,7 @@ use crate::view::Look;
 use crate::view::symbols::text;
 use lukasa_graph::Node;
 use lukasa_model::claims::{Held, Target, in_the_way, own_key};
-use lukasa_model::{Content, Error, Result, Statement, ThingNo, Time};
+use lukasa_model::{Content, Error, ErrorCode, Result, Statement, ThingNo, Time};
 use lukasa_store::Fields;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
@@ -59,7 +59,7 @@ impl Status {
             "cancelled" | "canceled" | "dropped" => Status::Cancelled,
             _ => {
                 let known: Vec<&str> = Status::ALL.iter().map(|status| status.name()).collect();
-                return Err(Error::invalid("invalid_status", format!("`{word}` is no status of a task"))
+                return Err(Error::invalid(ErrorCode::InvalidStatus, format!("`{word}` is no status of a task"))
                     .hint(format!("one of {}", known.join(", "))));
             }
         })
@@ -386,7 +386,7 @@ mod tests {
     fn words_people_use_are_understood() {
         assert_eq!(Status::read("In Progress").expect("known"), Status::InProgress);
         assert_eq!(Status::read("done").expect("known"), Status::Completed);
-        assert_eq!(Status::read("maybe").expect_err("unknown").code, "invalid_status");
+        assert_eq!(Status::read("maybe").expect_err("unknown").code, ErrorCode::InvalidStatus);
         let value = |v: serde_json::Value| priority(&v);
         assert_eq!((value("high".into()), value(7.into()), value("x".into())), (Some(3), Some(7), None));
     }

@@ -7,7 +7,7 @@ use lukasa_graph::Node;
 use lukasa_graph::community::{self, Algorithm, Options, Undirected, describe, detect};
 use lukasa_model::id::object_id;
 use lukasa_model::json::Hash;
-use lukasa_model::{BranchNo, Error, ErrorKind, Position, Result, Scope, ThingNo, Tx};
+use lukasa_model::{BranchNo, Error, ErrorCode, ErrorKind, Position, Result, Scope, ThingNo, Tx};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use parking_lot::Mutex;
@@ -63,7 +63,7 @@ impl Kept {
         let is = |c: &CommunityOut| c.key == key || c.label == key || c.id.to_string() == key;
         self.communities.iter().position(is).ok_or_else(|| {
             let near: Vec<_> = self.communities.iter().take(5).map(|c| format!("`{}`", c.key)).collect();
-            Error::not_found("not_found", format!("no community `{key}`"))
+            Error::not_found(ErrorCode::NotFound, format!("no community `{key}`"))
                 .hint(format!("the largest are {}", near.join(", ")))
         })
     }
@@ -222,7 +222,7 @@ impl Engine {
                     let members = kept.members(kept.find(name)?);
                     if members.len() > MEMBERS {
                         let message = format!("`{name}` has {} members, at most {MEMBERS} can be roots", members.len());
-                        return Err(Error::too_large("community_too_large", message)
+                        return Err(Error::too_large(ErrorCode::CommunityTooLarge, message)
                             .hint("name some of its members, or find smaller ones with --resolution"));
                     }
                     members.iter().filter_map(|t| look.snapshot.find(*t)).for_each(&mut add);
@@ -282,7 +282,7 @@ fn groups(look: &Look, kept: &[CommunityOut], members: &[Vec<ThingNo>]) -> Vec<G
 pub fn options(algorithm: Algorithm, resolution: f64, seed: u64) -> Result<Options> {
     if !(resolution.is_finite() && resolution > 0.0 && resolution <= 1_000.0) {
         return Err(Error::invalid(
-            "out_of_range",
+            ErrorCode::OutOfRange,
             format!("`resolution` is {resolution}, allowed is above 0 to 1000"),
         ));
     }

@@ -2,7 +2,7 @@
 
 use crate::view::memories::names::{RECORDED_IN, SESSION, session_key};
 use lukasa_model::plan::Side;
-use lukasa_model::{Reference, Result, Scope, View};
+use lukasa_model::{ErrorCode, Reference, Result, Scope, View};
 use lukasa_store::Ledger;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -61,7 +61,7 @@ impl People {
 pub fn last(ledger: &Ledger, view: &View, session: &str) -> Result<Option<Uuid>> {
     let session = match ledger.find(view, &Reference::exact(SESSION, &session_key(session))) {
         Ok(found) => found.thing,
-        Err(error) if error.code == "not_found" => return Ok(None),
+        Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     let (links, _) = ledger.links(view, &session, EPISODES)?;

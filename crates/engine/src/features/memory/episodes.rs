@@ -15,7 +15,9 @@ use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::claims::{Target, claimed, in_the_way};
 use lukasa_model::id::check_text;
 use lukasa_model::limits::{KEY_BYTES, NAME_BYTES, TITLE_BYTES};
-use lukasa_model::{Batch, Content, Error, ErrorKind, Precondition, Reference, Result, Thing, Time, Tx, View, Write};
+use lukasa_model::{
+    Batch, Content, Error, ErrorCode, ErrorKind, Precondition, Reference, Result, Thing, Time, Tx, View, Write,
+};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::FxHashMap;
@@ -303,7 +305,7 @@ impl Recording<'_, '_> {
         let (mut facts, mut fact_writes) = (Vec::new(), Vec::new());
         if new.sensitive && !new.facts.is_empty() {
             return Err(Error::invalid(
-                "sensitive_facts",
+                ErrorCode::SensitiveFacts,
                 "facts are visible to all agents; a sensitive episode cannot have any",
             )
             .hint("leave out `facts`, or `sensitive`"));
@@ -365,7 +367,7 @@ impl Recording<'_, '_> {
         let now = self.engine.clock().now();
         match given {
             Some(time) if time.0 > now.0.saturating_add(SKEW) => {
-                Err(Error::invalid("time_in_future", format!("{time} has not come yet; it is {now}"))
+                Err(Error::invalid(ErrorCode::TimeInFuture, format!("{time} has not come yet; it is {now}"))
                     .hint("episodes have happened; check the clock, or leave out `time`"))
             }
             Some(time) if time > now => {
@@ -389,7 +391,7 @@ impl Recording<'_, '_> {
     ) -> Result<(Vec<EntityOut>, Vec<String>)> {
         if new.entities.len() > ENTITIES {
             let message = format!("{} entities, {ENTITIES} are allowed", new.entities.len());
-            return Err(Error::too_large("too_many_entities", message));
+            return Err(Error::too_large(ErrorCode::TooManyEntities, message));
         }
         let link = if new.kind.type_name() == LEARNING { APPLIES_TO } else { INVOLVES };
         let (mut found, mut unknown) = (Vec::new(), Vec::new());
@@ -403,7 +405,7 @@ impl Recording<'_, '_> {
         for name in &new.entities {
             match self.entity(name) {
                 Ok(entity) => take(entity),
-                Err(error) if error.code == "not_found" => unknown.push((name.clone(), error)),
+                Err(error) if error.code == ErrorCode::NotFound => unknown.push((name.clone(), error)),
                 Err(error) => return Err(error),
             }
         }
@@ -440,9 +442,8 @@ impl Recording<'_, '_> {
         let reference = Reference::from(name);
         let error = match self.ledger.find(self.view, &reference) {
             Ok(found) if found.thing.ends.is_some() => {
-                return Err(
-                    Error::invalid("not_an_object", format!("`{name}` is a relationship")).hint("name one of its ends")
-                );
+                return Err(Error::invalid(ErrorCode::NotAnObject, format!("`{name}` is a relationship"))
+                    .hint("name one of its ends"));
             }
             Ok(found) => {
                 let code_hash = crate::view::memories::code_hash(&found.statement.parsed()?).map(str::to_owned);
@@ -451,7 +452,7 @@ impl Recording<'_, '_> {
             }
             Err(error) => error,
         };
-        if error.code != "not_found" {
+        if error.code != ErrorCode::NotFound {
             return Err(error);
         }
         match self.ledger.history(self.view, &reference, false) {
@@ -466,14 +467,14 @@ impl Recording<'_, '_> {
     fn is_repeated(&self, kind: Kind, key: &str, content: &Content) -> Result<bool> {
         let found = match self.ledger.find(self.view, &Reference::exact(kind.type_name(), key)) {
             Ok(found) => found,
-            Err(error) if error.code == "not_found" => return Ok(false),
+            Err(error) if error.code == ErrorCode::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
         let kept = self.unsealed(key, found.statement.parsed()?)?;
         if kept.canonical() == content.canonical() {
             return Ok(true);
         }
-        Err(Error::conflict("episode_exists", format!("`{key}` is recorded already, and says something else"))
+        Err(Error::conflict(ErrorCode::EpisodeExists, format!("`{key}` is recorded already, and says something else"))
             .hint("episodes never change: leave out `id`, or give another"))
     }
 
@@ -646,11 +647,13 @@ fn pair((name, value): (&String, &Value)) -> (String, Value) {
 
 fn check_content(content: &str) -> Result<()> {
     if content.trim().is_empty() {
-        return Err(Error::invalid("empty_content", "`content` says nothing").hint("say in words what happened"));
+        return Err(
+            Error::invalid(ErrorCode::EmptyContent, "`content` says nothing").hint("say in words what happened")
+        );
     }
     if content.len() > CONTENT_BYTES {
         let message = format!("`content` has {} bytes, {CONTENT_BYTES} are allowed", content.len());
-        return Err(Error::too_large("content_too_large", message)
+        return Err(Error::too_large(ErrorCode::ContentTooLarge, message)
             .hint("say what matters of it, and name the file that has the rest"));
     }
     Ok(())
@@ -684,7 +687,7 @@ fn no_such_entities(unknown: &[(String, Error)], near: &FxHashMap<String, String
             Some(format!("for `{name}`: {}", near.get(name).map(String::as_str).or(listed)?))
         })
         .collect();
-    let error = Error::not_found("unknown_entity", format!("nothing is named {}", names.join(", ")));
+    let error = Error::not_found(ErrorCode::UnknownEntity, format!("nothing is named {}", names.join(", ")));
     let error = error.details(json!({"unknown": unknown.iter().map(|(name, _)| name).collect::<Vec<_>>()}));
     match near.is_empty() {
         true => error.hint(format!("name entities by key, for example `src/auth.ts::login`; {MAKE}")),
@@ -698,7 +701,9 @@ fn check_ids(episodes: &[Prepared]) -> Result<()> {
     for (at, episode) in episodes.iter().enumerate() {
         if let Some(first) = seen.insert((episode.kind.type_name(), &episode.key), at) {
             let message = format!("`{}` stands for two episodes of this call, {first} and {at}", episode.key);
-            return Err(Error::new(ErrorKind::Conflict, "episode_exists", message).hint("give each an id of its own"));
+            return Err(
+                Error::new(ErrorKind::Conflict, ErrorCode::EpisodeExists, message).hint("give each an id of its own")
+            );
         }
     }
     Ok(())
@@ -710,7 +715,7 @@ fn check_facts(episodes: &[Prepared]) -> Result<()> {
     for fact in episodes.iter().flat_map(|episode| &episode.facts) {
         if !seen.insert((facts::normal(&fact.subject), facts::normal(&fact.attribute))) {
             let message = format!("two facts about `{}` of `{}` in one call", fact.attribute, fact.subject);
-            return Err(Error::invalid("duplicate_fact", message).hint("record them one after the other"));
+            return Err(Error::invalid(ErrorCode::DuplicateFact, message).hint("record them one after the other"));
         }
     }
     Ok(())

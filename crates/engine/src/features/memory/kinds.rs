@@ -1,7 +1,7 @@
 //! Kinds of episodes, and the metadata that each requires.
 
 use crate::view::memories::names::{DECISION, EPISODE, LEARNING};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -187,7 +187,7 @@ pub fn checked(kind: Kind, metadata: Map<String, Value>) -> Result<Map<String, V
     let metadata: Map<String, Value> =
         metadata.into_iter().map(|(name, value)| (crate::registry::snake_case(&name), value)).collect();
     if let Some(taken) = metadata.keys().find(|name| RESERVED.contains(&name.as_str())) {
-        return Err(Error::invalid("invalid_metadata", format!("`{taken}` is a field of the episode itself"))
+        return Err(Error::invalid(ErrorCode::InvalidMetadata, format!("`{taken}` is a field of the episode itself"))
             .hint("give it beside `metadata`, or call it something else"));
     }
     let missing: Vec<&str> = contract(kind)
@@ -205,7 +205,7 @@ pub fn checked(kind: Kind, metadata: Map<String, Value>) -> Result<Map<String, V
     }
     let mut faults: Vec<String> = missing.iter().map(|name| format!("`{name}` is missing")).collect();
     faults.extend(wrong.iter().cloned());
-    let code = if missing.is_empty() { "invalid_metadata" } else { "missing_metadata" };
+    let code = if missing.is_empty() { ErrorCode::InvalidMetadata } else { ErrorCode::MissingMetadata };
     let all: Vec<String> = contract(kind)
         .iter()
         .map(|(name, shape, required)| {
@@ -273,7 +273,10 @@ mod tests {
             json!({"file": "a", "diffSummary": "d", "linesBefore": 1, "linesAfter": 2, "reason": "r", "more": true});
         let kept = checked(Kind::Edit, map(fine)).unwrap();
         assert_eq!((&kept["diff_summary"], &kept["more"]), (&json!("d"), &json!(true)));
-        assert_eq!(checked(Kind::Observation, map(json!({"agentId": "x"}))).unwrap_err().code, "invalid_metadata");
+        assert_eq!(
+            checked(Kind::Observation, map(json!({"agentId": "x"}))).unwrap_err().code,
+            ErrorCode::InvalidMetadata
+        );
     }
 
     #[test]

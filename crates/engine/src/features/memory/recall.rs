@@ -18,7 +18,7 @@ use crate::{Context, Engine, sensitive};
 use lukasa_graph::Node;
 use lukasa_model::claims::own_key;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Content, Error, Result, Time};
+use lukasa_model::{Content, Error, ErrorCode, Result, Time};
 use lukasa_search::fields::begin;
 use lukasa_search::pipeline::fuse::{Candidate, Fusion, scale_best};
 use lukasa_search::pipeline::{MemoryParts, remembered};
@@ -402,7 +402,10 @@ fn check(context: &Context<'_>, ask: &Ask) -> Result<()> {
     check_range("entities", ask.entities.len(), 0, 50)?;
     ask.weights.check()?;
     if ask.query.chars().count() > LONGEST {
-        return Err(Error::invalid("invalid_query", format!("query: at most {LONGEST} characters are allowed")));
+        return Err(Error::invalid(
+            ErrorCode::InvalidQuery,
+            format!("query: at most {LONGEST} characters are allowed"),
+        ));
     }
     if ask.include_sensitive {
         context.grants.check(EpisodeRecall::META.name, sensitive::SCOPE)?;
@@ -410,7 +413,7 @@ fn check(context: &Context<'_>, ask: &Ask) -> Result<()> {
     if let (Some(since), Some(until)) = (ask.since, ask.until)
         && since >= until
     {
-        return Err(Error::invalid("invalid_period", format!("since {since} is not before until {until}")));
+        return Err(Error::invalid(ErrorCode::InvalidPeriod, format!("since {since} is not before until {until}")));
     }
     Ok(())
 }
@@ -676,7 +679,7 @@ impl Weighing<'_> {
             let content = match unseal(self.engine, s.key(node).unwrap_or(""), content.clone()) {
                 Ok(content) => content,
                 Err(error) => {
-                    *closed.entry(error.code.to_owned()).or_default() += 1;
+                    *closed.entry(error.code.to_string()).or_default() += 1;
                     continue;
                 }
             };

@@ -16,7 +16,7 @@ use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::claims::own_key;
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, Reference, Result, Scope};
+use lukasa_model::{Error, ErrorCode, Reference, Result, Scope};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -80,7 +80,7 @@ pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
         let mut quiet = |_, _| {};
         let mut context = Context::of(scope.clone(), &mut quiet);
         match engine.call(&mut context, Reflect::META.name, json!({})) {
-            Err(error) if error.code != "unknown_project" => {
+            Err(error) if error.code != ErrorCode::UnknownProject => {
                 let fields = [("project", json!(scope.project)), ("code", json!(error.code))];
                 log::event(log::Level::Warn, "memory.reflect", &fields);
             }
@@ -124,7 +124,7 @@ pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<
     let (reflection, key) = reflection(ask, &sources, &patterns, &insight)?;
     let repeated = match look.ledger.find(&look.view, &Reference::exact(Kind::Reflection.type_name(), &key)) {
         Ok(_) => true,
-        Err(error) if error.code == "not_found" => false,
+        Err(error) if error.code == ErrorCode::NotFound => false,
         Err(error) => return Err(error),
     };
     let mut new: Vec<NewEpisode> = if repeated { vec![] } else { vec![reflection] };

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
@@ -41,8 +41,11 @@ impl Vault {
         let mut vault = Vault::default();
         for (agent, text) in keys {
             let bytes = read_key(text).ok_or_else(|| {
-                Error::invalid("invalid_agent_key", format!("the key of agent `{agent}` is not {KEY_BYTES} bytes"))
-                    .hint("write it as 64 hexadecimal digits or in base64; `openssl rand -hex 32` makes one")
+                Error::invalid(
+                    ErrorCode::InvalidAgentKey,
+                    format!("the key of agent `{agent}` is not {KEY_BYTES} bytes"),
+                )
+                .hint("write it as 64 hexadecimal digits or in base64; `openssl rand -hex 32` makes one")
             })?;
             let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| Error::internal("a key was refused"))?;
             let id = Hash::of(&[b"lukasa agent key\0", &bytes[..]].concat()).digits(16);
@@ -80,14 +83,14 @@ impl Vault {
         if sealed["key_id"].as_str().is_some_and(|id| id != key.id) {
             return Err(Error::new(
                 ErrorKind::Forbidden,
-                "wrong_agent_key",
+                ErrorCode::WrongAgentKey,
                 format!("`{name}` was encrypted with another key of agent `{agent}`"),
             )
             .hint("configure the key it was written with"));
         }
         let read = |field: &str| sealed[field].as_str().and_then(|text| STANDARD.decode(text).ok());
         let damaged = || {
-            Error::new(ErrorKind::Forbidden, "wrong_agent_key", format!("`{name}` cannot be decrypted"))
+            Error::new(ErrorKind::Forbidden, ErrorCode::WrongAgentKey, format!("`{name}` cannot be decrypted"))
                 .hint("its key is another one, or its data was changed")
         };
         let nonce: [u8; NONCE_LEN] = read("nonce").and_then(|nonce| nonce.try_into().ok()).ok_or_else(damaged)?;
@@ -101,7 +104,7 @@ impl Vault {
 
     fn key(&self, agent: &str) -> Result<&Key> {
         self.keys.get(agent).ok_or_else(|| {
-            Error::new(ErrorKind::Forbidden, "no_agent_key", format!("no key is configured for agent `{agent}`"))
+            Error::new(ErrorKind::Forbidden, ErrorCode::NoAgentKey, format!("no key is configured for agent `{agent}`"))
                 .hint("see docs/memory.md, Sensitive episodes")
         })
     }
@@ -148,18 +151,18 @@ mod tests {
             (&vault, "eve", "episode:1", "no_agent_key"),
             (&Vault::new([("ada", OTHER)]).unwrap(), "ada", "episode:1", "wrong_agent_key"),
         ] {
-            assert_eq!(vault.open(agent, name, &sealed).unwrap_err().code, code, "{agent} {name}");
+            assert_eq!(vault.open(agent, name, &sealed).unwrap_err().code.name(), code, "{agent} {name}");
         }
         let mut changed = sealed.clone();
         changed["data"] = json!(STANDARD.encode(b"something else entirely"));
-        assert_eq!(vault.open("ada", "episode:1", &changed).unwrap_err().code, "wrong_agent_key");
+        assert_eq!(vault.open("ada", "episode:1", &changed).unwrap_err().code, ErrorCode::WrongAgentKey);
     }
 
     #[test]
     fn keys_are_32_bytes_and_never_shown() {
         for text in ["", "00", "zz", "AAAA", &ONE[..62]] {
             let error = Vault::new([("ada", text)]).unwrap_err();
-            assert_eq!(error.code, "invalid_agent_key");
+            assert_eq!(error.code, ErrorCode::InvalidAgentKey);
             assert!(text.is_empty() || !error.message.contains(text));
         }
         let shown = format!("{:?}", Vault::new([("ada", ONE)]).unwrap());

@@ -24,7 +24,7 @@ pub use queue::{Enqueued, Queue};
 pub use readiness::{Readiness, readiness};
 pub use worker::{Worked, Worker};
 
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_store::Ledger;
 
 /// Returns the kind of the jobs that compute vectors of a model. Each model has its own queue, so workers of two versions that
@@ -42,7 +42,7 @@ pub fn model_to_read<'a>(configured: Option<&'a str>, in_use: &'a str) -> &'a st
 /// Removes all data of a model that is no longer in use; returns the number of removed vectors.
 pub fn remove_model(ledger: &Ledger, model: &str, in_use: &[&str]) -> Result<u64> {
     if in_use.contains(&model) {
-        return Err(Error::conflict("model_in_use", format!("`{model}` is in use"))
+        return Err(Error::conflict(ErrorCode::ModelInUse, format!("`{model}` is in use"))
             .hint("configure another model first; its vectors are made beside the old ones"));
     }
     let (derived, scope) = (ledger.store().derived(), ledger.scope());

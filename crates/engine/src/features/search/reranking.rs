@@ -2,7 +2,7 @@
 
 use crate::model_endpoint::{Endpoint, EndpointConfig, RERANK};
 use crate::redact::redact;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_search::pipeline::rerank::Reranker;
 use lukasa_search::text::Term;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ impl RerankEndpoint {
         };
         let texts = self.texts.load(Ordering::Relaxed);
         match ask(texts) {
-            Err(refused) if refused.code == "model_request_refused" => {
+            Err(refused) if refused.code == ErrorCode::ModelRequestRefused => {
                 let answer = ask(!texts)?;
                 self.texts.store(!texts, Ordering::Relaxed);
                 Ok(answer)

@@ -3,6 +3,7 @@
 use super::super::ast::{Arrow, Clause, Comparison, Kind, Length, Mode, Operator, Yields};
 use super::super::fault::Class;
 use super::*;
+use lukasa_model::ErrorCode;
 use proptest::prelude::*;
 
 fn returned(expression: &str) -> Kind {
@@ -152,7 +153,10 @@ fn faults_are_reported_with_class_and_detail() {
         }
     }
     let error = parse("RETURN 1\nMERGE (a)").unwrap_err().into_error("RETURN 1\nMERGE (a)");
-    assert_eq!((error.code, &error.details["line"], &error.details["column"]), ("read_only", &2.into(), &1.into()));
+    assert_eq!(
+        (error.code, &error.details["line"], &error.details["column"]),
+        (ErrorCode::ReadOnly, &2.into(), &1.into())
+    );
 }
 
 proptest! {

@@ -8,8 +8,8 @@ use lukasa_engine::features::code::place::Place;
 use lukasa_engine::features::search::ops::search_readiness::SearchReadiness;
 use lukasa_engine::registry::Op;
 use lukasa_engine::{Context, Engine};
-use lukasa_model::Error;
 use lukasa_model::json::Hash;
+use lukasa_model::{Error, ErrorCode};
 use lukasa_server::owner::{self, Owner};
 use lukasa_store::Store;
 use lukasa_store::audit::{AuditHead, Seals};
@@ -109,9 +109,9 @@ fn engine(path: &Path) -> Option<Check> {
 /// Names the check that an error on opening belongs to.
 fn unopened(error: Error) -> Check {
     let what = match error.code {
-        "schema_missing" | "newer_schema" => "schema",
-        "policy_drift" => "policies",
-        "invalid_scope" => "project",
+        ErrorCode::SchemaMissing | ErrorCode::NewerSchema => "schema",
+        ErrorCode::PolicyDrift => "policies",
+        ErrorCode::InvalidScope => "project",
         _ => "store",
     };
     Check::of(what, State::Fail, error)
@@ -142,7 +142,7 @@ fn open(opened: Opened, checks: &mut Vec<Check>) {
     let mut context = Context::of(scope, &mut progress);
     match engine.call(&mut context, GraphHealth::META.name, json!({})) {
         Ok(health) => checks.push(index(&project, &health, here.as_ref())),
-        Err(e) if e.code == "unknown_project" => {
+        Err(e) if e.code == ErrorCode::UnknownProject => {
             let found = format!("`{project}` is not in this store");
             let mend = e.hint.unwrap_or_else(|| "`lukasa index` adds it".into());
             checks.push(Check::warn("index", found, mend));

@@ -61,7 +61,7 @@ fn settings() -> Vec<Check> {
     if let Some(e) = [model.as_ref().err(), embedding.as_ref().err()]
         .into_iter()
         .flatten()
-        .find(|e| ["invalid_settings", "file_failure"].contains(&e.code))
+        .find(|e| ["invalid_settings", "file_failure"].contains(&e.code.name()))
     {
         return vec![Check::of("settings", State::Fail, e.clone())];
     }

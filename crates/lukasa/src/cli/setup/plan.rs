@@ -4,7 +4,7 @@ use super::agents::{Agent, ENTRY, Format, Surroundings};
 use super::difference::unified;
 use super::json_text::{self, Fault, Piece};
 use super::toml_text;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -75,7 +75,7 @@ pub fn plan(agents: &[&'static Agent], around: &Surroundings, removing: bool) ->
     for agent in agents {
         let file = around.path(agent.file).ok_or_else(|| {
             Error::invalid(
-                "no_home",
+                ErrorCode::NoHome,
                 format!("{} keeps its settings in the home folder, which is unknown", agent.title),
             )
             .hint("set HOME")
@@ -269,11 +269,14 @@ fn read(file: &Path) -> std::result::Result<Option<String>, Fault> {
 /// Makes the change atomically.
 pub fn write(step: &mut Step) -> Result<()> {
     let fault = |e: std::io::Error| {
-        Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", step.file.display()))
+        Error::new(ErrorKind::Unavailable, ErrorCode::FileFailure, format!("`{}`: {e}", step.file.display()))
     };
     if read(&step.file).ok().as_ref() != Some(&step.before) {
-        return Err(Error::conflict("file_changed", format!("`{}` was changed meanwhile", step.file.display()))
-            .hint("run `lukasa setup` again"));
+        return Err(Error::conflict(
+            ErrorCode::FileChanged,
+            format!("`{}` was changed meanwhile", step.file.display()),
+        )
+        .hint("run `lukasa setup` again"));
     }
     let Some(after) = &step.after else {
         std::fs::remove_file(&step.file).map_err(fault)?;

@@ -3,7 +3,7 @@
 use super::{FILE_BYTES, KeySet, invalid};
 use axum::http::Uri;
 use lukasa_engine::telemetry::log;
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use lukasa_store::Clock;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -91,7 +91,7 @@ impl KeyUrl {
             return Ok(held.keys);
         }
         let message = format!("`{}` has not answered with keys for {} hours", self.url, LAST_SECONDS / 3_600);
-        Err(Error::new(ErrorKind::Unavailable, "keys_unreadable", message)
+        Err(Error::new(ErrorKind::Unavailable, ErrorCode::KeysUnreadable, message)
             .hint("no token is accepted until it does; the log has the reason"))
     }
 
@@ -138,7 +138,7 @@ fn check(url: &str) -> Result<bool> {
 
 fn fetch(agent: &Agent, url: &str) -> Result<KeySet> {
     let unreachable = |why: String| {
-        Error::new(ErrorKind::Unavailable, "keys_unreadable", format!("`{url}`: {why}"))
+        Error::new(ErrorKind::Unavailable, ErrorCode::KeysUnreadable, format!("`{url}`: {why}"))
             .hint("check the URL, which issuers publish as `jwks_uri`")
     };
     let mut answer = agent.get(url).call().map_err(|e| unreachable(e.to_string()))?;

@@ -10,7 +10,7 @@ use crate::shape::count;
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use lukasa_store::audit::{AuditEntry, AuditFind, AuditFlaw, ChainReport, walk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ const AUDIT: Meta = Meta { scope: "graph:admin:audit", toolset: "admin", ..META 
 /// Returns the key for hashed names and for seals; fails when auditing is off.
 fn key(engine: &Engine) -> Result<&AuditKey> {
     engine.audit().map(|audit| &**audit.key()).ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, "no_audit", "nothing is recorded here")
+        Error::new(ErrorKind::Unsupported, ErrorCode::NoAudit, "nothing is recorded here")
             .hint("docs/telemetry.md describes how to enable the record")
     })
 }
@@ -242,7 +242,7 @@ impl Op for Verify {
         let walked = walk(trail, &context.scope.tenant, key(engine)?, &noted, &mut |entries| progress(entries, None))?;
         let chains = walked.map_err(|fault| {
             let message = format!("entry {} of `{}` {}", fault.number, fault.server, fault.flaw.describe());
-            Error::new(ErrorKind::Internal, "audit_broken", message)
+            Error::new(ErrorKind::Internal, ErrorCode::AuditBroken, message)
                 .hint(match fault.flaw {
                     AuditFlaw::UnknownSeal => {
                         "if the key was changed on purpose, name the file of the old one in \
@@ -269,7 +269,7 @@ fn read_noted(text: &str) -> Result<(String, u64, Hash)> {
         Some((server.to_string(), number.parse().ok()?, Hash::parse(hash)?))
     };
     read().ok_or_else(|| {
-        Error::invalid("invalid_argument", format!("noted: `{text}` is not the end of a chain"))
+        Error::invalid(ErrorCode::InvalidArgument, format!("noted: `{text}` is not the end of a chain"))
             .hint("give `head` as `audit verify` prints it, for example local@42=sha256:…")
     })
 }

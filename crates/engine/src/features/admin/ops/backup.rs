@@ -5,7 +5,7 @@ use crate::registry::META;
 use crate::registry::{Effect, Meta, Op, StoreNeed};
 use crate::rendering::Shown;
 use crate::{Context, Engine, Grants};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{Ledger, SqliteStore, Store, private};
 use schemars::JsonSchema;
@@ -61,11 +61,11 @@ impl Op for Backup {
         let native = engine.store().has_own_format() && context.grants == Grants::All;
         let named_as_folder = request.path.extension().is_none();
         if request.keep.is_some() && !named_as_folder {
-            return Err(Error::invalid("keep_needs_folder", "`keep` counts the backups in a folder")
+            return Err(Error::invalid(ErrorCode::KeepNeedsFolder, "`keep` counts the backups in a folder")
                 .hint("name a folder, or leave out `keep`"));
         }
         if request.keep == Some(0) {
-            return Err(Error::invalid("invalid_keep", "at least one backup must be kept"));
+            return Err(Error::invalid(ErrorCode::InvalidKeep, "at least one backup must be kept"));
         }
         let folder = named_as_folder.then(|| request.path.clone());
         let home = folder.clone().or_else(|| request.path.parent().map(Path::to_path_buf));
@@ -84,9 +84,8 @@ impl Op for Backup {
             check_owner(&context.grants)?;
         }
         if path.exists() {
-            return Err(
-                Error::conflict("file_exists", format!("`{}` exists already", path.display())).hint("name a new file")
-            );
+            return Err(Error::conflict(ErrorCode::FileExists, format!("`{}` exists already", path.display()))
+                .hint("name a new file"));
         }
         // The file gets its final name only after it was checked, so a file with a backup's name is always a valid
         // backup.
@@ -96,7 +95,7 @@ impl Op for Backup {
             Some("jsonl") => dump(&ledger, &unchecked, context.progress),
             _ => {
                 return Err(Error::invalid(
-                    "unknown_backup_kind",
+                    ErrorCode::UnknownBackupKind,
                     format!("`{}` ends neither in .db nor in .jsonl", path.display()),
                 )
                 .hint("name a .db file, a .jsonl file or an existing folder"));
@@ -130,7 +129,7 @@ fn check_owner(grants: &Grants) -> Result<()> {
         Grants::All => Ok(()),
         Grants::Of(_) => Err(Error::new(
             ErrorKind::Forbidden,
-            "not_permitted",
+            ErrorCode::NotPermitted,
             "copies of a whole store are for who works on its machine",
         )
         .hint("name a .jsonl file: a dump of this project")),

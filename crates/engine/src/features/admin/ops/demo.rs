@@ -8,7 +8,7 @@ use crate::registry::META;
 use crate::registry::{Meta, Op, StoreNeed};
 use crate::rendering::Shown;
 use crate::{Context, Engine};
-use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{SqliteStore, private};
 use schemars::JsonSchema;
@@ -64,8 +64,9 @@ impl Op for Demo {
 
     fn run(engine: &Engine, context: &mut Context<'_>, _: Request) -> Result<Response> {
         let folder = engine.temp_dir.join(format!("lukasa-demo-{}", engine.clock().new_id()));
-        private::create_dir_all(&folder)
-            .map_err(|e| Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", folder.display())))?;
+        private::create_dir_all(&folder).map_err(|e| {
+            Error::new(ErrorKind::Unavailable, ErrorCode::FileFailure, format!("`{}`: {e}", folder.display()))
+        })?;
         let steps = SqliteStore::open(&folder.join("demo.db"), Arc::clone(engine.clock()), Durability::Rebuildable)
             .and_then(|store| {
                 let engine = Engine::new(Arc::new(store), Arc::clone(engine.clock()), engine.temp_dir.clone());

@@ -1,6 +1,6 @@
 //! References by the `git` program, for repositories that keep them as a reftable, which gix cannot read.
 
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -111,12 +111,13 @@ impl Program {
 
     fn unreadable(&self, why: &str) -> Error {
         let message = format!("git cannot read the references of `{}`: {why}", self.git_dir.display());
-        Error::new(ErrorKind::Unavailable, "unreadable_repository", message).hint("`git fsck` there says what is wrong")
+        Error::new(ErrorKind::Unavailable, ErrorCode::UnreadableRepository, message)
+            .hint("`git fsck` there says what is wrong")
     }
 }
 
 fn unsupported(git_dir: &Path, why: &str) -> Error {
     let message = format!("the repository at `{}` keeps its references as a reftable: {why}", git_dir.display());
-    Error::new(ErrorKind::Unsupported, "unsupported_repository", message)
+    Error::new(ErrorKind::Unsupported, ErrorCode::UnsupportedRepository, message)
         .hint("install git 2.45 or later, or convert it with `git refs migrate --ref-format=files`")
 }

@@ -17,7 +17,7 @@ use lukasa_code::statements::{About, Names};
 use lukasa_code::type_names;
 use lukasa_model::batch::{End, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
-use lukasa_model::{Batch, Error, Reference, Result, Time, TransactionKind, Tx, View, Write};
+use lukasa_model::{Batch, Error, ErrorCode, Reference, Result, Time, TransactionKind, Tx, View, Write};
 use lukasa_store::ledger::{Committed, ViewSpec};
 use lukasa_store::{Fields, Ledger};
 use rayon::prelude::*;
@@ -60,7 +60,7 @@ impl Workspace {
     pub fn check_history(&self, commits: usize) -> Result<()> {
         if commits > COMMITS {
             return Err(Error::invalid(
-                "too_many_commits",
+                ErrorCode::TooManyCommits,
                 format!("{commits} commits are asked for, {COMMITS} at most"),
             )
             .hint("ask for fewer; what lies further back can be imported from an older commit that is checked out"));
@@ -70,7 +70,7 @@ impl Workspace {
     }
 
     fn no_repository(&self) -> Error {
-        Error::invalid("no_repository", format!("`{}` is in no git repository", self.root.display()))
+        Error::invalid(ErrorCode::NoRepository, format!("`{}` is in no git repository", self.root.display()))
             .hint("leave out `history`: without git there are no commits to import")
     }
 

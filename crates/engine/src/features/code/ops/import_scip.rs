@@ -16,7 +16,7 @@ use lukasa_code::scip::{self, Compiled, Document, Edge, Index, KnownCall, Placed
 use lukasa_code::type_names;
 use lukasa_model::batch::{End, PutRelationship};
 use lukasa_model::id::{object_id, relationship_id};
-use lukasa_model::{Batch, Error, Result, ThingNo, TransactionKind, Tx, View, Write};
+use lukasa_model::{Batch, Error, ErrorCode, Result, ThingNo, TransactionKind, Tx, View, Write};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Fields, Ledger};
 use rayon::prelude::*;
@@ -157,7 +157,7 @@ fn load(file: &Path) -> Result<(Vec<u8>, i128)> {
     let metadata = std::fs::metadata(file).map_err(|e| unreadable(file, &e))?;
     if metadata.len() > INDEX_BYTES {
         let what = format!("`{}` has {} bytes, {INDEX_BYTES} are allowed", file.display(), metadata.len());
-        return Err(Error::too_large("scip_too_large", what)
+        return Err(Error::too_large(ErrorCode::ScipTooLarge, what)
             .hint("make an index for each part of the repository, and import them one by one"));
     }
     let bytes = std::fs::read(file).map_err(|e| unreadable(file, &e))?;
@@ -180,7 +180,7 @@ type Read<'a> = (Vec<(String, Placed<'a>)>, Vec<&'a str>, Vec<Diagnostic>);
 impl Tree {
     fn open(root: &Path, index: &Index<'_>, made_ns: i128, ledger: &Ledger, branch: &str) -> Result<Tree> {
         if !root.is_dir() {
-            return Err(Error::not_found("no_folder", format!("there is no folder `{}`", root.display()))
+            return Err(Error::not_found(ErrorCode::NoFolder, format!("there is no folder `{}`", root.display()))
                 .hint("name the root of the working tree with --path"));
         }
         let view = ledger.view(&ViewSpec::on(branch))?;

@@ -8,7 +8,7 @@ use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_code::type_names;
-use lukasa_model::{Error, Result, Tx};
+use lukasa_model::{Error, ErrorCode, Result, Tx};
 use lukasa_store::Fields;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
@@ -68,10 +68,10 @@ impl Op for IndexFile {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let path = Path::new(&request.path);
         let absolute = std::path::absolute(path)
-            .map_err(|e| Error::invalid("invalid_path", format!("`{}` is not a path: {e}", request.path)))?;
+            .map_err(|e| Error::invalid(ErrorCode::InvalidPath, format!("`{}` is not a path: {e}", request.path)))?;
         // The parent of a folder may be outside of what the caller wants to be indexed.
         if absolute.is_dir() {
-            return Err(Error::invalid("not_a_file", format!("`{}` is a folder", request.path))
+            return Err(Error::invalid(ErrorCode::NotAFile, format!("`{}` is a folder", request.path))
                 .hint("`lukasa index` (`index_directory`) takes folders"));
         }
         let folder = absolute.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
@@ -81,8 +81,9 @@ impl Op for IndexFile {
         // Links on the way to the file are resolved in the root, so they are in the file's folder too.
         let inside = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let inside = inside.join(absolute.strip_prefix(folder).unwrap_or(Path::new("")));
-        let key = crate::features::code::files::relative(workspace.root(), &inside)
-            .ok_or_else(|| Error::invalid("outside_workspace", format!("`{}` is outside its folder", request.path)))?;
+        let key = crate::features::code::files::relative(workspace.root(), &inside).ok_or_else(|| {
+            Error::invalid(ErrorCode::OutsideWorkspace, format!("`{}` is outside its folder", request.path))
+        })?;
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&ViewSpec::on(&report.branch))?;
         let files = ledger.beginning(&view, Some(type_names::FILE), &key, Fields::Header)?;

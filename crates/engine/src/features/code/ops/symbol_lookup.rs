@@ -10,7 +10,7 @@ use crate::view::symbols::{Match, Placed, Query, Symbols, about, text};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,8 +94,11 @@ impl Op for SymbolLookup {
         check_limit(request.limit)?;
         let query = Query::new(&request.query);
         if query.is_empty() {
-            return Err(Error::invalid("invalid_request", format!("`{}` is no name to look for", request.query))
-                .hint("give a name or words of it"));
+            return Err(Error::invalid(
+                ErrorCode::InvalidRequest,
+                format!("`{}` is no name to look for", request.query),
+            )
+            .hint("give a name or words of it"));
         }
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);

@@ -9,7 +9,7 @@ use crate::model_endpoint::Endpoint;
 use crate::redact::redact;
 use lukasa_code::statements::Summary;
 use lukasa_code::summary::first_sentence;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -89,7 +89,7 @@ impl Asker {
             body["max_tokens"] = json!(200);
         }
         let answer = match self.endpoint.post("/chat/completions", &body) {
-            Err(e) if e.code == "model_request_refused" && !plain && names_a_setting(&e.message) => {
+            Err(e) if e.code == ErrorCode::ModelRequestRefused && !plain && names_a_setting(&e.message) => {
                 self.plain.store(true, Ordering::Relaxed);
                 return self.sentence(task, about);
             }
@@ -101,7 +101,7 @@ impl Asker {
             Some(Value::Null) => Ok(None),
             _ => {
                 let what = "the model's answer holds no message";
-                Err(Error::new(ErrorKind::Unavailable, "model_answer_invalid", what)
+                Err(Error::new(ErrorKind::Unavailable, ErrorCode::ModelAnswerInvalid, what)
                     .hint("check that model.url is an OpenAI-compatible endpoint, often ending in /v1"))
             }
         }
@@ -155,7 +155,9 @@ pub fn ask(
         // Not joined, so that an interrupted pass does not wait for a slow endpoint.
         let spawned = std::thread::Builder::new().name("lukasa-model".into()).spawn(move || own.run(&send));
         if let Err(e) = spawned {
-            asked.faults.push((Error::new(ErrorKind::Unavailable, "model_unreachable", format!("no thread: {e}")), 1));
+            asked
+                .faults
+                .push((Error::new(ErrorKind::Unavailable, ErrorCode::ModelUnreachable, format!("no thread: {e}")), 1));
             break;
         }
     }
@@ -175,10 +177,11 @@ pub fn ask(
             }
             Err(error) => {
                 match error.code {
-                    "model_request_refused" => refusals += 1,
+                    ErrorCode::ModelRequestRefused => refusals += 1,
                     _ => in_a_row += 1,
                 }
-                let lasting = matches!(error.code, "model_refused" | "model_not_found" | "file_failure");
+                let lasting =
+                    matches!(error.code, ErrorCode::ModelRefused | ErrorCode::ModelNotFound | ErrorCode::FileFailure);
                 match asked.faults.iter_mut().find(|(known, _)| known.code == error.code) {
                     Some((_, count)) => *count += 1,
                     None => asked.faults.push((error, 1)),
@@ -228,7 +231,7 @@ impl Work {
     fn settle(&self, question: &Question) -> Result<bool> {
         let Some(about) = self.text(question) else { return Ok(false) };
         let sentence = match self.asker.sentence(OF_SYMBOL, &about) {
-            Err(e) if e.code == "model_request_refused" => {
+            Err(e) if e.code == ErrorCode::ModelRequestRefused => {
                 self.refused.lock().push(question.unit.clone());
                 return Err(e);
             }

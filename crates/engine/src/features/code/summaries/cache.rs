@@ -2,7 +2,7 @@
 
 use crate::group_summaries::Unit;
 use lukasa_code::statements::Summary;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::private;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -202,7 +202,7 @@ impl State {
 }
 
 fn fault(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {error}", path.display()))
+    Error::new(ErrorKind::Unavailable, ErrorCode::FileFailure, format!("`{}`: {error}", path.display()))
         .hint("summaries are asked for again where this file cannot be used; it can be deleted")
 }
 

@@ -12,7 +12,7 @@ use lukasa_model::claims::Held;
 use lukasa_model::id::check_text;
 use lukasa_model::limits::TITLE_BYTES;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::Ledger;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ impl Op for AgentRelease {
             (true, _, _) => None,
             (false, true, Some(reason)) => Some(reason),
             (false, true, None) => {
-                return Err(Error::invalid("no_reason", "a claim of another agent is released with a reason")
+                return Err(Error::invalid(ErrorCode::NoReason, "a claim of another agent is released with a reason")
                     .hint("say why with `reason`; it is kept with the claim"));
             }
             (false, false, _) => return Err(not_yours(&held, &agent)),
@@ -158,7 +158,7 @@ fn held(engine: &Engine, context: &mut Context<'_>, ledger: &Ledger, name: &str)
     let target = meant(engine, context, name, None, true, &Worktree::default())?;
     let found = all.into_iter().find(|held| held.target == target.name);
     found.map(Some).ok_or_else(|| {
-        Error::not_found("no_claim", format!("no agent has claimed `{}`", target.name))
+        Error::not_found(ErrorCode::NoClaim, format!("no agent has claimed `{}`", target.name))
             .hint("`coordination_overview` lists who works on what")
     })
 }
@@ -174,7 +174,7 @@ fn is_id(name: &str) -> bool {
 fn not_yours(held: &Held, agent: &str) -> Error {
     Error::new(
         ErrorKind::Forbidden,
-        "not_holder",
+        ErrorCode::NotHolder,
         format!("`{}` is claimed by {}, not by {agent}: {}", held.target, held.agent_id, held.intent),
     )
     .hint("only its holder releases a claim; with `force` and a `reason` another agent can")
@@ -184,7 +184,7 @@ fn not_yours(held: &Held, agent: &str) -> Error {
 fn ended_before(engine: &Engine, ledger: &Ledger, name: &str) -> Result<Response> {
     let id = own_id(name);
     let Some(record) = engine.claim_record(ledger, &id)? else {
-        return Err(Error::not_found("no_claim", format!("there is no claim `{name}`"))
+        return Err(Error::not_found(ErrorCode::NoClaim, format!("there is no claim `{name}`"))
             .hint("`coordination_overview` lists who works on what"));
     };
     let property = |name: &str| text(&record, name).unwrap_or_default();

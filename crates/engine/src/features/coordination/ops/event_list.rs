@@ -8,7 +8,7 @@ use crate::registry::{Meta, Op, Resource};
 use crate::shape::count;
 use crate::tool::NOTICE;
 use crate::{Context, Engine};
-use lukasa_model::{Error, Result, Tx};
+use lukasa_model::{Error, ErrorCode, Result, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -85,8 +85,11 @@ impl Op for EventList {
         let head = ledger.head()?.tx;
         let heard = match &request.after {
             Some(after) => after.parse::<Heard>().map_err(|_| {
-                Error::invalid("invalid_argument", format!("after: `{after}` is neither a cursor nor a transaction"))
-                    .hint("give the `cursor` of the last answer, or a number such as 41")
+                Error::invalid(
+                    ErrorCode::InvalidArgument,
+                    format!("after: `{after}` is neither a cursor nor a transaction"),
+                )
+                .hint("give the `cursor` of the last answer, or a number such as 41")
             })?,
             None => Heard { tx: head.saturating_sub(request.limit as Tx), digest: None, conflict: Some(0) },
         };

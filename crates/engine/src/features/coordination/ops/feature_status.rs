@@ -14,7 +14,7 @@ use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::claims::own_key;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Reference, Result};
+use lukasa_model::{Error, ErrorCode, Reference, Result};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -159,7 +159,7 @@ fn feature(look: &Look, id: &str) -> Result<(String, String, Option<String>)> {
             return Ok((key.clone(), content.title.unwrap_or(key), content.status));
         }
     }
-    Err(Error::not_found("unknown_feature", format!("there is no feature or track `{id}`"))
+    Err(Error::not_found(ErrorCode::UnknownFeature, format!("there is no feature or track `{id}`"))
         .hint("`task_update` with `feature_id` makes one; `lukasa list Feature` shows what there is"))
 }
 
@@ -171,7 +171,7 @@ fn coverage(look: &Look, tasks: &[Task]) -> Result<Coverage> {
     for name in named {
         match look.node(name) {
             Ok(node) => nodes.extend(symbols.whole(node, MEMBERS).0.into_iter().chain([node])),
-            Err(e) if e.code == "not_found" => found.unknown.push(name.clone()),
+            Err(e) if e.code == ErrorCode::NotFound => found.unknown.push(name.clone()),
             Err(e) => return Err(e),
         }
     }

@@ -17,7 +17,7 @@ use lukasa_model::claims::{Target, own_key};
 use lukasa_model::id::{check_text, relationship_id};
 use lukasa_model::limits::{NAME_BYTES, TITLE_BYTES};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Content, Error, Reference, Result, Tx, Write};
+use lukasa_model::{Batch, Content, Error, ErrorCode, Reference, Result, Tx, Write};
 use lukasa_store::ledger::{State, ViewSpec};
 use lukasa_store::{Fields, Ledger};
 use schemars::JsonSchema;
@@ -188,7 +188,7 @@ fn written(
         let mut content = before.map(|statement| statement.parsed()).transpose()?.unwrap_or_default();
         if let Some(expected) = request.expected_version.filter(|expected| *expected != version) {
             return Err(Error::conflict(
-                "version_conflict",
+                ErrorCode::VersionConflict,
                 format!("`{key}` is at version {version}, expected {expected}"),
             )
             .hint("read it again and repeat the change on top")
@@ -202,7 +202,9 @@ fn written(
         tie(engine, &ledger, &view, key, targets, request, &mut batch)?;
         let guarded = engine.claims().guard(engine, context, &mut batch)?;
         match ledger.commit(&batch) {
-            Err(e) if e.code == "version_conflict" && request.expected_version.is_none() && tries > 0 => tries -= 1,
+            Err(e) if e.code == ErrorCode::VersionConflict && request.expected_version.is_none() && tries > 0 => {
+                tries -= 1
+            }
             Err(e) => return Err(e),
             Ok(done) => {
                 let what = if created { "made" } else { "updated" };
@@ -244,7 +246,7 @@ fn apply(content: &mut Content, key: &str, status: Status, targets: &[Target], r
     }
     if let Some(given) = &request.priority {
         let number = priority(given).ok_or_else(|| {
-            Error::invalid("invalid_priority", format!("`{given}` is no priority"))
+            Error::invalid(ErrorCode::InvalidPriority, format!("`{given}` is no priority"))
                 .hint("a number, or one of low, medium, high, critical")
         })?;
         content.properties.insert("priority".into(), json!(number));
@@ -283,7 +285,7 @@ fn tie(
     for id in &request.blocked_by {
         let other = own_key("task", id);
         if is_there(TASK, &other)?.is_none() {
-            return Err(Error::not_found("unknown_task", format!("there is no task `{other}` to wait for"))
+            return Err(Error::not_found(ErrorCode::UnknownTask, format!("there is no task `{other}` to wait for"))
                 .hint("make it first with `task_update`"));
         }
         batch.writes.push(PutRelationship::new(BLOCKED_BY, task(), Reference::exact(TASK, &other)).into());
@@ -321,7 +323,7 @@ fn check_circle(engine: &Engine, context: &mut Context<'_>, key: &str, request: 
     }
     match circles(&all).into_iter().find(|circle| circle.iter().any(|one| one == key)) {
         Some(circle) => Err(Error::conflict(
-            "dependency_cycle",
+            ErrorCode::DependencyCycle,
             format!("none of these tasks could start: {}", circle_words(&circle)),
         )
         .hint("leave one of them out of `blocked_by`, or take it out with `unblock`")
@@ -387,7 +389,7 @@ fn is_decided(engine: &Engine, context: &Context<'_>, id: &str, branch: &str) ->
     let view = ledger.view(&ViewSpec { branch, ..ViewSpec::default() })?;
     match ledger.find(&view, &Reference::exact(Kind::Decision.type_name(), id)) {
         Ok(_) => Ok(true),
-        Err(error) if error.code == "not_found" => Ok(false),
+        Err(error) if error.code == ErrorCode::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }

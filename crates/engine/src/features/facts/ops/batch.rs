@@ -7,7 +7,7 @@ use crate::shape::count;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Error, Precondition, Result, Time, TransactionKind, Write};
+use lukasa_model::{Batch, Error, ErrorCode, Precondition, Result, Time, TransactionKind, Write};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -59,7 +59,7 @@ impl Op for BatchOp {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
         use TransactionKind::{Branch, Merge, Release, Tag, Type};
         if matches!(request.kind, Some(Branch | Merge | Release | Tag | Type)) {
-            return Err(Error::invalid("invalid_kind", "this kind is kept for operations of their own")
+            return Err(Error::invalid(ErrorCode::InvalidKind, "this kind is kept for operations of their own")
                 .hint("use full_rebuild, incremental_rebuild, file_change, agent_edit, api or import"));
         }
         let header = Header {

@@ -5,7 +5,7 @@ use crate::registry::{Link, Meta, Op, Resource};
 use crate::registry::{META, NAMED, WRITE};
 use crate::rendering::Shown;
 use crate::{Context, Engine};
-use lukasa_model::{Branch, BranchMode, Error, Result, Tx};
+use lukasa_model::{Branch, BranchMode, Error, ErrorCode, Result, Tx};
 use lukasa_store::ledger::NewBranch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ impl Op for Create {
     fn run(engine: &Engine, context: &mut Context<'_>, request: CreateRequest) -> Result<One> {
         if request.at.is_some() && !request.pinned {
             return Err(Error::invalid(
-                "at_needs_pinned",
+                ErrorCode::AtNeedsPinned,
                 "a live branch follows its parent and has no place to fork at",
             )
             .hint("add `pinned`, or leave out `at`"));

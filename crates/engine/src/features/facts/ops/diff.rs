@@ -11,7 +11,7 @@ use crate::view::symbols::Kind;
 use crate::{Context, Engine};
 use lukasa_code::type_names;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Result, Statement, Thing, View};
+use lukasa_model::{Error, ErrorCode, Result, Statement, Thing, View};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::{Change, Comparison, Difference, ViewSpec};
 use schemars::JsonSchema;
@@ -91,7 +91,7 @@ impl Op for Diff {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let one_branch = request.to_branch.is_none() || request.to_branch == request.from_branch;
         if request.from.is_none() && request.to.is_none() && one_branch {
-            return Err(Error::invalid("nothing_to_compare", "both sides are the same")
+            return Err(Error::invalid(ErrorCode::NothingToCompare, "both sides are the same")
                 .hint("name two moments, or two branches with --from-branch and --to-branch"));
         }
         let ledger = engine.ledger(&context.scope);

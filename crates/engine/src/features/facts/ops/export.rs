@@ -7,7 +7,7 @@ use crate::shape::count;
 use crate::{Context, Engine, sensitive};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::types::Registry;
-use lukasa_model::{Error, ErrorKind, Result, ThingNo, View, Write as Fact};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, ThingNo, View, Write as Fact};
 use lukasa_store::ledger::{HeadRow, ViewSpec, hide};
 use lukasa_store::{Fields, Ledger, private};
 use rustc_hash::FxHashMap;
@@ -91,7 +91,7 @@ impl Op for Export {
                 context.grants.check("export --history", sensitive::SCOPE)?;
             }
             if request.view != ViewSpec::default() || request.format != Format::Jsonl {
-                return Err(Error::invalid("history_is_whole", "`history` exports everything, as JSON lines")
+                return Err(Error::invalid(ErrorCode::HistoryIsWhole, "`history` exports everything, as JSON lines")
                     .hint("leave out branch, times and format"));
             }
             let Context { output, progress, .. } = context;
@@ -139,13 +139,14 @@ pub fn sink<'a>(
     match (output, file) {
         (Some(output), _) => Ok(&mut **output),
         (None, Some(file)) => Ok(file),
-        (None, None) => Err(Error::invalid("no_output", "there is nowhere to write").hint("name a file")),
+        (None, None) => Err(Error::invalid(ErrorCode::NoOutput, "there is nowhere to write").hint("name a file")),
     }
 }
 
 /// The error for output that cannot be written.
 pub fn unwritable(error: &std::io::Error) -> Error {
-    let code = if error.kind() == std::io::ErrorKind::BrokenPipe { "broken_pipe" } else { "cannot_write" };
+    let code =
+        if error.kind() == std::io::ErrorKind::BrokenPipe { ErrorCode::BrokenPipe } else { ErrorCode::CannotWrite };
     Error::new(ErrorKind::Unavailable, code, format!("the output could not be written: {error}"))
 }
 

@@ -6,7 +6,7 @@ use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Error, Result, Time, TransactionKind, Tx, Write};
+use lukasa_model::{Batch, Error, ErrorCode, Result, Time, TransactionKind, Tx, Write};
 use lukasa_store::Ledger;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ impl Op for Import {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         if request.batch_size == 0 || request.batch_size > 100_000 {
-            return Err(Error::invalid("invalid_batch_size", "batch_size is not within 1 to 100000"));
+            return Err(Error::invalid(ErrorCode::InvalidBatchSize, "batch_size is not within 1 to 100000"));
         }
         let ledger = engine.ledger(&context.scope);
         let header = Header {
@@ -132,7 +132,9 @@ impl Op for Import {
         let input: &mut dyn BufRead = match (input, &mut file) {
             (Some(input), _) => *input,
             (None, Some(file)) => file,
-            (None, None) => return Err(Error::invalid("no_input", "there is nothing to read").hint("name a file")),
+            (None, None) => {
+                return Err(Error::invalid(ErrorCode::NoInput, "there is nothing to read").hint("name a file"));
+            }
         };
         match request.format {
             Format::NodeLink => node_link::read(input, &mut |place, write| importer.take(place, write, *progress))?,
@@ -166,7 +168,7 @@ fn is_dump(input: &mut dyn BufRead) -> Result<bool> {
 }
 
 fn unreadable(error: &std::io::Error) -> Error {
-    Error::invalid("unreadable_input", format!("the input could not be read: {error}"))
+    Error::invalid(ErrorCode::UnreadableInput, format!("the input could not be read: {error}"))
 }
 
 fn restore(ledger: &Ledger, input: &mut dyn BufRead, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Response> {
@@ -267,8 +269,11 @@ impl Lines<'_> {
                 return Ok(None);
             }
             if read as u64 > LINE_BYTES {
-                return Err(Error::too_large("line_too_long", format!("a line is longer than {LINE_BYTES} bytes"))
-                    .at(format_args!("line {}", self.number)));
+                return Err(Error::too_large(
+                    ErrorCode::LineTooLong,
+                    format!("a line is longer than {LINE_BYTES} bytes"),
+                )
+                .at(format_args!("line {}", self.number)));
             }
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
@@ -279,9 +284,9 @@ impl Lines<'_> {
                 let why = e.to_string();
                 let why = why.split(" at line ").next().unwrap_or(&why);
                 let error = if why.contains("recursion limit") {
-                    Error::too_large("json_too_deep", "the JSON is nested too deeply")
+                    Error::too_large(ErrorCode::JsonTooDeep, "the JSON is nested too deeply")
                 } else {
-                    Error::invalid("malformed_line", format!("not a fact: {why} (column {})", e.column())).hint(
+                    Error::invalid(ErrorCode::MalformedLine, format!("not a fact: {why} (column {})", e.column())).hint(
                         "a line is {\"object\": {…}}, {\"relationship\": {…}} or {\"end\": {…}}; a graph in one piece is \
                          read with --format node-link",
                     )

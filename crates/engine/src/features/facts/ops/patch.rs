@@ -6,7 +6,7 @@ use crate::rendering::Shown;
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::{Batch, Error, Result, Time, Write};
+use lukasa_model::{Batch, Error, ErrorCode, Result, Time, Write};
 use lukasa_store::ledger::{Found, ViewSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -94,7 +94,9 @@ impl Op for Patch {
             let until = ledger.holds_until(&view, &found.thing)?;
             let batch = Batch { header: header.clone(), ..Batch::on(&branch) }.write(patched(&found, until, &request)?);
             match commit(engine, context, batch, &format!("patch {}", found.thing.name())) {
-                Err(e) if e.code == "version_conflict" && request.expected_version.is_none() && tries > 0 => tries -= 1,
+                Err(e) if e.code == ErrorCode::VersionConflict && request.expected_version.is_none() && tries > 0 => {
+                    tries -= 1
+                }
                 done => return done,
             }
         }
@@ -129,7 +131,7 @@ fn patched(found: &Found, until: Time, request: &Request) -> Result<Write> {
     let expected_version = Some(request.expected_version.unwrap_or(found.statement.number));
     match &found.ends {
         None if request.confidence.is_some() || request.derivation.is_some() => {
-            Err(Error::invalid("not_a_relationship", "only relationships have a confidence and a derivation"))
+            Err(Error::invalid(ErrorCode::NotARelationship, "only relationships have a confidence and a derivation"))
         }
         None => {
             let (id, key) = match &found.thing.key {

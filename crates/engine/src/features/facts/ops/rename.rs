@@ -7,7 +7,7 @@ use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
-use lukasa_model::{Batch, Error, Reference, Result, Time};
+use lukasa_model::{Batch, Error, ErrorCode, Reference, Result, Time};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,13 +60,15 @@ impl Op for Rename {
         let view = ledger.view(&ViewSpec::on(&branch))?;
         let old = ledger.find(&view, &engine.reference(context, &ViewSpec::on(&branch), &request.reference)?)?;
         if old.ends.is_some() || old.thing.key.is_none() {
-            return Err(Error::invalid("no_key", format!("`{}` has no key to rename", request.reference)));
+            return Err(Error::invalid(ErrorCode::NoKey, format!("`{}` has no key to rename", request.reference)));
         }
         let type_name = &*old.thing.type_name;
         let name = format!("{type_name}:{}", request.to);
         if ledger.find(&view, &Reference::exact(type_name, &request.to)).is_ok_and(|found| found.renamed_from.is_none())
         {
-            return Err(Error::conflict("key_taken", format!("`{name}` exists already")).hint("choose another key"));
+            return Err(
+                Error::conflict(ErrorCode::KeyTaken, format!("`{name}` exists already")).hint("choose another key")
+            );
         }
         let until = ledger.holds_until(&view, &old.thing)?;
         let valid_to = (until != Time::MAX).then_some(until);
@@ -82,7 +84,7 @@ impl Op for Rename {
             let (links, total) = ledger.links(&view, &old.thing, LINKS)?;
             if total > links.len() {
                 return Err(Error::too_large(
-                    "too_many_links",
+                    ErrorCode::TooManyLinks,
                     format!("{total} relationships, {LINKS} can be moved at once"),
                 ));
             }

@@ -6,7 +6,7 @@ use crate::rendering::Shown;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::{Batch, Error, Result, Time, VersionId, Write};
+use lukasa_model::{Batch, Error, ErrorCode, Result, Time, VersionId, Write};
 use lukasa_store::ledger::{HistoryEntry, ViewSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -65,8 +65,11 @@ impl Op for Restore {
         };
         let name = thing.name();
         let chosen = chosen.ok_or_else(|| {
-            Error::not_found("unknown_version", format!("`{name}` has no such version with content on `{branch}`"))
-                .hint(format!("`lukasa history {name}` lists them"))
+            Error::not_found(
+                ErrorCode::UnknownVersion,
+                format!("`{name}` has no such version with content on `{branch}`"),
+            )
+            .hint(format!("`lukasa history {name}` lists them"))
         })?;
         let content = chosen.statement.parsed()?;
         let write: Write = match &thing.ends {

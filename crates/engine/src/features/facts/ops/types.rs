@@ -8,7 +8,7 @@ use crate::shape::count;
 use crate::writes::WriteOut;
 use crate::{Context, Engine};
 use lukasa_model::types::{Count, Embedding, Multiplicity, Ranking, Settings};
-use lukasa_model::{Error, ObjectType, RelationshipType, Result};
+use lukasa_model::{Error, ErrorCode, ObjectType, RelationshipType, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -183,7 +183,7 @@ fn schema(given: Map<String, Value>) -> Value {
 
 fn strategies(given: Map<String, Value>) -> Result<lukasa_model::three_way::Strategies> {
     serde_json::from_value(Value::Object(given)).map_err(|e| {
-        Error::invalid("invalid_strategy", format!("the merge strategies cannot be read: {e}"))
+        Error::invalid(ErrorCode::InvalidStrategy, format!("the merge strategies cannot be read: {e}"))
             .hint("strategies: source_wins, target_wins, union, concat, fail")
     })
 }
@@ -269,7 +269,7 @@ impl Op for Show {
         let object_type = registry.object_type(&request.name).cloned();
         let relationship_type = registry.relationship_type(&request.name).cloned();
         if object_type.is_none() && relationship_type.is_none() {
-            return Err(Error::not_found("unknown_type", format!("no type `{}` is declared", request.name))
+            return Err(Error::not_found(ErrorCode::UnknownType, format!("no type `{}` is declared", request.name))
                 .hint("`lukasa type list` shows those that are"));
         }
         let kind = if object_type.is_some() { "object" } else { "relationship" };

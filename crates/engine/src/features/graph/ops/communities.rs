@@ -13,7 +13,7 @@ use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::community::Algorithm;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Result, Tx};
+use lukasa_model::{ErrorCode, Result, Tx};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl Op for Communities {
 fn of(look: &Look, kept: &Arc<Kept>, name: &str) -> Result<usize> {
     let node = look.node(name)?;
     kept.of(look.snapshot.thing(node)).ok_or_else(|| {
-        lukasa_model::Error::not_found("not_found", format!("`{name}` is in no community"))
+        lukasa_model::Error::not_found(ErrorCode::NotFound, format!("`{name}` is in no community"))
             .hint("objects without relationships have no company")
     })
 }

@@ -13,7 +13,7 @@ use lukasa_graph::cypher::value::Value as Found;
 use lukasa_graph::cypher::{Limits, Outcome, Parameters, Place, PlanStep, Reader, prepare, stored};
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -131,7 +131,7 @@ impl Op for Cypher {
         let place = Place { snapshot: &look.snapshot, ledger: &look.ledger, now, silent_type: None };
         let read = |(name, value): (&String, &Value)| match stored::checked(value) {
             Ok(value) => Ok((name.clone(), value)),
-            Err(wrong) => Err(Error::invalid("invalid_argument", format!("the parameter `{name}`: {wrong}"))),
+            Err(wrong) => Err(Error::invalid(ErrorCode::InvalidArgument, format!("the parameter `{name}`: {wrong}"))),
         };
         let parameters: Parameters = request.parameters.iter().map(read).collect::<Result<_>>()?;
         let mut start = Instant::now();
@@ -171,8 +171,8 @@ impl Op for Cypher {
 
 fn hinted(error: Error) -> Error {
     match error.code {
-        "read_only" => error.hint("write with `put`, `link`, `delete` or `batch`"),
-        "cypher_parameter_missing" => error.hint(
+        ErrorCode::ReadOnly => error.hint("write with `put`, `link`, `delete` or `batch`"),
+        ErrorCode::CypherParameterMissing => error.hint(
             "values come by name in `parameters` (--parameters '{\"name\": 1}', :param name 1 in the shell); names \
              are taken as written",
         ),
@@ -205,11 +205,13 @@ impl Shape<'_> {
         self.bytes.set(now);
         if now > LARGEST_ANSWER {
             let message = format!("the answer would be larger than {} MB", LARGEST_ANSWER >> 20);
-            return Err(Error::too_large("answer_too_large", message).hint("return fewer rows, or single properties"));
+            return Err(
+                Error::too_large(ErrorCode::AnswerTooLarge, message).hint("return fewer rows, or single properties")
+            );
         }
         if now / STRIDE != before / STRIDE && Instant::now() > self.limits.deadline {
             let message = format!("the answer could not be written within {} ms", self.limits.timeout_ms);
-            return Err(Error::new(ErrorKind::Timeout, "query_timeout", message));
+            return Err(Error::new(ErrorKind::Timeout, ErrorCode::QueryTimeout, message));
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use lukasa_graph::predicate::{Path, Predicate, Subject};
 use lukasa_graph::walk::{Cap, Direction};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Content, Error, Result, ThingNo, Time};
+use lukasa_model::{Content, Error, ErrorCode, Result, ThingNo, Time};
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -191,7 +191,7 @@ impl Op for Expand {
         let mut spec = request.view.clone();
         if let Some(time) = request.time {
             if spec.as_of.is_some() {
-                return Err(Error::invalid("invalid_moment", "`time` and `as_of` are both given")
+                return Err(Error::invalid(ErrorCode::InvalidMoment, "`time` and `as_of` are both given")
                     .hint("`time` is short for `as_of` with a time: give one"));
             }
             spec.as_of = Some(format!("time:{time}"));
@@ -249,7 +249,7 @@ fn check(request: &Request) -> Result<u32> {
     }
     if request.limit_nodes * depth as usize >= 60_000 {
         return Err(Error::invalid(
-            "expansion_too_large",
+            ErrorCode::ExpansionTooLarge,
             format!(
                 "`limit_nodes` times the depth is {}, it must stay below 60000",
                 request.limit_nodes * depth as usize

@@ -12,7 +12,7 @@ use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::rank::{DAMPING, Method, Weights, around};
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,12 +89,12 @@ impl Op for Rank {
         check_range("damping", request.damping, 0.0, 0.99)?;
         if let Some((name, weight)) = request.edge_weights.iter().find(|(_, w)| !(0.0..=1_000.0).contains(*w)) {
             return Err(Error::invalid(
-                "out_of_range",
+                ErrorCode::OutOfRange,
                 format!("the weight of `{name}` is {weight}, allowed is 0 to 1000"),
             ));
         }
         if request.seeds.is_empty() && !request.edge_weights.is_empty() {
-            return Err(Error::invalid("weights_need_seeds", "weights of types count around seeds only")
+            return Err(Error::invalid(ErrorCode::WeightsNeedSeeds, "weights of types count around seeds only")
                 .hint("name at least one seed, or leave out `edge_weights`"));
         }
         let look = engine.look(context, &request.view)?;
@@ -154,7 +154,7 @@ fn seeds_of(engine: &Engine, look: &Look, seed: &str) -> Result<Vec<(Node, f64)>
     };
     if !(weight > 0.0 && weight <= 1e6) {
         return Err(Error::invalid(
-            "out_of_range",
+            ErrorCode::OutOfRange,
             format!("the weight of seed `{name}` is {weight}, allowed is above 0 to 1000000"),
         ));
     }

@@ -17,7 +17,7 @@ use lukasa_graph::Node;
 use lukasa_graph::walk::Filter;
 use lukasa_model::batch::PutObject;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Batch, Error, Result};
+use lukasa_model::{Batch, Error, ErrorCode, Result};
 use lukasa_search::pipeline::fuse::Fusion;
 use lukasa_search::recipes::CONTEXT_GRAPH as RECIPE;
 use lukasa_store::Fields;
@@ -167,7 +167,7 @@ impl Op for BuildContextGraph {
         }
         let about_nothing = request.anchors.is_empty() && request.policies.is_empty() && request.query.is_none();
         if about_nothing {
-            return Err(Error::invalid("no_anchors", "nothing says what the graph is about").hint(
+            return Err(Error::invalid(ErrorCode::NoAnchors, "nothing says what the graph is about").hint(
                 "name `anchors`, or give a `query` in the mode semantic, or `policies` in the mode policy_first",
             ));
         }
@@ -185,7 +185,7 @@ fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
     let anchors = engine.nodes(look, &request.anchors)?;
     let named = engine.nodes(look, &request.policies)?;
     if let Some(other) = named.iter().find(|node| !s.type_name(**node).eq_ignore_ascii_case(POLICY)) {
-        return Err(Error::invalid("not_a_policy", format!("`{}` is not a policy", s.name(*other)))
+        return Err(Error::invalid(ErrorCode::NotAPolicy, format!("`{}` is not a policy", s.name(*other)))
             .hint("policies are objects of the type Policy"));
     }
     let mut chosen = around(s, &anchors, request.max_depth, request.max_nodes);
@@ -375,7 +375,10 @@ fn replay(engine: &Engine, context: &mut Context<'_>, id: &str, spec: &ViewSpec)
     let content = kept.map(|statement| statement.parsed()).transpose()?;
     let graph = content.and_then(|content| content.properties.get("graph").cloned());
     let Some(graph) = graph.filter(|_| found.thing.type_name.eq_ignore_ascii_case(CONTEXT_GRAPH)) else {
-        return Err(Error::invalid("not_a_context_graph", format!("`{id}` is not a context graph that was kept")));
+        return Err(Error::invalid(
+            ErrorCode::NotAContextGraph,
+            format!("`{id}` is not a context graph that was kept"),
+        ));
     };
     let mut response: Response =
         serde_json::from_value(graph).map_err(|e| Error::internal(format!("`{id}` cannot be read: {e}")))?;

@@ -6,7 +6,7 @@ use crate::registry::{Meta, Op};
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
-use lukasa_model::{Batch, Error, Result};
+use lukasa_model::{Batch, Error, ErrorCode, Result};
 use lukasa_store::Fields;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
@@ -77,7 +77,7 @@ impl Op for ContextGraphUsage {
         let graph = ledger.find(&view, &engine.reference(context, &ViewSpec::default(), &request.context_graph_id)?)?;
         if !graph.thing.type_name.eq_ignore_ascii_case(CONTEXT_GRAPH) {
             let message = format!("`{}` is not a context graph that was kept", request.context_graph_id);
-            return Err(Error::invalid("not_a_context_graph", message));
+            return Err(Error::invalid(ErrorCode::NotAContextGraph, message));
         }
         let kept = ledger.states(&view, &[graph.thing.no], Fields::Content)?.pop().and_then(|state| state.statement);
         let content = kept.map(|statement| statement.parsed()).transpose()?.unwrap_or_default();
@@ -88,7 +88,7 @@ impl Op for ContextGraphUsage {
             .map(|nodes| nodes.iter().filter_map(|node| node["node_id"].as_str()).collect())
             .unwrap_or_default();
         if let Some(other) = request.nodes_used.iter().find(|node| !shown.contains(&node.as_str())) {
-            return Err(Error::invalid("not_in_the_context_graph", format!("`{other}` is not a node of it"))
+            return Err(Error::invalid(ErrorCode::NotInTheContextGraph, format!("`{other}` is not a node of it"))
                 .hint(format!("it has: {}", shown.iter().take(10).copied().collect::<Vec<_>>().join(", "))));
         }
         let call = request.tool_call_id.unwrap_or_else(|| engine.clock().new_id().to_string());

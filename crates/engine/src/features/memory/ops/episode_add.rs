@@ -9,7 +9,7 @@ use crate::registry::{Meta, Op, snake_case};
 use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
-use lukasa_model::{Error, Result, Time};
+use lukasa_model::{Error, ErrorCode, Result, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -160,17 +160,17 @@ impl Op for EpisodeAdd {
 fn read(request: Request) -> Result<Vec<NewEpisode>> {
     let Some(content) = request.content else {
         if request.episodes.is_empty() {
-            return Err(Error::invalid("empty_content", "nothing says what happened")
+            return Err(Error::invalid(ErrorCode::EmptyContent, "nothing says what happened")
                 .hint("give `content`, or `episodes` for several at once"));
         }
         if request.episodes.len() > AT_ONCE {
             let message = format!("{} episodes, {AT_ONCE} are allowed at once", request.episodes.len());
-            return Err(Error::too_large("too_many_episodes", message).hint("send them in several calls"));
+            return Err(Error::too_large(ErrorCode::TooManyEpisodes, message).hint("send them in several calls"));
         }
         return request.episodes.into_iter().enumerate().map(|(at, one)| one_of(at, one)).collect();
     };
     if !request.episodes.is_empty() {
-        return Err(Error::invalid("invalid_request", "`content` and `episodes` are given")
+        return Err(Error::invalid(ErrorCode::InvalidRequest, "`content` and `episodes` are given")
             .hint("give one episode by its fields, or several in `episodes`"));
     }
     Ok(vec![NewEpisode {
@@ -200,7 +200,7 @@ fn one_of(at: usize, value: Value) -> Result<NewEpisode> {
         other => other,
     };
     let one: One = serde_json::from_value(named)
-        .map_err(|e| Error::invalid("invalid_request", format!("episodes[{at}] does not fit: {e}")))?;
+        .map_err(|e| Error::invalid(ErrorCode::InvalidRequest, format!("episodes[{at}] does not fit: {e}")))?;
     Ok(NewEpisode {
         kind: one.kind,
         content: one.content,

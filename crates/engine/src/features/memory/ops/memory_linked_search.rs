@@ -13,7 +13,7 @@ use crate::view::symbols::{Symbols, keys, number, text};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Result, Time};
+use lukasa_model::{Error, ErrorCode, Result, Time};
 use lukasa_search::fields::begin;
 use lukasa_search::pipeline::fuse::{Candidate, Fusion};
 use lukasa_search::recipes::POOLS;
@@ -140,7 +140,10 @@ impl Op for MemoryLinkedSearch {
         check_range("memories", request.memories, 0, 20)?;
         let words = request.query.trim();
         if words.is_empty() || words.chars().count() > LONGEST {
-            return Err(Error::invalid("invalid_query", format!("query: 1 to {LONGEST} characters are allowed")));
+            return Err(Error::invalid(
+                ErrorCode::InvalidQuery,
+                format!("query: 1 to {LONGEST} characters are allowed"),
+            ));
         }
         let look = engine.look(context, &request.view)?;
         let texts = engine.texts(context, &look)?;

@@ -1,6 +1,6 @@
 //! The command that runs a project's tests, derived from the files in its root.
 
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use serde_json::Value;
 use std::path::Path;
 
@@ -58,18 +58,21 @@ pub fn detect(root: &Path, tests: &[String]) -> Result<TestCommand> {
     {
         return Ok(all("python3", &["-m", "pytest", "-rA", "-q"]));
     }
-    Err(Error::not_found("no_test_command", format!("no file in `{}` shows how its tests are run", root.display()))
-        .hint("give `command` as a list of words, for example [\"make\", \"check\"]"))
+    Err(Error::not_found(
+        ErrorCode::NoTestCommand,
+        format!("no file in `{}` shows how its tests are run", root.display()),
+    )
+    .hint("give `command` as a list of words, for example [\"make\", \"check\"]"))
 }
 
 /// The given command, followed by the selected tests.
 pub fn given(command: &[String], tests: &[String]) -> Result<TestCommand> {
     check(tests)?;
     let [program, rest @ ..] = command else {
-        return Err(Error::invalid("invalid_command", "`command` is empty"));
+        return Err(Error::invalid(ErrorCode::InvalidCommand, "`command` is empty"));
     };
     if program.is_empty() || command.iter().any(|word| word.contains('\0')) {
-        return Err(Error::invalid("invalid_command", "`command` is not a program with its arguments")
+        return Err(Error::invalid(ErrorCode::InvalidCommand, "`command` is not a program with its arguments")
             .hint("give it word by word, for example [\"make\", \"check\"]"));
     }
     Ok(TestCommand { program: program.clone(), arguments: rest.iter().chain(tests).cloned().collect() })
@@ -78,11 +81,14 @@ pub fn given(command: &[String], tests: &[String]) -> Result<TestCommand> {
 /// Names of tests must not be parsed as options.
 fn check(tests: &[String]) -> Result<()> {
     if tests.len() > TESTS {
-        return Err(Error::too_large("too_many_tests", format!("{} tests, {TESTS} can be selected", tests.len()))
-            .hint("leave out `tests` to run all"));
+        return Err(Error::too_large(
+            ErrorCode::TooManyTests,
+            format!("{} tests, {TESTS} can be selected", tests.len()),
+        )
+        .hint("leave out `tests` to run all"));
     }
     match tests.iter().find(|test| test.is_empty() || test.starts_with('-') || test.chars().any(char::is_control)) {
-        Some(test) => Err(Error::invalid("invalid_test", format!("`{test}` is not the name of a test"))),
+        Some(test) => Err(Error::invalid(ErrorCode::InvalidTest, format!("`{test}` is not the name of a test"))),
         None => Ok(()),
     }
 }
@@ -125,9 +131,9 @@ mod tests {
     fn names_are_never_options_and_commands_never_empty() {
         for test in ["--config=evil", "-x", "", "a\nb"] {
             let error = given(&["make".into()], &[test.to_owned()]).unwrap_err();
-            assert_eq!(error.code, "invalid_test", "{test:?}");
+            assert_eq!(error.code, ErrorCode::InvalidTest, "{test:?}");
         }
-        assert_eq!(given(&[], &[]).unwrap_err().code, "invalid_command");
+        assert_eq!(given(&[], &[]).unwrap_err().code, ErrorCode::InvalidCommand);
         let odd = given(&["make".into(), "; rm -rf".into()], &["$(id)".into()]).unwrap();
         assert_eq!(odd.arguments, ["; rm -rf", "$(id)"], "handed over as they are");
     }

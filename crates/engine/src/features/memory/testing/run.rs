@@ -2,7 +2,7 @@
 
 use super::TestCommand;
 use crate::Stop;
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io::Read;
@@ -60,7 +60,7 @@ pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Stop) ->
     let mut child = process.spawn().map_err(|e| {
         let missing = [std::io::ErrorKind::NotFound, std::io::ErrorKind::PermissionDenied].contains(&e.kind());
         let kind = if missing { ErrorKind::NotFound } else { ErrorKind::Unavailable };
-        Error::new(kind, "test_command_failed", format!("`{}` cannot be run: {e}", command.program))
+        Error::new(kind, ErrorCode::TestCommandFailed, format!("`{}` cannot be run: {e}", command.program))
             .hint("is it installed, and can it be found?")
     })?;
     let kept = Arc::new(Mutex::new(Kept::default()));
@@ -172,9 +172,9 @@ mod tests {
             long,
             &Stop::default(),
         );
-        assert_eq!(none.unwrap_err().code, "test_command_failed");
+        assert_eq!(none.unwrap_err().code, ErrorCode::TestCommandFailed);
         let stop = Stop::default();
         stop.stop();
-        assert_eq!(run(&sh("sleep 600"), Path::new("/"), long, &stop).unwrap_err().code, "cancelled");
+        assert_eq!(run(&sh("sleep 600"), Path::new("/"), long, &stop).unwrap_err().code, ErrorCode::Cancelled);
     }
 }

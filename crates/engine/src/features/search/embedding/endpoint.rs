@@ -1,7 +1,7 @@
 //! An embedding model behind any OpenAI-compatible endpoint.
 
 use crate::model_endpoint::{EMBEDDING, Endpoint, EndpointConfig, Key};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub struct EmbeddingEndpoint {
 impl EmbeddingEndpoint {
     /// Connects lazily: an unreachable endpoint must not prevent the start.
     pub fn new(config: &EmbeddingEndpointConfig) -> Result<EmbeddingEndpoint> {
-        let fault = |what: String, hint: &str| Error::invalid("invalid_model", what).hint(hint);
+        let fault = |what: String, hint: &str| Error::invalid(ErrorCode::InvalidModel, what).hint(hint);
         if config.dimensions == 0 || config.dimensions > DIMENSIONS {
             let hint = "set embedding.dimensions (LUKASA_EMBEDDING_DIMENSIONS) to how long the model's vectors are";
             return Err(fault(format!("{} dimensions are none a model has", config.dimensions), hint));
@@ -111,7 +111,7 @@ impl Embedder for EmbeddingEndpoint {
 fn embed_error(error: &Error) -> EmbedError {
     let worth_another_try = match error.kind {
         ErrorKind::Timeout | ErrorKind::RateLimited => true,
-        ErrorKind::Unavailable => error.code != "model_answer_invalid",
+        ErrorKind::Unavailable => error.code != ErrorCode::ModelAnswerInvalid,
         _ => false,
     };
     let why = error.message.clone();

@@ -5,7 +5,7 @@ use crate::redact::{GONE, looks_random, redact_counted};
 use lukasa_model::change::covers;
 use lukasa_model::content::Content;
 use lukasa_model::json::{Hash, pointer_tokens, push_pointer};
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use regex::Regex;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ impl InputRules {
     pub fn with_patterns(mut self, patterns: &[String]) -> Result<InputRules> {
         for pattern in patterns {
             let rule = Regex::new(pattern)
-                .map_err(|e| Error::invalid("invalid_pattern", format!("`{pattern}` is not a pattern: {e}")))?;
+                .map_err(|e| Error::invalid(ErrorCode::InvalidPattern, format!("`{pattern}` is not a pattern: {e}")))?;
             self.patterns.push(rule);
         }
         Ok(self)
@@ -366,6 +366,6 @@ mod tests {
         let object = json!({"properties": {"summary": far}});
         let input = build(None, &content(object), &[], &InputRules::default());
         assert!(!input.text.contains("ghp_"), "{}", input.text);
-        assert_eq!(InputRules::default().with_patterns(&["(".into()]).unwrap_err().code, "invalid_pattern");
+        assert_eq!(InputRules::default().with_patterns(&["(".into()]).unwrap_err().code, ErrorCode::InvalidPattern);
     }
 }

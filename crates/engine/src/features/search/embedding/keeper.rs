@@ -5,7 +5,7 @@ use super::{Queue, Worker};
 use crate::Engine;
 use crate::beat::Beat;
 use crate::telemetry::log;
-use lukasa_model::{Result, Scope};
+use lukasa_model::{ErrorCode, Result, Scope};
 use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use rustc_hash::FxHashMap;
@@ -69,7 +69,7 @@ impl Keeper {
             match self.work(&scope) {
                 Ok(left) => self.more |= left,
                 // The store may be busy or unavailable. The queue is persistent, so the next step continues.
-                Err(error) if error.code != "unknown_project" => log::event(
+                Err(error) if error.code != ErrorCode::UnknownProject => log::event(
                     log::Level::Warn,
                     "embedding.step",
                     &[("tenant", json!(scope.tenant)), ("project", json!(scope.project)), ("code", json!(error.code))],

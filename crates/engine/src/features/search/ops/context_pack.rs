@@ -19,7 +19,7 @@ use crate::view::Look;
 use crate::{Context, Engine};
 use lukasa_model::claims::{Target, own_key};
 use lukasa_model::json::{self, Hash};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_search::pipeline::fuse::Fusion;
 use lukasa_search::recipes::PACK;
 use lukasa_store::ledger::ViewSpec;
@@ -151,7 +151,7 @@ impl Op for ContextPack {
             context.grants.check(Self::META.name, WRITE.scope)?;
             asking(request.agent_id.as_deref(), context)?;
             if request.view.as_of.is_some() || request.view.known_at.is_some() {
-                return Err(Error::invalid("cannot_claim", "what was is not to be claimed")
+                return Err(Error::invalid(ErrorCode::CannotClaim, "what was is not to be claimed")
                     .hint("leave out `as_of` and `known_at`, or `claim`"));
             }
         }
@@ -308,12 +308,12 @@ fn claim(
 /// Checks the request and returns its token budget.
 fn check(request: &Request) -> Result<usize> {
     if request.task.trim().is_empty() {
-        return Err(Error::invalid("invalid_query", "task: it is empty").hint("describe what is to be done"));
+        return Err(Error::invalid(ErrorCode::InvalidQuery, "task: it is empty").hint("describe what is to be done"));
     }
     if request.task.len() > LONGEST {
         return Err(Error::new(
             ErrorKind::TooLarge,
-            "task_too_long",
+            ErrorCode::TaskTooLong,
             format!("task: {} bytes are more than {LONGEST}", request.task.len()),
         )
         .hint("leave out logs beyond the first error"));
@@ -322,7 +322,7 @@ fn check(request: &Request) -> Result<usize> {
         if budget > MOST_BUDGET {
             return Err(Error::new(
                 ErrorKind::TooLarge,
-                "token_budget_exceeded",
+                ErrorCode::TokenBudgetExceeded,
                 format!("budget: {budget} is more than {MOST_BUDGET}"),
             )
             .hint("the debug profile gives everything, in pages"));
@@ -334,8 +334,12 @@ fn check(request: &Request) -> Result<usize> {
 
 fn too_small(request: &Request, tokens: usize) -> Error {
     let next = request.profile.larger().map_or("debug", Profile::name);
-    Error::new(ErrorKind::TooLarge, "budget_too_small", format!("{tokens} tokens do not even hold where to begin"))
-        .hint(format!("ask for more with `budget`, or for the profile {next}"))
+    Error::new(
+        ErrorKind::TooLarge,
+        ErrorCode::BudgetTooSmall,
+        format!("{tokens} tokens do not even hold where to begin"),
+    )
+    .hint(format!("ask for more with `budget`, or for the profile {next}"))
 }
 
 fn request_hash(request: &Request) -> Hash {

@@ -6,7 +6,7 @@ use crate::registry::{Meta, Op};
 use crate::rendering::Shown;
 use crate::shape::count;
 use crate::{Context, Engine};
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -112,7 +112,7 @@ impl Op for Embed {
         let seconds = began.elapsed().as_secs_f64();
         out.texts_per_s = (out.embedded as f64 / seconds.max(1e-9) * 10.0).round() / 10.0;
         if let Some(error) = out.error.as_ref().filter(|_| out.embedded == 0 && out.known == 0) {
-            return Err(Error::new(ErrorKind::Unavailable, "embedding_failed", error.clone())
+            return Err(Error::new(ErrorKind::Unavailable, ErrorCode::EmbeddingFailed, error.clone())
                 .hint("nothing is lost: what waits is tried again; `lukasa readiness` shows the progress"));
         }
         out.summary = format!("{} embedded in {seconds:.1} s, {} waiting", count(out.embedded, "text"), out.waiting);

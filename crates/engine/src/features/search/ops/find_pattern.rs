@@ -11,7 +11,7 @@ use crate::view::symbols::{Symbols, keys, number};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_search::pipeline::fuse::Fusion;
 use lukasa_search::pipeline::seeds::Nearest;
 use lukasa_store::ledger::ViewSpec;
@@ -132,7 +132,7 @@ impl Op for FindPattern {
         check_limit(request.limit)?;
         let asked = request.pattern.trim();
         if asked.is_empty() {
-            return Err(Error::invalid("invalid_request", "no pattern is named").hint(known()));
+            return Err(Error::invalid(ErrorCode::InvalidRequest, "no pattern is named").hint(known()));
         }
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);

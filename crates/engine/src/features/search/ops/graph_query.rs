@@ -15,7 +15,7 @@ use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::community::Options;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Content, Error, Result, Tx};
+use lukasa_model::{Content, Error, ErrorCode, Result, Tx};
 use lukasa_search::pipeline::fuse::{Candidate, Fusion, best};
 use lukasa_search::pipeline::seeds::{Nearest, by_words};
 use lukasa_search::question;
@@ -248,7 +248,7 @@ impl Op for GraphQuery {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_limit(request.limit)?;
         if request.query.trim().is_empty() {
-            return Err(Error::invalid("invalid_request", "there is no question").hint("give `query`"));
+            return Err(Error::invalid(ErrorCode::InvalidRequest, "there is no question").hint("give `query`"));
         }
         if request.language == Language::Cypher {
             return in_cypher(engine, context, request);

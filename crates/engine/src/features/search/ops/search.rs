@@ -23,7 +23,7 @@ use crate::{Context, Engine};
 use debug::{CostsOut, DebugOut, debug, figures};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use lukasa_search::count::count as tokens;
 use lukasa_search::ladder::{Costs, Step};
 use lukasa_search::pipeline::expand::{Expansion, expand};
@@ -556,7 +556,7 @@ pub fn check_query(query: &str) -> Result<()> {
     if length == 0 || length > LONGEST {
         let hint = if length == 0 { "say what to look for" } else { "`pack` takes whole issues of up to 32 KB" };
         return Err(Error::invalid(
-            "invalid_query",
+            ErrorCode::InvalidQuery,
             format!("query: {length} characters are not within 1 to {LONGEST}"),
         )
         .hint(hint));
@@ -568,8 +568,11 @@ fn check(request: &Request) -> Result<()> {
     check_query(&request.query)?;
     for channel in &request.channels {
         if !["lexical", "vector"].contains(&channel.as_str()) {
-            return Err(Error::invalid("unknown_channel", format!("channels: there is no channel `{channel}`"))
-                .hint("lexical and vector can be chosen; the graph is always looked at"));
+            return Err(Error::invalid(
+                ErrorCode::UnknownChannel,
+                format!("channels: there is no channel `{channel}`"),
+            )
+            .hint("lexical and vector can be chosen; the graph is always looked at"));
         }
     }
     check_range("limit", request.limit, 1, MOST)?;
@@ -580,7 +583,7 @@ fn check(request: &Request) -> Result<()> {
     if budget > MOST_BUDGET {
         return Err(Error::new(
             ErrorKind::TooLarge,
-            "token_budget_exceeded",
+            ErrorCode::TokenBudgetExceeded,
             format!("max_token_budget: {budget} is more than {MOST_BUDGET}"),
         )
         .hint("read on with the cursor instead"));
@@ -588,7 +591,7 @@ fn check(request: &Request) -> Result<()> {
     check_range("max_token_budget", budget, LEAST_BUDGET, MOST_BUDGET)?;
     for (name, weight) in [("semantic_weight", request.semantic_weight), ("graph_weight", request.graph_weight)] {
         if !(0.0..=1.0).contains(&weight) {
-            return Err(Error::invalid("out_of_range", format!("{name}: {weight} is not within 0 to 1")));
+            return Err(Error::invalid(ErrorCode::OutOfRange, format!("{name}: {weight} is not within 0 to 1")));
         }
     }
     Ok(())

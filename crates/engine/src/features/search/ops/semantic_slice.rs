@@ -14,7 +14,7 @@ use crate::view::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way,
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Content, Error, ErrorKind, Result, Statement, Time, Tx};
+use lukasa_model::{Content, Error, ErrorCode, ErrorKind, Result, Statement, Time, Tx};
 use lukasa_search::count::{count as tokens, count_within};
 use lukasa_search::pipeline::fuse::Fusion;
 use lukasa_search::pipeline::seeds::Nearest;
@@ -270,7 +270,7 @@ impl Finding<'_> {
             (None, Ok(Some(file))) if query.is_none() => Ok(Found::named(file, "file")),
             (None, Ok(file)) => {
                 let Some(query) = query else {
-                    return Err(Error::invalid("invalid_request", "nothing says which symbol is meant")
+                    return Err(Error::invalid(ErrorCode::InvalidRequest, "nothing says which symbol is meant")
                         .hint("give `symbol`, `file` or `query`"));
                 };
                 return self.asked(context, query, file)?.ok_or_else(|| nothing(query));
@@ -299,7 +299,7 @@ impl Finding<'_> {
         };
         if self.symbols.kind(node).is_none() {
             let message = format!("`{name}` is no symbol of the code index");
-            return Err(Error::not_found("not_a_symbol", message).hint(format!("`lukasa get {name}` shows it")));
+            return Err(Error::not_found(ErrorCode::NotASymbol, message).hint(format!("`lukasa get {name}` shows it")));
         }
         Ok(Found::named(node, by))
     }
@@ -332,7 +332,7 @@ impl Finding<'_> {
 }
 
 fn nothing(query: &str) -> Error {
-    Error::not_found("not_found", format!("nothing here answers `{query}`"))
+    Error::not_found(ErrorCode::NotFound, format!("nothing here answers `{query}`"))
         .hint("`lukasa symbol` searches by parts of names; `lukasa index` reads a folder")
 }
 

@@ -7,6 +7,7 @@ use super::*;
 use crate::auth::{Tokens, jwt};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lukasa_model::ErrorCode;
 use lukasa_testkit::{FakeEndpoint, ManualClock, Reply};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
@@ -39,7 +40,9 @@ impl Issuer {
     fn verdict(&self, key: &Key) -> &'static str {
         let now = self.clock.now();
         let token = key.token(now);
-        self.tokens.verify(&token, now).map_or_else(|e| e.code, |claims| if claims.user == "ada" { "ok" } else { "" })
+        self.tokens
+            .verify(&token, now)
+            .map_or_else(|e| e.code.name(), |claims| if claims.user == "ada" { "ok" } else { "" })
     }
 
     fn requests(&self) -> usize {
@@ -131,16 +134,16 @@ fn keys_that_others_could_exchange_or_read_are_not_used() {
     for url in
         ["http://issuer.example/keys", "ftp://127.0.0.1/keys", "keys.json", "https://", "http://localhost.example/"]
     {
-        assert_eq!(open(url), "invalid_keys", "{url}");
+        assert_eq!(open(url), ErrorCode::InvalidKeys, "{url}");
     }
     let secret = URL_SAFE_NO_PAD.encode([7; 40]);
     let only_shared = json!({"keys": [{"kty": "oct", "kid": "s", "k": secret}]}).to_string();
     let endpoint = FakeEndpoint::start(move |_, _| Reply::ok(only_shared.clone()));
-    assert_eq!(open(&endpoint.url()), "invalid_keys");
+    assert_eq!(open(&endpoint.url()), ErrorCode::InvalidKeys);
     // Nor are those at another address than the configured one.
     let key = Key::new("k");
     let elsewhere = FakeEndpoint::start(move |_, _| published(&[&key]));
     let to = format!("location: {}", elsewhere.url());
     let endpoint = FakeEndpoint::start(move |_, _| Reply::Say(302, vec![to.clone()], String::new()));
-    assert_eq!((open(&endpoint.url()), elsewhere.asked().len()), ("keys_unreadable", 0));
+    assert_eq!((open(&endpoint.url()), elsewhere.asked().len()), (ErrorCode::KeysUnreadable, 0));
 }

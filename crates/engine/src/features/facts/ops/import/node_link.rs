@@ -1,7 +1,7 @@
 //! Reads node-link JSON as a stream of any size: nodes first, then links.
 
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
-use lukasa_model::{Error, Result, Write};
+use lukasa_model::{Error, ErrorCode, Result, Write};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -18,7 +18,7 @@ pub fn read(input: &mut dyn BufRead, take: &mut Take<'_>) -> Result<()> {
         return Err(error);
     }
     parsed.and_then(|()| reader.end()).map_err(|e| {
-        Error::invalid("malformed_graph", format!("not node-link JSON: {e}"))
+        Error::invalid(ErrorCode::MalformedGraph, format!("not node-link JSON: {e}"))
             .hint("it looks like {\"nodes\": [{\"id\": …}], \"links\": [{\"source\": …, \"target\": …}]}")
     })
 }
@@ -122,7 +122,8 @@ fn labels(item: &mut Map<String, Value>) -> std::collections::BTreeSet<String> {
 fn node(mut item: Map<String, Value>) -> Result<Write> {
     let (id, key) = (text(&mut item, "id"), text(&mut item, "key"));
     let type_name = text(&mut item, "type").unwrap_or_else(|| "Node".into());
-    let id = id.or_else(|| key.clone()).ok_or_else(|| Error::invalid("malformed_graph", "a node without `id`"))?;
+    let id =
+        id.or_else(|| key.clone()).ok_or_else(|| Error::invalid(ErrorCode::MalformedGraph, "a node without `id`"))?;
     // An object without a key is identified by its UUID.
     let uuid = uuid::Uuid::try_parse(&id).ok().filter(|_| key.is_none());
     let key = if uuid.is_some() { None } else { Some(key.unwrap_or(id)) };
@@ -144,7 +145,7 @@ fn node(mut item: Map<String, Value>) -> Result<Write> {
 fn link(mut item: Map<String, Value>) -> Result<Write> {
     let mut end = |name: &str| {
         let text = text(&mut item, name);
-        text.ok_or_else(|| Error::invalid("malformed_graph", format!("a link without `{name}`")))
+        text.ok_or_else(|| Error::invalid(ErrorCode::MalformedGraph, format!("a link without `{name}`")))
     };
     let (src, dst) = (end("source")?, end("target")?);
     Ok(PutRelationship {

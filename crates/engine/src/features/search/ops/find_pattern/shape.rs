@@ -5,7 +5,7 @@ use crate::view::Look;
 use crate::view::symbols::{Symbols, keys};
 use lukasa_graph::walk::Filter;
 use lukasa_graph::{Edge, Node, Snapshot};
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 
 /// Maximum number of objects in a shape; use openCypher for longer ones.
 const LONGEST: usize = 6;
@@ -44,7 +44,7 @@ struct Written {
 impl Written {
     fn read(text: &str) -> Result<Written> {
         let wrong = |what: &str| {
-            Error::invalid("invalid_pattern", format!("`{text}` is no shape: {what}")).hint(
+            Error::invalid(ErrorCode::InvalidPattern, format!("`{text}` is no shape: {what}")).hint(
                 "write it as `Class -EXTENDS-> Class <-CONTAINS- File`; `*` is any object, `-->` any relationship, \
                  `Class:Session` one name",
             )
@@ -220,7 +220,7 @@ mod tests {
             assert_eq!(Written::read(text).unwrap(), Written { objects, steps }, "{text}");
         }
         for wrong in ["-> B", "A ->", "A -X- B", "A <-X", "A -X Y-> B", "A -> B -> C -> D -> E -> F -> G"] {
-            assert_eq!(Written::read(wrong).unwrap_err().code, "invalid_pattern", "{wrong}");
+            assert_eq!(Written::read(wrong).unwrap_err().code, ErrorCode::InvalidPattern, "{wrong}");
         }
     }
 }

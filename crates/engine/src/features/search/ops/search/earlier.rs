@@ -1,7 +1,7 @@
 //! Translates search requests in the formats of earlier graph services.
 
 use crate::registry::snake_case;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use serde_json::{Map, Value, json};
 
 /// Groups of fields that earlier services nest and we do not.
@@ -55,7 +55,7 @@ fn channels(request: &mut Map<String, Value>) -> Result<()> {
             None => Ok((default, false)),
             Some(Value::Bool(on)) => Ok((on, true)),
             Some(other) => {
-                Err(Error::invalid("invalid_request", format!("{}: {other} is not true or false", names[0])))
+                Err(Error::invalid(ErrorCode::InvalidRequest, format!("{}: {other} is not true or false", names[0])))
             }
         }
     };
@@ -65,7 +65,7 @@ fn channels(request: &mut Map<String, Value>) -> Result<()> {
         return Ok(());
     }
     if !words && !meaning {
-        return Err(Error::invalid("invalid_request", "use_fulltext and use_embedding: both are off")
+        return Err(Error::invalid(ErrorCode::InvalidRequest, "use_fulltext and use_embedding: both are off")
             .hint("leave one of them on"));
     }
     let chosen = [("lexical", words), ("vector", meaning)];

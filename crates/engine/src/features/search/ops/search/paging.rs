@@ -6,7 +6,7 @@ use crate::features::search::Answered;
 use crate::view::Look;
 use crate::{Context, Engine};
 use lukasa_model::json::{self, Hash};
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_search::pipeline::fuse::NORMALIZATION;
 
 /// Hash of the request without its cursor.
@@ -70,7 +70,7 @@ impl Paging {
         if self.order.is_none_or(|known| known == order.0[..HALF]) {
             return Ok(());
         }
-        Err(Error::invalid("stale_cursor", "results are ranked otherwise than when this cursor was given")
+        Err(Error::invalid(ErrorCode::StaleCursor, "results are ranked otherwise than when this cursor was given")
             .hint("ask again without a cursor, and go on with the ones in the answer"))
     }
 }

@@ -1,0 +1,356 @@
+//! Every error code. A code is part of the interface: programs match on it, and `docs/errors.md` lists it under its kind.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+macro_rules! codes {
+    ($($variant:ident = $name:literal,)*) => {
+        /// What exactly went wrong. Finer than [`ErrorKind`](super::ErrorKind), and the same on every surface.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ErrorCode {
+            $($variant,)*
+        }
+
+        impl ErrorCode {
+            /// All codes, in the order of their names.
+            pub const ALL: &[ErrorCode] = &[$(ErrorCode::$variant,)*];
+
+            /// The name that clients see, for example `not_found`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(ErrorCode::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    Ambiguous = "ambiguous",
+    AmbiguousCommit = "ambiguous_commit",
+    AmbiguousMoment = "ambiguous_moment",
+    AnswerTooLarge = "answer_too_large",
+    AtNeedsPinned = "at_needs_pinned",
+    AuditBroken = "audit_broken",
+    AuditUnavailable = "audit_unavailable",
+    BadSignature = "bad_signature",
+    BareRepository = "bare_repository",
+    BatchTooLarge = "batch_too_large",
+    BranchClosed = "branch_closed",
+    BranchExists = "branch_exists",
+    BranchIsLive = "branch_is_live",
+    BranchTaken = "branch_taken",
+    BrokenPipe = "broken_pipe",
+    BrokenRequest = "broken_request",
+    BudgetTooSmall = "budget_too_small",
+    Cancelled = "cancelled",
+    CannotClaim = "cannot_claim",
+    CannotListen = "cannot_listen",
+    CannotLock = "cannot_lock",
+    CannotOpen = "cannot_open",
+    CannotWatch = "cannot_watch",
+    CannotWrite = "cannot_write",
+    ChecksFailed = "checks_failed",
+    Claimed = "claimed",
+    ClientIdInLoad = "client_id_in_load",
+    ClientIdReused = "client_id_reused",
+    ClockJumped = "clock_jumped",
+    CommitOutcomeUnknown = "commit_outcome_unknown",
+    CommunityTooLarge = "community_too_large",
+    ContentTooLarge = "content_too_large",
+    CorruptStore = "corrupt_store",
+    CursorOfAReplacedLog = "cursor_of_a_replaced_log",
+    CursorOfAnotherRequest = "cursor_of_another_request",
+    CyclicBranch = "cyclic_branch",
+    CypherArgumentError = "cypher_argument_error",
+    CypherArithmeticError = "cypher_arithmetic_error",
+    CypherParameterMissing = "cypher_parameter_missing",
+    CypherProcedureError = "cypher_procedure_error",
+    CypherSemanticError = "cypher_semantic_error",
+    CypherSyntaxError = "cypher_syntax_error",
+    CypherTypeError = "cypher_type_error",
+    DanglingEnd = "dangling_end",
+    DependencyCycle = "dependency_cycle",
+    DerivedId = "derived_id",
+    DiskFull = "disk_full",
+    DuplicateFact = "duplicate_fact",
+    DuplicateInBatch = "duplicate_in_batch",
+    EmbeddingFailed = "embedding_failed",
+    EmptyContent = "empty_content",
+    EmptyName = "empty_name",
+    EpisodeExists = "episode_exists",
+    ExpansionTooLarge = "expansion_too_large",
+    ExpiredKey = "expired_key",
+    ExpiredToken = "expired_token",
+    FileChanged = "file_changed",
+    FileExists = "file_exists",
+    FileFailure = "file_failure",
+    FileNotFound = "file_not_found",
+    ForbiddenAgent = "forbidden_agent",
+    ForbiddenHost = "forbidden_host",
+    ForbiddenOrigin = "forbidden_origin",
+    ForbiddenPath = "forbidden_path",
+    ForbiddenProject = "forbidden_project",
+    ForbiddenTenant = "forbidden_tenant",
+    ForeignSeal = "foreign_seal",
+    GraphTooLarge = "graph_too_large",
+    HistoryIsWhole = "history_is_whole",
+    IdAndKey = "id_and_key",
+    InternalError = "internal_error",
+    Interrupted = "interrupted",
+    InvalidAgentKey = "invalid_agent_key",
+    InvalidArgument = "invalid_argument",
+    InvalidBatchSize = "invalid_batch_size",
+    InvalidCertificate = "invalid_certificate",
+    InvalidCommand = "invalid_command",
+    InvalidCommit = "invalid_commit",
+    InvalidConfidence = "invalid_confidence",
+    InvalidCursor = "invalid_cursor",
+    InvalidHeader = "invalid_header",
+    InvalidJson = "invalid_json",
+    InvalidKeep = "invalid_keep",
+    InvalidKey = "invalid_key",
+    InvalidKeys = "invalid_keys",
+    InvalidKind = "invalid_kind",
+    InvalidLimit = "invalid_limit",
+    InvalidMetadata = "invalid_metadata",
+    InvalidModel = "invalid_model",
+    InvalidMoment = "invalid_moment",
+    InvalidName = "invalid_name",
+    InvalidNumber = "invalid_number",
+    InvalidPath = "invalid_path",
+    InvalidPattern = "invalid_pattern",
+    InvalidPeriod = "invalid_period",
+    InvalidPointer = "invalid_pointer",
+    InvalidPredicate = "invalid_predicate",
+    InvalidPriority = "invalid_priority",
+    InvalidQuery = "invalid_query",
+    InvalidRequest = "invalid_request",
+    InvalidSchema = "invalid_schema",
+    InvalidScip = "invalid_scip",
+    InvalidScope = "invalid_scope",
+    InvalidSet = "invalid_set",
+    InvalidSettings = "invalid_settings",
+    InvalidStatus = "invalid_status",
+    InvalidStrategy = "invalid_strategy",
+    InvalidTarget = "invalid_target",
+    InvalidTest = "invalid_test",
+    InvalidTime = "invalid_time",
+    InvalidToken = "invalid_token",
+    InvalidTypeName = "invalid_type_name",
+    InvalidUrl = "invalid_url",
+    InvalidVersionId = "invalid_version_id",
+    IoFailure = "io_failure",
+    JsonTooDeep = "json_too_deep",
+    KeepNeedsFolder = "keep_needs_folder",
+    KeyChanged = "key_changed",
+    KeyExists = "key_exists",
+    KeyTaken = "key_taken",
+    KeysUnreadable = "keys_unreadable",
+    KindChanged = "kind_changed",
+    LimitedInLoad = "limited_in_load",
+    LineTooLong = "line_too_long",
+    LineageTooDeep = "lineage_too_deep",
+    LoopbackOnly = "loopback_only",
+    MainStaysOpen = "main_stays_open",
+    MalformedDump = "malformed_dump",
+    MalformedGraph = "malformed_graph",
+    MalformedLine = "malformed_line",
+    MergeConflict = "merge_conflict",
+    MergeIntoItself = "merge_into_itself",
+    MethodNotAllowed = "method_not_allowed",
+    MigrationFailed = "migration_failed",
+    MissingExpiry = "missing_expiry",
+    MissingMetadata = "missing_metadata",
+    MissingObject = "missing_object",
+    MissingProject = "missing_project",
+    MissingScope = "missing_scope",
+    MissingTenant = "missing_tenant",
+    MissingToken = "missing_token",
+    MissingUrl = "missing_url",
+    MissingUser = "missing_user",
+    ModelAnswerInvalid = "model_answer_invalid",
+    ModelAnswerTooLarge = "model_answer_too_large",
+    ModelFailed = "model_failed",
+    ModelInUse = "model_in_use",
+    ModelNotFound = "model_not_found",
+    ModelRateLimited = "model_rate_limited",
+    ModelRefused = "model_refused",
+    ModelRequestRefused = "model_request_refused",
+    ModelTimeout = "model_timeout",
+    ModelUnreachable = "model_unreachable",
+    NameTaken = "name_taken",
+    NewerFormat = "newer_format",
+    NewerSchema = "newer_schema",
+    NoAgent = "no_agent",
+    NoAgentKey = "no_agent_key",
+    NoAnchors = "no_anchors",
+    NoAudit = "no_audit",
+    NoClaim = "no_claim",
+    NoClient = "no_client",
+    NoCommand = "no_command",
+    NoFolder = "no_folder",
+    NoHome = "no_home",
+    NoInput = "no_input",
+    NoKey = "no_key",
+    NoNativeCopy = "no_native_copy",
+    NoOutput = "no_output",
+    NoReason = "no_reason",
+    NoRepository = "no_repository",
+    NoSignals = "no_signals",
+    NoStore = "no_store",
+    NoSuchType = "no_such_type",
+    NoTerminal = "no_terminal",
+    NoTestCommand = "no_test_command",
+    NotAContextGraph = "not_a_context_graph",
+    NotAFile = "not_a_file",
+    NotAFolder = "not_a_folder",
+    NotAPolicy = "not_a_policy",
+    NotARelationship = "not_a_relationship",
+    NotAStore = "not_a_store",
+    NotASymbol = "not_a_symbol",
+    NotAnObject = "not_an_object",
+    NotFound = "not_found",
+    NotGuarded = "not_guarded",
+    NotHolder = "not_holder",
+    NotInTheContextGraph = "not_in_the_context_graph",
+    NotInTheGraph = "not_in_the_graph",
+    NotPermitted = "not_permitted",
+    NotReady = "not_ready",
+    NothingToCompare = "nothing_to_compare",
+    NulByte = "nul_byte",
+    OutOfRange = "out_of_range",
+    OutsideWorkspace = "outside_workspace",
+    OwnerChanged = "owner_changed",
+    OwnerUnreachable = "owner_unreachable",
+    OwnerVersion = "owner_version",
+    PolicyDrift = "policy_drift",
+    ProjectNotEmpty = "project_not_empty",
+    PropertiesTooLarge = "properties_too_large",
+    QueryMemory = "query_memory",
+    QueryTimeout = "query_timeout",
+    RateLimited = "rate_limited",
+    ReadOnly = "read_only",
+    ReadOnlyStore = "read_only_store",
+    RelationshipAsEnd = "relationship_as_end",
+    RelationshipEndType = "relationship_end_type",
+    RelationshipMultiplicityViolation = "relationship_multiplicity_violation",
+    ReleaseExists = "release_exists",
+    ReleaseIsFixed = "release_is_fixed",
+    RequestTooLarge = "request_too_large",
+    RequestTooSlow = "request_too_slow",
+    ReversedPeriod = "reversed_period",
+    RevokedKey = "revoked_key",
+    SchemaMissing = "schema_missing",
+    SchemaViolation = "schema_violation",
+    ScipTooLarge = "scip_too_large",
+    SensitiveFacts = "sensitive_facts",
+    SetupIncomplete = "setup_incomplete",
+    StaleCursor = "stale_cursor",
+    StoreBusy = "store_busy",
+    StoreConflict = "store_conflict",
+    StoreLoginFailed = "store_login_failed",
+    StoreUnreachable = "store_unreachable",
+    SystemType = "system_type",
+    TagExists = "tag_exists",
+    TaskTooLong = "task_too_long",
+    TestCommandFailed = "test_command_failed",
+    TextTooLong = "text_too_long",
+    TimeInFuture = "time_in_future",
+    Timeout = "timeout",
+    TokenBudgetExceeded = "token_budget_exceeded",
+    TokenNotYetValid = "token_not_yet_valid",
+    TooBusy = "too_busy",
+    TooManyCommits = "too_many_commits",
+    TooManyEntities = "too_many_entities",
+    TooManyEpisodes = "too_many_episodes",
+    TooManyFailures = "too_many_failures",
+    TooManyLabels = "too_many_labels",
+    TooManyLinks = "too_many_links",
+    TooManyListeners = "too_many_listeners",
+    TooManySessions = "too_many_sessions",
+    TooManyTests = "too_many_tests",
+    TooManyTypes = "too_many_types",
+    TruncatedDump = "truncated_dump",
+    TwoCredentials = "two_credentials",
+    TypeChanged = "type_changed",
+    TypeInUse = "type_in_use",
+    UnknownAccessKey = "unknown_access_key",
+    UnknownAgent = "unknown_agent",
+    UnknownBackupKind = "unknown_backup_kind",
+    UnknownBranch = "unknown_branch",
+    UnknownChannel = "unknown_channel",
+    UnknownCommit = "unknown_commit",
+    UnknownEntity = "unknown_entity",
+    UnknownFeature = "unknown_feature",
+    UnknownField = "unknown_field",
+    UnknownKey = "unknown_key",
+    UnknownMoment = "unknown_moment",
+    UnknownOperation = "unknown_operation",
+    UnknownPath = "unknown_path",
+    UnknownProject = "unknown_project",
+    UnknownRelease = "unknown_release",
+    UnknownSession = "unknown_session",
+    UnknownTag = "unknown_tag",
+    UnknownTarget = "unknown_target",
+    UnknownTask = "unknown_task",
+    UnknownToolset = "unknown_toolset",
+    UnknownTransaction = "unknown_transaction",
+    UnknownTree = "unknown_tree",
+    UnknownType = "unknown_type",
+    UnknownVersion = "unknown_version",
+    UnreadableInput = "unreadable_input",
+    UnreadableRepository = "unreadable_repository",
+    UnsignedToken = "unsigned_token",
+    UnsupportedRepository = "unsupported_repository",
+    VerificationFailed = "verification_failed",
+    VersionConflict = "version_conflict",
+    WeakKey = "weak_key",
+    WeightsNeedSeeds = "weights_need_seeds",
+    WorkersStuck = "workers_stuck",
+    WrongAgentKey = "wrong_agent_key",
+    WrongAlgorithm = "wrong_algorithm",
+    WrongAudience = "wrong_audience",
+    WrongIssuer = "wrong_issuer",
+}
+
+impl ErrorCode {
+    /// The code with a name; none if the name is of another version of Lukasa.
+    pub fn from_name(name: &str) -> Option<ErrorCode> {
+        Self::ALL.binary_search_by_key(&name, |code| code.name()).ok().map(|at| Self::ALL[at])
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for ErrorCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// Reads a code that another process sent. One that this version does not have becomes `internal_error`.
+impl<'de> Deserialize<'de> for ErrorCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Ok(Self::from_name(&name).unwrap_or(ErrorCode::InternalError))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_so_that_they_can_be_searched() {
+        assert!(ErrorCode::ALL.is_sorted_by(|a, b| a.name() < b.name()));
+        for code in ErrorCode::ALL {
+            assert_eq!(ErrorCode::from_name(code.name()), Some(*code));
+        }
+        assert_eq!(ErrorCode::from_name("of_another_version"), None);
+    }
+}
