@@ -6,8 +6,9 @@ mod jelly;
 mod pycg;
 
 use crate::print;
-use lukasa_code::facts::{Call, Kind, flag};
-use lukasa_code::resolve::{Gid, Links, Program, To, resolve};
+use lukasa_code::facts::{Call, Kind, ROOT, flag};
+use lukasa_code::ids::IdVec;
+use lukasa_code::resolve::{FileId, Gid, Links, Program, To, resolve};
 use lukasa_code::{LanguageId, parse};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -74,7 +75,7 @@ pub fn run(suite: &str, data: &Path, least: f64, verbose: bool, json_only: bool)
 /// The resolved program of a case.
 struct Analysis {
     program: Program,
-    links: Vec<Links>,
+    links: IdVec<FileId, Links>,
 }
 
 impl Analysis {
@@ -100,9 +101,9 @@ impl Analysis {
         let mut out = Vec::new();
         for file in self.program.ids() {
             let facts = &self.program.file(file).facts;
-            let links = &self.links[file as usize];
+            let links = &self.links[file];
             for link in &links.calls {
-                let call = &facts.calls[link.call as usize];
+                let call = &facts.calls[link.call];
                 let To::Def(to) = link.to else { continue };
                 if link.how.confidence() >= least && self.runs(to) {
                     out.push((Gid { file, def: call.owner }, to, call.line));
@@ -123,8 +124,8 @@ impl Analysis {
         let mut out = Vec::new();
         for file in self.program.ids() {
             let facts = &self.program.file(file).facts;
-            for link in &self.links[file as usize].calls {
-                let call = &facts.calls[link.call as usize];
+            for link in &self.links[file].calls {
+                let call = &facts.calls[link.call];
                 if let To::Def(to) = link.to
                     && link.how.confidence() >= least
                 {
@@ -144,7 +145,7 @@ impl Analysis {
     fn caller(&self, gid: Gid) -> Gid {
         let facts = &self.program.file(gid.file).facts;
         let mut at = gid.def;
-        while at != 0 && !facts.def(at).kind.callable() {
+        while at != ROOT && !facts.def(at).kind.callable() {
             at = facts.def(at).parent;
         }
         Gid { file: gid.file, def: at }

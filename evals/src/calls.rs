@@ -1,6 +1,7 @@
 //! The `calls` suite: relationships of a repository that no correct call graph has.
 
 use crate::print;
+use lukasa_code::ids::IdVec;
 use lukasa_code::resolve::{FileId, Gid, Links, Program, To, resolve};
 use lukasa_code::{LanguageId, parse};
 use lukasa_engine::features::code::files;
@@ -19,7 +20,7 @@ pub fn run(repo: &Path, verbose: bool, as_json: bool) -> Result<(), Fault> {
     let links = resolve(&mut program);
     let mut figures = Figures::new(&program, &links, verbose);
     for file in program.ids() {
-        figures.add(file, &links[file as usize]);
+        figures.add(file, &links[file]);
     }
     let name = repo.file_name().map(|name| name.to_string_lossy().into_owned());
     print(&figures.line(name.unwrap_or_default()), as_json);
@@ -55,7 +56,7 @@ fn read(repo: &Path) -> Result<Program, Fault> {
 
 struct Figures<'p> {
     program: &'p Program,
-    links: &'p [Links],
+    links: &'p IdVec<FileId, Links>,
     verbose: bool,
     /// Names that files of the default build define, by folder.
     usual: HashSet<(&'p str, &'p str)>,
@@ -73,7 +74,7 @@ struct Figures<'p> {
 }
 
 impl<'p> Figures<'p> {
-    fn new(program: &'p Program, links: &'p [Links], verbose: bool) -> Figures<'p> {
+    fn new(program: &'p Program, links: &'p IdVec<FileId, Links>, verbose: bool) -> Figures<'p> {
         let mut usual = HashSet::new();
         for id in program.ids().filter(|id| in_usual_build(program, *id)) {
             let file = program.file(id);
@@ -105,7 +106,7 @@ impl<'p> Figures<'p> {
         self.bases_written += facts.defs.iter().map(|def| def.bases.len()).sum::<usize>();
         for link in &links.calls {
             let To::Def(to) = link.to else { continue };
-            let call = &facts.calls[link.call as usize];
+            let call = &facts.calls[link.call];
             let from = Gid { file, def: call.owner };
             self.edges += 1;
             self.calls_to_tests += self.leads_to_test("calls", from, to, call.line);
@@ -116,7 +117,7 @@ impl<'p> Figures<'p> {
             self.references_to_tests += self.leads_to_test("references", from, used.to, used.line);
         }
         for link in &links.imports {
-            let import = &facts.imports[link.import as usize];
+            let import = &facts.imports[link.import];
             if let To::Def(to) = link.to {
                 let from = Gid { file, def: import.owner };
                 self.imports_of_tests += self.leads_to_test("imports", from, to, import.line);
@@ -136,8 +137,7 @@ impl<'p> Figures<'p> {
 
     /// 1 for a relationship from production code to a test.
     fn leads_to_test(&self, what: &str, from: Gid, to: Gid, line: u32) -> usize {
-        let is_test =
-            |gid: Gid| self.links[gid.file as usize].is_test || self.program.file(gid.file).is_in_test(gid.def);
+        let is_test = |gid: Gid| self.links[gid.file].is_test || self.program.file(gid.file).is_in_test(gid.def);
         self.count(!is_test(from) && is_test(to), what, from, to, line)
     }
 

@@ -4,14 +4,18 @@
 //! declaration is visible only after it (Rust, Go) open a scope per declaration.
 
 use crate::facts::{
-    Arg, ArgKind, Base, Bind, Call, CallId, CallKind, Def, DefId, Export, Expr, ExprId, Facts, Import, ImportId,
-    Imported, Item, Key, Kind, ListKind, Name, ROOT, Range, Return, Span, Target, UNKNOWN, Use, Var, VarId, VarKind,
-    Visibility, When,
+    Arg, ArgKind, Base, Bind, Call, CallKind, Def, DefId, Export, Expr, ExprId, Facts, Import, ImportId, Imported,
+    Item, Key, Kind, ListKind, Name, ROOT, Range, Return, Span, Target, UNKNOWN, Use, Var, VarId, VarKind, Visibility,
+    When,
 };
+use crate::ids::{BindId, IdVec};
 use crate::languages::LanguageId;
 use rustc_hash::FxHashMap;
 
-pub type ScopeId = u32;
+pub use crate::ids::ScopeId;
+
+/// The scope of the file itself.
+pub const FILE_SCOPE: ScopeId = ScopeId::new(0);
 
 /// Deepest nesting that is followed. People do not write deeper, and generated text must not overflow the stack.
 const DEPTH: u32 = 600;
@@ -24,12 +28,12 @@ pub struct Builder<'t> {
     pub scope: ScopeId,
     /// The condition under which the syntax being read is reached.
     pub when: When,
-    scopes: Vec<Scope>,
+    scopes: IdVec<ScopeId, Scope>,
     declared: FxHashMap<(ScopeId, Name), VarId>,
     known: FxHashMap<Box<str>, Name>,
     /// Names to resolve at the end, with the scope they were read in.
     names_read: Vec<(ExprId, ScopeId)>,
-    names_bound: Vec<(u32, ScopeId)>,
+    names_bound: Vec<(BindId, ScopeId)>,
     names_assigned: Vec<(Name, ScopeId)>,
     depth: u32,
     too_deep: bool,
@@ -47,18 +51,18 @@ impl<'t> Builder<'t> {
     pub fn new(language: LanguageId, text: &'t str, file_name: &str) -> Builder<'t> {
         let facts = Facts {
             language,
-            names: vec![],
-            defs: vec![],
-            vars: vec![],
-            exprs: vec![Expr::Unknown],
+            names: IdVec::new(),
+            defs: IdVec::new(),
+            vars: IdVec::new(),
+            exprs: vec![Expr::Unknown].into(),
             items: vec![],
             args: vec![],
-            calls: vec![],
-            binds: vec![],
+            calls: IdVec::new(),
+            binds: IdVec::new(),
             impl_lines: vec![],
             returns: vec![],
             uses: vec![],
-            imports: vec![],
+            imports: IdVec::new(),
             exports: vec![],
             package: "".into(),
             build: None,
@@ -69,9 +73,9 @@ impl<'t> Builder<'t> {
             text,
             facts,
             owner: ROOT,
-            scope: 0,
+            scope: FILE_SCOPE,
             when: When::Always,
-            scopes: vec![Scope { parent: 0, own_only: false, owner: ROOT }],
+            scopes: vec![Scope { parent: FILE_SCOPE, own_only: false, owner: ROOT }].into(),
             declared: FxHashMap::default(),
             known: FxHashMap::default(),
             names_read: vec![],
@@ -92,8 +96,7 @@ impl<'t> Builder<'t> {
         if let Some(name) = self.known.get(text) {
             return *name;
         }
-        let name = self.facts.names.len() as Name;
-        self.facts.names.push(text.into());
+        let name = self.facts.names.push(text.into());
         self.known.insert(text.into(), name);
         name
     }
@@ -102,8 +105,7 @@ impl<'t> Builder<'t> {
 
     pub fn open_scope(&mut self) -> ScopeId {
         let before = self.scope;
-        self.scopes.push(Scope { parent: self.scope, own_only: false, owner: self.owner });
-        self.scope = self.scopes.len() as ScopeId - 1;
+        self.scope = self.scopes.push(Scope { parent: self.scope, own_only: false, owner: self.owner });
         before
     }
 
@@ -114,8 +116,8 @@ impl<'t> Builder<'t> {
     /// The innermost scope that belongs to the current function, class or file: where `var` declares.
     pub fn function_scope(&self) -> ScopeId {
         let mut scope = self.scope;
-        while scope != 0 && self.scopes[self.scopes[scope as usize].parent as usize].owner == self.owner {
-            scope = self.scopes[scope as usize].parent;
+        while scope != FILE_SCOPE && self.scopes[self.scopes[scope].parent].owner == self.owner {
+            scope = self.scopes[scope].parent;
         }
         scope
     }
@@ -130,9 +132,8 @@ impl<'t> Builder<'t> {
     }
 
     pub fn declare_in(&mut self, scope: ScopeId, name: Name, what: VarKind, ty: Option<ExprId>) -> VarId {
-        let owner = self.scopes[scope as usize].owner;
-        let var = self.facts.vars.len() as VarId;
-        self.facts.vars.push(Var { name, owner, what, ty, assigned: false });
+        let owner = self.scopes[scope].owner;
+        let var = self.facts.vars.push(Var { name, owner, what, ty, assigned: false });
         self.declared.insert((scope, name), var);
         var
     }
@@ -152,7 +153,7 @@ impl<'t> Builder<'t> {
 
     /// Binds a definition to its name in a scope. If the name is already declared, the variable may hold both.
     pub fn declare_def(&mut self, scope: ScopeId, def: DefId) -> VarId {
-        let name = self.facts.defs[def as usize].name;
+        let name = self.facts.defs[def].name;
         if let Some(var) = self.declared_in(scope, name) {
             let value = self.expr(Expr::Def(def));
             self.bind(Target::Var(var), value);
@@ -168,20 +169,18 @@ impl<'t> Builder<'t> {
         let mut def = blank(name, kind);
         def.parent = self.owner;
         def.span = span;
-        self.facts.defs.push(def);
-        self.facts.defs.len() as DefId - 1
+        self.facts.defs.push(def)
     }
 
     pub fn def(&mut self, def: DefId) -> &mut Def {
-        &mut self.facts.defs[def as usize]
+        &mut self.facts.defs[def]
     }
 
     /// Makes a definition the owner, with a new scope. `leave_def` restores the previous owner and scope.
     pub fn enter_def(&mut self, def: DefId, own_only: bool) -> (DefId, ScopeId) {
         let before = (self.owner, self.scope);
         self.owner = def;
-        self.scopes.push(Scope { parent: self.scope, own_only, owner: def });
-        self.scope = self.scopes.len() as ScopeId - 1;
+        self.scope = self.scopes.push(Scope { parent: self.scope, own_only, owner: def });
         before
     }
 
@@ -192,7 +191,7 @@ impl<'t> Builder<'t> {
     /// Adds a parameter to the current owner, at the next position.
     pub fn param(&mut self, name: &str, what: Option<VarKind>, ty: Option<ExprId>) -> VarId {
         let name = self.name(name);
-        let place = self.facts.defs[self.owner as usize].params.len() as u16;
+        let place = self.facts.defs[self.owner].params.len() as u16;
         let var = self.declare(name, what.unwrap_or(VarKind::Param(place)), ty);
         let owner = self.owner;
         self.def(owner).params.push(var);
@@ -209,8 +208,7 @@ impl<'t> Builder<'t> {
         if matches!(expr, Expr::Unknown) {
             return UNKNOWN;
         }
-        self.facts.exprs.push(expr);
-        self.facts.exprs.len() as ExprId - 1
+        self.facts.exprs.push(expr)
     }
 
     /// Reads a name in the current scope; `finish` resolves it.
@@ -271,8 +269,8 @@ impl<'t> Builder<'t> {
         let start = self.facts.args.len() as u32;
         self.facts.args.extend_from_slice(args);
         let args = Range { start, len: args.len() as u32 };
-        let call = self.facts.calls.len() as CallId;
-        self.facts.calls.push(Call { owner: self.owner, callee, how, args, line: at.line, column: at.column });
+        let call = Call { owner: self.owner, callee, how, args, line: at.line, column: at.column };
+        let call = self.facts.calls.push(call);
         self.expr(Expr::Call(call))
     }
 
@@ -292,7 +290,7 @@ impl<'t> Builder<'t> {
 
     pub fn bind(&mut self, target: Target, value: ExprId) {
         if let Target::Var(var) = target {
-            self.facts.vars[var as usize].assigned = true;
+            self.facts.vars[var].assigned = true;
         }
         if value != UNKNOWN {
             self.facts.binds.push(Bind { owner: self.owner, target, value });
@@ -306,8 +304,8 @@ impl<'t> Builder<'t> {
         if value == UNKNOWN {
             return;
         }
-        self.names_bound.push((self.facts.binds.len() as u32, self.scope));
-        self.facts.binds.push(Bind { owner: self.owner, target: Target::Free(name), value });
+        let bind = self.facts.binds.push(Bind { owner: self.owner, target: Target::Free(name), value });
+        self.names_bound.push((bind, self.scope));
     }
 
     pub fn returns(&mut self, value: ExprId, yields: bool) {
@@ -324,7 +322,7 @@ impl<'t> Builder<'t> {
 
     /// An import; with a name it declares a variable in the current scope.
     pub fn import(&mut self, module: &str, what: Imported, called: Option<&str>, line: u32) -> ImportId {
-        let import = self.facts.imports.len() as ImportId;
+        let import = self.facts.imports.next_id();
         let var = called.map(|name| {
             let name = self.name(name);
             self.declare(name, VarKind::Import(import), None)
@@ -373,22 +371,22 @@ impl<'t> Builder<'t> {
             self.fault(1, "nested too deeply: the innermost parts were left out");
         }
         for (expr, scope) in std::mem::take(&mut self.names_read) {
-            if let Expr::Free(name) = self.facts.exprs[expr as usize]
+            if let Expr::Free(name) = self.facts.exprs[expr]
                 && let Some(var) = self.find(scope, name)
             {
-                self.facts.exprs[expr as usize] = Expr::Var(var);
+                self.facts.exprs[expr] = Expr::Var(var);
             }
         }
         for (name, scope) in std::mem::take(&mut self.names_assigned) {
             if let Some(var) = self.find(scope, name) {
-                self.facts.vars[var as usize].assigned = true;
+                self.facts.vars[var].assigned = true;
             }
         }
         for (bind, scope) in std::mem::take(&mut self.names_bound) {
-            if let Target::Free(name) = self.facts.binds[bind as usize].target
+            if let Target::Free(name) = self.facts.binds[bind].target
                 && let Some(var) = self.find(scope, name)
             {
-                self.facts.binds[bind as usize].target = Target::Var(var);
+                self.facts.binds[bind].target = Target::Var(var);
             }
         }
         self.facts
@@ -396,16 +394,16 @@ impl<'t> Builder<'t> {
 
     /// The variable that a name refers to in a scope: that of the nearest enclosing scope.
     pub fn find(&self, scope: ScopeId, name: Name) -> Option<VarId> {
-        let owner = self.scopes[scope as usize].owner;
+        let owner = self.scopes[scope].owner;
         let mut at = scope;
         loop {
-            let here = &self.scopes[at as usize];
+            let here = &self.scopes[at];
             if (!here.own_only || here.owner == owner)
                 && let Some(var) = self.declared.get(&(at, name))
             {
                 return Some(*var);
             }
-            if at == 0 {
+            if at == FILE_SCOPE {
                 return None;
             }
             at = here.parent;

@@ -6,41 +6,32 @@
 //! hold every value that is bound to it anywhere.
 
 use crate::build::Constraint;
+use crate::ids::IdVec;
+pub use crate::ids::{BindId, CallId, DefId, ExprId, ImportId, Name, VarId};
 use crate::languages::LanguageId;
 use serde::{Deserialize, Serialize};
 
-/// Index into `Facts::names`.
-pub type Name = u32;
-/// Index into `Facts::defs`. `ROOT` is the file itself.
-pub type DefId = u32;
-/// Index into `Facts::vars`.
-pub type VarId = u32;
-/// Index into `Facts::exprs`. `UNKNOWN` is always present.
-pub type ExprId = u32;
-/// Index into `Facts::calls`.
-pub type CallId = u32;
-/// Index into `Facts::imports`.
-pub type ImportId = u32;
-
-pub const ROOT: DefId = 0;
-pub const UNKNOWN: ExprId = 0;
+/// The file itself.
+pub const ROOT: DefId = DefId::new(0);
+/// The expression of every value that is not tracked.
+pub const UNKNOWN: ExprId = ExprId::new(0);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Facts {
     pub language: LanguageId,
-    pub names: Vec<Box<str>>,
-    pub defs: Vec<Def>,
-    pub vars: Vec<Var>,
-    pub exprs: Vec<Expr>,
+    pub names: IdVec<Name, Box<str>>,
+    pub defs: IdVec<DefId, Def>,
+    pub vars: IdVec<VarId, Var>,
+    pub exprs: IdVec<ExprId, Expr>,
     pub items: Vec<Item>,
     pub args: Vec<Arg>,
-    pub calls: Vec<Call>,
-    pub binds: Vec<Bind>,
+    pub calls: IdVec<CallId, Call>,
+    pub binds: IdVec<BindId, Bind>,
     /// Lines of Rust's `impl Trait for Type`, by the index of the bind that represents it, ascending.
-    pub impl_lines: Vec<(u32, u32)>,
+    pub impl_lines: Vec<(BindId, u32)>,
     pub returns: Vec<Return>,
     pub uses: Vec<Use>,
-    pub imports: Vec<Import>,
+    pub imports: IdVec<ImportId, Import>,
     pub exports: Vec<Export>,
     /// The package that the file declares (Go, Java, Kotlin, C#, PHP), else empty.
     pub package: Box<str>,
@@ -451,15 +442,15 @@ pub struct Export {
 
 impl Facts {
     pub fn name(&self, name: Name) -> &str {
-        &self.names[name as usize]
+        &self.names[name]
     }
 
     pub fn def(&self, def: DefId) -> &Def {
-        &self.defs[def as usize]
+        &self.defs[def]
     }
 
     pub fn expr(&self, expr: ExprId) -> Expr {
-        self.exprs[expr as usize]
+        self.exprs[expr]
     }
 
     pub fn items(&self, range: Range) -> &[Item] {

@@ -1,6 +1,7 @@
 //! Keys of definitions: `path::Class::method`, with a suffix where a file has several of the same name.
 
 use crate::facts::{Def, DefId, Expr, ExprId, Facts, Kind, ROOT, flag};
+use crate::ids::IdVec;
 use crate::type_names;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -23,13 +24,13 @@ fn object_type(def: &Def) -> Option<&'static str> {
 }
 
 /// Object type and key of every definition of a file; `None` for lambdas and for keys that would be too long.
-pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
-    let mut keys: Vec<Option<(&'static str, String)>> = vec![None; facts.defs.len()];
-    let mut paths: Vec<Option<String>> = vec![None; facts.defs.len()];
+pub fn keys(path: &str, facts: &Facts) -> IdVec<DefId, Option<(&'static str, String)>> {
+    let mut keys: IdVec<DefId, Option<(&'static str, String)>> = vec![None; facts.defs.len()].into();
+    let mut paths: IdVec<DefId, Option<String>> = vec![None; facts.defs.len()].into();
     let mut same: FxHashMap<(&'static str, String), Vec<DefId>> = FxHashMap::default();
-    keys[ROOT as usize] = Some((type_names::FILE, path.to_owned()));
-    paths[ROOT as usize] = Some(path.to_owned());
-    for (index, def) in facts.defs.iter().enumerate().skip(1) {
+    keys[ROOT] = Some((type_names::FILE, path.to_owned()));
+    paths[ROOT] = Some(path.to_owned());
+    for (index, def) in facts.defs.iter_ids().skip(1) {
         let name = &*clean(facts.name(def.name));
         let above = if def.kind == Kind::Method && def.receiver.is_some() {
             // Written outside its type: the key is the same as if it were inside.
@@ -50,7 +51,7 @@ pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
             && !name.is_empty()
             && !name.starts_with('<')
         {
-            same.entry((object_type, own.clone())).or_default().push(index as DefId);
+            same.entry((object_type, own.clone())).or_default().push(index);
             keys[index] = Some((object_type, own.clone()));
         }
         paths[index] = if def.kind == Kind::Lambda { Some(above) } else { Some(own) };
@@ -87,10 +88,10 @@ const NAME_BYTES: usize = 120;
 /// Longest key, with room for the suffix that distinguishes duplicates.
 const KEY_BYTES: usize = 800;
 
-fn named_parent(facts: &Facts, paths: &[Option<String>], parent: DefId) -> Option<String> {
+fn named_parent(facts: &Facts, paths: &IdVec<DefId, Option<String>>, parent: DefId) -> Option<String> {
     let mut at = parent;
     loop {
-        if let Some(path) = &paths[at as usize] {
+        if let Some(path) = &paths[at] {
             return Some(path.clone());
         }
         if at == ROOT {
@@ -106,7 +107,7 @@ fn tell_apart(
     object_type: &'static str,
     key: &str,
     defs: &[DefId],
-    keys: &mut [Option<(&'static str, String)>],
+    keys: &mut IdVec<DefId, Option<(&'static str, String)>>,
 ) {
     let mut used: FxHashMap<String, u32> = FxHashMap::default();
     for (place, def) in defs.iter().enumerate() {
@@ -120,7 +121,7 @@ fn tell_apart(
         let times = used.entry(mark.clone()).or_default();
         *times += 1;
         let own = if *times == 1 { format!("{key}{mark}") } else { format!("{key}{mark}~{times}") };
-        keys[*def as usize] = Some((object_type, own));
+        keys[*def] = Some((object_type, own));
     }
 }
 
@@ -136,7 +137,7 @@ fn parameters(signature: &str) -> String {
 pub fn type_name(facts: &Facts, expr: ExprId) -> Option<&str> {
     match facts.expr(expr) {
         Expr::Free(name) | Expr::Member(_, name) => Some(facts.name(name)),
-        Expr::Var(var) => Some(facts.name(facts.vars[var as usize].name)),
+        Expr::Var(var) => Some(facts.name(facts.vars[var].name)),
         Expr::Generic(of, _) | Expr::InstanceOf(of) => type_name(facts, of),
         Expr::Def(def) => Some(facts.name(facts.def(def).name)),
         _ => None,

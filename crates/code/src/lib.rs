@@ -6,6 +6,7 @@
 pub mod build;
 pub mod builder;
 pub mod facts;
+pub mod ids;
 pub mod keys;
 pub mod lang;
 pub mod languages;

@@ -3,9 +3,10 @@
 //! A relationship belongs to the file of its source, except CONTAINS, which belongs to the file of its target.
 
 use crate::facts::{BaseKind, CallKind, Def, DefId, Facts, Imported, Kind, ROOT, Visibility, flag};
+use crate::ids::IdVec;
 use crate::keys;
 use crate::languages::LanguageId;
-use crate::resolve::{File, FileId, Gid, How, Links, Program, To};
+use crate::resolve::{ExternalId, File, FileId, Gid, How, Links, Program, To};
 use crate::type_names;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::id::object_id;
@@ -21,9 +22,9 @@ use uuid::Uuid;
 #[derive(Default)]
 pub struct Names {
     namespace: Uuid,
-    files: Vec<Vec<Option<Symbol>>>,
+    files: IdVec<FileId, IdVec<DefId, Option<Symbol>>>,
     /// The version of each file for which `files` was computed.
-    named: Vec<Option<Arc<File>>>,
+    named: IdVec<FileId, Option<Arc<File>>>,
 }
 
 struct Symbol {
@@ -44,24 +45,24 @@ impl Names {
         if self.namespace != namespace {
             *self = Names { namespace, ..Names::default() };
         }
-        self.files.resize_with(program.slots(), Vec::new);
-        self.named.resize(program.slots(), None);
-        let named = |id: &FileId| match (&self.named[*id as usize], program.get(*id)) {
+        self.files.resize_with(program.slots(), IdVec::new);
+        self.named.resize_with(program.slots(), || None);
+        let named = |id: &FileId| match (&self.named[*id], program.get(*id)) {
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             _ => false,
         };
         let ids: Vec<FileId> = program.ids().filter(|id| !named(id)).collect();
-        let made: Vec<(FileId, Vec<Option<Symbol>>)> =
+        let made: Vec<(FileId, IdVec<DefId, Option<Symbol>>)> =
             ids.par_iter().map(|id| (*id, symbols(program, *id, namespace))).collect();
         for (id, symbols) in made {
-            self.files[id as usize] = symbols;
-            self.named[id as usize] = program.get(id).cloned();
+            self.files[id] = symbols;
+            self.named[id] = program.get(id).cloned();
         }
     }
 
     /// Ids of a file's objects.
     pub fn ids_of(&self, file: FileId) -> impl Iterator<Item = Uuid> + '_ {
-        self.files[file as usize].iter().flatten().map(|symbol| symbol.id)
+        self.files[file].iter().flatten().map(|symbol| symbol.id)
     }
 
     /// Object type and key of a symbol; `None` if the definition is not a symbol.
@@ -70,7 +71,7 @@ impl Names {
     }
 
     fn get(&self, gid: Gid) -> Option<&Symbol> {
-        self.files[gid.file as usize].get(gid.def as usize)?.as_ref()
+        self.files[gid.file].get(gid.def)?.as_ref()
     }
 
     /// The symbol that a definition is attributed to: itself, or the nearest enclosing one.
@@ -87,7 +88,7 @@ impl Names {
     }
 }
 
-fn symbols(program: &Program, file: FileId, namespace: Uuid) -> Vec<Option<Symbol>> {
+fn symbols(program: &Program, file: FileId, namespace: Uuid) -> IdVec<DefId, Option<Symbol>> {
     let file = program.file(file);
     keys::keys(&file.path, &file.facts)
         .into_iter()
@@ -136,26 +137,26 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
     number(MADE_BY);
     number(u32::from(links.is_test));
     for (owner, count) in &links.unresolved {
-        number(*owner);
+        number(owner.number());
         number(*count);
     }
     for (_, line) in &links.unresolved_names {
         number(*line);
     }
     for link in &links.calls {
-        number(link.call);
+        number(link.call.number());
         number(link.how as u32);
     }
     for used in &links.uses {
-        number(used.owner);
+        number(used.owner.number());
         number(used.line);
         number(used.how as u32 * 2 + u32::from(used.runs));
     }
     for (def, _) in &links.receivers {
-        number(*def);
+        number(def.number());
     }
     for base in &links.bases {
-        number(base.class);
+        number(base.class.number());
         number(base.how as u32);
     }
     links.unresolved_names.iter().for_each(|(name, _)| hasher.add(name.as_bytes()));
@@ -163,7 +164,7 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
     let mut target = |to: To| match to {
         To::Def(gid) => match names.get(gid) {
             Some(symbol) => hasher.add(symbol.id.as_bytes()),
-            None => hasher.add(&gid.def.to_le_bytes()),
+            None => hasher.add(&gid.def.number().to_le_bytes()),
         },
         To::External(path) => hasher.add(program.external_text(path).as_bytes()),
     };
@@ -179,7 +180,7 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
     }
     let mut hasher = Hasher::default();
     for (def, summary) in &about.summaries {
-        hasher.add(&def.to_le_bytes());
+        hasher.add(&def.number().to_le_bytes());
         // Each text is preceded by its length, so that different lists never produce the same bytes.
         for text in [&summary.text, &summary.model] {
             hasher.add(&(text.len() as u32).to_le_bytes());
@@ -282,7 +283,7 @@ impl Maker<'_> {
             *unresolved.entry(gid.def).or_default() += count;
         }
         self.objects.reserve(self.facts.defs.len());
-        for index in 0..self.facts.defs.len() as DefId {
+        for index in self.facts.defs.ids() {
             let Some(symbol) = self.names.get(Gid { file: self.file, def: index }) else { continue };
             let def = self.facts.def(index);
             let mut put = PutObject::new(symbol.object_type, &symbol.key);
@@ -369,7 +370,7 @@ impl Maker<'_> {
         let receivers: FxHashMap<DefId, Gid> = links.receivers.iter().copied().collect();
         let file = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id);
         let Some(file) = file else { return };
-        for index in 1..self.facts.defs.len() as DefId {
+        for index in self.facts.defs.ids().skip(1) {
             let gid = Gid { file: self.file, def: index };
             let Some(symbol) = self.names.get(gid) else { continue };
             let def = self.facts.def(index);
@@ -412,7 +413,7 @@ impl Maker<'_> {
         let Some(own) = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id) else { return };
         let mut targets: BTreeMap<Uuid, (u32, Vec<String>)> = BTreeMap::new();
         for link in &links.imports {
-            let import = &self.facts.imports[link.import as usize];
+            let import = &self.facts.imports[link.import];
             let to = match link.to {
                 To::Def(gid) if gid.file == self.file => continue,
                 To::Def(gid) => match self.names.get(Gid { file: gid.file, def: ROOT }) {
@@ -497,7 +498,7 @@ impl Maker<'_> {
             }
         };
         for link in &links.calls {
-            let call = &self.facts.calls[link.call as usize];
+            let call = &self.facts.calls[link.call];
             let owner = self.names.counts_for(self.program, Gid { file: self.file, def: call.owner });
             let (from, Some(src)) = owner else { continue };
             let src = src.id;
@@ -569,7 +570,7 @@ impl Maker<'_> {
 
     // --- objects outside the program ---
 
-    fn package(&mut self, path: u32) -> Option<Uuid> {
+    fn package(&mut self, path: ExternalId) -> Option<Uuid> {
         let (package, _) = self.program.external_path(path);
         let package = keys::clean(package).into_owned();
         (!package.is_empty()).then(|| self.outside_package(&package))
@@ -584,7 +585,7 @@ impl Maker<'_> {
     }
 
     /// The object of a name in a package; `None` if the name is empty.
-    fn external(&mut self, path: u32) -> Option<Uuid> {
+    fn external(&mut self, path: ExternalId) -> Option<Uuid> {
         let (package, names) = self.program.external_path(path);
         if names.is_empty() {
             return self.package(path);

@@ -18,7 +18,7 @@
 //! body are functions.
 
 use super::{Analysis, Case, Fault};
-use lukasa_code::facts::{Expr, ExprId, Facts, Kind, ROOT, flag};
+use lukasa_code::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT, flag};
 use lukasa_code::resolve::Gid;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -215,7 +215,7 @@ fn compare(name: String, files: Vec<(String, String)>, want: &Want, least: f64) 
     let mut own: BTreeSet<String> = files.iter().flat_map(|(_, text)| declared(text, &home)).collect();
     for file in analysis.program.ids() {
         let facts = &analysis.program.file(file).facts;
-        let callable = (1..facts.defs.len() as u32).filter(|def| facts.def(*def).kind.callable());
+        let callable = facts.defs.ids().skip(1).filter(|def| facts.def(*def).kind.callable());
         own.extend(callable.map(|def| label(facts, def, &home)));
     }
     let mut truth = BTreeSet::new();
@@ -282,7 +282,7 @@ fn declared(text: &str, home: &str) -> Vec<String> {
 }
 
 /// The name of one of our definitions, written as `plain` writes it.
-fn label(facts: &Facts, def: u32, home: &str) -> String {
+fn label(facts: &Facts, def: DefId, home: &str) -> String {
     let prefix = if *facts.package == *home { String::new() } else { format!("{}.", facts.package) };
     let entry = facts.def(def);
     let name = facts.name(entry.name);
@@ -296,11 +296,12 @@ fn label(facts: &Facts, def: u32, home: &str) -> String {
         };
     }
     let around = enclosing(facts, def);
-    let before = (1..def).filter(|d| facts.def(*d).kind == Kind::Lambda && enclosing(facts, *d) == around).count();
+    let before = facts.defs.ids().take(def.index()).skip(1);
+    let before = before.filter(|d| facts.def(*d).kind == Kind::Lambda && enclosing(facts, *d) == around).count();
     format!("{}${}", last(&label(facts, around, home)), before + 1)
 }
 
-fn enclosing(facts: &Facts, def: u32) -> u32 {
+fn enclosing(facts: &Facts, def: DefId) -> DefId {
     let mut at = facts.def(def).parent;
     while at != ROOT && !facts.def(at).kind.callable() {
         at = facts.def(at).parent;
@@ -310,7 +311,7 @@ fn enclosing(facts: &Facts, def: u32) -> u32 {
 
 fn type_name(facts: &Facts, ty: ExprId) -> Option<&str> {
     match facts.expr(ty) {
-        Expr::Var(var) => Some(facts.name(facts.vars[var as usize].name)),
+        Expr::Var(var) => Some(facts.name(facts.vars[var].name)),
         Expr::Free(name) => Some(facts.name(name)),
         Expr::Generic(of, _) | Expr::InstanceOf(of) => type_name(facts, of),
         _ => None,

@@ -12,7 +12,7 @@
 //! same name. A line that is one too high or too low, as some are, means the function of that name next to it.
 
 use super::{Analysis, Case, Edge, Fault, line_at, read_all};
-use lukasa_code::facts::{Call, CallKind, Expr, Facts, Kind, ROOT, flag};
+use lukasa_code::facts::{Call, CallKind, DefId, Expr, Facts, Kind, ROOT, flag};
 use lukasa_code::resolve::Gid;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -182,7 +182,7 @@ fn java(name: String, files: &[(String, String)], least: f64) -> Case {
     let defined: BTreeSet<String> = analysis
         .program
         .ids()
-        .flat_map(|file| (1..analysis.program.file(file).facts.defs.len() as u32).map(move |def| Gid { file, def }))
+        .flat_map(|file| analysis.program.file(file).facts.defs.ids().skip(1).map(move |def| Gid { file, def }))
         .filter(|gid| analysis.kind(*gid).callable())
         .map(|gid| method(&analysis.program.file(gid.file).facts, gid.def))
         .collect();
@@ -192,13 +192,13 @@ fn java(name: String, files: &[(String, String)], least: f64) -> Case {
         let facts = &analysis.program.file(file).facts;
         for note in annotations(text) {
             let at = note.at as u32;
-            let around = facts.defs.iter().enumerate().filter(|(_, d)| d.span.start <= at && at < d.span.end);
+            let around = facts.defs.iter_ids().filter(|(_, d)| d.span.start <= at && at < d.span.end);
             let Some((def, _)) = around.filter(|(_, d)| d.kind.callable()).max_by_key(|(_, d)| d.span.start) else {
                 let place = format!("{path}:{} (no method of ours)", line_at(text, note.at));
                 truth.extend(note.resolved.iter().map(|class| (place.clone(), format!("{class}.{}", note.name))));
                 continue;
             };
-            let caller = Gid { file, def: def as u32 };
+            let caller = Gid { file, def };
             let line = note.line.unwrap_or_default();
             let site = format!("{}:{line} {}", method(facts, caller.def), note.name);
             let target = |class: &String| format!("{class}.{}", note.name);
@@ -248,13 +248,13 @@ fn called<'f>(facts: &'f Facts, call: &Call) -> &'f str {
         _ if call.how == CallKind::New => "<init>",
         Expr::Super | Expr::This => "<init>",
         Expr::Member(_, name) | Expr::Free(name) => facts.name(name),
-        Expr::Var(var) => facts.name(facts.vars[var as usize].name),
+        Expr::Var(var) => facts.name(facts.vars[var].name),
         _ => "",
     }
 }
 
 /// `a/b/Outer$Inner.method`.
-fn method(facts: &Facts, def: u32) -> String {
+fn method(facts: &Facts, def: DefId) -> String {
     let entry = facts.def(def);
     let mut classes = Vec::new();
     let mut at = entry.parent;
@@ -354,8 +354,8 @@ fn simple(name: &str) -> String {
 fn places(analysis: &Analysis) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for file in analysis.program.ids() {
-        let defs = analysis.program.file(file).facts.defs.len() as u32;
-        out.extend((1..defs).map(|def| label(analysis, Gid { file, def }, &BTreeSet::new())));
+        let defs = analysis.program.file(file).facts.defs.ids().skip(1);
+        out.extend(defs.map(|def| label(analysis, Gid { file, def }, &BTreeSet::new())));
     }
     out
 }

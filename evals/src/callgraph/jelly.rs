@@ -12,7 +12,7 @@
 //! though it may be right, so precision is a lower bound.
 
 use super::{Analysis, Case, Fault};
-use lukasa_code::facts::{Call, CallKind, Expr, ROOT, Span, flag};
+use lukasa_code::facts::{Call, CallKind, DefId, Expr, ROOT, Span, flag};
 use lukasa_code::resolve::program::is_manifest;
 use lukasa_code::resolve::{Gid, To};
 use serde_json::Value;
@@ -209,11 +209,11 @@ fn construct(analysis: &Analysis, gid: Gid) -> Gid {
         }
         let facts = &analysis.program.file(at.file).facts;
         let own =
-            facts.defs.iter().position(|d| d.parent == at.def && d.is(flag::CONSTRUCTOR) && !d.is(flag::DECLARED));
-        if let Some(own) = own {
-            return Gid { file: at.file, def: own as u32 };
+            facts.defs.iter_ids().find(|(_, d)| d.parent == at.def && d.is(flag::CONSTRUCTOR) && !d.is(flag::DECLARED));
+        if let Some((own, _)) = own {
+            return Gid { file: at.file, def: own };
         }
-        let mut bases = analysis.links[at.file as usize].bases.iter();
+        let mut bases = analysis.links[at.file].bases.iter();
         match bases.find(|b| b.class == at.def).map(|b| b.to) {
             Some(To::Def(base)) => at = base,
             _ => return gid,
@@ -230,20 +230,19 @@ fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BT
         let Some(file) = analysis.program.find_file(path) else { continue };
         let text = texts.get(path.as_str()).copied().unwrap_or("");
         let lines: Vec<&str> = text.split('\n').collect();
-        let defs: Vec<(u32, Place)> = analysis
+        let defs: Vec<(DefId, Place)> = analysis
             .program
             .file(file)
             .facts
             .defs
-            .iter()
-            .enumerate()
+            .iter_ids()
             .skip(1)
             .filter(|(_, d)| (d.kind.callable() && !d.is(flag::CONSTRUCTOR)) || d.kind.type_like())
-            .map(|(id, d)| (id as u32, place(index, d.span, &lines)))
+            .map(|(id, d)| (id, place(index, d.span, &lines)))
             .collect();
         let mut open: BTreeMap<u64, Place> =
             graph.functions.iter().filter(|(_, p)| p.file == index).map(|(id, p)| (*id, *p)).collect();
-        let mut free: BTreeSet<u32> = defs.iter().map(|(id, _)| *id).collect();
+        let mut free: BTreeSet<DefId> = defs.iter().map(|(id, _)| *id).collect();
         let same: [fn(&Place, &Place) -> bool; 4] = [
             |ours, want| ours == want,
             |ours, want| ours.end == want.end,

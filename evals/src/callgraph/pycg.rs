@@ -51,7 +51,7 @@ fn name(analysis: &Analysis, gid: Gid) -> String {
                 .facts
                 .defs
                 .iter()
-                .take(at as usize)
+                .take(at.index())
                 .filter(|d| d.kind == Kind::Lambda && d.parent == def.parent)
                 .count();
             parts.push(format!("<lambda{}>", place + 1));

@@ -114,7 +114,7 @@ fn agreement<T: Eq + std::hash::Hash>(truth: &[T], found: &[T]) -> Agreement {
 fn sites(facts: &Facts) -> Sites {
     let name = |expr| match facts.expr(expr) {
         Expr::Free(name) | Expr::Member(_, name) => Some(facts.name(name).to_owned()),
-        Expr::Var(var) => Some(facts.name(facts.vars[var as usize].name).to_owned()),
+        Expr::Var(var) => Some(facts.name(facts.vars[var].name).to_owned()),
         _ => None,
     };
     let written = facts.calls.iter().filter(|call| matches!(call.how, CallKind::Plain | CallKind::New));

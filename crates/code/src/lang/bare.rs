@@ -21,7 +21,7 @@ impl Bare {
     pub fn settle(self, b: &mut Builder<'_>) {
         for (expr, scope, written_in, name) in self.0 {
             let Some(var) = b.find(scope, name) else { continue };
-            let found = &b.facts.vars[var as usize];
+            let found = &b.facts.vars[var];
             let owner = b.facts.def(found.owner).kind;
             let known = match found.what {
                 VarKind::Def(def) => {
@@ -32,7 +32,7 @@ impl Bare {
                 _ => owner.callable(),
             };
             if known {
-                b.facts.exprs[expr as usize] = Expr::Var(var);
+                b.facts.exprs[expr] = Expr::Var(var);
             }
         }
     }

@@ -1,12 +1,14 @@
 //! Renders facts as text, for comparisons.
 
-use crate::facts::{ArgKind, Expr, ExprId, Facts, Imported, Item, Key, Literal, Range, Target, VarKind, flag};
+use crate::facts::{
+    ArgKind, Expr, ExprId, Facts, Imported, Item, Key, Literal, ROOT, Range, Target, VarId, VarKind, flag,
+};
 
 /// One line per fact, each beginning with a word for its kind.
 pub(crate) fn compact(f: &Facts) -> String {
     let mut out = String::new();
-    for (index, d) in f.defs.iter().enumerate() {
-        let mut line = format!("def {:?} {}", d.kind, f.path_of(index as u32).join("/"));
+    for (index, d) in f.defs.iter_ids() {
+        let mut line = format!("def {:?} {}", d.kind, f.path_of(index).join("/"));
         let flags = [
             (flag::ABSTRACT, "abstract"),
             (flag::EXPORTED, "exported"),
@@ -39,7 +41,7 @@ pub(crate) fn compact(f: &Facts) -> String {
                 .params
                 .iter()
                 .map(|p| {
-                    let var = &f.vars[*p as usize];
+                    let var = &f.vars[*p];
                     let rest = if matches!(var.what, VarKind::Rest(_)) { "..." } else { "" };
                     format!("{rest}{}: {}", f.name(var.name), var.ty.map_or("-".into(), |t| shown(f, t)))
                 })
@@ -54,7 +56,7 @@ pub(crate) fn compact(f: &Facts) -> String {
         }
         out += &line;
         out.push('\n');
-        if index > 0 {
+        if index != ROOT {
             out += &format!("sig {}\n", d.signature);
         }
         if let Some(doc) = &d.doc {
@@ -98,7 +100,7 @@ pub(crate) fn compact(f: &Facts) -> String {
             Imported::Symbol(n) => format!("Symbol {}", f.name(n)),
             other => format!("{other:?}"),
         };
-        let called = i.var.map_or("-", |v| f.name(f.vars[v as usize].name));
+        let called = i.var.map_or("-", |v| f.name(f.vars[v].name));
         out += &format!("import {} {what} {called} {}\n", i.module, i.line);
     }
     for (line, what) in &f.faults {
@@ -108,9 +110,9 @@ pub(crate) fn compact(f: &Facts) -> String {
 }
 
 /// A variable is rendered with its number among those of the same name: `<x>`, `<x2>`, `<x3>`.
-fn variable(f: &Facts, var: u32) -> String {
-    let v = &f.vars[var as usize];
-    let earlier = f.vars[..var as usize].iter().filter(|o| o.name == v.name).count();
+fn variable(f: &Facts, var: VarId) -> String {
+    let v = &f.vars[var];
+    let earlier = f.vars.iter().take(var.index()).filter(|o| o.name == v.name).count();
     let number = if earlier == 0 { String::new() } else { (earlier + 1).to_string() };
     format!("<{}{number}>", f.name(v.name))
 }
@@ -142,7 +144,7 @@ fn shown(f: &Facts, expr: ExprId) -> String {
         Expr::AtIndex(e, i) => format!("{}#{i}", shown(f, e)),
         Expr::Element(e) => format!("{}[]", shown(f, e)),
         Expr::KeysOf(e) => format!("keys({})", shown(f, e)),
-        Expr::Call(c) => format!("{}()", shown(f, f.calls[c as usize].callee)),
+        Expr::Call(c) => format!("{}()", shown(f, f.calls[c].callee)),
         Expr::Def(d) => format!("def {}", f.name(f.def(d).name)),
         Expr::Collection(kind, range) => format!("{kind:?}[{}]", items(f, range)),
         Expr::Construct(e, range) => format!("{}{{{}}}", shown(f, e), items(f, range)),

@@ -48,7 +48,7 @@ thread_local! {
 /// Extracts the facts of a file. `path` is relative to the root of the repository, with `/`.
 pub fn parse(path: &str, text: &str, language: LanguageId) -> Facts {
     let mut facts = language.get().read(Source { path, text, language });
-    for index in 0..facts.defs.len() {
+    for index in facts.defs.ids() {
         let def = &facts.defs[index];
         if def.kind == Kind::Lambda {
             continue;
@@ -60,8 +60,8 @@ pub fn parse(path: &str, text: &str, language: LanguageId) -> Facts {
         def.summary = summary.into();
         def.hash = hash;
     }
-    if facts.defs[0].doc.is_none() {
-        facts.defs[0].summary = what_is_in_it(&facts).into();
+    if facts.defs[ROOT].doc.is_none() {
+        facts.defs[ROOT].summary = what_is_in_it(&facts).into();
     }
     facts
 }

@@ -245,7 +245,7 @@ impl<'t> Reader<'t> {
     fn is_local(&mut self, name: &str) -> bool {
         let name = self.b.name(name);
         self.b.find(self.b.scope, name).is_some_and(|var| {
-            let var = &self.b.facts.vars[var as usize];
+            let var = &self.b.facts.vars[var];
             let owner = self.b.facts.def(var.owner).kind;
             !matches!(var.what, VarKind::Def(_)) && (owner.callable() || var.owner == self.b.owner)
         })

@@ -2,7 +2,7 @@
 
 use super::LanguageId;
 use super::rules::{BuiltinCall, Rules};
-use crate::facts::{DefId, Facts, Import};
+use crate::facts::{DefId, Facts, Import, ImportId};
 use crate::lang::patient_tree;
 use crate::resolve::eval::Eval;
 use crate::resolve::link::Link;
@@ -142,7 +142,7 @@ pub(crate) trait Language: Sync {
 
     /// The module that an import's path leads to, for languages whose imports walk modules and items one by one
     /// (`Modules::Tree`).
-    fn walk_path<'p>(&self, _eval: &mut Eval<'p>, _file: FileId, _import: u32, _levels: u8) -> Set {
+    fn walk_path<'p>(&self, _eval: &mut Eval<'p>, _file: FileId, _import: ImportId, _levels: u8) -> Set {
         Set::default()
     }
 

@@ -1,6 +1,6 @@
 //! Definitions as lines of text, for tests of front ends.
 
-use crate::facts::{Def, Facts, Visibility, flag};
+use crate::facts::{Def, DefId, Facts, Visibility, flag};
 
 const WORDS: [(u32, &str); 7] = [
     (flag::ASYNC, "async"),
@@ -14,8 +14,8 @@ const WORDS: [(u32, &str); 7] = [
 
 /// Kind, path and line of every definition, its visibility unless it is the usual one, and its flags.
 pub(super) fn printed(facts: &Facts, usual: Visibility) -> Vec<String> {
-    let line = |(at, def): (usize, &Def)| {
-        let mut text = format!("{:?} {} {}", def.kind, facts.path_of(at as u32).join("."), def.span.line);
+    let line = |(at, def): (DefId, &Def)| {
+        let mut text = format!("{:?} {} {}", def.kind, facts.path_of(at).join("."), def.span.line);
         if def.visibility != usual {
             text += &format!(" {:?}", def.visibility).to_lowercase();
         }
@@ -24,5 +24,5 @@ pub(super) fn printed(facts: &Facts, usual: Visibility) -> Vec<String> {
         }
         text
     };
-    facts.defs.iter().enumerate().skip(1).map(line).collect()
+    facts.defs.iter_ids().skip(1).map(line).collect()
 }

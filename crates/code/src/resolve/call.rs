@@ -5,7 +5,7 @@ pub(super) mod overload;
 use super::builtin;
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
-use crate::facts::{Arg, ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Kind, Literal, VarKind, flag};
+use crate::facts::{Arg, ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Kind, Literal, Name, VarKind, flag};
 use crate::languages::rules::{BuiltinCall, Constructs, DerivedMethod, Overloading};
 use smallvec::SmallVec;
 
@@ -52,7 +52,7 @@ impl<'p> Eval<'p> {
     }
 
     /// The values of a name that is read, not called: in some languages the field, never a method of the same name.
-    pub(super) fn read(&self, file: FileId, mut found: Set, name: u32) -> Set {
+    pub(super) fn read(&self, file: FileId, mut found: Set, name: Name) -> Set {
         let here = self.file(file);
         if here.rules.reads_fields_only {
             let name = here.sym(name);
@@ -65,7 +65,7 @@ impl<'p> Eval<'p> {
 
     /// The functions that a call runs; a class without a constructor is its own target.
     pub(super) fn call_targets(&mut self, file: FileId, id: CallId, levels: u8) -> Set {
-        let call = &self.file(file).facts.calls[id as usize];
+        let call = &self.file(file).facts.calls[id];
         let callee = self.callee(file, call, levels);
         let mut targets = Set { too_many: callee.too_many, ..Set::default() };
         let returns_function = self.returns_function(file, call, &callee);
@@ -191,7 +191,7 @@ impl<'p> Eval<'p> {
             return None;
         }
         let here = self.file(file);
-        let call = &here.facts.calls[id as usize];
+        let call = &here.facts.calls[id];
         let args = here.facts.args(call.args);
         if args.iter().any(|arg| matches!(arg.how, ArgKind::Spread | ArgKind::Keywords)) {
             return None;
@@ -199,7 +199,7 @@ impl<'p> Eval<'p> {
         let bound = matches!(function, Value::Method(..)) && there.facts.def(gid.def).is(flag::TAKES_SELF);
         let mut set = Set::default();
         for (_, place, var) in handed_back.filter(|(returned, ..)| there.reaches(gid.def, returned, given)) {
-            let name = there.sym(there.facts.vars[var as usize].name);
+            let name = there.sym(there.facts.vars[var].name);
             // The receiver of a method is not among the arguments.
             let place = place.checked_sub(usize::from(bound))?;
             let by_place = args.iter().filter(|arg| arg.how == ArgKind::Place).nth(place).is_some();
@@ -222,7 +222,7 @@ impl<'p> Eval<'p> {
         let (here, there) = (self.file(file), self.file(gid.file));
         let name = there.hangs_on(gid.def)?;
         let def = there.facts.def(gid.def);
-        let place = def.params.iter().position(|var| there.facts.vars[*var as usize].name == name)?;
+        let place = def.params.iter().position(|var| there.facts.vars[*var].name == name)?;
         // The receiver of a method is not among the arguments.
         let bound = matches!(function, Value::Method(..)) && def.is(flag::TAKES_SELF);
         let place = place.checked_sub(usize::from(bound))?;
@@ -289,7 +289,7 @@ impl<'p> Eval<'p> {
         let fits = |eval: &Eval<'_>, gid: Gid| {
             let def = eval.def(gid);
             let facts = &eval.file(gid.file).facts;
-            let rest = def.params.last().is_some_and(|v| matches!(facts.vars[*v as usize].what, VarKind::Rest(_)));
+            let rest = def.params.last().is_some_and(|v| matches!(facts.vars[*v].what, VarKind::Rest(_)));
             if rest { args.len() + 1 >= def.params.len() } else { args.len() == def.params.len() }
         };
         let group = |eval: &Eval<'_>, gid: Gid| (gid.file, eval.def(gid).parent, eval.def(gid).name);
@@ -332,10 +332,10 @@ impl<'p> Eval<'p> {
     fn type_fit(&mut self, file: FileId, call: &Call, gid: Gid, levels: u8) -> usize {
         let here = self.file(gid.file);
         let params = here.facts.def(gid.def).params.clone();
-        let args: Vec<u32> = self.file(file).facts.args(call.args).iter().map(|a| a.value).collect();
+        let args: Vec<ExprId> = self.file(file).facts.args(call.args).iter().map(|a| a.value).collect();
         let mut fit = 0;
         for (param, arg) in params.iter().zip(args) {
-            let Some(ty) = here.facts.vars[*param as usize].ty else { continue };
+            let Some(ty) = here.facts.vars[*param].ty else { continue };
             let types = self.expr(gid.file, ty, gid.def, levels);
             let wanted = self.instances(&types, false, levels);
             let name = match here.facts.expr(ty) {
@@ -376,7 +376,7 @@ impl<'p> Eval<'p> {
         if !known {
             return vec![];
         }
-        let args: Vec<u32> = here.facts.args(call.args).iter().map(|a| a.value).collect();
+        let args: Vec<ExprId> = here.facts.args(call.args).iter().map(|a| a.value).collect();
         let mut found = Vec::new();
         for arg in args {
             let values = self.expr(file, arg, call.owner, levels);
@@ -391,7 +391,7 @@ impl<'p> Eval<'p> {
 
     pub(super) fn call_value(&mut self, file: FileId, id: CallId, levels: u8) -> Set {
         let here = self.file(file);
-        let call = &here.facts.calls[id as usize];
+        let call = &here.facts.calls[id];
         let mut callee = self.callee(file, call, levels);
         if here.rules.overloads() && call.how != CallKind::New {
             let function = |value: &Value| matches!(value, Value::Func(_) | Value::Method(..));
@@ -555,7 +555,7 @@ impl<'p> Eval<'p> {
             Some(BuiltinCall::Text) => Set::one(Value::Text, How::Exact),
             Some(BuiltinCall::Number) => Set::one(Value::Number, How::Exact),
             Some(BuiltinCall::Member) => {
-                let args = here.facts.args(here.facts.calls[call as usize].args);
+                let args = here.facts.args(here.facts.calls[call].args);
                 let Some(Expr::Literal(crate::facts::Literal::String(text))) =
                     args.get(1).map(|a| here.facts.expr(a.value))
                 else {

@@ -181,7 +181,7 @@ impl<'p> Eval<'p> {
         let Expr::Generic(of, range) = here.facts.expr(expr) else { return ("", &[]) };
         let name = match here.facts.expr(of) {
             Expr::Free(name) | Expr::Member(_, name) => here.facts.name(name),
-            Expr::Var(var) => here.facts.name(here.facts.vars[var as usize].name),
+            Expr::Var(var) => here.facts.name(here.facts.vars[var].name),
             _ => "",
         };
         (name, here.facts.items(range))

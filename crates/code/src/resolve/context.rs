@@ -2,8 +2,8 @@
 
 use super::eval::{Eval, Question};
 use super::file::Context;
-use super::value::{FileId, Gid, How, Set, Value};
-use crate::facts::{DefId, ExprId, ROOT, VarKind, flag};
+use super::value::{FileId, Gid, How, Set, Sym, Value};
+use crate::facts::{CallId, DefId, ExprId, ROOT, VarKind, flag};
 
 impl Eval<'_> {
     /// The type of a parameter according to the type that the context of its function expects.
@@ -30,7 +30,7 @@ impl Eval<'_> {
             Value::Func(method) => {
                 let here = self.file(method.file);
                 let param = here.facts.def(method.def).params.get(place);
-                match param.and_then(|var| here.facts.vars[*var as usize].ty) {
+                match param.and_then(|var| here.facts.vars[*var].ty) {
                     Some(ty) => self.instances_of(method.file, ty, method.def, levels),
                     None => Set::default(),
                 }
@@ -46,7 +46,7 @@ impl Eval<'_> {
             Context::Argument(call, place) => self.expected_argument(file, call, place, levels),
             Context::Returned(function) => self.expected_result(file, function, levels),
             Context::Assigned(var) => {
-                let found = &here.facts.vars[var as usize];
+                let found = &here.facts.vars[var];
                 found.ty.map_or_else(Set::default, |ty| self.instances_of(file, ty, found.owner, levels))
             }
             Context::Item(object, name) => {
@@ -62,7 +62,7 @@ impl Eval<'_> {
         }
     }
 
-    fn expected_argument(&mut self, file: FileId, call: u32, place: usize, levels: u8) -> Set {
+    fn expected_argument(&mut self, file: FileId, call: CallId, place: usize, levels: u8) -> Set {
         let mut set = Set::default();
         let targets = self.solve(Question::CallTargets(file, call), levels);
         for (value, how) in &targets.values {
@@ -71,11 +71,11 @@ impl Eval<'_> {
             let def = here.facts.def(called.def);
             let place = place + usize::from(def.is(flag::TAKES_SELF) && matches!(value, Value::Method(..)));
             let Some(var) = def.params.get(place).or_else(|| def.params.last()).copied() else { continue };
-            let rest = match here.facts.vars[var as usize].what {
+            let rest = match here.facts.vars[var].what {
                 VarKind::Rest(from) => place >= usize::from(from),
                 _ => false,
             };
-            let Some(ty) = here.facts.vars[var as usize].ty.filter(|_| rest || place < def.params.len()) else {
+            let Some(ty) = here.facts.vars[var].ty.filter(|_| rest || place < def.params.len()) else {
                 continue;
             };
             let mut types = self.instances_of(called.file, ty, called.def, levels);
@@ -108,12 +108,12 @@ impl Eval<'_> {
     }
 
     /// A member of an interface or class, by its declared type; a method is its own value.
-    fn declared_member(&mut self, class: Gid, name: u32, levels: u8) -> Set {
+    fn declared_member(&mut self, class: Gid, name: Sym, levels: u8) -> Set {
         let line = self.line(class);
         for of in &line.classes {
             let here = self.file(of.file);
             let Some(var) = here.member(of.def, name) else { continue };
-            let found = &here.facts.vars[var as usize];
+            let found = &here.facts.vars[var];
             return match (found.ty, found.what) {
                 (Some(ty), _) => self.instances_of(of.file, ty, of.def, levels),
                 (None, VarKind::Def(method)) if here.facts.def(method).kind.callable() => {

@@ -3,16 +3,25 @@
 //! Everything that can change is a number, an atom: a file, or one entry of a table over all files. Numbers of entries
 //! are hashes; a collision only recomputes an answer without need.
 
-use super::value::{FileId, Gid, Sym, Value};
+use super::value::{DirId, FileId, Gid, Sym, Value};
 use crate::languages::LanguageId;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-pub type Atom = u32;
+/// What an answer depends on: the number of a file, or the hash of an entry of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Atom(u32);
+
+impl From<FileId> for Atom {
+    fn from(file: FileId) -> Atom {
+        Atom(file.number())
+    }
+}
 
 /// Replaces a list of more than `MOST_ATOMS` atoms: such an answer is never valid after a change.
-pub const MANY: Atom = u32::MAX;
+pub const MANY: Atom = Atom(u32::MAX);
 const MOST_ATOMS: usize = 4_000;
 
 /// An entry of a table over all files.
@@ -27,7 +36,7 @@ pub enum Entry {
     /// A name that a module re-exports with `export *`.
     Star(FileId, Sym),
     /// A name that the files of a folder share.
-    Folder(u32, Sym),
+    Folder(DirId, Sym),
     Package(Sym, Sym),
     Macro(Sym),
     Function(LanguageId, Sym),
@@ -74,7 +83,7 @@ impl Entry {
         self.hash(&mut hasher);
         let hash = hasher.finish();
         // The highest bit distinguishes entries from files.
-        (((hash >> 32) ^ hash) as u32 | 1 << 31) & !1
+        Atom((((hash >> 32) ^ hash) as u32 | 1 << 31) & !1)
     }
 }
 
@@ -95,7 +104,7 @@ impl Default for Changed {
 
 impl Changed {
     pub fn file(&mut self, file: FileId) {
-        self.add(file);
+        self.add(file.into());
     }
 
     pub fn entry(&mut self, entry: Entry) {
@@ -117,7 +126,7 @@ impl Changed {
     }
 
     pub fn has_file(&self, file: FileId) -> bool {
-        self.atoms.contains(&file)
+        self.atoms.contains(&file.into())
     }
 
     /// Like `hits`, for a long sorted list.
@@ -154,7 +163,7 @@ pub fn union<'a>(lists: impl Iterator<Item = &'a Arc<[Atom]>>) -> Box<[Atom]> {
 }
 
 fn place(atom: Atom) -> (usize, u64) {
-    let at = ((atom >> 15) ^ atom) as usize % BITS;
+    let at = ((atom.0 >> 15) ^ atom.0) as usize % BITS;
     (at / 64, 1 << (at % 64))
 }
 
@@ -217,7 +226,7 @@ impl Trail {
     }
 
     fn meet(&mut self, atom: Atom) {
-        let place = &mut self.places[((atom >> 12) ^ atom) as usize % PLACES];
+        let place = &mut self.places[((atom.0 >> 12) ^ atom.0) as usize % PLACES];
         let at = *place as usize;
         if at < self.start || self.atoms.get(at) != Some(&atom) {
             *place = self.atoms.len() as u32;

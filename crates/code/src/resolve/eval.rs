@@ -12,7 +12,7 @@ use super::member::{Line, Overriding};
 use super::program::Program;
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{
-    ArgKind, CallId, DefId, Expr, ExprId, Imported, Kind, Literal, ROOT, Range, UNKNOWN, VarId, VarKind, flag,
+    ArgKind, CallId, DefId, Expr, ExprId, ImportId, Imported, Kind, Literal, ROOT, Range, UNKNOWN, VarId, VarKind, flag,
 };
 use crate::languages::rules::Modules;
 use rustc_hash::FxHashMap;
@@ -40,7 +40,7 @@ pub(crate) enum Question {
     ModuleMember(FileId, Sym),
     Free(FileId, DefId, Sym),
     /// The module that an import's path leads to, where paths walk from module to module.
-    Path(FileId, u32),
+    Path(FileId, ImportId),
     /// The items of a list, map or object literal; with a name, only those that can be under it.
     Held(FileId, ExprId, Option<Sym>),
     /// What callers pass by name, at a position, or from a position on, to a function with variadic parameters.
@@ -147,7 +147,7 @@ impl<'p> Eval<'p> {
 
     pub fn file(&self, file: FileId) -> &'p File {
         if self.is_traced() && self.noted.replace(file) != file {
-            self.memo.trail.borrow_mut().push(file);
+            self.memo.trail.borrow_mut().push(file.into());
         }
         self.program.file(file)
     }
@@ -290,7 +290,7 @@ impl<'p> Eval<'p> {
             Expr::Literal(Literal::Nothing) => Set::one(Value::Nothing, How::Exact),
             Expr::Var(var) => {
                 let found = (*self.solve(Question::Var(file, var), levels)).clone();
-                self.read(file, found, here.facts.vars[var as usize].name)
+                self.read(file, found, here.facts.vars[var].name)
             }
             Expr::Free(name) => {
                 let found = self.called(file, expr, owner, levels);
@@ -463,7 +463,7 @@ impl<'p> Eval<'p> {
 
     fn variable(&mut self, file: FileId, var: VarId, levels: u8) -> Set {
         let here = self.file(file);
-        let found = &here.facts.vars[var as usize];
+        let found = &here.facts.vars[var];
         let mut set = Set::default();
         if let Some(ty) = found.ty {
             let types = self.expr(file, ty, found.owner, levels);
@@ -528,9 +528,9 @@ impl<'p> Eval<'p> {
         })
     }
 
-    pub fn imported(&mut self, file: FileId, import: u32, levels: u8) -> Set {
+    pub fn imported(&mut self, file: FileId, import: ImportId, levels: u8) -> Set {
         let here = self.file(file);
-        let entry = &here.facts.imports[import as usize];
+        let entry = &here.facts.imports[import];
         let Some(module) = self.import_target(file, import, levels) else { return Set::default() };
         match entry.what {
             Imported::Module => self.module_value(module, levels),
@@ -557,7 +557,7 @@ impl<'p> Eval<'p> {
     }
 
     /// The module an import names.
-    pub fn import_target(&mut self, file: FileId, import: u32, levels: u8) -> Option<Value> {
+    pub fn import_target(&mut self, file: FileId, import: ImportId, levels: u8) -> Option<Value> {
         let here = self.file(file);
         if here.rules.modules != Modules::Tree {
             return self.link.import(file, import);
@@ -586,7 +586,7 @@ impl<'p> Eval<'p> {
         let Some((function, place)) = here.param(var) else { return };
         let gid = Gid { file, def: function };
         let def = self.def(gid);
-        let what = here.facts.vars[var as usize].what;
+        let what = here.facts.vars[var].what;
         match what {
             VarKind::Rest(place) => {
                 self.touch_flows();
@@ -643,9 +643,9 @@ impl<'p> Eval<'p> {
         {
             return self.expr(file, object, def.parent, levels);
         }
-        if here.class_of[at as usize].is_some() {
+        if here.class_of[at].is_some() {
             if def.is(flag::STATIC) {
-                return match here.class_of[at as usize] {
+                return match here.class_of[at] {
                     Some(class) => Set::one(Value::Class(Gid { file, def: class }), How::Exact),
                     None => Set::default(),
                 };
@@ -764,7 +764,7 @@ impl<'p> Eval<'p> {
     /// The values passed as this argument.
     pub fn argument(&mut self, file: FileId, call: CallId, place: usize, name: Option<Sym>, levels: u8) -> Set {
         let here = self.file(file);
-        let call = &here.facts.calls[call as usize];
+        let call = &here.facts.calls[call];
         let mut set = Set::default();
         let mut at = 0usize;
         let mut spread = false;

@@ -3,12 +3,14 @@
 use super::value::Sym;
 use crate::build::Build;
 use crate::facts::{
-    ArgKind, CallId, DefId, Expr, ExprId, Facts, Key, Kind, ListKind, Name, ROOT, Return, Target, VarId, VarKind, When,
-    flag,
+    ArgKind, BindId, CallId, DefId, Expr, ExprId, Facts, Key, Kind, ListKind, Name, ROOT, Return, Target, VarId,
+    VarKind, When, flag,
 };
+use crate::ids::{Id, IdVec};
 use crate::languages::rules::Rules;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub struct File {
@@ -19,21 +21,21 @@ pub struct File {
     /// The rules of its language.
     pub(crate) rules: &'static Rules,
     /// The program's symbols for the names of the file.
-    pub syms: Vec<Sym>,
-    binds: Rows,
-    returns: Rows,
+    pub syms: IdVec<Name, Sym>,
+    binds: Rows<VarId, BindId>,
+    returns: Rows<DefId, usize>,
     /// Variables of the file, its classes and namespaces.
     members: FxHashMap<(DefId, Sym), VarId>,
     /// Writes of methods to fields of their own object: class, field, value.
     own_fields: OwnFields,
     /// Binds that write into an object other than `self`.
-    pub writes: Vec<u32>,
+    pub writes: Vec<BindId>,
     /// Expressions that construct an object and set its fields.
     pub constructs: Vec<ExprId>,
     /// The innermost class that contains a definition, or the class itself.
-    pub class_of: Vec<Option<DefId>>,
+    pub class_of: IdVec<DefId, Option<DefId>>,
     /// Definitions by parent.
-    pub children: Rows,
+    pub children: Rows<DefId, DefId>,
     pub exports: FxHashMap<Sym, SmallVec<[ExprId; 1]>>,
     /// Contexts of functions and object literals.
     contexts: FxHashMap<Written, Context>,
@@ -64,81 +66,83 @@ pub enum Context {
 /// Writes to fields, by class and name: each with the writing method.
 type OwnFields = FxHashMap<(DefId, Sym), SmallVec<[(DefId, ExprId); 2]>>;
 
-/// Lists of numbers by number, stored in two arrays.
-#[derive(Default)]
-pub struct Rows {
+/// Lists of values by id, stored in two arrays.
+pub struct Rows<I, T> {
     starts: Vec<u32>,
-    values: Vec<u32>,
+    values: Vec<T>,
+    id: PhantomData<fn(I)>,
 }
 
-impl Rows {
-    fn new(rows: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Rows {
+impl<I: Id, T: Copy> Rows<I, T> {
+    fn new(rows: usize, pairs: impl Iterator<Item = (I, T)> + Clone) -> Rows<I, T> {
         let mut starts = vec![0u32; rows + 1];
         for (row, _) in pairs.clone() {
-            starts[row as usize + 1] += 1;
+            starts[row.index() + 1] += 1;
         }
         for row in 0..rows {
             starts[row + 1] += starts[row];
         }
         let mut next = starts.clone();
-        let mut values = vec![0u32; starts[rows] as usize];
+        let any = pairs.clone().next();
+        let mut values = any.map_or_else(Vec::new, |(_, value)| vec![value; starts[rows] as usize]);
         for (row, value) in pairs {
-            values[next[row as usize] as usize] = value;
-            next[row as usize] += 1;
+            let next = &mut next[row.index()];
+            values[*next as usize] = value;
+            *next += 1;
         }
-        Rows { starts, values }
+        Rows { starts, values, id: PhantomData }
     }
 
-    pub fn of(&self, row: u32) -> &[u32] {
-        &self.values[self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize]
+    /// The values of one list, in the order in which they were added.
+    pub fn of(&self, row: I) -> &[T] {
+        &self.values[self.starts[row.index()] as usize..self.starts[row.index() + 1] as usize]
     }
 }
 
 impl File {
-    pub fn new(path: &str, facts: Arc<Facts>, syms: Vec<Sym>) -> File {
+    pub fn new(path: &str, facts: Arc<Facts>, syms: IdVec<Name, Sym>) -> File {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let class_of = class_of(&facts);
         let binds = Rows::new(
             facts.vars.len(),
-            facts.binds.iter().enumerate().filter_map(|(i, b)| match b.target {
-                Target::Var(var) => Some((var, i as u32)),
+            facts.binds.iter_ids().filter_map(|(bind, b)| match b.target {
+                Target::Var(var) => Some((var, bind)),
                 _ => None,
             }),
         );
-        let returns = Rows::new(facts.defs.len(), facts.returns.iter().enumerate().map(|(i, r)| (r.owner, i as u32)));
-        let children =
-            Rows::new(facts.defs.len(), facts.defs.iter().enumerate().skip(1).map(|(i, d)| (d.parent, i as u32)));
+        let returns = Rows::new(facts.defs.len(), facts.returns.iter().enumerate().map(|(i, r)| (r.owner, i)));
+        let children = Rows::new(facts.defs.len(), facts.defs.iter_ids().skip(1).map(|(def, d)| (d.parent, def)));
         let mut members = FxHashMap::default();
-        for (index, var) in facts.vars.iter().enumerate() {
+        for (id, var) in facts.vars.iter_ids() {
             let owner = facts.def(var.owner).kind;
             if !owner.callable() && var.what != VarKind::TypeParam {
-                members.insert((var.owner, syms[var.name as usize]), index as VarId);
+                members.insert((var.owner, syms[var.name]), id);
             }
         }
         let mut own_fields = OwnFields::default();
         let mut writes = Vec::new();
-        for (index, bind) in facts.binds.iter().enumerate() {
+        for (index, bind) in facts.binds.iter_ids() {
             match bind.target {
                 Target::Member(of, name) => {
-                    let class = class_of[bind.owner as usize].or_else(|| constructor_function(&facts, bind.owner));
+                    let class = class_of[bind.owner].or_else(|| constructor_function(&facts, bind.owner));
                     if let Some(class) = class
                         && is_self(&facts, of, bind.owner)
                     {
-                        own_fields.entry((class, syms[name as usize])).or_default().push((bind.owner, bind.value));
+                        own_fields.entry((class, syms[name])).or_default().push((bind.owner, bind.value));
                     } else {
-                        writes.push(index as u32);
+                        writes.push(index);
                     }
                 }
-                Target::At(..) | Target::Element(_) => writes.push(index as u32),
+                Target::At(..) | Target::Element(_) => writes.push(index),
                 Target::Var(_) | Target::Free(_) => {}
             }
         }
         let mut exports: FxHashMap<Sym, SmallVec<[ExprId; 1]>> = FxHashMap::default();
         for export in &facts.exports {
-            exports.entry(syms[export.name as usize]).or_default().push(export.value);
+            exports.entry(syms[export.name]).or_default().push(export.value);
         }
-        let constructs = facts.exprs.iter().enumerate().filter(|(_, e)| matches!(e, Expr::Construct(..)));
-        let constructs = constructs.map(|(at, _)| at as ExprId).collect();
+        let constructs = facts.exprs.iter_ids().filter(|(_, e)| matches!(e, Expr::Construct(..)));
+        let constructs = constructs.map(|(expr, _)| expr).collect();
         let contexts = contexts(&facts);
         let build = other_build(&facts);
         File {
@@ -183,23 +187,23 @@ impl File {
         at != ROOT
     }
 
-    pub fn sym(&self, name: u32) -> Sym {
-        self.syms[name as usize]
+    pub fn sym(&self, name: Name) -> Sym {
+        self.syms[name]
     }
 
     pub fn binds(&self, var: VarId) -> impl Iterator<Item = ExprId> + '_ {
-        self.binds.of(var).iter().map(|bind| self.facts.binds[*bind as usize].value)
+        self.binds.of(var).iter().map(|bind| self.facts.binds[*bind].value)
     }
 
     pub fn returns(&self, def: DefId) -> impl Iterator<Item = &Return> + '_ {
-        self.returns.of(def).iter().map(|at| &self.facts.returns[*at as usize])
+        self.returns.of(def).iter().map(|at| &self.facts.returns[*at])
     }
 
     /// Parameters that a function returns unchanged, by position and variable.
     pub fn handed_back(&self, def: DefId) -> impl Iterator<Item = (&Return, usize, VarId)> + '_ {
         self.returns(def).filter(|returned| !returned.yields).filter_map(move |returned| {
             let Expr::Var(var) = self.facts.expr(returned.value) else { return None };
-            let found = &self.facts.vars[var as usize];
+            let found = &self.facts.vars[var];
             match found.what {
                 VarKind::Param(place) if found.owner == def && !found.assigned => {
                     Some((returned, usize::from(place), var))
@@ -253,7 +257,7 @@ impl File {
 
     /// The function that a parameter belongs to, with its position.
     pub fn param(&self, var: VarId) -> Option<(DefId, usize)> {
-        let found = &self.facts.vars[var as usize];
+        let found = &self.facts.vars[var];
         match found.what {
             VarKind::Param(place) | VarKind::Rest(place) => Some((found.owner, place as usize)),
             VarKind::Keywords => {
@@ -272,10 +276,10 @@ fn other_build(facts: &Facts) -> Option<Box<Build>> {
 
 fn contexts(facts: &Facts) -> FxHashMap<Written, Context> {
     let mut found = FxHashMap::default();
-    for (call, entry) in facts.calls.iter().enumerate() {
+    for (call, entry) in facts.calls.iter_ids() {
         for (place, arg) in facts.args(entry.args).iter().enumerate() {
             match arg.how {
-                ArgKind::Place => put_context(facts, arg.value, Context::Argument(call as CallId, place), &mut found),
+                ArgKind::Place => put_context(facts, arg.value, Context::Argument(call, place), &mut found),
                 // Positions after a spread are unknown.
                 ArgKind::Spread => break,
                 _ => {}
@@ -285,7 +289,7 @@ fn contexts(facts: &Facts) -> FxHashMap<Written, Context> {
     for returned in facts.returns.iter().filter(|returned| !returned.yields) {
         put_context(facts, returned.value, Context::Returned(returned.owner), &mut found);
     }
-    let typed = |var: VarId| facts.vars[var as usize].ty.is_some();
+    let typed = |var: VarId| facts.vars[var].ty.is_some();
     for bind in &facts.binds {
         if let Target::Var(var) = bind.target
             && typed(var)
@@ -293,11 +297,11 @@ fn contexts(facts: &Facts) -> FxHashMap<Written, Context> {
             put_context(facts, bind.value, Context::Assigned(var), &mut found);
         }
     }
-    for (var, entry) in facts.vars.iter().enumerate() {
+    for (var, entry) in facts.vars.iter_ids() {
         if let VarKind::Def(def) = entry.what
             && entry.ty.is_some()
         {
-            found.insert(Written::Function(def), Context::Assigned(var as VarId));
+            found.insert(Written::Function(def), Context::Assigned(var));
         }
     }
     found
@@ -329,7 +333,7 @@ pub fn is_self(facts: &Facts, expr: ExprId, owner: DefId) -> bool {
     match facts.expr(expr) {
         Expr::This => true,
         Expr::Var(var) => {
-            let found = &facts.vars[var as usize];
+            let found = &facts.vars[var];
             if found.what != VarKind::Param(0) {
                 return false;
             }
@@ -359,13 +363,12 @@ pub fn constructor_function(facts: &Facts, owner: DefId) -> Option<DefId> {
 }
 
 /// The innermost type around each definition, itself included.
-fn class_of(facts: &Facts) -> Vec<Option<DefId>> {
-    let mut found: Vec<Option<DefId>> = vec![None; facts.defs.len()];
-    for index in 1..facts.defs.len() {
-        let def = &facts.defs[index];
+fn class_of(facts: &Facts) -> IdVec<DefId, Option<DefId>> {
+    let mut found: IdVec<DefId, Option<DefId>> = vec![None; facts.defs.len()].into();
+    for (index, def) in facts.defs.iter_ids().skip(1) {
         let own = matches!(def.kind, Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface);
         // A parent precedes its children.
-        found[index] = if own { Some(index as DefId) } else { found[def.parent as usize] };
+        found[index] = if own { Some(index) } else { found[def.parent] };
     }
     found
 }

@@ -215,8 +215,7 @@ impl<'p> Eval<'p> {
         let mut set = Set::default();
         let callers = self.callers(function);
         let here = self.file(function.file);
-        let name =
-            here.facts.def(function.def).params.get(place).map(|var| here.sym(here.facts.vars[*var as usize].name));
+        let name = here.facts.def(function.def).params.get(place).map(|var| here.sym(here.facts.vars[*var].name));
         for caller in callers {
             let passed = self.passed(caller, place, name, levels);
             set.join_as(&passed, How::Flow.max(caller.how));
@@ -256,7 +255,7 @@ impl<'p> Eval<'p> {
             }
             Passing::Held => {
                 let facts = &self.file(file).facts;
-                let entry = &facts.calls[call as usize];
+                let entry = &facts.calls[call];
                 let Expr::Member(of, method) = facts.expr(entry.callee) else { return Set::default() };
                 let method = facts.name(method);
                 // `reduce` passes the accumulator first.
@@ -303,7 +302,7 @@ impl<'p> Eval<'p> {
         let mut set = Set::default();
         let callers = self.callers(function);
         for caller in callers {
-            let args = self.file(caller.file).facts.calls[caller.call as usize].args.len as usize;
+            let args = self.file(caller.file).facts.calls[caller.call].args.len as usize;
             let from = match caller.passing {
                 Passing::Straight => place,
                 Passing::Bound => place.saturating_sub(1),

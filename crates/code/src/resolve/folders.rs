@@ -39,7 +39,7 @@ impl Eval<'_> {
         let declared = self.link.declared_in_folder(folder, self.program.find(&there.facts.package)?, name);
         declared.iter().find_map(|(of, var)| {
             let file = self.file(*of);
-            match file.facts.vars[*var as usize].what {
+            match file.facts.vars[*var].what {
                 VarKind::Def(def) if file.is_built_with(here) => Some(Gid { file: *of, def }),
                 _ => None,
             }

@@ -7,8 +7,9 @@ use super::flow::Flows;
 use super::imports::Places;
 use super::program::Program;
 use super::stars::Stars;
-use super::value::{DirId, FileId, Gid, Sym, Value};
-use crate::facts::{BaseKind, DefId, Expr, ImportId, Key, Kind, ROOT, Target, VarId, VarKind, flag};
+use super::value::{DirId, ExternalId, FileId, Gid, Sym, Value};
+use crate::facts::{BaseKind, DefId, Expr, ExprId, ImportId, Key, Kind, ROOT, Target, VarId, VarKind, flag};
+use crate::ids::IdVec;
 use crate::languages::LanguageId;
 use crate::languages::rules::{Modules, Rules};
 use rayon::prelude::*;
@@ -83,7 +84,7 @@ type Declared = SmallVec<[(FileId, VarId); 1]>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutsideBase {
     /// See `Program::external_path`.
-    pub path: u32,
+    pub path: ExternalId,
     pub how: BaseKind,
     pub line: u32,
 }
@@ -91,7 +92,7 @@ pub struct OutsideBase {
 pub struct Link {
     pub words: Words,
     places: Places,
-    imports: Vec<Vec<Option<Value>>>,
+    imports: IdVec<FileId, IdVec<ImportId, Option<Value>>>,
     stars: Stars,
     /// `Modules::Folders`: names by folder and package clause.
     folders: FxHashMap<(DirId, Sym), FxHashMap<Sym, Declared>>,
@@ -99,12 +100,12 @@ pub struct Link {
     folder_packages: FxHashMap<DirId, (Sym, bool)>,
     /// Definitions by package and name; packages by dotted name.
     packages: FxHashMap<Sym, FxHashMap<Sym, Gid>>,
-    package_of: Vec<Option<Sym>>,
+    package_of: IdVec<FileId, Option<Sym>>,
     /// `Modules::Tree`: the file of a declared module, and the declaring module of a file.
     child_modules: FxHashMap<(FileId, DefId, Sym), FileId>,
     parent_modules: FxHashMap<FileId, (FileId, DefId)>,
     /// Whether a file is part of the tests: by its name and folder, or by the module that declares it.
-    tests: Vec<bool>,
+    tests: IdVec<FileId, bool>,
     macros: FxHashMap<Sym, Option<Gid>>,
     /// Functions by name, for languages with one namespace for all files; `None` if the name is ambiguous.
     functions: FxHashMap<(LanguageId, Sym), Option<Gid>>,
@@ -115,7 +116,7 @@ pub struct Link {
     with_methods: FxHashSet<Gid>,
     bases: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
     pub base_kinds: FxHashMap<(Gid, Gid), (BaseKind, u32)>,
-    external_bases: FxHashMap<Gid, SmallVec<[u32; 1]>>,
+    external_bases: FxHashMap<Gid, SmallVec<[ExternalId; 1]>>,
     /// All bases that are not part of the program, including those of the language's own library.
     outside_bases: FxHashMap<Gid, SmallVec<[OutsideBase; 1]>>,
     /// Traits that are also implemented for types outside the program, or for all types with another trait.
@@ -141,7 +142,7 @@ impl Link {
         let mut places = Places::read(program);
         let ids: Vec<FileId> = program.ids().collect();
         places.prepare(program, &ids);
-        let imports = vec![vec![]; program.slots()];
+        let imports = vec![IdVec::new(); program.slots()].into();
         Link::with(program, places, imports, &ids)
     }
 
@@ -151,7 +152,7 @@ impl Link {
         old: &mut Link,
         program: &mut Program,
         files: &FxHashSet<FileId>,
-        before: &[Option<Arc<File>>],
+        before: &IdVec<FileId, Option<Arc<File>>>,
     ) -> Option<(Link, Differences)> {
         let mut places = std::mem::take(&mut old.places);
         if files.iter().any(|id| program.file(*id).rules.modules == Modules::Tree) {
@@ -172,7 +173,7 @@ impl Link {
             files.iter().copied().collect()
         };
         let same_package = |id: &FileId| {
-            let old = before[*id as usize].as_ref();
+            let old = before[*id].as_ref();
             old.is_some_and(|old| {
                 let new = &program.file(*id).facts;
                 old.facts.package == new.package && old.facts.language == new.language
@@ -197,9 +198,9 @@ impl Link {
 
     /// Records the entries that differ between two versions of the tables.
     fn compare(&self, new: &Link, Differences { changed, told }: &mut Differences) {
-        for (id, imports) in self.imports.iter().enumerate() {
+        for (id, imports) in self.imports.iter_ids() {
             if *imports != new.imports[id] {
-                changed.file(id as FileId);
+                changed.file(id);
             }
         }
         self.stars.compare(&new.stars, changed);
@@ -258,7 +259,12 @@ impl Link {
     }
 
     /// Builds the tables. Imports are resolved for the files in `importing` and copied for all others.
-    fn with(program: &mut Program, places: Places, imports: Vec<Vec<Option<Value>>>, importing: &[FileId]) -> Link {
+    fn with(
+        program: &mut Program,
+        places: Places,
+        imports: IdVec<FileId, IdVec<ImportId, Option<Value>>>,
+        importing: &[FileId],
+    ) -> Link {
         let words = Words::new(program);
         let slots = program.slots();
         let mut link = Link {
@@ -269,10 +275,10 @@ impl Link {
             folders: FxHashMap::default(),
             folder_packages: FxHashMap::default(),
             packages: FxHashMap::default(),
-            package_of: vec![None; slots],
+            package_of: vec![None; slots].into(),
             child_modules: FxHashMap::default(),
             parent_modules: FxHashMap::default(),
-            tests: vec![false; slots],
+            tests: vec![false; slots].into(),
             macros: FxHashMap::default(),
             functions: FxHashMap::default(),
             methods_named: FxHashMap::default(),
@@ -299,7 +305,7 @@ impl Link {
     }
 
     pub fn import(&self, file: FileId, import: ImportId) -> Option<Value> {
-        self.imports[file as usize].get(import as usize).copied().flatten()
+        self.imports[file].get(import).copied().flatten()
     }
 
     /// Whether `export * from …` may provide this name.
@@ -319,7 +325,7 @@ impl Link {
                     let package = program.intern(&file.facts.package);
                     let names = self.folders.entry((folder, package)).or_default();
                     for (name, var) in file.top_members() {
-                        if !matches!(file.facts.vars[var as usize].what, VarKind::Import(_)) {
+                        if !matches!(file.facts.vars[var].what, VarKind::Import(_)) {
                             names.entry(name).or_default().push((*id, var));
                         }
                     }
@@ -336,7 +342,7 @@ impl Link {
                         program.intern(&package[..end]);
                     }
                     let package = program.intern(&package);
-                    self.package_of[*id as usize] = Some(package);
+                    self.package_of[*id] = Some(package);
                     let names = self.packages.entry(package).or_default();
                     for child in file.children.of(ROOT) {
                         let def = file.facts.def(*child);
@@ -370,7 +376,7 @@ impl Link {
             }
         }
         for id in &ids {
-            self.tests[*id as usize] = program.file(*id).facts.def(ROOT).is(flag::TEST);
+            self.tests[*id] = program.file(*id).facts.def(ROOT).is(flag::TEST);
         }
         // A declared file is a test if its declaring module is, independent of its name. Modules nest: from the outside
         // in.
@@ -380,7 +386,7 @@ impl Link {
         while let Some(id) = open.pop() {
             for (child, only_in_tests) in declared.get(&id).into_iter().flatten() {
                 if seen.insert(*child) {
-                    self.tests[*child as usize] = *only_in_tests || self.tests[id as usize];
+                    self.tests[*child] = *only_in_tests || self.tests[id];
                     open.push(*child);
                 }
             }
@@ -399,11 +405,11 @@ impl Link {
 
     /// Whether a file is part of the tests.
     pub fn is_test_file(&self, file: FileId) -> bool {
-        self.tests[file as usize]
+        self.tests[file]
     }
 
     pub fn package_of(&self, file: FileId) -> Option<Sym> {
-        self.package_of[file as usize]
+        self.package_of[file]
     }
 
     pub fn in_package(&self, package: Sym, name: Sym) -> Option<Gid> {
@@ -458,15 +464,15 @@ impl Link {
                 by_place.push(language);
             }
             for write in &file.writes {
-                match file.facts.binds[*write as usize].target {
+                match file.facts.binds[*write].target {
                     Target::Member(_, name) | Target::At(_, name) => {
                         self.written.insert(file.sym(name));
                     }
                     _ => {}
                 }
             }
-            for (index, def) in file.facts.defs.iter().enumerate() {
-                let gid = Gid { file: id, def: index as DefId };
+            for (index, def) in file.facts.defs.iter_ids() {
+                let gid = Gid { file: id, def: index };
                 let name = file.sym(def.name);
                 if def.is(flag::MACRO) {
                     if let Some(named) = program.find(&format!("{}!", file.facts.name(def.name))) {
@@ -512,7 +518,7 @@ impl Link {
     // --- imports ---
 
     fn read_imports(&mut self, program: &Program, ids: &[FileId]) {
-        let found: Vec<(FileId, Vec<Option<Value>>)> = ids
+        let found: Vec<(FileId, IdVec<ImportId, Option<Value>>)> = ids
             .par_iter()
             .map(|id| {
                 let file = program.file(*id);
@@ -524,7 +530,7 @@ impl Link {
             })
             .collect();
         for (id, imports) in found {
-            self.imports[id as usize] = imports;
+            self.imports[id] = imports;
         }
     }
 
@@ -595,15 +601,15 @@ impl Link {
                 let (mut methods, mut impls, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
                 for id in chunk {
                     let file = program.file(*id);
-                    for (index, def) in file.facts.defs.iter().enumerate() {
+                    for (index, def) in file.facts.defs.iter_ids() {
                         let Some(receiver) = def.receiver else { continue };
-                        let gid = Gid { file: *id, def: index as DefId };
+                        let gid = Gid { file: *id, def: index };
                         if let Some(class) = class_in(&mut eval, *id, receiver, def.parent) {
                             methods.push((gid, class, file.sym(def.name)));
                         }
                     }
                     for (bind, line) in &file.facts.impl_lines {
-                        let bind = &file.facts.binds[*bind as usize];
+                        let bind = &file.facts.binds[*bind];
                         let Target::Member(of, _) = bind.target else { continue };
                         let class = class_in(&mut eval, *id, of, bind.owner);
                         // The link belongs to the file of the type: a line of another file would be wrong there.
@@ -678,7 +684,7 @@ impl Link {
     fn read_bases(&mut self, program: &Program) {
         let flows = Flows::default();
         let ids: Vec<FileId> = program.ids().collect();
-        type Bases = Vec<(Gid, Vec<(Option<Gid>, Option<u32>, BaseKind, u32)>)>;
+        type Bases = Vec<(Gid, Vec<(Option<Gid>, Option<ExternalId>, BaseKind, u32)>)>;
         type Found = (Bases, Vec<(Gid, OutsideBase)>);
         let found: Vec<Found> = ids
             .par_chunks(64)
@@ -687,11 +693,11 @@ impl Link {
                 let (mut out, mut beyond) = (Vec::new(), Vec::new());
                 for id in chunk {
                     let file = program.file(*id);
-                    for (index, def) in file.facts.defs.iter().enumerate() {
+                    for (index, def) in file.facts.defs.iter_ids() {
                         if def.bases.is_empty() {
                             continue;
                         }
-                        let class = Gid { file: *id, def: index as DefId };
+                        let class = Gid { file: *id, def: index };
                         let mut bases = Vec::new();
                         for base in &def.bases {
                             let (values, _) = eval.ask(|e| e.expr(*id, base.of, def.parent, LEVELS));
@@ -743,7 +749,7 @@ impl Link {
         self.external_bases.contains_key(&class)
     }
 
-    pub fn external_bases(&self, class: Gid) -> &[u32] {
+    pub fn external_bases(&self, class: Gid) -> &[ExternalId] {
         self.external_bases.get(&class).map_or(&[], |found| found.as_slice())
     }
 
@@ -806,11 +812,11 @@ impl Link {
                 if !file.rules.structural_interfaces {
                     continue;
                 }
-                for (index, def) in file.facts.defs.iter().enumerate() {
+                for (index, def) in file.facts.defs.iter_ids() {
                     if def.kind != Kind::Interface {
                         continue;
                     }
-                    let interface = Gid { file: id, def: index as DefId };
+                    let interface = Gid { file: id, def: index };
                     let mut names: Vec<Sym> = Vec::new();
                     for of in &eval.line(interface).classes {
                         let file = program.file(of.file);
@@ -874,7 +880,7 @@ pub(super) fn differ<K: std::hash::Hash + Eq, V: PartialEq>(
     }
 }
 
-fn class_in(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> Option<Gid> {
+fn class_in(eval: &mut Eval<'_>, file: FileId, expr: ExprId, owner: DefId) -> Option<Gid> {
     let (set, _) = eval.ask(|e| e.expr(file, expr, owner, LEVELS));
     set.values.iter().find_map(|(v, _)| match v {
         Value::Class(class) => Some(*class),
@@ -883,7 +889,7 @@ fn class_in(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> Optio
 }
 
 /// The types outside the program that a type expression names, without type arguments.
-fn outside_types(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> SmallVec<[u32; 1]> {
+fn outside_types(eval: &mut Eval<'_>, file: FileId, expr: ExprId, owner: DefId) -> SmallVec<[ExternalId; 1]> {
     let facts = &eval.file(file).facts;
     let of = match facts.expr(expr) {
         Expr::Generic(of, _) => of,

@@ -3,7 +3,7 @@
 use super::call::overload;
 use super::deps::Entry;
 use super::eval::{Eval, Question};
-use super::value::{FileId, Gid, How, MOST, Set, Sym, Value};
+use super::value::{DirId, FileId, Gid, How, MOST, Set, Sym, Value};
 use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, VarKind, flag};
 use crate::languages::rules::Modules;
 use smallvec::SmallVec;
@@ -375,7 +375,7 @@ impl<'p> Eval<'p> {
     /// A method in the body of a class or attached to it.
     fn method_in(&self, class: Gid, name: Sym) -> Option<Gid> {
         let here = self.program.file(class.file);
-        let own = here.member(class.def, name).and_then(|var| match here.facts.vars[var as usize].what {
+        let own = here.member(class.def, name).and_then(|var| match here.facts.vars[var].what {
             VarKind::Def(def) if here.facts.def(def).kind == Kind::Method => Some(Gid { file: class.file, def }),
             // A field of the same name hides the method.
             _ if here.rules.overloads() => overload::own(here, class, name).first().copied(),
@@ -630,7 +630,7 @@ impl<'p> Eval<'p> {
         if script {
             self.note(Entry::Star(file, name));
         }
-        for (index, import) in here.facts.imports.iter().enumerate() {
+        for (index, import) in here.facts.imports.iter_ids() {
             if import.owner != owner {
                 continue;
             }
@@ -638,10 +638,10 @@ impl<'p> Eval<'p> {
             let given = import.reexport.map(|n| here.sym(n));
             let gives_all = all && (given.is_some() || here.rules.wildcards_are_given_on);
             if given == Some(name) && !all {
-                set.join(&self.imported(file, index as u32, levels));
+                set.join(&self.imported(file, index, levels));
             } else if gives_all
-                && (!script || self.link.star_gives(file, index as u32, name))
-                && let Some(module) = self.import_target(file, index as u32, levels)
+                && (!script || self.link.star_gives(file, index, name))
+                && let Some(module) = self.import_target(file, index, levels)
                 && module != Value::Module(file)
             {
                 set.join(&self.member_of_value(module, How::Import, name, levels));
@@ -650,7 +650,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    fn folder_member(&mut self, folder: u32, name: Sym, levels: u8) -> Set {
+    fn folder_member(&mut self, folder: DirId, name: Sym, levels: u8) -> Set {
         if let Some((file, var)) = self.folder_name(folder, name) {
             let found = self.solve(Question::Var(file, var), levels);
             let mut set = Set::default();
@@ -749,9 +749,9 @@ impl<'p> Eval<'p> {
             // `export *` re-exports names without binding them here.
             return set;
         }
-        for (index, import) in here.facts.imports.iter().enumerate() {
+        for (index, import) in here.facts.imports.iter_ids() {
             if import.what == Imported::All
-                && let Some(module) = self.import_target(file, index as u32, levels)
+                && let Some(module) = self.import_target(file, index, levels)
                 && module != Value::Module(file)
                 && !matches!(module, Value::External(_))
             {
@@ -797,6 +797,6 @@ impl<'p> Eval<'p> {
     /// Whether an expression is a variable that an import binds.
     pub(super) fn is_import(&self, file: FileId, expr: ExprId) -> bool {
         let facts = &self.file(file).facts;
-        matches!(facts.expr(expr), Expr::Var(v) if matches!(facts.vars[v as usize].what, VarKind::Import(_)))
+        matches!(facts.expr(expr), Expr::Var(v) if matches!(facts.vars[v].what, VarKind::Import(_)))
     }
 }

@@ -22,7 +22,7 @@ mod rounds;
 mod stars;
 pub mod value;
 
-use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, Imported, Kind, ROOT, flag};
+use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, ExprId, ImportId, Imported, Kind, Name, ROOT, flag};
 use deps::{Atom, Changed, Entry};
 use eval::{Eval, LEVELS};
 pub use file::File;
@@ -32,7 +32,8 @@ pub use rounds::{Resolver, resolve};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
-pub use value::{FileId, Gid, How, Value};
+use value::Sym;
+pub use value::{ExternalId, FileId, Gid, How, Value};
 
 /// The resolved links of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub struct Counts {
 pub enum To {
     Def(Gid),
     /// See `Program::external_path`.
-    External(u32),
+    External(ExternalId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ pub struct CallLink {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportLink {
-    pub import: u32,
+    pub import: ImportId,
     pub to: To,
 }
 
@@ -118,11 +119,10 @@ struct Linked {
 /// Computes the links of a file. `known` contains the previous dependencies and the changes since.
 fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linked, &Changed)>) -> (Links, Linked) {
     let file = eval.file(id);
-    let mut with: Vec<Arc<[Atom]>> = vec![[id].into()];
+    let mut with: Vec<Arc<[Atom]>> = vec![[id.into()].into()];
     let mut links = Links { is_test: eval.link.is_test_file(id), ..Links::default() };
     let mut unresolved: FxHashMap<DefId, u32> = FxHashMap::default();
-    for (index, found) in found.iter().enumerate() {
-        let call = &file.facts.calls[index];
+    for ((index, call), found) in file.facts.calls.iter_ids().zip(found) {
         if call.how != CallKind::Implicit {
             links.counts.calls += 1;
         }
@@ -131,12 +131,12 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
             Class::Outside => links.counts.outside += 1,
             Class::Silent => {}
             Class::Unresolved => {
-                if let Some(only) = eval.traced_in(&mut with, |e| unique_name(e, id, index as CallId)) {
-                    links.calls.push(CallLink { call: index as CallId, to: To::Def(only), how: How::UniqueName });
+                if let Some(only) = eval.traced_in(&mut with, |e| unique_name(e, id, index)) {
+                    links.calls.push(CallLink { call: index, to: To::Def(only), how: How::UniqueName });
                 }
                 links.counts.unresolved += 1;
                 *unresolved.entry(call.owner).or_default() += 1;
-                if let Some(name) = eval.traced_in(&mut with, |e| called_name(e, id, index as CallId)) {
+                if let Some(name) = eval.traced_in(&mut with, |e| called_name(e, id, index)) {
                     links.unresolved_names.push((name.into(), call.line));
                 }
             }
@@ -148,15 +148,15 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
                 Value::External(path) => To::External(*path),
                 _ => continue,
             };
-            links.calls.push(CallLink { call: index as CallId, to, how });
+            links.calls.push(CallLink { call: index, to, how });
         }
     }
     links.unresolved = unresolved.into_iter().collect();
     links.unresolved.sort_unstable();
     links.unresolved_names.sort_unstable();
     links.unresolved_names.dedup();
-    for index in 0..file.facts.imports.len() as u32 {
-        let owner = Gid { file: id, def: file.facts.imports[index as usize].owner };
+    for (index, import) in file.facts.imports.iter_ids() {
+        let owner = Gid { file: id, def: import.owner };
         let to = eval.traced_in(&mut with, |e| {
             import_link(e, id, index).filter(|to| !matches!(to, To::Def(to) if !e.can_depend(owner, *to)))
         });
@@ -164,7 +164,7 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
             links.imports.push(ImportLink { import: index, to });
         }
     }
-    for class in 0..file.facts.defs.len() as DefId {
+    for class in file.facts.defs.ids() {
         let gid = Gid { file: id, def: class };
         if let Some(of) = eval.link.receiver(gid) {
             links.receivers.push((class, of));
@@ -207,7 +207,7 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
 fn called_name<'p>(eval: &Eval<'p>, file: FileId, call: CallId) -> Option<&'p str> {
     let here = eval.file(file);
     let facts = &here.facts;
-    let (Expr::Member(_, name) | Expr::Free(name)) = facts.expr(facts.calls[call as usize].callee) else { return None };
+    let (Expr::Member(_, name) | Expr::Free(name)) = facts.expr(facts.calls[call].callee) else { return None };
     let (family, sym) = (facts.language.family(), here.sym(name));
     eval.note(Entry::Methods(family, sym));
     eval.note(Entry::Function(family, sym));
@@ -218,7 +218,7 @@ fn called_name<'p>(eval: &Eval<'p>, file: FileId, call: CallId) -> Option<&'p st
 /// The target of a call of a method that only one type of the program has and that no builtin type is likely to have.
 fn unique_name(eval: &Eval<'_>, file: FileId, call: CallId) -> Option<Gid> {
     let facts = &eval.file(file).facts;
-    let call = &facts.calls[call as usize];
+    let call = &facts.calls[call];
     let Expr::Member(of, name) = facts.expr(call.callee) else { return None };
     if facts.expr(of) == Expr::Super || builtin::is_common_method(facts.name(name)) {
         return None;
@@ -239,9 +239,9 @@ fn unique_name(eval: &Eval<'_>, file: FileId, call: CallId) -> Option<Gid> {
     fits.then_some(only)
 }
 
-fn import_link(eval: &mut Eval<'_>, file: FileId, import: u32) -> Option<To> {
+fn import_link(eval: &mut Eval<'_>, file: FileId, import: ImportId) -> Option<To> {
     let (target, _) = eval.ask(|e| e.import_target(file, import, LEVELS));
-    let entry = &eval.file(file).facts.imports[import as usize];
+    let entry = &eval.file(file).facts.imports[import];
     match target? {
         Value::Module(of) => {
             // If the imported symbol of a package or folder is a module of it, the import is of that module.
@@ -273,7 +273,7 @@ fn import_link(eval: &mut Eval<'_>, file: FileId, import: u32) -> Option<To> {
 
 impl Eval<'_> {
     /// The symbols that an expression names, without following values: for references.
-    fn used(&mut self, file: FileId, expr: u32, owner: DefId) -> SmallVec<[(Gid, How, bool); 1]> {
+    fn used(&mut self, file: FileId, expr: ExprId, owner: DefId) -> SmallVec<[(Gid, How, bool); 1]> {
         let here = self.file(file);
         let mut out = SmallVec::new();
         let (of, var) = match here.facts.expr(expr) {
@@ -284,7 +284,7 @@ impl Eval<'_> {
         };
         if let Some(var) = var {
             // Locals and parameters are not symbols.
-            let found = &here.facts.vars[var as usize];
+            let found = &here.facts.vars[var];
             if here.facts.def(found.owner).kind.callable()
                 && !matches!(found.what, crate::facts::VarKind::Def(_) | crate::facts::VarKind::Import(_))
             {
@@ -347,12 +347,12 @@ impl Eval<'_> {
     }
 
     /// The module variable or field that a name refers to.
-    fn symbol_of(&self, file: FileId, owner: DefId, name: u32) -> Option<Gid> {
+    fn symbol_of(&self, file: FileId, owner: DefId, name: Name) -> Option<Gid> {
         let here = self.file(file);
         self.symbol_named(file, owner, here.sym(name))
     }
 
-    fn symbol_named(&self, file: FileId, owner: DefId, name: u32) -> Option<Gid> {
+    fn symbol_named(&self, file: FileId, owner: DefId, name: Sym) -> Option<Gid> {
         let here = self.file(file);
         here.children.of(owner).iter().find_map(|child| {
             let def = here.facts.def(*child);

@@ -1,8 +1,9 @@
 //! All files of a program, by path, folder and name.
 
 use super::file::File;
-use super::value::{DirId, FileId, Gid, Sym};
-use crate::facts::{Def, Facts};
+use super::value::{DirId, ExternalId, FileId, Gid, Sym};
+use crate::facts::{Def, Facts, Name};
+use crate::ids::IdVec;
 use crate::languages::LanguageId;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -17,27 +18,25 @@ pub fn is_manifest(path: &str) -> bool {
 
 #[derive(Default)]
 pub struct Program {
-    files: Vec<Option<Arc<File>>>,
+    files: IdVec<FileId, Option<Arc<File>>>,
     by_path: FxHashMap<Arc<str>, FileId>,
     free: Vec<FileId>,
-    texts: Vec<Arc<str>>,
+    texts: IdVec<Sym, Arc<str>>,
     syms: FxHashMap<Arc<str>, Sym>,
     folders: FxHashMap<Arc<str>, DirId>,
-    folder_paths: Vec<Arc<str>>,
+    folder_paths: IdVec<DirId, Arc<str>>,
     /// Files directly in each folder, by folder id; all folders up to the root have an entry.
-    folder_files: Vec<Vec<FileId>>,
+    folder_files: IdVec<DirId, Vec<FileId>>,
     pub manifests: BTreeMap<String, String>,
     externals: Mutex<Externals>,
 }
 
-/// Names outside the program: each is a package, or a member of another.
+/// Names outside the program: each is a package, or a member of another name.
 #[derive(Default)]
 struct Externals {
-    ids: FxHashMap<(u32, Sym), u32>,
-    names: Vec<(u32, Sym)>,
+    ids: FxHashMap<(Option<ExternalId>, Sym), ExternalId>,
+    names: IdVec<ExternalId, (Option<ExternalId>, Sym)>,
 }
-
-const PACKAGE: u32 = u32::MAX;
 
 impl Program {
     /// Adds a file, or replaces its facts.
@@ -48,7 +47,7 @@ impl Program {
 
     /// Like `set` for many files, on all cores.
     pub fn set_all(&mut self, sources: Vec<(String, Arc<Facts>)>) {
-        let syms: Vec<Vec<Sym>> =
+        let syms: Vec<IdVec<Name, Sym>> =
             sources.iter().map(|(_, facts)| facts.names.iter().map(|name| self.intern(name)).collect()).collect();
         let files = sources.into_par_iter().zip(syms).map(|((path, facts), syms)| {
             let file = Arc::new(File::new(&path, facts, syms));
@@ -62,30 +61,27 @@ impl Program {
 
     fn put(&mut self, path: &str, file: Arc<File>) -> FileId {
         if let Some(id) = self.by_path.get(path) {
-            self.files[*id as usize] = Some(file);
+            self.files[*id] = Some(file);
             return *id;
         }
         let id = match self.free.pop() {
             Some(id) => {
-                self.files[id as usize] = Some(file.clone());
+                self.files[id] = Some(file.clone());
                 id
             }
-            None => {
-                self.files.push(Some(file.clone()));
-                self.files.len() as FileId - 1
-            }
+            None => self.files.push(Some(file.clone())),
         };
         self.by_path.insert(file.path.clone(), id);
         let folder = self.add_folder(&file.folder.clone());
-        self.folder_files[folder as usize].push(id);
+        self.folder_files[folder].push(id);
         id
     }
 
     pub fn remove(&mut self, path: &str) -> Option<FileId> {
         let id = self.by_path.remove(path)?;
-        let file = self.files[id as usize].take()?;
+        let file = self.files[id].take()?;
         if let Some(folder) = self.folders.get(&*file.folder) {
-            self.folder_files[*folder as usize].retain(|f| *f != id);
+            self.folder_files[*folder].retain(|f| *f != id);
         }
         self.free.push(id);
         Some(id)
@@ -101,14 +97,15 @@ impl Program {
         if self.files.is_sorted_by(in_order) && self.free.is_empty() {
             return;
         }
-        self.files.retain(Option::is_some);
-        self.files.sort_unstable_by(|a, b| a.as_ref().map(|f| &f.path).cmp(&b.as_ref().map(|f| &f.path)));
+        let mut files: Vec<_> = std::mem::take(&mut self.files).into_iter().filter(Option::is_some).collect();
+        files.sort_unstable_by(|a, b| a.as_ref().map(|f| &f.path).cmp(&b.as_ref().map(|f| &f.path)));
+        self.files = files.into();
         self.free.clear();
         self.folder_files.iter_mut().for_each(Vec::clear);
-        for (id, file) in self.files.iter().flatten().enumerate() {
-            self.by_path.insert(file.path.clone(), id as FileId);
+        for (id, file) in self.files.iter_ids().filter_map(|(id, file)| Some((id, file.as_ref()?))) {
+            self.by_path.insert(file.path.clone(), id);
             let folder = self.folders[&*file.folder];
-            self.folder_files[folder as usize].push(id as FileId);
+            self.folder_files[folder].push(id);
         }
     }
 
@@ -117,8 +114,7 @@ impl Program {
             return *id;
         }
         let path: Arc<str> = path.into();
-        let id = self.folder_paths.len() as DirId;
-        self.folder_paths.push(path.clone());
+        let id = self.folder_paths.push(path.clone());
         self.folder_files.push(vec![]);
         self.folders.insert(path.clone(), id);
         if let Some((above, _)) = path.rsplit_once('/') {
@@ -130,11 +126,11 @@ impl Program {
     }
 
     pub fn file(&self, id: FileId) -> &File {
-        self.files[id as usize].as_deref().expect("ids of removed files are not kept")
+        self.files[id].as_deref().expect("ids of removed files are not kept")
     }
 
     pub fn get(&self, id: FileId) -> Option<&Arc<File>> {
-        self.files.get(id as usize)?.as_ref()
+        self.files.get(id)?.as_ref()
     }
 
     pub fn def(&self, gid: Gid) -> &Def {
@@ -142,7 +138,7 @@ impl Program {
     }
 
     pub fn ids(&self) -> impl Iterator<Item = FileId> + '_ {
-        self.files.iter().enumerate().filter(|(_, f)| f.is_some()).map(|(i, _)| i as FileId)
+        self.files.iter_ids().filter(|(_, file)| file.is_some()).map(|(id, _)| id)
     }
 
     /// One more than the largest id.
@@ -157,26 +153,26 @@ impl Program {
     pub fn find_folder(&self, path: &str) -> Option<DirId> {
         let id = *self.folders.get(path)?;
         // A folder without files exists only if there are files below it.
-        (!self.folder_files[id as usize].is_empty() || self.has_files_below(path)).then_some(id)
+        (!self.folder_files[id].is_empty() || self.has_files_below(path)).then_some(id)
     }
 
     fn has_files_below(&self, path: &str) -> bool {
-        self.folder_paths.iter().enumerate().any(|(id, other)| {
+        self.folder_paths.iter_ids().any(|(id, other)| {
             !self.folder_files[id].is_empty()
                 && other.strip_prefix(path).is_some_and(|rest| path.is_empty() || rest.starts_with('/'))
         })
     }
 
     pub fn folder(&self, id: DirId) -> Arc<str> {
-        self.folder_paths[id as usize].clone()
+        self.folder_paths[id].clone()
     }
 
     pub fn folder_files(&self, id: DirId) -> &[FileId] {
-        &self.folder_files[id as usize]
+        &self.folder_files[id]
     }
 
     pub fn folders(&self) -> impl Iterator<Item = (DirId, &Arc<str>)> + '_ {
-        self.folder_paths.iter().enumerate().map(|(i, p)| (i as DirId, p))
+        self.folder_paths.iter_ids()
     }
 
     pub fn intern(&mut self, text: &str) -> Sym {
@@ -184,8 +180,7 @@ impl Program {
             return *sym;
         }
         let text: Arc<str> = text.into();
-        let sym = self.texts.len() as Sym;
-        self.texts.push(text.clone());
+        let sym = self.texts.push(text.clone());
         self.syms.insert(text, sym);
         sym
     }
@@ -195,47 +190,46 @@ impl Program {
     }
 
     pub fn text(&self, sym: Sym) -> &str {
-        &self.texts[sym as usize]
+        &self.texts[sym]
     }
 
     // --- names outside the program ---
 
-    pub fn external_package(&self, name: Sym) -> u32 {
-        self.external_in(PACKAGE, name)
+    pub fn external_package(&self, name: Sym) -> ExternalId {
+        self.external_in(None, name)
     }
 
-    pub fn external(&self, of: u32, name: Sym) -> u32 {
-        self.external_in(of, name)
+    pub fn external(&self, of: ExternalId, name: Sym) -> ExternalId {
+        self.external_in(Some(of), name)
     }
 
-    fn external_in(&self, of: u32, name: Sym) -> u32 {
+    fn external_in(&self, of: Option<ExternalId>, name: Sym) -> ExternalId {
         let mut externals = self.externals.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = externals.ids.get(&(of, name)) {
             return *id;
         }
-        let id = externals.names.len() as u32;
-        externals.names.push((of, name));
+        let id = externals.names.push((of, name));
         externals.ids.insert((of, name), id);
         id
     }
 
     /// The package and the path of names inside it.
-    pub fn external_path(&self, id: u32) -> (&str, Vec<&str>) {
+    pub fn external_path(&self, id: ExternalId) -> (&str, Vec<&str>) {
         let externals = self.externals.lock().unwrap_or_else(PoisonError::into_inner);
         let mut names = Vec::new();
         let mut at = id;
         loop {
-            let (of, name) = externals.names[at as usize];
-            if of == PACKAGE {
+            let (of, name) = externals.names[at];
+            let Some(of) = of else {
                 names.reverse();
                 return (self.text(name), names);
-            }
+            };
             names.push(self.text(name));
             at = of;
         }
     }
 
-    pub fn external_text(&self, id: u32) -> String {
+    pub fn external_text(&self, id: ExternalId) -> String {
         let (package, names) = self.external_path(id);
         let mut text = package.to_owned();
         for name in names {
@@ -246,19 +240,19 @@ impl Program {
     }
 
     /// Guessed from the name: types are capitalized in nearly all languages.
-    pub fn external_is_type(&self, id: u32) -> bool {
+    pub fn external_is_type(&self, id: ExternalId) -> bool {
         let (package, names) = self.external_path(id);
         names.last().unwrap_or(&package).starts_with(|c: char| c.is_uppercase())
     }
 
     /// Whether the name is a macro.
-    pub fn external_is_macro(&self, id: u32) -> bool {
+    pub fn external_is_macro(&self, id: ExternalId) -> bool {
         let (package, names) = self.external_path(id);
         names.last().unwrap_or(&package).ends_with('!')
     }
 
     /// Whether the type reveals nothing about its instances, or has none.
-    pub fn external_is_any_type(&self, id: u32) -> bool {
+    pub fn external_is_any_type(&self, id: ExternalId) -> bool {
         let (package, names) = self.external_path(id);
         LanguageId::all().any(|language| language.get().is_any_type(package, &names))
     }

@@ -1,7 +1,7 @@
 //! Restricts targets to reachable code: non-test code does not reach tests, and a build does not reach files of others.
 
 use super::eval::Eval;
-use super::value::{Gid, How, Set, Value};
+use super::value::{Gid, How, Set, Sym, Value};
 use crate::languages::rules::Modules;
 
 impl Eval<'_> {
@@ -47,7 +47,7 @@ impl Eval<'_> {
             kept.add(value, *how);
         }
         let name = |to: Gid| self.file(to.file).sym(self.def(to).name);
-        let built: Vec<u32> =
+        let built: Vec<Sym> =
             kept.values.iter().filter_map(|(v, _)| definition(v)).filter(|to| is_built(*to)).map(name).collect();
         kept.values.retain(|(v, _)| definition(v).is_none_or(|to| is_built(to) || !built.contains(&name(to))));
         *targets = kept;

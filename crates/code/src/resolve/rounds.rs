@@ -11,9 +11,10 @@ use super::file::File;
 use super::flow::{Caller, Flows, Give, Passing};
 use super::link::{Differences, Link};
 use super::program::Program;
-use super::value::{FileId, Gid, How, Value};
+use super::value::{FileId, Gid, How, Sym, Value};
 use super::{Linked, Links, links};
-use crate::facts::{CallId, CallKind, DefId, Expr, Key, ROOT, Target, flag};
+use crate::facts::{CallId, CallKind, DefId, Expr, ExprId, Key, ROOT, Target, flag};
+use crate::ids::IdVec;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ pub enum Class {
 
 /// The results of a round for one file.
 struct Answers {
-    calls: Vec<Found>,
+    calls: IdVec<CallId, Found>,
     puts: Puts,
     /// The file's contributions to the flows, sorted.
     gives: Arc<[Give]>,
@@ -57,7 +58,7 @@ struct Answers {
 }
 
 impl Answers {
-    fn new(calls: Vec<Found>, puts: Puts, gives: Arc<[Give]>) -> Arc<Answers> {
+    fn new(calls: IdVec<CallId, Found>, puts: Puts, gives: Arc<[Give]>) -> Arc<Answers> {
         Arc::new(Answers { calls, puts, gives, deps: OnceLock::new() })
     }
 
@@ -83,7 +84,7 @@ struct Puts {
 struct Round {
     /// The contributions of all files in the previous round.
     flows: Flows,
-    files: Vec<Option<Arc<Answers>>>,
+    files: IdVec<FileId, Option<Arc<Answers>>>,
 }
 
 /// Resolves a program repeatedly as it changes.
@@ -91,14 +92,14 @@ struct Round {
 pub struct Resolver {
     /// The version of the program that the links belong to.
     of: Resolved,
-    links: Vec<Links>,
+    links: IdVec<FileId, Links>,
     /// The state for incremental resolution.
     kept: Option<Kept>,
 }
 
 #[derive(Default)]
 struct Resolved {
-    files: Vec<Option<Arc<File>>>,
+    files: IdVec<FileId, Option<Arc<File>>>,
     manifests: BTreeMap<String, String>,
 }
 
@@ -107,11 +108,11 @@ struct Kept {
     rounds: Vec<Round>,
     /// For each round but the first, a superset of what it learned in addition to the previous one.
     news: Vec<Changed>,
-    linked: Vec<Linked>,
+    linked: IdVec<FileId, Linked>,
 }
 
 /// Resolves everything once. The result has an entry per file id.
-pub fn resolve(program: &mut Program) -> Vec<Links> {
+pub fn resolve(program: &mut Program) -> IdVec<FileId, Links> {
     let mut resolver = Resolver::default();
     resolver.resolve_once(program);
     resolver.links
@@ -119,7 +120,7 @@ pub fn resolve(program: &mut Program) -> Vec<Links> {
 
 impl Resolver {
     /// The links of the last resolution; one entry per file id.
-    pub fn links(&self) -> &[Links] {
+    pub fn links(&self) -> &IdVec<FileId, Links> {
         &self.links
     }
 
@@ -169,8 +170,8 @@ impl Resolver {
             if let Some(last) = rounds.last() {
                 let mut told = Changed::default();
                 for id in program.ids() {
-                    let old = before.and_then(|r| r.files[id as usize].as_ref());
-                    let new = last.files[id as usize].as_ref();
+                    let old = before.and_then(|r| r.files[id].as_ref());
+                    let new = last.files[id].as_ref();
                     if let Some(new) = new
                         && old.is_none_or(|old| !Arc::ptr_eq(old, new))
                     {
@@ -179,18 +180,18 @@ impl Resolver {
                 }
                 news.push(told);
             }
-            let known = |id: FileId| match (rounds.last().and_then(|r| r.files[id as usize].as_ref()), news.last()) {
+            let known = |id: FileId| match (rounds.last().and_then(|r| r.files[id].as_ref()), news.last()) {
                 (Some(known), Some(told)) => (Some(known), Redo::Seeing { changed: told, last: None }),
                 _ => (None, Redo::Open),
             };
             let files = answer_all(program, &link, &flows, &news, &mut parts, known);
             rounds.push(Round { flows, files });
         }
-        self.links = vec![Links::default(); program.slots()];
-        let mut linked = vec![Linked::default(); program.slots()];
+        self.links = vec![Links::default(); program.slots()].into();
+        let mut linked: IdVec<FileId, Linked> = vec![Linked::default(); program.slots()].into();
         for (id, (links, how)) in link_all(program, &link, rounds.last(), &news, parts, |_| Some(None)) {
-            self.links[id as usize] = links;
-            linked[id as usize] = how;
+            self.links[id] = links;
+            linked[id] = how;
         }
         Kept { link, rounds, news, linked }
     }
@@ -214,8 +215,8 @@ impl Resolver {
             let mut told = Changed::default();
             if let Some(last) = rounds.last() {
                 for id in program.ids() {
-                    let old = kept.rounds[number - 1].files[id as usize].as_ref();
-                    if let (Some(old), Some(new)) = (old, last.files[id as usize].as_ref())
+                    let old = kept.rounds[number - 1].files[id].as_ref();
+                    if let (Some(old), Some(new)) = (old, last.files[id].as_ref())
                         && !Arc::ptr_eq(old, new)
                     {
                         flows.replace(&old.gives, &new.gives, &link, &mut told);
@@ -238,15 +239,14 @@ impl Resolver {
             let answers = answer_all(program, &link, &flows, &kept.news[..number], &mut parts, |id| {
                 if files.contains(&id) {
                     // Its previous results are of another text.
-                    (last.and_then(|r: &Round| r.files[id as usize].as_ref()), Redo::Open)
+                    (last.and_then(|r: &Round| r.files[id].as_ref()), Redo::Open)
                 } else {
-                    let at = id as usize;
-                    let old = old[at].as_ref();
+                    let old = old[id].as_ref();
                     let same = |a: Option<&Arc<Answers>>| matches!((a, old), (Some(a), Some(b)) if Arc::ptr_eq(a, b));
                     // An answer that is valid in the previous round and equal in this one is valid here too.
-                    let holds = before.is_some_and(|b| same(b[at].as_ref()))
-                        && last.is_some_and(|r| same(r.files[at].as_ref()));
-                    let last = last.and_then(|r| r.files[at].as_deref()).zip(told_since);
+                    let holds = before.is_some_and(|b| same(b[id].as_ref()))
+                        && last.is_some_and(|r| same(r.files[id].as_ref()));
+                    let last = last.and_then(|r| r.files[id].as_deref()).zip(told_since);
                     let last = last.map(|(answers, told_since)| Last { answers, told_since });
                     (old, if holds { Redo::Nothing } else { Redo::Seeing { changed: &seen, last } })
                 }
@@ -256,24 +256,23 @@ impl Resolver {
         let before = kept.rounds.last().map(|r| &r.files);
         let after = rounds.last().map(|r| &r.files);
         for id in program.ids() {
-            let (old, new) =
-                (before.and_then(|f| f[id as usize].as_ref()), after.and_then(|f| f[id as usize].as_ref()));
+            let (old, new) = (before.and_then(|f| f[id].as_ref()), after.and_then(|f| f[id].as_ref()));
             let same = matches!((old, new), (Some(old), Some(new)) if Arc::ptr_eq(old, new));
-            if !same || changed.has_file(id) || seen.hits(&kept.linked[id as usize].deps) {
+            if !same || changed.has_file(id) || seen.hits(&kept.linked[id].deps) {
                 found_again.insert(id);
             }
         }
         let wanted = |id: FileId| {
             // The uses of a changed file are recomputed.
-            let known = (!files.contains(&id)).then_some((&kept.linked[id as usize], &seen));
+            let known = (!files.contains(&id)).then_some((&kept.linked[id], &seen));
             found_again.contains(&id).then_some(known)
         };
         for (id, (links, how)) in link_all(program, &link, rounds.last(), &kept.news, parts, wanted) {
-            if self.links[id as usize] == links && !files.contains(&id) {
+            if self.links[id] == links && !files.contains(&id) {
                 found_again.remove(&id);
             }
-            self.links[id as usize] = links;
-            kept.linked[id as usize] = how;
+            self.links[id] = links;
+            kept.linked[id] = how;
         }
         (Kept { link, rounds, ..kept }, found_again)
     }
@@ -281,7 +280,7 @@ impl Resolver {
 
 impl Resolved {
     fn new(program: &Program) -> Resolved {
-        let files = (0..program.slots()).map(|id| program.get(id as FileId).cloned()).collect();
+        let files = (0..program.slots()).map(|id| program.get(FileId::new(id)).cloned()).collect();
         Resolved { files, manifests: program.manifests.clone() }
     }
 
@@ -291,12 +290,12 @@ impl Resolved {
             return None;
         }
         let mut changed = FxHashSet::default();
-        for (id, old) in self.files.iter().enumerate() {
-            match (old, program.get(id as FileId)) {
+        for (id, old) in self.files.iter_ids() {
+            match (old, program.get(id)) {
                 (None, None) => {}
                 (Some(old), Some(new)) if Arc::ptr_eq(old, new) => {}
                 (Some(old), Some(new)) if old.path == new.path => {
-                    changed.insert(id as FileId);
+                    changed.insert(id);
                 }
                 _ => return None,
             }
@@ -379,7 +378,7 @@ fn answer_all<'a>(
     news: &[Changed],
     parts: &mut [Part],
     known: impl Fn(FileId) -> (Option<&'a Arc<Answers>>, Redo<'a>) + Sync,
-) -> Vec<Option<Arc<Answers>>> {
+) -> IdVec<FileId, Option<Arc<Answers>>> {
     let found: Vec<Vec<(FileId, Arc<Answers>)>> = parts
         .par_iter_mut()
         .with_max_len(1)
@@ -395,9 +394,9 @@ fn answer_all<'a>(
             answers
         })
         .collect();
-    let mut all = vec![None; program.slots()];
+    let mut all: IdVec<FileId, Option<Arc<Answers>>> = vec![None; program.slots()].into();
     for (id, answers) in found.into_iter().flatten() {
-        all[id as usize] = Some(answers);
+        all[id] = Some(answers);
     }
     all
 }
@@ -420,7 +419,7 @@ fn link_all<'a>(
             let memo = part.memo.unwrap_or_default();
             let mut eval = Eval::from(program, link, &last.flows, news, part.traced, memo);
             let found = part.ids.iter().filter_map(|id| {
-                let (known, answers) = (wanted(*id)?, last.files[*id as usize].as_ref()?);
+                let (known, answers) = (wanted(*id)?, last.files[*id].as_ref()?);
                 Some((*id, links(&mut eval, *id, &answers.calls, known)))
             });
             found.collect::<Vec<_>>()
@@ -430,8 +429,8 @@ fn link_all<'a>(
 
 fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: Redo<'_>) -> Arc<Answers> {
     let Some(known) = known else {
-        let calls = eval.program.file(id).facts.calls.len() as CallId;
-        let calls: Vec<Found> = (0..calls).map(|call| find(eval, id, call)).collect();
+        let calls = eval.program.file(id).facts.calls.ids();
+        let calls: IdVec<CallId, Found> = calls.map(|call| find(eval, id, call)).collect();
         let puts = puts(eval, id);
         let gives = gives(eval, id, &calls, &puts).into();
         return Answers::new(calls, puts, gives);
@@ -444,8 +443,8 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
     if holds {
         return known.clone();
     }
-    let stale = known.calls.iter().enumerate().filter(|(_, found)| redo.hits(&found.deps, found.open));
-    let again: Vec<CallId> = stale.map(|(call, _)| call as CallId).collect();
+    let stale = known.calls.iter_ids().filter(|(_, found)| redo.hits(&found.deps, found.open));
+    let again: Vec<CallId> = stale.map(|(call, _)| call).collect();
     let put_again = redo.hits(&known.puts.deps, true);
     if again.is_empty() && !put_again {
         return known.clone();
@@ -454,10 +453,10 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
     let again: Vec<(CallId, Found)> = again
         .into_iter()
         .map(|call| {
-            let last = redo.found_before(|last| (&last.calls[call as usize], &last.calls[call as usize].deps));
+            let last = redo.found_before(|last| (&last.calls[call], &last.calls[call].deps));
             (call, last.unwrap_or_else(|| find(eval, id, call)))
         })
-        .filter(|(call, found)| known.calls[*call as usize] != *found)
+        .filter(|(call, found)| known.calls[*call] != *found)
         .collect();
     let last_puts = || redo.found_before(|last| (&last.puts, &*last.puts.deps));
     let puts = put_again.then(|| last_puts().unwrap_or_else(|| puts(eval, id))).filter(|puts| known.puts != *puts);
@@ -468,7 +467,7 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
     }
     let mut calls = known.calls.clone();
     for (call, found) in again {
-        calls[call as usize] = found;
+        calls[call] = found;
     }
     let puts = puts.unwrap_or_else(|| known.puts.clone());
     let gives = gives(eval, id, &calls, &puts);
@@ -480,7 +479,7 @@ fn find(eval: &mut Eval<'_>, file: FileId, call: CallId) -> Found {
     let ((targets, open, class, handed), deps) = eval.traced(|eval| {
         let (targets, open) = eval.ask(|e| e.solve(Question::CallTargets(file, call), LEVELS));
         let mut targets = (*targets).clone();
-        let owner = eval.file(file).facts.calls[call as usize].owner;
+        let owner = eval.file(file).facts.calls[call].owner;
         eval.keep_reachable(Gid { file, def: owner }, &mut targets);
         let (class, more_open) = classify(eval, file, call, &targets.values, targets.too_many);
         let handed = class == Class::Resolved && is_handed(eval, file, call, &targets.values);
@@ -496,7 +495,7 @@ fn is_handed(eval: &mut Eval<'_>, file: FileId, call: CallId, targets: &[(Value,
         return false;
     }
     let facts = &eval.file(file).facts;
-    let (callee, _) = eval.ask(|e| e.callee(file, &facts.calls[call as usize], LEVELS));
+    let (callee, _) = eval.ask(|e| e.callee(file, &facts.calls[call], LEVELS));
     !callee
         .values
         .iter()
@@ -511,7 +510,7 @@ fn classify(
     too_many: bool,
 ) -> (Class, bool) {
     let facts = &eval.file(file).facts;
-    let call = &facts.calls[call as usize];
+    let call = &facts.calls[call];
     if targets.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_))) {
         return (Class::Resolved, false);
     }
@@ -576,9 +575,9 @@ impl Eval<'_> {
 #[derive(Clone, Copy, PartialEq)]
 struct Put {
     into: Value,
-    name: u32,
+    name: Sym,
     file: FileId,
-    value: u32,
+    value: ExprId,
     owner: DefId,
     function: Option<Gid>,
 }
@@ -586,10 +585,10 @@ struct Put {
 fn puts(eval: &mut Eval<'_>, file: FileId) -> Puts {
     let here = eval.file(file);
     let mut out = Vec::new();
-    let mut deps: Vec<Arc<[Atom]>> = vec![[file].into()];
+    let mut deps: Vec<Arc<[Atom]>> = vec![[file.into()].into()];
     let made = constructs(eval, file, &mut out, &mut deps);
     for index in &here.writes {
-        let bind = here.facts.binds[*index as usize];
+        let bind = here.facts.binds[*index];
         let (of, name) = match bind.target {
             Target::Member(of, name) | Target::At(of, name) => (of, here.sym(name)),
             Target::Element(of) => (of, eval.link.words.element),
@@ -655,11 +654,11 @@ fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>, deps: &mut 
 }
 
 /// The contributions of a file to the flows, sorted.
-fn gives(eval: &Eval<'_>, id: FileId, calls: &[Found], puts: &Puts) -> Vec<Give> {
+fn gives(eval: &Eval<'_>, id: FileId, calls: &IdVec<CallId, Found>, puts: &Puts) -> Vec<Give> {
     let (program, link) = (eval.program, eval.link);
     let file = program.file(id);
     let mut gives = Vec::new();
-    for (call, found) in calls.iter().enumerate() {
+    for (call, found) in calls.iter_ids() {
         for (value, how) in &*found.targets {
             let (function, receiver) = match value {
                 Value::Func(function) => (*function, None),
@@ -676,7 +675,7 @@ fn gives(eval: &Eval<'_>, id: FileId, calls: &[Found], puts: &Puts) -> Vec<Give>
                     gives.push(Give::Made(receiver));
                 }
                 let own = link.receiver(function).or_else(|| {
-                    let class = program.file(function.file).class_of[function.def as usize]?;
+                    let class = program.file(function.file).class_of[function.def]?;
                     Some(Gid { file: function.file, def: class })
                 });
                 if own != Some(receiver) {
@@ -696,7 +695,7 @@ fn gives(eval: &Eval<'_>, id: FileId, calls: &[Found], puts: &Puts) -> Vec<Give>
                 Expr::Member(_, name) if script && file.sym(name) == link.words.apply => Passing::Apply,
                 _ => Passing::Straight,
             };
-            gives.push(Give::Caller(function, Caller { file: id, call: call as CallId, passing, how: *how }));
+            gives.push(Give::Caller(function, Caller { file: id, call, passing, how: *how }));
         }
     }
     for put in &*puts.into {

@@ -75,12 +75,12 @@ impl Reading<'_> {
         if here.rules.modules != Modules::Exports {
             return vec![];
         }
-        let stars = here.facts.imports.iter().enumerate().filter(|(_, import)| is_star(import));
+        let stars = here.facts.imports.iter_ids().filter(|(_, import)| is_star(import));
         let target = |import| match self.link.import(file, import) {
             Some(Value::Module(of)) if self.is_module(of) => Some(of),
             _ => None,
         };
-        stars.map(|(import, _)| (import as ImportId, target(import as ImportId))).collect()
+        stars.map(|(import, _)| (import, target(import))).collect()
     }
 
     fn is_module(&self, file: FileId) -> bool {

@@ -1,14 +1,8 @@
 //! The values that an expression may hold, and the derivation of each.
 
 use crate::facts::{DefId, ExprId};
+pub use crate::ids::{DirId, ExternalId, FileId, Sym};
 use smallvec::SmallVec;
-
-/// Index of a file in the program.
-pub type FileId = u32;
-/// An interned string of the program.
-pub type Sym = u32;
-/// Index of a folder in the program.
-pub type DirId = u32;
 
 /// A definition of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,9 +35,9 @@ pub enum Value {
     /// The result of a call of a generator.
     Generator(Gid),
     /// A name of a package outside the program: `os.path.join`.
-    External(Sym),
+    External(ExternalId),
     /// An instance or a result of something outside the program.
-    ExternalInstance(Sym),
+    ExternalInstance(ExternalId),
     /// An instance of a generic type outside the program; the type expression contains its arguments.
     Typed(FileId, ExprId),
     /// A function of which only the result type is known.

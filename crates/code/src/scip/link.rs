@@ -5,6 +5,7 @@ use super::read::{Index, kind};
 use super::symbol::{Outside, Suffix, Symbol, home, is_local, suffix};
 use super::{Compiled, Edge, Line};
 use crate::facts::{BaseKind, CallId, CallKind, Def, DefId, Expr, Facts, Kind, ROOT, flag};
+use crate::ids::IdVec;
 use crate::keys::type_name;
 use crate::languages::rules::Constructs;
 use crate::statements::{external_object, package_object};
@@ -71,7 +72,7 @@ struct Table<'p, 'a> {
     placed: &'p [Placed<'a>],
     /// Kinds of symbols that are defined outside the index.
     kinds: &'p FxHashMap<&'a str, u64>,
-    ids: Vec<Vec<Option<Uuid>>>,
+    ids: Vec<IdVec<DefId, Option<Uuid>>>,
     /// Definitions by symbol; the key of a local symbol includes its document.
     symbols: FxHashMap<(Option<usize>, &'p str), Gid>,
     /// Other definitions of the same symbol that can run in its place, for example one under a condition.
@@ -154,14 +155,14 @@ impl<'p, 'a> Table<'p, 'a> {
     }
 
     fn id(&self, (at, def): Gid) -> Option<Uuid> {
-        self.ids[at][def as usize]
+        self.ids[at][def]
     }
 
     /// The symbol that a definition is attributed to: itself, or the nearest enclosing one.
     fn owner(&self, (at, def): Gid) -> Option<Uuid> {
         let mut def = def;
         loop {
-            match self.ids[at][def as usize] {
+            match self.ids[at][def] {
                 Some(id) => return Some(id),
                 None if def == ROOT => return None,
                 None => def = self.placed[at].facts.def(def).parent,
@@ -202,7 +203,7 @@ impl<'p, 'a> Table<'p, 'a> {
         let mut part = Part::default();
         let document = &self.placed[at];
         let mut known: FxHashMap<&str, To> = FxHashMap::default();
-        let mut resolved: FxHashSet<u32> = FxHashSet::default();
+        let mut resolved: FxHashSet<CallId> = FxHashSet::default();
         for mention in &document.mentions {
             let Some(src) = self.owner((at, mention.owner)) else { continue };
             let targets: Vec<(&str, To)> = mention
@@ -232,9 +233,9 @@ impl<'p, 'a> Table<'p, 'a> {
         }
         self.implemented(&mut part, at);
         // Calls that the compiler did not resolve: their links from other derivations must not be refuted.
-        for (id, call) in document.facts.calls.iter().enumerate() {
+        for (id, call) in document.facts.calls.iter_ids() {
             let name = callee_name(&document.facts, call.callee);
-            if !resolved.contains(&(id as u32))
+            if !resolved.contains(&id)
                 && let Some(src) = self.owner((at, call.owner))
                 && let Some(line) = part.lines.get_mut(&(src, call.line))
                 && let Some(name) = name.filter(|_| call.how != CallKind::Implicit)
@@ -286,7 +287,7 @@ impl<'p, 'a> Table<'p, 'a> {
                 line.targets.extend(self.variants.get(gid).into_iter().flatten().filter_map(|gid| self.id(*gid)));
             }
             let facts = &self.placed[at].facts;
-            if let Some(name) = callee_name(facts, facts.calls[call as usize].callee) {
+            if let Some(name) = callee_name(facts, facts.calls[call].callee) {
                 line.names.insert(name.into());
                 if self.is_open(symbol, to) {
                     line.open.insert(name.into());
@@ -339,9 +340,9 @@ impl<'p, 'a> Table<'p, 'a> {
     }
 
     fn constructors(&self, class: Gid) -> Vec<Gid> {
-        let defs = self.placed[class.0].facts.defs.iter().enumerate();
+        let defs = self.placed[class.0].facts.defs.iter_ids();
         let own = defs.filter(|(_, d)| d.parent == class.1 && d.is(flag::CONSTRUCTOR));
-        own.map(|(id, _)| (class.0, id as DefId)).filter(|gid| self.runs(*gid) > 0).collect()
+        own.map(|(id, _)| (class.0, id)).filter(|gid| self.runs(*gid) > 0).collect()
     }
 
     fn used(&self, part: &mut Part, src: Uuid, to: &To, line: u32) {
@@ -415,7 +416,7 @@ impl<'p, 'a> Table<'p, 'a> {
 /// Whether a call is resolved to a member of another name. Indexers make this mistake in packages that re-export what
 /// others define. Imported names are not checked, because they may be renamed.
 fn misnamed(facts: &Facts, call: CallId, to: &To) -> bool {
-    match (facts.expr(facts.calls[call as usize].callee), to) {
+    match (facts.expr(facts.calls[call].callee), to) {
         (Expr::Member(_, written), To::Outside(outside)) => {
             outside.name.rsplit('.').next().is_some_and(|name| name != facts.name(written))
         }

@@ -3,6 +3,7 @@
 use super::read::{Document, Encoding, Range, kind, role};
 use super::symbol::{Suffix, is_local, suffix};
 use crate::facts::{BaseKind, CallId, DefId, Expr, ExprId, Facts, Imported, Kind, ROOT};
+use crate::ids::IdVec;
 use crate::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -12,7 +13,7 @@ use std::collections::BTreeSet;
 pub struct Placed<'a> {
     pub facts: Facts,
     /// Object type and key of each definition.
-    pub keys: Vec<Option<(&'static str, String)>>,
+    pub keys: IdVec<DefId, Option<(&'static str, String)>>,
     /// Symbols with a definition in the file, in the order of the text.
     pub defined: Vec<(&'a str, DefId)>,
     /// Symbols that the document defines, but that have no definition in the facts.
@@ -134,10 +135,9 @@ impl Spans {
     fn new(facts: &Facts) -> Spans {
         let mut order: Vec<(usize, usize, DefId)> = facts
             .defs
-            .iter()
-            .enumerate()
+            .iter_ids()
             .skip(1)
-            .map(|(id, def)| (def.span.start as usize, def.span.end as usize, id as DefId))
+            .map(|(id, def)| (def.span.start as usize, def.span.end as usize, id))
             .collect();
         order.sort_by_key(|(start, end, id)| (*start, std::cmp::Reverse(*end), *id));
         let mut around = Vec::with_capacity(order.len());
@@ -248,7 +248,7 @@ fn mentions<'a>(
         let symbols: SmallVec<[&'a str; 1]> = named.iter().map(|(symbol, _)| *symbol).collect();
         let written = &text[spot.start..spot.end];
         if let Some(call) = calls.get(&at) {
-            let owner = facts.calls[*call as usize].owner;
+            let owner = facts.calls[*call].owner;
             out.mentions.push(Mention { symbols, owner, line: spot.line, how: Mentioned::Call(*call) });
             continue;
         }
@@ -286,7 +286,7 @@ impl<'f> Imports<'f> {
         let mut imports = Imports { lines: FxHashSet::default(), names: FxHashMap::default() };
         for import in &facts.imports {
             imports.lines.insert(import.line);
-            let own = import.var.map(|var| facts.vars[var as usize].name);
+            let own = import.var.map(|var| facts.vars[var].name);
             let other = if let Imported::Symbol(name) = import.what { Some(name) } else { None };
             for name in [own, other].into_iter().flatten() {
                 imports.names.entry(facts.name(name)).or_insert(import.line);
@@ -311,8 +311,8 @@ impl<'f> Imports<'f> {
 /// Maps indices into `spots` to the calls that they name.
 fn calls(facts: &Facts, spots: &[Spot<'_>], text: &str) -> FxHashMap<usize, CallId> {
     let mut by_line: FxHashMap<u32, Vec<CallId>> = FxHashMap::default();
-    for (id, call) in facts.calls.iter().enumerate() {
-        by_line.entry(call.line).or_default().push(id as CallId);
+    for (id, call) in facts.calls.iter_ids() {
+        by_line.entry(call.line).or_default().push(id);
     }
     let mut found: FxHashMap<usize, CallId> = FxHashMap::default();
     for (line, mut calls) in by_line {
@@ -328,12 +328,12 @@ fn calls(facts: &Facts, spots: &[Spot<'_>], text: &str) -> FxHashMap<usize, Call
             }
         }
         // Inner calls begin further to the right and choose first.
-        calls.sort_by_key(|id| (std::cmp::Reverse(facts.calls[*id as usize].column), *id));
+        calls.sort_by_key(|id| (std::cmp::Reverse(facts.calls[*id].column), *id));
         // First by name and parenthesis, then by name alone (decorators, calls without parentheses), then calls whose
         // callee has no name in the facts.
         for (by_name, parenthesis) in [(true, true), (true, false), (false, true)] {
             calls.retain(|id| {
-                let call = &facts.calls[*id as usize];
+                let call = &facts.calls[*id];
                 let name = callee_name(facts, call.callee).map(plain);
                 if name.is_some() != by_name {
                     return true;
@@ -391,7 +391,7 @@ pub fn callee_name(facts: &Facts, callee: ExprId) -> Option<&str> {
     for _ in 0..16 {
         at = match facts.expr(at) {
             Expr::Free(name) | Expr::Member(_, name) | Expr::At(_, name) => return Some(facts.name(name)),
-            Expr::Var(var) => return Some(facts.name(facts.vars[var as usize].name)),
+            Expr::Var(var) => return Some(facts.name(facts.vars[var].name)),
             Expr::Super => return Some("super"),
             Expr::This => return Some("this"),
             Expr::Generic(of, _) | Expr::Bound(of) | Expr::InstanceOf(of) | Expr::Awaited(of) => of,

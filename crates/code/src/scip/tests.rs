@@ -236,7 +236,7 @@ fn overloads_are_distinguished() {
     assert_eq!(edges.len(), 1, "{edges:?}");
     let facts = crate::parse("a.ts", text, language("typescript"));
     let with_body = facts.defs.iter().position(|d| facts.name(d.name) == "f" && !d.is(crate::facts::flag::DECLARED));
-    let key = crate::keys::keys("a.ts", &facts)[with_body.unwrap()].clone().unwrap().1;
+    let key = crate::keys::keys("a.ts", &facts)[crate::facts::DefId::new(with_body.unwrap())].clone().unwrap().1;
     assert_eq!(edges[0], format!("a.ts CALLS {key} 4"));
 }
 

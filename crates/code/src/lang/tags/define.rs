@@ -335,7 +335,7 @@ impl<'t> Reader<'t> {
         let calls = self.bases(def, kind, &kids);
         if name == "<anonymous>" {
             if let Some(class) = self.elements.get(&node.id()) {
-                self.b.facts.exprs[*class as usize] = Expr::Def(def);
+                self.b.facts.exprs[*class] = Expr::Def(def);
             }
             let d = self.b.def(def);
             d.visibility = Visibility::Private;

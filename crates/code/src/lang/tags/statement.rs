@@ -21,7 +21,7 @@ impl<'t> Reader<'t> {
                 let instance = self.b.expr(Expr::InstanceOf(ty));
                 self.b.bind(Target::Var(var), instance);
             }
-            Some(ty) => self.b.facts.vars[var as usize].ty = Some(ty),
+            Some(ty) => self.b.facts.vars[var].ty = Some(ty),
             None => {}
         }
         self.b.bind(Target::Var(var), value);

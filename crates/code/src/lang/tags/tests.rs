@@ -4,7 +4,7 @@ mod managed;
 mod native;
 mod script;
 
-use crate::facts::{ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Facts, Imported, Target, Visibility, flag};
+use crate::facts::{ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Facts, Imported, ROOT, Target, Visibility, flag};
 use crate::languages::LanguageId;
 
 fn facts(path: &str, text: &str) -> Facts {
@@ -17,7 +17,7 @@ fn shown(facts: &Facts, expr: ExprId) -> String {
     match facts.expr(expr) {
         Expr::Unknown => "?".into(),
         Expr::Var(var) => {
-            let var = &facts.vars[var as usize];
+            let var = &facts.vars[var];
             format!(
                 "<{}{}>",
                 facts.path_of(var.owner).iter().map(|n| format!("{n}/")).collect::<String>(),
@@ -29,7 +29,7 @@ fn shown(facts: &Facts, expr: ExprId) -> String {
         Expr::Super => "super".into(),
         Expr::ThisType => "This".into(),
         Expr::Member(of, name) => format!("{}.{}", shown(facts, of), facts.name(name)),
-        Expr::Call(call) => format!("{}()", shown(facts, facts.calls[call as usize].callee)),
+        Expr::Call(call) => format!("{}()", shown(facts, facts.calls[call].callee)),
         Expr::Def(def) => format!("def {}", facts.path_of(def).join("/")),
         Expr::Element(of) => format!("{}[]", shown(facts, of)),
         Expr::AtIndex(of, at) => format!("{}[{at}]", shown(facts, of)),
@@ -66,8 +66,8 @@ fn defs(facts: &Facts) -> String {
         (flag::TAKES_SELF, "self"),
     ];
     let mut text = String::new();
-    for (at, def) in facts.defs.iter().enumerate().skip(1) {
-        text += &format!("{:?} {} {}-{}", def.kind, owner(facts, at as DefId), def.span.line, def.span.end_line);
+    for (at, def) in facts.defs.iter_ids().skip(1) {
+        text += &format!("{:?} {} {}-{}", def.kind, owner(facts, at), def.span.line, def.span.end_line);
         if def.visibility != Visibility::Public {
             text += &format!(" {:?}", def.visibility).to_lowercase();
         }
@@ -116,7 +116,7 @@ fn binds(facts: &Facts) -> String {
     let mut text = String::new();
     for bind in &facts.binds {
         let target = match bind.target {
-            Target::Var(var) => facts.name(facts.vars[var as usize].name).to_owned(),
+            Target::Var(var) => facts.name(facts.vars[var].name).to_owned(),
             Target::Member(of, name) => format!("{}.{}", shown(facts, of), facts.name(name)),
             Target::Element(of) => format!("{}[]", shown(facts, of)),
             Target::Free(name) => format!("free {}", facts.name(name)),
@@ -137,7 +137,7 @@ fn imports(facts: &Facts) -> String {
             Imported::Symbol(name) => facts.name(name).to_owned(),
             other => format!("{other:?}"),
         };
-        let called = import.var.map_or("", |var| facts.name(facts.vars[var as usize].name));
+        let called = import.var.map_or("", |var| facts.name(facts.vars[var].name));
         text += format!("{} {what} {called}", import.module).trim_end();
         text.push('\n');
     }
@@ -150,7 +150,7 @@ fn types(facts: &Facts) -> String {
 }
 
 fn file(facts: &Facts) -> String {
-    if facts.defs[0].is(flag::TEST) { "a test file\n".into() } else { "no test file\n".into() }
+    if facts.defs[ROOT].is(flag::TEST) { "a test file\n".into() } else { "no test file\n".into() }
 }
 
 fn docs(facts: &Facts) -> String {

@@ -577,7 +577,7 @@ impl<'t> Reader<'t> {
         if arguments.is_none() && function.kind() == "call_expression" {
             let value = self.call(function);
             if let (Expr::Call(call), Some(lambda)) = (self.b.facts.expr(value), lambda) {
-                let callee = self.b.facts.calls[call as usize].callee;
+                let callee = self.b.facts.calls[call].callee;
                 self.lambdas(callee, Some(lambda));
             }
             return value;

@@ -3,6 +3,7 @@
 use super::define::{is_type, place};
 use super::function::Head;
 use super::{Dialect, Reader};
+use crate::builder::FILE_SCOPE;
 use crate::facts::{Arg, CallKind, DefId, Expr, ExprId, Kind, ROOT, Target, UNKNOWN, Visibility, flag};
 use crate::tree::{Kids, Node, one_line, span};
 use smallvec::SmallVec;
@@ -50,7 +51,7 @@ impl<'t> Reader<'t> {
                 let def = self.define(name, Kind::Function, node, &kids);
                 let params = kids.field("parameters").map_or("()", |p| self.text(p));
                 self.b.def(def).signature = one_line(&format!("#define {name}{params}")).into();
-                self.b.declare_def(0, def);
+                self.b.declare_def(FILE_SCOPE, def);
             }
             "preproc_def" => {
                 let name = kids.field("name").map_or("", |n| self.text(n));

@@ -1,7 +1,7 @@
 //! Calls: of functions, with `new`, of test frameworks, of methods that fill containers.
 
 use super::{Reader, Site};
-use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Kind, Span, Target, UNKNOWN, flag};
+use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Kind, Name, Span, Target, UNKNOWN, flag};
 use crate::tree::{Node, span};
 
 /// Longest name of a test, in characters.
@@ -134,7 +134,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Records elements that methods add to arrays, sets and maps.
-    fn container_writes(&mut self, object: ExprId, name: u32, args: &[Arg]) {
+    fn container_writes(&mut self, object: ExprId, name: Name, args: &[Arg]) {
         // `this.set(…)` is a method of the own class, not of a container.
         if self.b.facts.expr(object) == Expr::This {
             return;

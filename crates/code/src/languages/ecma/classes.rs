@@ -2,7 +2,9 @@
 
 use super::{Around, Reader, Site};
 use crate::builder::ScopeId;
-use crate::facts::{Arg, ArgKind, BaseKind, CallKind, DefId, Expr, Kind, Target, UNKNOWN, VarKind, Visibility, flag};
+use crate::facts::{
+    Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Kind, Target, UNKNOWN, VarKind, Visibility, flag,
+};
 use crate::tree::{Kids, Node, line, span};
 
 impl<'t> Reader<'t> {
@@ -119,7 +121,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The base of a class is evaluated in the scope around the class.
-    fn base_value(&mut self, def: DefId, node: Node<'t>) -> u32 {
+    fn base_value(&mut self, def: DefId, node: Node<'t>) -> ExprId {
         let outer = self.b.facts.def(def).parent;
         let owner = std::mem::replace(&mut self.b.owner, outer);
         let value = self.value(node);
@@ -238,7 +240,7 @@ impl<'t> Reader<'t> {
             }
         };
         if ty.is_some() {
-            self.b.facts.vars[var as usize].ty = ty;
+            self.b.facts.vars[var].ty = ty;
         }
         let decorators: Vec<Node<'t>> = before.iter().copied().chain(kids.fields("decorator")).collect();
         self.decorate(def, &decorators);
@@ -292,7 +294,7 @@ impl<'t> Reader<'t> {
 
     /// `type A = B & { c: D }`: the members of the object type become members of the alias; the other parts are its
     /// target.
-    fn alias_parts(&mut self, node: Node<'t>, parts: &mut Vec<u32>) {
+    fn alias_parts(&mut self, node: Node<'t>, parts: &mut Vec<ExprId>) {
         match node.kind() {
             "object_type" => self.deeper((), |reader| reader.members(node, flag::ABSTRACT | flag::DECLARED)),
             "intersection_type" | "parenthesized_type" => self.deeper((), |reader| {

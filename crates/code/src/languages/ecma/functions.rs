@@ -194,7 +194,7 @@ impl<'t> Reader<'t> {
         d.flags |= flags;
         let name = self.b.name(text);
         let var = self.b.variable_in(members, name);
-        self.b.facts.vars[var as usize].ty = ty;
+        self.b.facts.vars[var].ty = ty;
         let this = self.b.expr(Expr::This);
         self.b.bind(Target::Member(this, name), value);
     }

@@ -375,7 +375,7 @@ impl<'t> Reader<'t> {
             }
         };
         if ty.is_some() {
-            self.b.facts.vars[var as usize].ty = ty;
+            self.b.facts.vars[var].ty = ty;
         }
         if flags & flag::EXPORTED != 0 && self.b.owner == ROOT {
             let value = self.b.expr(Expr::Var(var));

@@ -1,6 +1,7 @@
 //! Imports and exports: ECMAScript modules, CommonJS, and TypeScript's additions.
 
 use super::{Around, Exported, Reader, Site, is_declaration};
+use crate::builder::FILE_SCOPE;
 use crate::facts::{
     CallKind, DefId, Expr, ExprId, Facts, ImportId, Imported, Key, Kind, ListKind, Name, ROOT, Target, UNKNOWN, VarId,
     VarKind, Visibility, flag,
@@ -60,7 +61,7 @@ impl<'t> Reader<'t> {
     }
 
     fn mark_types(&mut self, import: ImportId, types: bool) {
-        self.b.facts.imports[import as usize].type_only = types;
+        self.b.facts.imports[import].type_only = types;
     }
 
     /// `import A = B.C`: an alias of a member of a namespace.
@@ -172,7 +173,7 @@ impl<'t> Reader<'t> {
     fn reexport(&mut self, module: &str, what: Imported, given: &str, types: bool, at: Node<'t>) {
         let import = self.b.import(module, what, None, line(at));
         let given = self.b.name(given);
-        let import = &mut self.b.facts.imports[import as usize];
+        let import = &mut self.b.facts.imports[import];
         import.reexport = Some(given);
         import.type_only = types;
     }
@@ -243,7 +244,7 @@ impl<'t> Reader<'t> {
             return var;
         }
         let name = self.b.name("exports");
-        let var = self.b.declare_in(0, name, VarKind::Local, None);
+        let var = self.b.declare_in(FILE_SCOPE, name, VarKind::Local, None);
         let object = self.b.collection(ListKind::Map, &[]);
         let owner = std::mem::replace(&mut self.b.owner, ROOT);
         self.b.bind(Target::Var(var), object);
@@ -325,14 +326,14 @@ pub(super) fn mark_exported(facts: &mut Facts) {
     let mut names: FxHashSet<Name> = FxHashSet::default();
     for at in 0..facts.exports.len() {
         match facts.expr(facts.exports[at].value) {
-            Expr::Def(def) => facts.defs[def as usize].flags |= flag::EXPORTED,
-            Expr::Var(var) if facts.vars[var as usize].owner == ROOT => {
-                names.insert(facts.vars[var as usize].name);
+            Expr::Def(def) => facts.defs[def].flags |= flag::EXPORTED,
+            Expr::Var(var) if facts.vars[var].owner == ROOT => {
+                names.insert(facts.vars[var].name);
             }
             _ => {}
         }
     }
-    for at in 1..facts.defs.len() {
+    for at in facts.defs.ids().skip(1) {
         let def = &facts.defs[at];
         let parent = facts.def(def.parent);
         let given = match def.kind {

@@ -2,7 +2,7 @@
 
 mod shown;
 
-use crate::facts::flag;
+use crate::facts::{DefId, ROOT, flag};
 use crate::lang::parse;
 use crate::languages::{LanguageId, language};
 use shown::{expr, shown};
@@ -681,22 +681,22 @@ fn signatures_are_one_line_without_the_body() {
         "it(\"t\", ()",
     ];
     assert_eq!(shown, expected);
-    let a = &facts.defs[1].span;
+    let a = &facts.defs[DefId::new(1)].span;
     assert_eq!((a.start, a.line, a.end_line), (0, 1, 3));
-    let m = &facts.defs[2].span;
+    let m = &facts.defs[DefId::new(2)].span;
     assert_eq!(text.get(m.start as usize..m.end as usize).map(|t| t.starts_with("@x()")), Some(true));
 }
 
 #[test]
 fn languages_of_files_are_detected_by_name_and_first_line() {
-    let flags = |path: &str, text: &str| parse(path, text, language("typescript")).defs[0].flags;
+    let flags = |path: &str, text: &str| parse(path, text, language("typescript")).defs[ROOT].flags;
     assert_eq!(flags("src/a.test.ts", ""), flag::TEST);
     assert_eq!(flags("src/__tests__/a.ts", ""), flag::TEST);
     assert_eq!(flags("src/a.ts", "#!/usr/bin/env node\nrun();"), flag::ENTRY);
     assert_eq!(flags("src/a.d.ts", ""), flag::DECLARED);
     assert_eq!(flags("src/latest.ts", ""), 0);
     let facts = parse("a.js", "/** What it is for. */\n\nrun();", language("javascript"));
-    assert_eq!(facts.defs[0].doc.as_deref(), Some("What it is for."));
+    assert_eq!(facts.defs[ROOT].doc.as_deref(), Some("What it is for."));
 }
 
 #[test]

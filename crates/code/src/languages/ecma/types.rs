@@ -14,7 +14,7 @@ impl<'t> Reader<'t> {
             let name = self.b.name(self.text(name));
             let var = self.b.declare(name, VarKind::TypeParam, None);
             let bound = inner.field("constraint").map(|c| self.ty(c)).filter(|ty| *ty != UNKNOWN);
-            self.b.facts.vars[var as usize].ty = bound;
+            self.b.facts.vars[var].ty = bound;
             if let Some(default) = inner.field("value") {
                 self.ty(default);
             }

@@ -2,7 +2,8 @@
 
 use super::docs::Above;
 use super::{Reader, Values};
-use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, UNKNOWN, VarKind, flag};
+use crate::builder::FILE_SCOPE;
+use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, UNKNOWN, VarId, VarKind, flag};
 use crate::tree::{Kids, Node, line, one_line, span};
 use smallvec::SmallVec;
 
@@ -162,7 +163,7 @@ impl<'t> Reader<'t> {
         }
         // Looked up at package level: a type parameter must not hide the receiver, and the receiver is not a reference.
         let text = self.text(ty);
-        let here = std::mem::replace(&mut self.b.scope, 0);
+        let here = std::mem::replace(&mut self.b.scope, FILE_SCOPE);
         let of = self.b.read_path(text.split('.').map(str::trim));
         self.b.scope = here;
         self.b.def(def).receiver = Some(of);
@@ -223,7 +224,7 @@ impl<'t> Reader<'t> {
     pub(super) fn type_parameters(&mut self, list: Node<'t>) {
         let kids = self.kids(list);
         // Bounds may refer to later type parameters.
-        let mut bounded: SmallVec<[(u32, Node<'t>); 4]> = SmallVec::new();
+        let mut bounded: SmallVec<[(VarId, Node<'t>); 4]> = SmallVec::new();
         for kid in kids.named() {
             let inner = self.kids(kid);
             let Some(bound) = inner.field("type") else { continue };
@@ -241,7 +242,7 @@ impl<'t> Reader<'t> {
                 _ => self.ty(bound),
             };
             last = Some((bound, ty));
-            self.b.facts.vars[var as usize].ty = (ty != UNKNOWN).then_some(ty);
+            self.b.facts.vars[var].ty = (ty != UNKNOWN).then_some(ty);
         }
     }
 

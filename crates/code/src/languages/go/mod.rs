@@ -15,7 +15,7 @@ mod types;
 mod values;
 
 use crate::build::Constraint;
-use crate::builder::Builder;
+use crate::builder::{Builder, FILE_SCOPE};
 use crate::facts::{
     DefId, Expr, ExprId, Facts, Item, Key, ListKind, Literal, Name, ROOT, Target, UNKNOWN, VarId, VarKind, Visibility,
     flag,
@@ -124,14 +124,14 @@ impl<'t> Reader<'t> {
 
     fn outside(&mut self, read: impl FnOnce(&mut Self)) {
         let before = (self.b.owner, self.b.scope);
-        (self.b.owner, self.b.scope) = (ROOT, 0);
+        (self.b.owner, self.b.scope) = (ROOT, FILE_SCOPE);
         read(self);
         self.b.leave_def(before);
     }
 
     /// Whether the current scope is the package level, where declarations are symbols.
     fn at_top(&self) -> bool {
-        self.b.scope == 0
+        self.b.scope == FILE_SCOPE
     }
 
     // --- names ---
@@ -141,7 +141,7 @@ impl<'t> Reader<'t> {
         if let Some(var) = self.b.find(self.b.scope, name) {
             return self.b.expr(Expr::Var(var));
         }
-        let here = std::mem::replace(&mut self.b.scope, 0);
+        let here = std::mem::replace(&mut self.b.scope, FILE_SCOPE);
         let expr = self.b.read(text);
         self.b.scope = here;
         expr
@@ -153,7 +153,7 @@ impl<'t> Reader<'t> {
             self.bind_var(var, value);
             return;
         }
-        let here = std::mem::replace(&mut self.b.scope, 0);
+        let here = std::mem::replace(&mut self.b.scope, FILE_SCOPE);
         self.b.bind_name(text, value);
         self.b.scope = here;
     }
@@ -182,7 +182,7 @@ impl<'t> Reader<'t> {
     /// Records a use of a name other than a call. Local variables are not symbols.
     fn note(&mut self, expr: ExprId, at: Node<'_>) {
         if let Expr::Var(var) = self.b.facts.expr(expr) {
-            let var = &self.b.facts.vars[var as usize];
+            let var = &self.b.facts.vars[var];
             let symbol = matches!(var.what, VarKind::Def(_) | VarKind::Import(_));
             if var.owner != ROOT && !symbol {
                 return;
@@ -478,7 +478,7 @@ impl<'t> Reader<'t> {
             Expr::Call(_) => true,
             Expr::Var(var) => {
                 self.channels.vars.contains(&var)
-                    || self.b.facts.vars[var as usize].ty.is_some_and(|ty| self.channels.types.contains(&ty))
+                    || self.b.facts.vars[var].ty.is_some_and(|ty| self.channels.types.contains(&ty))
             }
             Expr::Member(_, name) => self.channels.fields.contains(&name),
             _ => false,

@@ -1,6 +1,6 @@
 //! Small Go texts and their facts.
 
-use crate::facts::{Facts, flag};
+use crate::facts::{Facts, ROOT, flag};
 use crate::lang::compact::compact;
 use crate::languages::language;
 
@@ -65,7 +65,7 @@ func init() { asm(1) }
 fn package_and_its_doc() {
     let facts = parse("a/x.go", "// Copyright.\n\n// Package a does it.\npackage a\n");
     assert_eq!(&*facts.package, "a");
-    assert_eq!(facts.defs[0].doc.as_deref(), Some("Package a does it."));
+    assert_eq!(facts.defs[ROOT].doc.as_deref(), Some("Package a does it."));
 }
 
 #[test]
@@ -720,7 +720,7 @@ func main() {}
 fn visibility_is_by_the_first_letter() {
     let facts = parse("x.go", "package a\nfunc Ärger() {}\nfunc b() {}\ntype c struct { D, e int }\n");
     let seen: Vec<String> =
-        facts.defs[1..].iter().map(|d| format!("{} {:?}", facts.name(d.name), d.visibility)).collect();
+        facts.defs.iter().skip(1).map(|d| format!("{} {:?}", facts.name(d.name), d.visibility)).collect();
     assert_eq!(seen.join(", "), "Ärger Public, b Package, c Package, D Public, e Package");
 }
 

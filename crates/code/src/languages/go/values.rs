@@ -218,14 +218,14 @@ impl<'t> Reader<'t> {
     /// Whether `f[a]` instantiates a generic function (`true`) or is an element (`false`). The syntax is the same.
     fn instantiates(&mut self, object: ExprId, arguments: &[Node<'t>]) -> Option<bool> {
         match self.b.facts.expr(object) {
-            Expr::Var(var) => match self.b.facts.vars[var as usize].what {
+            Expr::Var(var) => match self.b.facts.vars[var].what {
                 VarKind::Def(def) if self.b.facts.def(def).kind != Kind::Variable => return Some(true),
                 VarKind::TypeParam => return Some(true),
                 VarKind::Local | VarKind::Param(_) | VarKind::Rest(_) => return Some(false),
                 _ => {}
             },
             Expr::Member(of, _) => match self.b.facts.expr(of) {
-                Expr::Var(var) if matches!(self.b.facts.vars[var as usize].what, VarKind::Import(_)) => {}
+                Expr::Var(var) if matches!(self.b.facts.vars[var].what, VarKind::Import(_)) => {}
                 Expr::Free(_) => {}
                 _ => return Some(false),
             },
@@ -245,7 +245,7 @@ impl<'t> Reader<'t> {
                 let name = self.b.name(text);
                 match self.b.find(self.b.scope, name) {
                     Some(var) => {
-                        let what = self.b.facts.vars[var as usize].what;
+                        let what = self.b.facts.vars[var].what;
                         Some(matches!(what, VarKind::Def(_) | VarKind::TypeParam))
                     }
                     None => is_predeclared(text).then_some(true),
@@ -255,7 +255,7 @@ impl<'t> Reader<'t> {
                 let text = self.text(argument.kids().named().next()?);
                 let name = self.b.name(text);
                 let var = self.b.find(self.b.scope, name)?;
-                let what = self.b.facts.vars[var as usize].what;
+                let what = self.b.facts.vars[var].what;
                 (!matches!(what, VarKind::Import(_))).then_some(false)
             }
             kind => Some(kind.ends_with("_type")),

@@ -1,8 +1,10 @@
 //! Classes of all kinds, methods, fields and their modifiers.
 
 use super::{Class, Reader, is_doc, is_read};
+use crate::builder::ScopeId;
 use crate::facts::{
-    Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Kind, Target, UNKNOWN, VarId, VarKind, Visibility, flag,
+    Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Kind, Name, Target, UNKNOWN, VarId, VarKind, Visibility,
+    flag,
 };
 use crate::tree::{self, Kids, Node, line, one_line, span};
 use smallvec::SmallVec;
@@ -384,7 +386,7 @@ impl<'t> Reader<'t> {
         }
         let d = self.b.facts.def(def);
         let [arguments] = d.params.as_slice() else { return false };
-        let Some(ty) = self.b.facts.vars[*arguments as usize].ty else { return false };
+        let Some(ty) = self.b.facts.vars[*arguments].ty else { return false };
         d.is(flag::STATIC) && d.visibility == Visibility::Public && matches!(self.b.facts.expr(ty), Expr::Generic(..))
     }
 
@@ -402,7 +404,7 @@ impl<'t> Reader<'t> {
         let Some(record) = self.class.as_ref().map(|c| c.def) else { return };
         let components = self.b.facts.def(record).params.clone();
         for component in components {
-            let component = &self.b.facts.vars[component as usize];
+            let component = &self.b.facts.vars[component];
             let (name, ty) = (component.name, component.ty);
             let owner = self.b.owner;
             let place = self.b.facts.def(owner).params.len() as u16;
@@ -551,11 +553,11 @@ impl<'t> Reader<'t> {
         if self.b.declared_in(fields, name).is_none()
             && let Some(var) = self.b.declared_in(methods, name)
         {
-            if let VarKind::Def(method) = self.b.facts.vars[var as usize].what {
+            if let VarKind::Def(method) = self.b.facts.vars[var].what {
                 let value = self.b.expr(Expr::Def(method));
                 self.b.bind(Target::Var(var), value);
             }
-            let shared = &mut self.b.facts.vars[var as usize];
+            let shared = &mut self.b.facts.vars[var];
             shared.what = VarKind::Local;
             shared.ty = ty;
             self.alias_in(fields, name, var);
@@ -579,7 +581,7 @@ impl<'t> Reader<'t> {
         self.b.declare_def(methods, def);
     }
 
-    fn alias_in(&mut self, scope: u32, name: u32, var: VarId) {
+    fn alias_in(&mut self, scope: ScopeId, name: Name, var: VarId) {
         let before = std::mem::replace(&mut self.b.scope, scope);
         self.b.alias(name, var);
         self.b.scope = before;

@@ -13,7 +13,7 @@ mod syntax;
 mod tests;
 mod types;
 
-use crate::builder::{Builder, ScopeId};
+use crate::builder::{Builder, FILE_SCOPE, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Imported, Kind, ROOT, Target, UNKNOWN, VarId, VarKind, flag};
 use crate::languages::Source;
 use crate::tree::{self, Kids, Node, Tree, line, span};
@@ -75,7 +75,16 @@ struct Class<'t> {
 
 impl<'t> Class<'t> {
     fn new(def: DefId, name: &'t str) -> Class<'t> {
-        Class { def, name, fields: 0, methods: 0, interface: false, test: false, extends: false, constructs: false }
+        Class {
+            def,
+            name,
+            fields: FILE_SCOPE,
+            methods: FILE_SCOPE,
+            interface: false,
+            test: false,
+            extends: false,
+            constructs: false,
+        }
     }
 }
 
@@ -125,7 +134,7 @@ impl<'t> Reader<'t> {
             | "while_statement"
             | "try_with_resources_statement"
             | "catch_clause" => self.scoped(|reader| reader.block(node)),
-            "local_variable_declaration" if self.b.scope == 0 => self.field(node),
+            "local_variable_declaration" if self.b.scope == FILE_SCOPE => self.field(node),
             "local_variable_declaration" => self.locals(node),
             "return_statement" => {
                 let kids = self.kids(node);

@@ -16,7 +16,7 @@ fn path(f: &Facts, def: DefId) -> String {
 }
 
 fn var(f: &Facts, var: VarId) -> String {
-    let var = &f.vars[var as usize];
+    let var = &f.vars[var];
     let owner = path(f, var.owner);
     let kind = match var.what {
         VarKind::TypeParam => "'",
@@ -60,7 +60,7 @@ fn expr(f: &Facts, e: ExprId) -> String {
         Expr::Member(of, name) => format!("{}.{}", expr(f, of), f.name(name)),
         Expr::Element(of) => format!("{}[]", expr(f, of)),
         Expr::Call(call) => {
-            let call = &f.calls[call as usize];
+            let call = &f.calls[call];
             let new = if call.how == CallKind::New { "new " } else { "" };
             format!("{new}{}({})", expr(f, call.callee), args(f, call.args))
         }
@@ -99,7 +99,7 @@ fn flags(d: &crate::facts::Def) -> String {
 /// Definitions: path in the file, lines, visibility, flags, parameters, result, bases.
 fn defs(f: &Facts) -> String {
     let mut text = String::new();
-    for (id, d) in f.defs.iter().enumerate().skip(1) {
+    for (id, d) in f.defs.iter_ids().skip(1) {
         let see = match d.visibility {
             Visibility::Public => "+",
             Visibility::Protected => "#",
@@ -107,14 +107,14 @@ fn defs(f: &Facts) -> String {
             Visibility::Private => "-",
         };
         let kind = format!("{:?}", d.kind).to_lowercase();
-        let _ = write!(text, "{see}{kind} {} {}-{}", path(f, id as DefId), d.span.line, d.span.end_line);
+        let _ = write!(text, "{see}{kind} {} {}-{}", path(f, id), d.span.line, d.span.end_line);
         text.push_str(&flags(d));
         if !d.params.is_empty() {
             let params: Vec<String> = d
                 .params
                 .iter()
                 .map(|p| {
-                    let v = &f.vars[*p as usize];
+                    let v = &f.vars[*p];
                     let rest = if matches!(v.what, VarKind::Rest(_)) { "..." } else { "" };
                     let ty = v.ty.map_or(String::new(), |ty| format!(": {}", expr(f, ty)));
                     format!("{rest}{}{ty}", f.name(v.name))
@@ -340,7 +340,7 @@ fn enums() {
         +field P.B 9-9 static exported constant final -> <P>",
     );
     same(&calls(&f), "E:3 new <E>()\nE:4 new <E>(number)\nE.THREE.f:5 g()\nE:5 new def E.THREE()");
-    assert_eq!(f.defs[2].doc.as_deref(), Some("First."));
+    assert_eq!(f.defs[DefId::new(2)].doc.as_deref(), Some("First."));
 }
 
 #[test]
@@ -446,7 +446,7 @@ fn methods_are_not_values() {
     );
     same(&calls(&f), "A.other:6 size()");
     for name in ["item", "other", "size"] {
-        let owned = f.vars.iter().filter(|v| f.name(v.name) == name && v.owner == 1).count();
+        let owned = f.vars.iter().filter(|v| f.name(v.name) == name && v.owner == DefId::new(1)).count();
         assert_eq!(owned, 1, "{name}");
     }
 }
@@ -789,7 +789,7 @@ fn tests_and_entries() {
         }
         class Rest { public static void main(String... args) {} void testNot() {} }";
     let marked = |f: &Facts, wanted: u32| {
-        let names: Vec<String> = (1..f.defs.len() as DefId)
+        let names: Vec<String> = (f.defs.ids().skip(1))
             .filter(|d| f.def(*d).is(wanted))
             .map(|d| format!("{}:{}", path(f, d), f.def(d).span.line))
             .collect();
@@ -804,7 +804,7 @@ fn tests_and_entries() {
     assert!(!f.def(ROOT).is(flag::TEST));
     for path in ["src/test/java/A.java", "a/ThingTest.java", "a/ThingTests.java", "a/ThingIT.java", "test/A.java"] {
         let f = crate::parse(path, text, language("java"));
-        assert!(f.def(ROOT).is(flag::TEST) && f.def(1).is(flag::TEST), "{path}");
+        assert!(f.def(ROOT).is(flag::TEST) && f.def(DefId::new(1)).is(flag::TEST), "{path}");
     }
 }
 

@@ -54,7 +54,7 @@ impl<'t> Reader<'t> {
         }
         let text = self.text(left);
         let name = self.b.name(text);
-        if self.b.declared_in(self.b.scope, name).is_some_and(|v| self.b.facts.vars[v as usize].what != VarKind::Local)
+        if self.b.declared_in(self.b.scope, name).is_some_and(|v| self.b.facts.vars[v].what != VarKind::Local)
             || (text.starts_with("__") && text != "__all__")
         {
             return;
@@ -93,7 +93,7 @@ impl<'t> Reader<'t> {
                 let name = self.b.name(name);
                 let scope = self.b.scope;
                 let var = self.b.variable_in(scope, name);
-                self.b.facts.vars[var as usize].ty = Some(ty);
+                self.b.facts.vars[var].ty = Some(ty);
             }
             _ => {
                 let instance = self.b.expr(Expr::InstanceOf(ty));

@@ -14,7 +14,7 @@ mod tests;
 pub(crate) use language::Python;
 pub use parse::parse;
 
-use crate::builder::Builder;
+use crate::builder::{Builder, FILE_SCOPE};
 use crate::facts::{CallKind, Expr, ExprId, Facts, Kind, ROOT, UNKNOWN, flag};
 use crate::languages::Source;
 use crate::tree::{self, Kids, Node, Tree, line, span};
@@ -138,7 +138,7 @@ impl<'t> Reader<'t> {
                 for kid in kids.named() {
                     let name = self.b.name(tree::text(kid, self.b.text));
                     let var = if global {
-                        self.b.variable_in(0, name)
+                        self.b.variable_in(FILE_SCOPE, name)
                     } else {
                         match self.b.find(self.b.scope, name) {
                             Some(var) => var,

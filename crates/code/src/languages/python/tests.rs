@@ -1,6 +1,6 @@
 //! Small Python texts and their facts.
 
-use crate::facts::{Facts, flag};
+use crate::facts::{Facts, ROOT, flag};
 use crate::lang::compact::compact;
 use crate::languages::language;
 
@@ -198,7 +198,7 @@ fn tests_are_detected_by_names_of_files_and_functions() {
         let facts = parse(path, text);
         let tests: Vec<&str> =
             facts.defs.iter().skip(1).filter(|d| d.is(flag::TEST)).map(|d| facts.name(d.name)).collect();
-        assert_eq!(facts.defs[0].is(flag::TEST), is, "{path}");
+        assert_eq!(facts.defs[ROOT].is(flag::TEST), is, "{path}");
         assert_eq!(tests.contains(&"test_one"), is, "{path}: {tests:?}");
         assert!(!tests.contains(&"helper"), "{path}");
     }

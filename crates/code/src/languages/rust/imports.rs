@@ -131,7 +131,7 @@ impl<'t> Reader<'t> {
         let before = self.b.declared_in(self.b.scope, name);
         let import = self.b.import(module, what, Some(called), line);
         // `mod check; use check::check;`: one name for a module and a function.
-        if let (Some(before), Some(var)) = (before, self.b.facts.imports[import as usize].var) {
+        if let (Some(before), Some(var)) = (before, self.b.facts.imports[import].var) {
             let value = self.b.expr(Expr::Var(before));
             self.b.bind(Target::Var(var), value);
         }
@@ -142,7 +142,7 @@ impl<'t> Reader<'t> {
 
     fn reexport(&mut self, import: ImportId, name: &str) {
         let name = self.b.name(name);
-        self.b.facts.imports[import as usize].reexport = Some(name);
+        self.b.facts.imports[import].reexport = Some(name);
     }
 }
 

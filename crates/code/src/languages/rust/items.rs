@@ -460,7 +460,7 @@ impl<'t> Reader<'t> {
         {
             let name = self.b.name("impl");
             let line = span(node).line;
-            self.b.facts.impl_lines.push((self.b.facts.binds.len() as u32, line));
+            self.b.facts.impl_lines.push((self.b.facts.binds.next_id(), line));
             self.b.bind(Target::Member(receiver, name), through);
         }
         let own = kids.field("type").and_then(|ty| self.type_name(ty));

@@ -3,7 +3,7 @@
 use super::builtins::NAMES;
 use super::modules::{self, Crates};
 use super::resolve;
-use crate::facts::{DefId, Facts};
+use crate::facts::{DefId, Facts, ImportId};
 use crate::languages::rules::{BuiltinCall, Constructs, DerivedMethod, Modules, Rules};
 use crate::languages::{Imports, Language, Module, OutsideModule, OwnParser, Source};
 use crate::resolve::eval::Eval;
@@ -133,7 +133,7 @@ impl Language for Rust {
         modules::declared(program, file)
     }
 
-    fn walk_path<'p>(&self, eval: &mut Eval<'p>, file: FileId, import: u32, levels: u8) -> Set {
+    fn walk_path<'p>(&self, eval: &mut Eval<'p>, file: FileId, import: ImportId, levels: u8) -> Set {
         modules::walk(eval, file, import, levels)
     }
 

@@ -17,8 +17,9 @@ mod tokens;
 mod types;
 mod values;
 
-use crate::builder::{Builder, ScopeId};
+use crate::builder::{Builder, FILE_SCOPE, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Name, ROOT, Target, UNKNOWN, VarId, VarKind, flag};
+use crate::ids::IdVec;
 use crate::languages::Source;
 use crate::tree::{self, Kids, Node, Tree};
 use attributes::Above;
@@ -30,8 +31,8 @@ pub(crate) fn read(source: Source<'_>, tree: &Tree) -> Facts {
     let Source { path, text, language } = source;
     let mut reader = Reader {
         b: Builder::new(language, text, path.rsplit('/').next().unwrap_or(path)),
-        outer: vec![0],
-        items: 0,
+        outer: vec![FILE_SCOPE].into(),
+        items: FILE_SCOPE,
         heads: vec![],
         payloads: FxHashMap::default(),
         taken: vec![],
@@ -96,7 +97,7 @@ type Payload = (Name, Name, Name);
 struct Reader<'t> {
     b: Builder<'t>,
     /// The parent of every scope.
-    outer: Vec<ScopeId>,
+    outer: IdVec<ScopeId, ScopeId>,
     /// The scope in which items are declared: that of the block, not of the last `let` in it.
     items: ScopeId,
     /// Names that refer to a type, a module or a crate, never to a local variable: `store` in `store::open(store)`.
@@ -215,16 +216,15 @@ impl<'t> Reader<'t> {
             let mut at = scope;
             loop {
                 if let Some(var) = self.b.declared_in(at, name)
-                    && let VarKind::Def(_) | VarKind::Import(_) | VarKind::TypeParam =
-                        self.b.facts.vars[var as usize].what
+                    && let VarKind::Def(_) | VarKind::Import(_) | VarKind::TypeParam = self.b.facts.vars[var].what
                 {
-                    self.b.facts.exprs[expr as usize] = Expr::Var(var);
+                    self.b.facts.exprs[expr] = Expr::Var(var);
                     break;
                 }
-                if at == 0 {
+                if at == FILE_SCOPE {
                     break;
                 }
-                at = self.outer[at as usize];
+                at = self.outer[at];
             }
         }
     }
@@ -232,7 +232,7 @@ impl<'t> Reader<'t> {
     fn resolve_payloads(&mut self) {
         for (expr, payload) in std::mem::take(&mut self.taken) {
             if let Some(ty) = self.payloads.get(&payload) {
-                self.b.facts.exprs[expr as usize] = Expr::InstanceOf(*ty);
+                self.b.facts.exprs[expr] = Expr::InstanceOf(*ty);
             }
         }
     }
@@ -305,7 +305,7 @@ impl<'t> Reader<'t> {
             ("identifier", Some(ty)) => {
                 let name = self.word(pattern);
                 let var = self.local(name);
-                self.b.facts.vars[var as usize].ty = Some(ty);
+                self.b.facts.vars[var].ty = Some(ty);
                 self.b.bind(Target::Var(var), value);
             }
             (_, Some(ty)) => {

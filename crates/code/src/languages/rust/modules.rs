@@ -1,6 +1,6 @@
 //! Rust's modules: which file a `mod` declares, which crates the repository has, and where paths lead.
 
-use crate::facts::{DefId, Imported, Kind, ROOT};
+use crate::facts::{DefId, ImportId, Imported, Kind, ROOT};
 use crate::languages::{Imports, Module};
 use crate::resolve::deps::Entry;
 use crate::resolve::eval::{Eval, Question, is_place};
@@ -162,9 +162,9 @@ fn root(program: &Program, link: &Link, file: FileId, owner: DefId, text: &str) 
 }
 
 /// Walks the path of a `use` over modules and types.
-pub(super) fn walk(eval: &mut Eval<'_>, file: FileId, import: u32, levels: u8) -> Set {
+pub(super) fn walk(eval: &mut Eval<'_>, file: FileId, import: ImportId, levels: u8) -> Set {
     let here = eval.file(file);
-    let entry = &here.facts.imports[import as usize];
+    let entry = &here.facts.imports[import];
     let mut parts = entry.module.split("::");
     let first = parts.next().unwrap_or("");
     let module = module_of(eval.program, file, entry.owner);

@@ -1,8 +1,8 @@
 //! The Rust front end on small texts.
 
 use crate::facts::{
-    ArgKind, BaseKind, CallKind, Def, Expr, ExprId, Facts, Imported, Key, ListKind, Literal, Target, VarId, Visibility,
-    flag,
+    ArgKind, BaseKind, CallKind, Def, DefId, Expr, ExprId, Facts, Imported, Key, ListKind, Literal, ROOT, Target,
+    VarId, Visibility, flag,
 };
 use crate::lang::parse;
 use crate::languages::language;
@@ -14,8 +14,8 @@ fn read(text: &str) -> Facts {
 
 /// Variables of the same name are distinguished by a number: `x`, `x'2`; free names begin with `$`.
 fn var(facts: &Facts, id: VarId) -> String {
-    let name = facts.vars[id as usize].name;
-    let before = facts.vars[..id as usize].iter().filter(|v| v.name == name).count();
+    let name = facts.vars[id].name;
+    let before = facts.vars.iter().take(id.index()).filter(|v| v.name == name).count();
     let name = facts.name(name);
     if before == 0 { name.to_owned() } else { format!("{name}'{}", before + 1) }
 }
@@ -47,7 +47,7 @@ fn expr(facts: &Facts, id: ExprId) -> String {
         Expr::Element(of) => format!("{}[]", expr(facts, of)),
         Expr::Awaited(of) => format!("{}?", expr(facts, of)),
         Expr::Call(call) => {
-            let call = facts.calls[call as usize];
+            let call = facts.calls[call];
             format!("{}()", expr(facts, call.callee))
         }
         Expr::Def(def) => format!("<{}>", facts.name(facts.def(def).name)),
@@ -63,7 +63,7 @@ fn expr(facts: &Facts, id: ExprId) -> String {
     }
 }
 
-fn path(facts: &Facts, def: u32) -> String {
+fn path(facts: &Facts, def: DefId) -> String {
     let path = facts.path_of(def);
     if path.is_empty() { "file".into() } else { path.join("/") }
 }
@@ -89,8 +89,8 @@ fn flags(def: &Def) -> String {
 
 fn defs(facts: &Facts) -> String {
     let mut text = String::new();
-    for (id, def) in facts.defs.iter().enumerate().skip(1) {
-        let _ = write!(text, "{}-{} {:?} {}", def.span.line, def.span.end_line, def.kind, path(facts, id as u32));
+    for (id, def) in facts.defs.iter_ids().skip(1) {
+        let _ = write!(text, "{}-{} {:?} {}", def.span.line, def.span.end_line, def.kind, path(facts, id));
         match def.visibility {
             Visibility::Public => text.push_str(" pub"),
             Visibility::Package => text.push_str(" package"),
@@ -101,7 +101,7 @@ fn defs(facts: &Facts) -> String {
             .params
             .iter()
             .map(|p| {
-                let ty = facts.vars[*p as usize].ty.map_or("_".into(), |ty| expr(facts, ty));
+                let ty = facts.vars[*p].ty.map_or("_".into(), |ty| expr(facts, ty));
                 format!("{}: {ty}", var(facts, *p))
             })
             .collect();
@@ -279,11 +279,11 @@ pub type Both<'a> = (&'a Point, [Shape; 2]);",
         14-14 Field Shape/Nothing pub exported constant -> Self
         15-15 Type Both pub exported -> $()<Point, $[]<Shape>>",
     );
-    assert_eq!(facts.defs[0].doc.as_deref(), Some("What the file\nis for."));
-    assert_eq!(facts.defs[1].doc.as_deref(), Some("A point.\nOf two."));
-    assert_eq!(facts.defs[2].doc.as_deref(), Some("Across."));
-    assert_eq!(&*facts.defs[1].signature, "pub struct Point<T: Send + Store> where T: Other");
-    assert_eq!(&*facts.defs[4].signature, "struct Pair(pub u32, Box<dyn Fn(u32) -> Point>)");
+    assert_eq!(facts.defs[ROOT].doc.as_deref(), Some("What the file\nis for."));
+    assert_eq!(facts.defs[DefId::new(1)].doc.as_deref(), Some("A point.\nOf two."));
+    assert_eq!(facts.defs[DefId::new(2)].doc.as_deref(), Some("Across."));
+    assert_eq!(&*facts.defs[DefId::new(1)].signature, "pub struct Point<T: Send + Store> where T: Other");
+    assert_eq!(&*facts.defs[DefId::new(4)].signature, "struct Pair(pub u32, Box<dyn Fn(u32) -> Point>)");
     assert_eq!(
         facts.vars.iter().find(|v| facts.name(v.name) == "T").and_then(|v| v.ty).map(|t| expr(&facts, t)),
         Some("($Store | $Other)".into())
@@ -401,7 +401,7 @@ fn g() { Vec::<u8>::new(); <T as Trait>::f(); size_of::<Config>(); ::std::mem::d
         3 g: $std.mem.drop(0)
         3 g: $x.parse()",
     );
-    let ty = facts.vars[facts.defs[1].params[0] as usize].ty.expect("the parameter has a type");
+    let ty = facts.vars[facts.defs[DefId::new(1)].params[0]].ty.expect("the parameter has a type");
     assert_eq!(expr(&facts, ty), "config.Config");
 }
 
@@ -579,7 +579,7 @@ fn f() { make!(one(1), two); log::info!(\"{}\", three()); }",
         4 f: $three()
         4 f: $log.info!(\"{}\", $three())",
     );
-    assert_eq!(facts.defs[1].doc.as_deref(), Some("Makes one."));
+    assert_eq!(facts.defs[DefId::new(1)].doc.as_deref(), Some("Makes one."));
 }
 
 #[test]
@@ -692,11 +692,11 @@ mod tests {
         10-10 Function tests/helper
         12-12 Module real",
     );
-    assert_eq!(facts.defs[2].doc.as_deref(), Some("Of this file."));
-    assert!(!facts.defs[0].is(flag::TEST));
-    assert!(parse("crates/x/tests/a.rs", "", language("rust")).defs[0].is(flag::TEST));
-    assert!(!parse("src/lib.rs", "fn main() {}", language("rust")).defs[1].is(flag::ENTRY));
-    assert!(parse("build.rs", "fn main() {}", language("rust")).defs[1].is(flag::ENTRY));
+    assert_eq!(facts.defs[DefId::new(2)].doc.as_deref(), Some("Of this file."));
+    assert!(!facts.defs[ROOT].is(flag::TEST));
+    assert!(parse("crates/x/tests/a.rs", "", language("rust")).defs[ROOT].is(flag::TEST));
+    assert!(!parse("src/lib.rs", "fn main() {}", language("rust")).defs[DefId::new(1)].is(flag::ENTRY));
+    assert!(parse("build.rs", "fn main() {}", language("rust")).defs[DefId::new(1)].is(flag::ENTRY));
 }
 
 #[test]

@@ -278,14 +278,14 @@ impl<'t> Reader<'t> {
                 let name = self.word(left);
                 let name = self.b.name(name);
                 if let Some(var) = self.b.find(self.b.scope, name)
-                    && self.b.facts.vars[var as usize].what == VarKind::TypeParam
+                    && self.b.facts.vars[var].what == VarKind::TypeParam
                     && bound != UNKNOWN
                 {
-                    let both = match self.b.facts.vars[var as usize].ty {
+                    let both = match self.b.facts.vars[var].ty {
                         Some(before) => self.b.either(&[before, bound]),
                         None => bound,
                     };
-                    self.b.facts.vars[var as usize].ty = Some(both);
+                    self.b.facts.vars[var].ty = Some(both);
                 }
             }
         }

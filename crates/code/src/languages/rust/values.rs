@@ -268,7 +268,7 @@ impl<'t> Reader<'t> {
             ("or_insert", [one]) => {
                 // `map.entry(key).or_insert(value)` writes to the map.
                 if let Expr::Call(call) = self.b.facts.expr(object)
-                    && let Expr::Member(map, _) = self.b.facts.expr(self.b.facts.calls[call as usize].callee)
+                    && let Expr::Member(map, _) = self.b.facts.expr(self.b.facts.calls[call].callee)
                 {
                     object = map;
                 }

@@ -91,7 +91,7 @@ impl<'t> Reader<'t> {
         let scope = self.b.scope;
         let known = self.b.name(name);
         let companion = is_object.then(|| self.b.declared_in(scope, known)).flatten();
-        let companion = companion.and_then(|var| match self.b.facts.vars[var as usize].what {
+        let companion = companion.and_then(|var| match self.b.facts.vars[var].what {
             VarKind::Def(def) if self.b.facts.def(def).kind.type_like() => Some(def),
             _ => None,
         });
@@ -162,7 +162,7 @@ impl<'t> Reader<'t> {
         self.b.def(def).result = ty;
         let scope = self.b.scope;
         let var = self.b.declare_def(scope, def);
-        self.b.facts.vars[var as usize].ty = ty;
+        self.b.facts.vars[var].ty = ty;
         if let Some(value) = kids.field("default_value") {
             self.used(value);
         }
@@ -197,7 +197,7 @@ impl<'t> Reader<'t> {
         let var = self.b.declare_def(scope, def);
         if !is_class {
             let of = self.b.expr(Expr::ThisType);
-            self.b.facts.vars[var as usize].ty = Some(of);
+            self.b.facts.vars[var].ty = Some(of);
         }
     }
 
@@ -321,7 +321,7 @@ impl<'t> Reader<'t> {
         d.result = ty;
         let scope = self.b.scope;
         let var = self.b.declare_def(scope, def);
-        self.b.facts.vars[var as usize].ty = ty;
+        self.b.facts.vars[var].ty = ty;
         let value = value(self);
         self.b.bind(Target::Var(var), value);
     }

@@ -12,7 +12,7 @@ mod tests;
 use super::java;
 use super::rules::Rules;
 use super::{Language, OutsideModule, Source};
-use crate::builder::{Builder, ScopeId};
+use crate::builder::{Builder, FILE_SCOPE, ScopeId};
 use crate::facts::{Facts, ROOT, flag};
 use crate::lang::bare::Bare;
 use crate::lang::tags;
@@ -54,7 +54,7 @@ impl Language for Scala {
         let mut reader = Reader {
             b: Builder::new(source.language, source.text, source.path.rsplit('/').next().unwrap_or(source.path)),
             test_file: tags::is_test_file(source.path, named),
-            members: 0,
+            members: FILE_SCOPE,
             is_static: false,
             in_tests: false,
             bare: Bare::default(),

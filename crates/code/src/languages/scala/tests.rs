@@ -1,6 +1,6 @@
 //! Small Scala texts: their facts, and the calls between them.
 
-use crate::facts::{Facts, Imported, Visibility, flag};
+use crate::facts::{DefId, Facts, Imported, ROOT, Visibility, flag};
 use crate::languages::language;
 use crate::languages::printed::printed;
 use crate::resolve::call::tests::check;
@@ -62,8 +62,8 @@ fn definitions() {
         ]
     );
     assert_eq!(&*facts.package, "com.shop.core");
-    assert_eq!(facts.defs[1].doc.as_deref(), Some("A shop."));
-    assert_eq!(&*facts.defs[5].signature, "def sell(item: Item, to: Buyer): Receipt");
+    assert_eq!(facts.defs[DefId::new(1)].doc.as_deref(), Some("A shop."));
+    assert_eq!(&*facts.defs[DefId::new(5)].signature, "def sell(item: Item, to: Buyer): Receipt");
     let imports: Vec<(&str, bool)> =
         facts.imports.iter().map(|import| (&*import.module, import.what == Imported::All)).collect();
     assert_eq!(
@@ -82,7 +82,7 @@ fn definitions() {
 fn tests_are_classes_of_suites() {
     let text = "class ShopSuite extends munit.FunSuite {\n  test(\"sells\") { val result = run(); result.show() }\n  def run() = 1\n}\n";
     let facts = facts("src/test/scala/ShopSuite.scala", text);
-    assert!(facts.defs[0].is(flag::TEST));
+    assert!(facts.defs[ROOT].is(flag::TEST));
     assert_eq!(defs(&facts), ["Class ShopSuite 1 test", "Method ShopSuite.run 3"]);
 }
 

@@ -74,7 +74,7 @@ impl<'t> Reader<'t> {
             let inner = self.kids(base);
             if let Some(of) = self.first_type(&inner) {
                 let name = self.b.name("impl");
-                self.b.facts.impl_lines.push((self.b.facts.binds.len() as u32, span(node).line));
+                self.b.facts.impl_lines.push((self.b.facts.binds.next_id(), span(node).line));
                 self.b.bind(Target::Member(ty, name), of);
             }
         }
@@ -125,7 +125,7 @@ impl<'t> Reader<'t> {
             let scope = self.b.scope;
             let var = self.b.declare_def(scope, def);
             if self.b.facts.def(owner).kind == Kind::Enum {
-                self.b.facts.vars[var as usize].ty = Some(of);
+                self.b.facts.vars[var].ty = Some(of);
             }
         }
     }
@@ -284,7 +284,7 @@ impl<'t> Reader<'t> {
             d.result = ty;
             let scope = self.b.scope;
             let var = self.b.declare_def(scope, def);
-            self.b.facts.vars[var as usize].ty = ty;
+            self.b.facts.vars[var].ty = ty;
             if let Some(value) = values.next() {
                 let value = self.used(value);
                 self.b.bind(Target::Var(var), value);

@@ -1,6 +1,6 @@
 //! Small Swift texts: their facts, and the calls between them.
 
-use crate::facts::{Facts, Visibility, flag};
+use crate::facts::{DefId, Facts, ROOT, Visibility, flag};
 use crate::languages::language;
 use crate::languages::printed::printed;
 use crate::resolve::call::tests::check;
@@ -63,9 +63,12 @@ fn definitions() {
             "Function helper 21",
         ]
     );
-    assert_eq!(facts.defs[1].doc.as_deref(), Some("A shop.\nIt sells."));
-    assert_eq!(&*facts.defs[1].signature, "public final class Shop<T>: Base, Sellable");
-    assert_eq!(&*facts.defs[6].signature, "func sell(_ item: Item, to buyer: Buyer) async throws -> Receipt");
+    assert_eq!(facts.defs[DefId::new(1)].doc.as_deref(), Some("A shop.\nIt sells."));
+    assert_eq!(&*facts.defs[DefId::new(1)].signature, "public final class Shop<T>: Base, Sellable");
+    assert_eq!(
+        &*facts.defs[DefId::new(6)].signature,
+        "func sell(_ item: Item, to buyer: Buyer) async throws -> Receipt"
+    );
     assert!(facts.faults.is_empty(), "{:?}", facts.faults);
 }
 
@@ -77,7 +80,7 @@ final class ShopTests: XCTestCase { func testSell() {} \n func helper() {} }
 @Suite struct Others { @Test(\"x\") func t() {} }
 ";
     let facts = facts("Tests/ShopTests/ShopTests.swift", text);
-    assert!(facts.defs[0].is(flag::TEST));
+    assert!(facts.defs[ROOT].is(flag::TEST));
     assert_eq!(&*facts.package, "ShopTests");
     assert_eq!(
         defs(&facts),
@@ -188,15 +191,12 @@ fn a_method_of_an_extension_belongs_to_its_type() {
     }
     let links = resolve(&mut program);
     let extension = program.find_file("b.swift").expect("set");
-    let owners: Vec<&str> = links[extension as usize]
-        .receivers
-        .iter()
-        .map(|(_, of)| program.file(of.file).facts.path_of(of.def)[0])
-        .collect();
+    let owners: Vec<&str> =
+        links[extension].receivers.iter().map(|(_, of)| program.file(of.file).facts.path_of(of.def)[0]).collect();
     assert_eq!(owners, ["Shop", "Shop"]);
     // Conformance belongs to the file of the type.
     let shop = program.find_file("a.swift").expect("set");
-    let bases: Vec<To> = links[shop as usize].bases.iter().map(|base| base.to).collect();
+    let bases: Vec<To> = links[shop].bases.iter().map(|base| base.to).collect();
     assert_eq!(bases.len(), 1);
 }
 

@@ -3,7 +3,9 @@
 //! The first of a class's methods of one name represents all of them until a call selects one: only there the arguments
 //! are known, and a class may have more overloads than a set of values can hold.
 
-use crate::facts::{ArgKind, Call, CallKind, Expr, ExprId, Facts, Key, Kind, Literal, UNKNOWN, VarId, VarKind, flag};
+use crate::facts::{
+    ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Facts, Key, Kind, Literal, UNKNOWN, VarId, VarKind, flag,
+};
 use crate::keys::type_name;
 use crate::resolve::eval::{Eval, Question};
 use crate::resolve::file::File;
@@ -33,12 +35,12 @@ pub(in crate::resolve) type Methods = SmallVec<[Gid; 4]>;
 pub(in crate::resolve) fn own(here: &File, class: Gid, name: Sym) -> Methods {
     let mut found = Methods::new();
     let Some(var) = here.member(class.def, name) else { return found };
-    let mut add = |def: u32| {
+    let mut add = |def: DefId| {
         if here.facts.def(def).kind == Kind::Method {
             found.push(Gid { file: class.file, def });
         }
     };
-    if let VarKind::Def(def) = here.facts.vars[var as usize].what {
+    if let VarKind::Def(def) = here.facts.vars[var].what {
         add(def);
     }
     for value in here.binds(var) {
@@ -76,17 +78,17 @@ impl<'p> Eval<'p> {
     }
 
     /// Whether a local variable holds only new objects: `T x = new Impl()`.
-    pub(in crate::resolve) fn only_made(&self, file: FileId, var: u32) -> bool {
+    pub(in crate::resolve) fn only_made(&self, file: FileId, var: VarId) -> bool {
         let here = self.file(file);
         let made = |value: ExprId| match here.facts.expr(value) {
-            Expr::Call(call) => here.facts.calls[call as usize].how == CallKind::New,
+            Expr::Call(call) => here.facts.calls[call].how == CallKind::New,
             _ => false,
         };
         let first = |value: ExprId| match here.facts.expr(value) {
             Expr::Either(range) => here.facts.items(range).first().map_or(value, |item| item.value),
             _ => value,
         };
-        here.facts.vars[var as usize].what == VarKind::Local
+        here.facts.vars[var].what == VarKind::Local
             && here.rules.overloads()
             && here.binds(var).count() > 0
             && here.binds(var).all(|value| made(first(value)))
@@ -212,7 +214,7 @@ impl<'p> Eval<'p> {
     fn takes_rest(&self, method: Gid) -> bool {
         let facts = &self.file(method.file).facts;
         let last = facts.def(method.def).params.last();
-        last.is_some_and(|v| matches!(facts.vars[*v as usize].what, VarKind::Rest(_)))
+        last.is_some_and(|v| matches!(facts.vars[*v].what, VarKind::Rest(_)))
     }
 
     /// How well the arguments fit the parameters; `None` if one of them cannot be passed.
@@ -231,7 +233,7 @@ impl<'p> Eval<'p> {
     fn fit_rest(&mut self, method: Gid, given: &[Shape<'p>], levels: u8) -> Option<u32> {
         let here = self.file(method.file);
         let (last, first) = self.def(method).params.split_last()?;
-        let rest = match here.facts.vars[*last as usize].ty.map(|ty| here.facts.expr(ty)) {
+        let rest = match here.facts.vars[*last].ty.map(|ty| here.facts.expr(ty)) {
             Some(Expr::Generic(_, range)) => match here.facts.items(range) {
                 [one] => self.type_shape(method.file, one.value, levels),
                 _ => Shape::Unknown,
@@ -249,7 +251,7 @@ impl<'p> Eval<'p> {
     fn parameter_shapes(&mut self, method: Gid, levels: u8) -> Vec<Shape<'p>> {
         let here = self.file(method.file);
         let params = &here.facts.def(method.def).params;
-        let shape = |var: &u32| match here.facts.vars[*var as usize].ty {
+        let shape = |var: &VarId| match here.facts.vars[*var].ty {
             Some(ty) => self.type_shape(method.file, ty, levels),
             None => Shape::Unknown,
         };
@@ -273,7 +275,7 @@ impl<'p> Eval<'p> {
         // A type parameter has the type of its bound; in malformed code bounds may be cyclic.
         for _ in 0..MOST_BOUNDS {
             let Expr::Var(var) = facts.expr(plain_ty) else { break };
-            let found = &facts.vars[var as usize];
+            let found = &facts.vars[var];
             match found.ty {
                 _ if found.what != VarKind::TypeParam => break,
                 Some(bound) => plain_ty = plain(bound),
@@ -299,7 +301,7 @@ impl<'p> Eval<'p> {
     }
 
     /// The static type of an argument.
-    fn shape(&mut self, file: FileId, expr: ExprId, owner: u32, levels: u8) -> Shape<'p> {
+    fn shape(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> Shape<'p> {
         if expr == UNKNOWN {
             return Shape::Unknown;
         }
@@ -314,7 +316,7 @@ impl<'p> Eval<'p> {
             Expr::Collection(..) | Expr::ListOf(_) => Shape::Array,
             Expr::Bound(_) => Shape::Function,
             Expr::Def(def) if here.facts.def(def).kind.callable() => Shape::Function,
-            Expr::Var(var) => match (here.facts.vars[var as usize].ty, here.facts.vars[var as usize].what) {
+            Expr::Var(var) => match (here.facts.vars[var].ty, here.facts.vars[var].what) {
                 (Some(ty), _) => self.type_shape(file, ty, levels),
                 _ => match only_cast(here, var) {
                     Some(ty) => self.type_shape(file, ty, levels),
@@ -360,7 +362,7 @@ impl<'p> Eval<'p> {
     }
 
     /// The type of the values that an expression may hold, if they agree.
-    fn held_shape(&mut self, file: FileId, expr: ExprId, owner: u32, levels: u8) -> Shape<'p> {
+    fn held_shape(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> Shape<'p> {
         let held = self.expr(file, expr, owner, levels);
         let mut shape = None;
         for (value, _) in &held.values {
@@ -389,7 +391,7 @@ impl<'p> Eval<'p> {
                 let here = self.file(of.file);
                 let var = here.member(of.def, name)?;
                 // A constant of an enum is an instance of it and has no declared type.
-                here.facts.vars[var as usize].ty.map(|ty| (of.file, ty))
+                here.facts.vars[var].ty.map(|ty| (of.file, ty))
             });
             let (file, ty) = found?;
             let one = self.type_shape(file, ty, levels);
@@ -401,9 +403,9 @@ impl<'p> Eval<'p> {
         shape
     }
 
-    fn result_shape(&mut self, file: FileId, id: u32, levels: u8) -> Shape<'p> {
+    fn result_shape(&mut self, file: FileId, id: CallId, levels: u8) -> Shape<'p> {
         let here = self.file(file);
-        let call = &here.facts.calls[id as usize];
+        let call = &here.facts.calls[id];
         let targets = self.solve(Question::CallTargets(file, id), levels);
         let mut shape = None;
         for (value, _) in &targets.values {
@@ -518,7 +520,7 @@ fn cast_to(facts: &Facts, expr: ExprId) -> Option<ExprId> {
 /// The type of `var x = (T) y;`: that of the cast, if nothing else is assigned.
 fn only_cast(here: &File, var: VarId) -> Option<ExprId> {
     let mut values = here.binds(var);
-    let only = values.next().filter(|_| here.facts.vars[var as usize].what == VarKind::Local)?;
+    let only = values.next().filter(|_| here.facts.vars[var].what == VarKind::Local)?;
     if values.next().is_some() { None } else { cast_to(&here.facts, only) }
 }
 

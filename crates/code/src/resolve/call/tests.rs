@@ -29,8 +29,8 @@ fn calls(files: &[(&str, &str)]) -> Vec<String> {
     let mut found = Vec::new();
     for id in program.ids() {
         let file = program.file(id);
-        for link in &links[id as usize].calls {
-            let call = &file.facts.calls[link.call as usize];
+        for link in &links[id].calls {
+            let call = &file.facts.calls[link.call];
             let to = match link.to {
                 To::Def(gid) => {
                     let to = program.file(gid.file);

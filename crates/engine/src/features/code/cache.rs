@@ -184,6 +184,7 @@ mod tests {
 
     use super::*;
     use lukasa_code::LanguageId;
+    use lukasa_code::facts::DefId;
 
     fn facts(text: &str) -> Arc<Facts> {
         Arc::new(lukasa_code::parse("a.py", text, LanguageId::named("python").unwrap()))
@@ -200,7 +201,7 @@ mod tests {
         cache.add(&[source("a.py", 1, &one)], || vec![source("a.py", 1, &one)]).unwrap();
         cache.add(&[source("a.py", 2, &two), source("b.py", 1, &one)], nothing).unwrap();
         let pack = cache.read().unwrap();
-        let name = |facts: Option<Facts>| facts.map(|f| f.name(f.def(1).name).to_owned());
+        let name = |facts: Option<Facts>| facts.map(|f| f.name(f.def(DefId::new(1)).name).to_owned());
         assert_eq!(name(pack.get("a.py", &[1; 20])).as_deref(), Some("one"));
         assert_eq!(name(pack.get("a.py", &[2; 20])).as_deref(), Some("two"));
         assert_eq!(name(pack.get("b.py", &[1; 20])).as_deref(), Some("one"));

@@ -26,8 +26,10 @@ use crate::claims::{Change, ClaimOut};
 use crate::hex::{hex, unhex};
 use crate::{Context, Engine};
 use lukasa_code::LanguageId;
+use lukasa_code::facts::ROOT;
+use lukasa_code::ids::IdVec;
 use lukasa_code::resolve::program::is_manifest;
-use lukasa_code::resolve::{Links, Program, Resolver};
+use lukasa_code::resolve::{FileId, Links, Program, Resolver};
 use lukasa_code::statements::{self, About, Names};
 use lukasa_code::type_names;
 use lukasa_model::batch::{End, PutObject, PutRelationship};
@@ -76,7 +78,7 @@ struct State {
     /// The files of the commit that is checked out.
     tree: Option<(String, BTreeMap<String, git::Entry>)>,
     /// Files whose links were resolved again since they were written.
-    again: FxHashSet<u32>,
+    again: FxHashSet<FileId>,
     /// Whether the branch has the links and `program` as they are.
     stated: bool,
     /// The commit that was recorded last.
@@ -678,12 +680,12 @@ impl Workspace {
         &self,
         state: &State,
         names: &Names,
-        links: &[Links],
-        affected: &FxHashSet<u32>,
+        links: &IdVec<FileId, Links>,
+        affected: &FxHashSet<FileId>,
         changes: &Changes,
         summaries: Option<&Summaries>,
     ) -> Vec<Made> {
-        let ids: Vec<u32> = state.program.ids().filter(|id| affected.contains(id)).collect();
+        let ids: Vec<FileId> = state.program.ids().filter(|id| affected.contains(id)).collect();
         let mut made: Vec<Made> = ids
             .par_iter()
             .map(|id| {
@@ -692,7 +694,7 @@ impl Workspace {
                     Some(about) => about.clone(),
                     None => {
                         let known = state.known.get(&path);
-                        let bytes = state.program.file(*id).facts.def(0).span.end;
+                        let bytes = state.program.file(*id).facts.def(ROOT).span.end;
                         let content_hash = known.map(|k| hex(&k.content)).unwrap_or_default();
                         About { content_hash, bytes: u64::from(bytes), ..About::default() }
                     }
@@ -700,7 +702,7 @@ impl Workspace {
                 if let Some(summaries) = summaries {
                     about.summaries = summaries.of(&state.program, names, *id);
                 }
-                let digest = statements::digest(&state.program, names, &links[*id as usize], *id, &about);
+                let digest = statements::digest(&state.program, names, &links[*id], *id, &about);
                 Made { path, source: Some(*id), about, digest }
             })
             .collect();

@@ -1,6 +1,7 @@
 //! An overview of a program: entry points, hubs, communities of files, and import cycles.
 
 use lukasa_code::facts::{DefId, Kind, ROOT, flag};
+use lukasa_code::ids::IdVec;
 use lukasa_code::keys;
 use lukasa_code::resolve::{FileId, Gid, How, Links, Program, To};
 use lukasa_graph::community::{Options, Undirected, detect};
@@ -42,7 +43,7 @@ pub struct Group {
 }
 
 /// Computes the overview from resolved links.
-pub fn first_look(program: &Program, links: &[Links]) -> FirstLook {
+pub fn first_look(program: &Program, links: &IdVec<FileId, Links>) -> FirstLook {
     let files: Vec<FileId> = program.ids().collect();
     let imports = between_files(program, links, &files);
     let (cycles, cycles_total) = cycles(program, &files, &imports);
@@ -62,16 +63,16 @@ fn is_test(program: &Program, file: FileId) -> bool {
 
 fn key_of(program: &Program, gid: Gid) -> Option<String> {
     let file = program.file(gid.file);
-    keys::keys(&file.path, &file.facts).into_iter().nth(gid.def as usize)?.map(|(_, key)| key)
+    keys::keys(&file.path, &file.facts).into_iter().nth(gid.def.index())?.map(|(_, key)| key)
 }
 
 fn entry_points(program: &Program, files: &[FileId]) -> Vec<String> {
     let mut found = Vec::new();
     for id in files.iter().filter(|id| !is_test(program, **id)) {
         let file = program.file(*id);
-        let entries = file.facts.defs.iter().enumerate().filter(|(_, d)| d.is(flag::ENTRY));
+        let entries = file.facts.defs.iter_ids().filter(|(_, d)| d.is(flag::ENTRY));
         for (def, _) in entries {
-            found.extend(key_of(program, Gid { file: *id, def: def as DefId }));
+            found.extend(key_of(program, Gid { file: *id, def: def }));
         }
     }
     // Programs nearest to the root are the most likely to be started by users.
@@ -80,17 +81,17 @@ fn entry_points(program: &Program, files: &[FileId]) -> Vec<String> {
     found
 }
 
-fn hubs(program: &Program, links: &[Links], files: &[FileId]) -> Vec<Counted> {
+fn hubs(program: &Program, links: &IdVec<FileId, Links>, files: &[FileId]) -> Vec<Counted> {
     let mut callers: FxHashMap<Gid, FxHashSet<(FileId, DefId)>> = FxHashMap::default();
     for id in files {
         let facts = &program.file(*id).facts;
-        for link in &links[*id as usize].calls {
+        for link in &links[*id].calls {
             if let To::Def(to) = link.to
                 && link.how < How::Possible
                 && program.def(to).kind != Kind::Lambda
                 && !is_test(program, to.file)
             {
-                callers.entry(to).or_default().insert((*id, facts.calls[link.call as usize].owner));
+                callers.entry(to).or_default().insert((*id, facts.calls[link.call].owner));
             }
         }
     }
@@ -104,11 +105,11 @@ fn hubs(program: &Program, links: &[Links], files: &[FileId]) -> Vec<Counted> {
 }
 
 /// Files that import others: from, to, each pair once.
-fn between_files(program: &Program, links: &[Links], files: &[FileId]) -> FxHashSet<(FileId, FileId)> {
+fn between_files(program: &Program, links: &IdVec<FileId, Links>, files: &[FileId]) -> FxHashSet<(FileId, FileId)> {
     let mut pairs = FxHashSet::default();
     for id in files {
-        for link in &links[*id as usize].imports {
-            let import = &program.file(*id).facts.imports[link.import as usize];
+        for link in &links[*id].imports {
+            let import = &program.file(*id).facts.imports[link.import];
             if let To::Def(to) = link.to
                 && to.file != *id
                 && !import.type_only
@@ -133,14 +134,14 @@ fn most_imported(program: &Program, imports: &FxHashSet<(FileId, FileId)>) -> Ve
     ranked
 }
 
-fn communities(program: &Program, links: &[Links], files: &[FileId]) -> Vec<Group> {
+fn communities(program: &Program, links: &IdVec<FileId, Links>, files: &[FileId]) -> Vec<Group> {
     let places: FxHashMap<FileId, u32> = files.iter().enumerate().map(|(at, id)| (*id, at as u32)).collect();
     let mut weights: FxHashMap<(u32, u32), f64> = FxHashMap::default();
     let mut lean: FxHashMap<u32, usize> = FxHashMap::default();
     for id in files {
         let own = places[id];
-        let calls = links[*id as usize].calls.iter().map(|l| (l.to, l.how.confidence()));
-        let imports = links[*id as usize].imports.iter().map(|l| (l.to, 1.0));
+        let calls = links[*id].calls.iter().map(|l| (l.to, l.how.confidence()));
+        let imports = links[*id].imports.iter().map(|l| (l.to, 1.0));
         for (to, weight) in calls.chain(imports) {
             let To::Def(to) = to else { continue };
             let Some(other) = places.get(&to.file) else { continue };

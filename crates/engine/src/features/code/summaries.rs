@@ -9,6 +9,7 @@ use crate::redact::redact;
 use ask::{Asker, OF_COMMUNITY, Question};
 use cache::Cache;
 use lukasa_code::facts::{DefId, ROOT};
+use lukasa_code::ids::IdVec;
 use lukasa_code::resolve::{FileId, Gid, Links, Program, To};
 use lukasa_code::statements::{Names, Summary};
 use lukasa_code::summary;
@@ -99,9 +100,8 @@ pub(super) fn units<'a>(
     names: &'a Names,
     file: FileId,
 ) -> impl Iterator<Item = (DefId, Unit)> + 'a {
-    let defs = program.file(file).facts.defs.iter().enumerate();
+    let defs = program.file(file).facts.defs.iter_ids();
     defs.filter(|(_, def)| summary::is_by_rule(def)).filter_map(move |(index, def)| {
-        let index = index as DefId;
         let (object_type, key) = names.name_of(Gid { file, def: index })?;
         // The name and type of a variable suffice; an empty file has nothing to summarise.
         let worth = object_type != type_names::VARIABLE && def.span.end > def.span.start;
@@ -113,7 +113,7 @@ pub(super) fn units<'a>(
 pub(super) fn questions(
     program: &Program,
     names: &Names,
-    links: &[Links],
+    links: &IdVec<FileId, Links>,
     content_of: impl Fn(&str) -> Option<[u8; 20]>,
     was_asked: impl Fn(&Unit) -> bool,
 ) -> Vec<Question> {
@@ -142,10 +142,10 @@ pub(super) fn questions(
 }
 
 /// The number of relationships to or from each symbol.
-fn degrees(program: &Program, links: &[Links]) -> FxHashMap<Gid, u32> {
+fn degrees(program: &Program, links: &IdVec<FileId, Links>) -> FxHashMap<Gid, u32> {
     let mut degrees: FxHashMap<Gid, u32> = FxHashMap::default();
     for file in program.ids() {
-        let (facts, links) = (&program.file(file).facts, &links[file as usize]);
+        let (facts, links) = (&program.file(file).facts, &links[file]);
         let mut count = |from: DefId, to: Option<Gid>| {
             *degrees.entry(Gid { file, def: from }).or_default() += 1;
             if let Some(to) = to {
@@ -156,7 +156,7 @@ fn degrees(program: &Program, links: &[Links]) -> FxHashMap<Gid, u32> {
             To::Def(gid) => Some(gid),
             To::External(_) => None,
         };
-        links.calls.iter().for_each(|l| count(facts.calls[l.call as usize].owner, inside(l.to)));
+        links.calls.iter().for_each(|l| count(facts.calls[l.call].owner, inside(l.to)));
         links.bases.iter().for_each(|l| count(l.class, inside(l.to)));
         links.uses.iter().for_each(|l| count(l.owner, Some(l.to)));
         links.imports.iter().for_each(|l| count(ROOT, inside(l.to)));

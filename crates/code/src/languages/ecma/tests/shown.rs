@@ -43,7 +43,7 @@ pub(super) fn shown(facts: &Facts) -> String {
             what => write!(out, "{what:?}"),
         };
         if let Some(var) = import.var {
-            let _ = write!(out, " as {}", facts.name(facts.vars[var as usize].name));
+            let _ = write!(out, " as {}", facts.name(facts.vars[var].name));
         }
         if let Some(name) = import.reexport {
             let _ = write!(out, " gives {}", facts.name(name));
@@ -110,7 +110,7 @@ fn flags(of: u32) -> String {
 
 /// A variable with its owner, so that shadowing is visible; its declared type follows a colon.
 fn var(facts: &Facts, var: VarId) -> String {
-    let var = &facts.vars[var as usize];
+    let var = &facts.vars[var];
     let owner = if var.owner == ROOT { "" } else { facts.name(facts.def(var.owner).name) };
     let what = match var.what {
         VarKind::Rest(_) => "...",
@@ -140,7 +140,7 @@ pub(super) fn expr(facts: &Facts, of: ExprId) -> String {
         Expr::Literal(Literal::String(name)) => format!("{:?}", facts.name(name)),
         Expr::Literal(what) => format!("{what:?}").to_lowercase(),
         Expr::Var(v) => {
-            let shown = &facts.vars[v as usize];
+            let shown = &facts.vars[v];
             let owner = if shown.owner == ROOT { "" } else { facts.name(facts.def(shown.owner).name) };
             if owner.is_empty() { facts.name(shown.name).into() } else { format!("{owner}/{}", facts.name(shown.name)) }
         }
@@ -153,7 +153,7 @@ pub(super) fn expr(facts: &Facts, of: ExprId) -> String {
         Expr::AtIndex(of, place) => format!("{}[{place}]", expr(facts, of)),
         Expr::Element(of) => format!("{}[]", expr(facts, of)),
         Expr::Awaited(of) => format!("await {}", expr(facts, of)),
-        Expr::Call(call) => format!("{}()", expr(facts, facts.calls[call as usize].callee)),
+        Expr::Call(call) => format!("{}()", expr(facts, facts.calls[call].callee)),
         Expr::Def(def) => format!("<{}>", facts.name(facts.def(def).name)),
         Expr::Collection(ListKind::Map, range) => format!("{{{}}}", list(range)),
         Expr::Collection(_, range) => format!("[{}]", list(range)),
@@ -162,7 +162,7 @@ pub(super) fn expr(facts: &Facts, of: ExprId) -> String {
         Expr::InstanceOf(of) => format!("a {}", expr(facts, of)),
         Expr::FunctionType(of) => format!("=> {}", expr(facts, of)),
         Expr::ListOf(of) => format!("list {}", expr(facts, of)),
-        Expr::Import(import) => format!("import {:?}", facts.imports[import as usize].module),
+        Expr::Import(import) => format!("import {:?}", facts.imports[import].module),
         Expr::KeysOf(of) => format!("keys {}", expr(facts, of)),
         Expr::Bound(of) => format!("bound {}", expr(facts, of)),
         other => format!("{other:?}"),

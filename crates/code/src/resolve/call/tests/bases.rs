@@ -20,7 +20,7 @@ fn bases(path: &str, text: &str) -> Vec<String> {
         };
         format!("{} {how} {to} {}", facts.path_of(link.class).join("."), link.line)
     };
-    links[file as usize].bases.iter().map(base).collect()
+    links[file].bases.iter().map(base).collect()
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Non-test code has no calls, references, imports or bases in tests; tests do.
 
+use crate::facts::DefId;
 use crate::languages::LanguageId;
-use crate::resolve::{Gid, Links, Program, To, resolve};
+use crate::resolve::{Gid, Program, To, resolve};
 use std::sync::Arc;
 
 /// Every relationship of the files with a definition of another file or with a test, as `from kind to`.
@@ -13,22 +14,22 @@ fn links(files: &[(&str, &str)]) -> Vec<String> {
             None => drop(program.manifests.insert((*path).to_owned(), (*text).to_owned())),
         }
     }
-    let all: Vec<Links> = resolve(&mut program);
+    let all = resolve(&mut program);
     let name = |gid: Gid| {
         let file = program.file(gid.file);
         [&[&*file.path][..], &file.facts.path_of(gid.def)].concat().join("::")
     };
     let mut found = Vec::new();
     for file in program.ids() {
-        let (facts, links) = (&program.file(file).facts, &all[file as usize]);
-        let mut add = |def: u32, what: &str, to: To| {
+        let (facts, links) = (&program.file(file).facts, &all[file]);
+        let mut add = |def: DefId, what: &str, to: To| {
             if let To::Def(to) = to {
                 found.push(format!("{} {what} {}", name(Gid { file, def }), name(to)));
             }
         };
-        links.calls.iter().for_each(|l| add(facts.calls[l.call as usize].owner, "calls", l.to));
+        links.calls.iter().for_each(|l| add(facts.calls[l.call].owner, "calls", l.to));
         links.uses.iter().for_each(|l| add(l.owner, "uses", To::Def(l.to)));
-        links.imports.iter().for_each(|l| add(facts.imports[l.import as usize].owner, "imports", l.to));
+        links.imports.iter().for_each(|l| add(facts.imports[l.import].owner, "imports", l.to));
         links.bases.iter().for_each(|l| add(l.class, "extends", l.to));
     }
     found.sort();

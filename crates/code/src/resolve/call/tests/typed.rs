@@ -20,11 +20,11 @@ fn calls(files: &[(&str, &str)]) -> Vec<String> {
     let first = program.find_file(path).expect("the first file is part of the program");
     let facts = &program.file(first).facts;
     let mut found: Vec<(u32, String)> = Vec::new();
-    for link in &links[first as usize].calls {
+    for link in &links[first].calls {
         let To::Def(Gid { file, def }) = link.to else { continue };
         let to = &program.file(file).facts;
         let signature = to.def(def).signature.split('(').nth(1).and_then(|s| s.split(')').next()).unwrap_or("");
-        let line = facts.calls[link.call as usize].line;
+        let line = facts.calls[link.call].line;
         found.push((line, format!("{line}: {}({signature}) {}", to.path_of(def).join("."), link.how.confidence())));
     }
     found.sort();

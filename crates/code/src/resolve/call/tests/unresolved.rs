@@ -1,7 +1,7 @@
 //! Unresolved calls are counted under the called name.
 
 use crate::languages::LanguageId;
-use crate::resolve::{Program, resolve};
+use crate::resolve::{FileId, Program, resolve};
 use std::sync::Arc;
 
 /// The unresolved calls of all files as `path name:line`.
@@ -12,7 +12,7 @@ fn unresolved(files: &[(&str, &str)]) -> Vec<String> {
         program.set(path, Arc::new(crate::parse(path, text, language)));
     }
     let links = resolve(&mut program);
-    let sites = |id: u32| links[id as usize].unresolved_names.iter().map(move |(name, line)| (id, name, line));
+    let sites = |id: FileId| links[id].unresolved_names.iter().map(move |(name, line)| (id, name, line));
     program.ids().flat_map(sites).map(|(id, name, line)| format!("{} {name}:{line}", program.file(id).path)).collect()
 }
 

@@ -3,7 +3,8 @@
 use super::{Changes, State};
 use crate::hex::hex;
 use crate::view::symbols::Kind;
-use lukasa_code::resolve::{Links, Program, To};
+use lukasa_code::ids::IdVec;
+use lukasa_code::resolve::{FileId, Links, Program, To};
 use lukasa_code::statements::{self, About, Names};
 use lukasa_code::type_names;
 use lukasa_model::{Reference, Result, ThingNo, View, Write};
@@ -23,7 +24,7 @@ const PART: usize = 4_000;
 pub(super) struct Parts<'a> {
     program: &'a Program,
     names: &'a Names,
-    links: &'a [Links],
+    links: &'a IdVec<FileId, Links>,
     files: Vec<&'a [Made]>,
     at: usize,
     last: Vec<Write>,
@@ -33,13 +34,13 @@ impl<'a> Parts<'a> {
     pub(super) fn new(
         program: &'a Program,
         names: &'a Names,
-        links: &'a [Links],
+        links: &'a IdVec<FileId, Links>,
         files: &'a [Made],
         last: Vec<Write>,
     ) -> Parts<'a> {
         let size = |file: &Made| match file.source {
             Some(id) => {
-                let links = &links[id as usize];
+                let links = &links[id];
                 program.file(id).facts.defs.len() + links.calls.len() + links.uses.len()
             }
             None => 1,
@@ -61,7 +62,7 @@ impl<'a> Parts<'a> {
     fn objects(&self, file: &Made) -> Vec<Write> {
         let objects = match file.source {
             Some(id) => {
-                let links = &self.links[id as usize];
+                let links = &self.links[id];
                 statements::objects(self.program, self.names, links, id, &file.about, &file.digest)
             }
             None => vec![statements::plain_file(&file.path, &file.about)],
@@ -71,14 +72,14 @@ impl<'a> Parts<'a> {
 
     fn relationships(&self, file: &Made) -> Vec<Write> {
         let Some(id) = file.source else { return vec![] };
-        let made = statements::relationships(self.program, self.names, &self.links[id as usize], id);
+        let made = statements::relationships(self.program, self.names, &self.links[id], id);
         made.into_iter().map(Write::Relationship).collect()
     }
 
     fn outside(&self) -> Vec<Write> {
-        let files: Vec<u32> = self.files.iter().copied().flatten().filter_map(|file| file.source).collect();
+        let files: Vec<FileId> = self.files.iter().copied().flatten().filter_map(|file| file.source).collect();
         let all = files.par_chunks(64).map(|files| {
-            let of = |id: &u32| statements::outside(self.program, self.names, &self.links[*id as usize], *id);
+            let of = |id: &FileId| statements::outside(self.program, self.names, &self.links[*id], *id);
             files.iter().flat_map(of).collect::<statements::Outside>()
         });
         let all = all.reduce(statements::Outside::new, |mut all, more| {
@@ -119,18 +120,24 @@ impl Iterator for Parts<'_> {
 pub(super) struct Made {
     pub(super) path: String,
     /// None for a file that is not a source.
-    pub(super) source: Option<u32>,
+    pub(super) source: Option<FileId>,
     pub(super) about: About,
     pub(super) digest: String,
 }
 
 impl Made {
     /// The ids of all facts of the file.
-    pub(super) fn ids(&self, program: &Program, names: &Names, links: &[Links], namespace: Uuid) -> FxHashSet<Uuid> {
+    pub(super) fn ids(
+        &self,
+        program: &Program,
+        names: &Names,
+        links: &IdVec<FileId, Links>,
+        namespace: Uuid,
+    ) -> FxHashSet<Uuid> {
         let Some(id) = self.source else {
             return FxHashSet::from_iter([lukasa_model::id::object_id(namespace, type_names::FILE, &self.path)]);
         };
-        let links = &links[id as usize];
+        let links = &links[id];
         let mut ids: FxHashSet<Uuid> = names.ids_of(id).collect();
         for r in statements::relationships(program, names, links, id) {
             if let (Reference::Id(src), Reference::Id(dst)) = (&r.src, &r.dst) {
@@ -144,14 +151,14 @@ impl Made {
 
 /// Files whose facts may differ: changed files, files whose names resolve differently, and files that refer to a
 /// changed file.
-pub(super) fn affected(state: &State, links: &[Links], changes: &Changes) -> FxHashSet<u32> {
-    let changed: FxHashSet<u32> = changes.changed.keys().filter_map(|path| state.program.find_file(path)).collect();
+pub(super) fn affected(state: &State, links: &IdVec<FileId, Links>, changes: &Changes) -> FxHashSet<FileId> {
+    let changed: FxHashSet<FileId> = changes.changed.keys().filter_map(|path| state.program.find_file(path)).collect();
     let into_changed = |to: &To| matches!(to, To::Def(gid) if changed.contains(&gid.file));
     state
         .program
         .ids()
         .filter(|id| {
-            let now = &links[*id as usize];
+            let now = &links[*id];
             changed.contains(id)
                 || state.again.contains(id)
                 || now.calls.iter().any(|l| into_changed(&l.to))
@@ -224,13 +231,13 @@ pub(super) fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<U
 pub(super) fn unused_outside(
     program: &Program,
     names: &Names,
-    links: &[Links],
+    links: &IdVec<FileId, Links>,
     ledger: &Ledger,
     view: &View,
 ) -> Result<Vec<Uuid>> {
     let mut used = statements::Outside::new();
     for id in program.ids() {
-        used.extend(statements::outside(program, names, &links[id as usize], id));
+        used.extend(statements::outside(program, names, &links[id], id));
     }
     let mut unused = Vec::new();
     for object_type in [type_names::PACKAGE, type_names::EXTERNAL] {

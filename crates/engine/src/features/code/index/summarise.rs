@@ -7,6 +7,8 @@ use crate::features::code::index::Pass;
 use crate::features::code::summaries::{Summaries, ask, cache, questions, units};
 use crate::group_summaries::Unit;
 use crate::{Context, Engine};
+use lukasa_code::facts::ROOT;
+use lukasa_code::resolve::FileId;
 use lukasa_code::statements::{self, About, Names, Summary};
 use lukasa_code::type_names;
 use lukasa_model::{Batch, Result, TransactionKind, Tx, View, Write};
@@ -106,7 +108,7 @@ impl Workspace {
     ) -> Result<Option<Tx>> {
         self.catch_up(state, ledger, branch)?;
         let names = self.resolved(state, ledger);
-        let ids: Vec<u32> = state.program.ids().collect();
+        let ids: Vec<FileId> = state.program.ids().collect();
         let now: &State = state;
         let made: Vec<Made> = ids
             .par_iter()
@@ -117,10 +119,10 @@ impl Workspace {
                 let same = now.loaded.get(&*file.path) == Some(&known.content);
                 let about = About {
                     content_hash: crate::hex::hex(&known.content),
-                    bytes: u64::from(file.facts.def(0).span.end),
+                    bytes: u64::from(file.facts.def(ROOT).span.end),
                     summaries: summaries.of(&now.program, &names, *id),
                 };
-                let digest = statements::digest(&now.program, &names, &now.resolver.links()[*id as usize], *id, &about);
+                let digest = statements::digest(&now.program, &names, &now.resolver.links()[*id], *id, &about);
                 let code = |digest: &str| statements::digest_parts(digest).0.to_owned();
                 let more = digest != known.facts && code(&digest) == code(&known.facts);
                 (same && more).then(|| Made { path: file.path.to_string(), source: Some(*id), about, digest })
@@ -134,7 +136,7 @@ impl Workspace {
             batch.header.kind = TransactionKind::IncrementalRebuild;
             for file in made {
                 let Some(id) = file.source else { continue };
-                let links = &state.resolver.links()[id as usize];
+                let links = &state.resolver.links()[id];
                 let objects = statements::objects(&state.program, &names, links, id, &file.about, &file.digest);
                 // The file object has the new hash. Of the other objects only those with a model's summary may have
                 // changed.
