@@ -83,6 +83,7 @@ const NOT_UNIX: [&str; 8] = ["windows", "js", "wasip1", "plan9", "nacl", "zos", 
 const MOST_TAGS: usize = 10;
 
 impl Constraint {
+    /// Whether a build satisfies the constraint.
     pub fn holds(&self, build: &Build) -> bool {
         match self {
             Constraint::Tag(tag) => build.has(tag),

@@ -20,6 +20,7 @@ pub const FILE_SCOPE: ScopeId = ScopeId::new(0);
 /// Deepest nesting that is followed. People do not write deeper, and generated text must not overflow the stack.
 const DEPTH: u32 = 600;
 
+/// The facts of a file while its syntax is read, with the scopes that names are resolved in.
 pub struct Builder<'t> {
     pub text: &'t str,
     pub facts: Facts,
@@ -48,6 +49,7 @@ struct Scope {
 }
 
 impl<'t> Builder<'t> {
+    /// Begins a file; its first definition is the file itself.
     pub fn new(language: LanguageId, text: &'t str, file_name: &str) -> Builder<'t> {
         let facts = Facts {
             language,
@@ -92,6 +94,7 @@ impl<'t> Builder<'t> {
         builder
     }
 
+    /// The id of a name, which is added if it is new.
     pub fn name(&mut self, text: &str) -> Name {
         if let Some(name) = self.known.get(text) {
             return *name;
@@ -103,12 +106,14 @@ impl<'t> Builder<'t> {
 
     // --- scopes and variables ---
 
+    /// Opens a scope inside the current one and returns the current one, for `close_scope`.
     pub fn open_scope(&mut self) -> ScopeId {
         let before = self.scope;
         self.scope = self.scopes.push(Scope { parent: self.scope, own_only: false, owner: self.owner });
         before
     }
 
+    /// Returns to the scope that `open_scope` returned.
     pub fn close_scope(&mut self, before: ScopeId) {
         self.scope = before;
     }
@@ -122,6 +127,7 @@ impl<'t> Builder<'t> {
         scope
     }
 
+    /// The variable of this name that the scope itself declares.
     pub fn declared_in(&self, scope: ScopeId, name: Name) -> Option<VarId> {
         self.declared.get(&(scope, name)).copied()
     }
@@ -131,6 +137,7 @@ impl<'t> Builder<'t> {
         self.declare_in(self.scope, name, what, ty)
     }
 
+    /// Like `declare`, in a given scope.
     pub fn declare_in(&mut self, scope: ScopeId, name: Name, what: VarKind, ty: Option<ExprId>) -> VarId {
         let owner = self.scopes[scope].owner;
         let var = self.facts.vars.push(Var { name, owner, what, ty, assigned: false });
@@ -164,6 +171,7 @@ impl<'t> Builder<'t> {
 
     // --- definitions ---
 
+    /// Adds a definition whose parent is the current owner.
     pub fn add_def(&mut self, name: &str, kind: Kind, span: Span) -> DefId {
         let name = self.name(name);
         let mut def = blank(name, kind);
@@ -172,6 +180,7 @@ impl<'t> Builder<'t> {
         self.facts.defs.push(def)
     }
 
+    /// A definition that was added before.
     pub fn def(&mut self, def: DefId) -> &mut Def {
         &mut self.facts.defs[def]
     }
@@ -184,6 +193,7 @@ impl<'t> Builder<'t> {
         before
     }
 
+    /// Restores the owner and the scope that `enter_def` returned.
     pub fn leave_def(&mut self, before: (DefId, ScopeId)) {
         (self.owner, self.scope) = before;
     }
@@ -198,12 +208,14 @@ impl<'t> Builder<'t> {
         var
     }
 
+    /// Adds a base to a type.
     pub fn base(&mut self, def: DefId, how: crate::facts::BaseKind, of: ExprId, line: u32) {
         self.def(def).bases.push(Base { how, of, line });
     }
 
     // --- expressions ---
 
+    /// Adds an expression.
     pub fn expr(&mut self, expr: Expr) -> ExprId {
         if matches!(expr, Expr::Unknown) {
             return UNKNOWN;
@@ -219,6 +231,7 @@ impl<'t> Builder<'t> {
         expr
     }
 
+    /// Adds `of.name`.
     pub fn member(&mut self, of: ExprId, name: &str) -> ExprId {
         let name = self.name(name);
         self.expr(Expr::Member(of, name))
@@ -232,6 +245,7 @@ impl<'t> Builder<'t> {
         parts.fold(first, |of, name| self.member(of, name))
     }
 
+    /// Adds items and returns their range.
     pub fn items(&mut self, items: &[Item]) -> Range {
         let start = self.facts.items.len() as u32;
         self.facts.items.extend_from_slice(items);
@@ -252,12 +266,14 @@ impl<'t> Builder<'t> {
         }
     }
 
+    /// Adds a generic type with its arguments.
     pub fn generic(&mut self, of: ExprId, args: &[ExprId]) -> ExprId {
         let items: Vec<Item> = args.iter().map(|v| Item { key: Key::Next, value: *v }).collect();
         let range = self.items(&items);
         self.expr(Expr::Generic(of, range))
     }
 
+    /// Adds a list, tuple, set or map literal.
     pub fn collection(&mut self, kind: ListKind, items: &[Item]) -> ExprId {
         let range = self.items(items);
         self.expr(Expr::Collection(kind, range))
@@ -265,6 +281,7 @@ impl<'t> Builder<'t> {
 
     // --- statements ---
 
+    /// Adds a call by the current owner and returns its result as an expression.
     pub fn call(&mut self, callee: ExprId, how: CallKind, args: &[Arg], at: Span) -> ExprId {
         let start = self.facts.args.len() as u32;
         self.facts.args.extend_from_slice(args);
@@ -288,6 +305,7 @@ impl<'t> Builder<'t> {
         }
     }
 
+    /// Assigns a value to a target.
     pub fn bind(&mut self, target: Target, value: ExprId) {
         if let Target::Var(var) = target {
             self.facts.vars[var].assigned = true;
@@ -308,12 +326,14 @@ impl<'t> Builder<'t> {
         self.names_bound.push((bind, self.scope));
     }
 
+    /// Records a value that the current owner returns or yields.
     pub fn returns(&mut self, value: ExprId, yields: bool) {
         if value != UNKNOWN {
             self.facts.returns.push(Return { owner: self.owner, value, yields, when: self.when });
         }
     }
 
+    /// Records a name that is used without a call.
     pub fn uses(&mut self, expr: ExprId, line: u32) {
         if expr != UNKNOWN {
             self.facts.uses.push(Use { owner: self.owner, expr, line });
@@ -341,11 +361,13 @@ impl<'t> Builder<'t> {
         import
     }
 
+    /// Records a named export.
     pub fn export(&mut self, name: &str, value: ExprId) {
         let name = self.name(name);
         self.facts.exports.push(Export { name, value });
     }
 
+    /// Records a syntax error.
     pub fn fault(&mut self, line: u32, what: &str) {
         self.facts.faults.push((line, what.into()));
     }
@@ -361,6 +383,7 @@ impl<'t> Builder<'t> {
         true
     }
 
+    /// Goes back one level.
     pub fn leave(&mut self) {
         self.depth -= 1;
     }

@@ -34,6 +34,7 @@ struct Symbol {
 }
 
 impl Names {
+    /// The names of all symbols of a program, within a namespace of ids.
     pub fn new(program: &Program, namespace: Uuid) -> Names {
         let mut names = Names { namespace, ..Names::default() };
         names.update(program, namespace);
@@ -127,14 +128,14 @@ pub fn plain_file(path: &str, about: &About) -> PutObject {
 }
 
 /// Version of the extraction: increase it when the extraction changes, so that earlier digests no longer match.
-const MADE_BY: u32 = 3;
+const EXTRACTION_VERSION: u32 = 3;
 
 /// A hash over everything that a file contributes. Objects depend on its content, relationships on what its names
 /// resolve to. If a language model wrote summaries, a second hash follows: see `digest_parts`.
 pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, about: &About) -> String {
     let mut hasher = Hasher::default();
     let mut number = |n: u32| hasher.add(&n.to_le_bytes());
-    number(MADE_BY);
+    number(EXTRACTION_VERSION);
     number(u32::from(links.is_test));
     for (owner, count) in &links.unresolved {
         number(owner.number());
@@ -624,6 +625,7 @@ pub(crate) fn set_lines(properties: &mut Map<String, Value>, lines: &[u32], call
     }
 }
 
+/// The object of a package outside the program.
 pub(crate) fn package_object(ecosystem: &str, package: &str) -> PutObject {
     let mut put = PutObject::new(type_names::PACKAGE, &format!("{ecosystem}:{package}"));
     put.title = Some(package.to_owned());
@@ -631,6 +633,7 @@ pub(crate) fn package_object(ecosystem: &str, package: &str) -> PutObject {
     put
 }
 
+/// The object of a name in a package outside the program.
 pub(crate) fn external_object(ecosystem: &str, package: &str, name: &str) -> PutObject {
     let mut put = PutObject::new(type_names::EXTERNAL, &format!("{ecosystem}:{package}::{name}"));
     put.title = Some(name.to_owned());

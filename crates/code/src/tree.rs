@@ -8,6 +8,7 @@ use crate::facts::Span;
 /// Marks the absence of a node in links between nodes.
 const NONE: u32 = u32::MAX;
 
+/// The syntax tree of one file.
 pub struct Tree {
     nodes: Vec<Data>,
     /// Byte offsets at which lines begin.
@@ -37,15 +38,20 @@ struct Data {
 
 /// Bits of `Data::flags`.
 pub mod flag {
+    /// The node has a name in the grammar; other nodes are punctuation and keywords.
     pub const NAMED: u8 = 1;
+    /// The node may occur anywhere: a comment.
     pub const EXTRA: u8 = 1 << 1;
+    /// The text of the node could not be parsed.
     pub const ERROR: u8 = 1 << 2;
+    /// The parser inserted the node where the grammar requires one.
     pub const MISSING: u8 = 1 << 3;
     /// The node is an error or contains one.
     pub const BROKEN: u8 = 1 << 4;
 }
 
 impl Tree {
+    /// An empty tree for a text.
     pub fn new(text: &str, names: &'static Names) -> Tree {
         let mut lines = Vec::with_capacity(text.len() / 32 + 1);
         lines.push(0);
@@ -58,10 +64,12 @@ impl Tree {
         self.node(0)
     }
 
+    /// The node at an index.
     pub fn node(&self, at: u32) -> Node<'_> {
         Node { tree: self, at }
     }
 
+    /// Adds a node without parent and children, and returns its index. `start` and `end` are byte offsets.
     pub fn push(&mut self, kind: u16, flags: u8, start: u32, end: u32) -> u32 {
         let (first, last, next, prev) = (NONE, NONE, NONE, NONE);
         self.nodes.push(Data { kind, field: 0, flags, start, end, first, last, next, prev });
@@ -112,6 +120,7 @@ impl Tree {
         child
     }
 
+    /// The number of nodes.
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
@@ -121,6 +130,7 @@ impl Tree {
         self.nodes.truncate(len as usize);
     }
 
+    /// The byte offset at which a node begins.
     pub fn start(&self, node: u32) -> u32 {
         self.nodes[node as usize].start
     }
@@ -133,6 +143,7 @@ impl Tree {
         self.nodes[node as usize].end = end;
     }
 
+    /// The number of a node's kind.
     pub fn kind(&self, node: u32) -> u16 {
         self.nodes[node as usize].kind
     }
@@ -192,6 +203,7 @@ pub struct Position {
     pub column: u32,
 }
 
+/// A node of a tree.
 #[derive(Clone, Copy)]
 pub struct Node<'t> {
     tree: &'t Tree,
@@ -246,30 +258,37 @@ impl<'t> Node<'t> {
         self.tree.position(self.data().end)
     }
 
+    /// Whether the node has a name in the grammar; other nodes are punctuation and keywords.
     pub fn is_named(self) -> bool {
         self.data().flags & flag::NAMED != 0
     }
 
+    /// Whether the node may occur anywhere, such as a comment.
     pub fn is_extra(self) -> bool {
         self.data().flags & flag::EXTRA != 0
     }
 
+    /// Whether the text of the node could not be parsed.
     pub fn is_error(self) -> bool {
         self.data().flags & flag::ERROR != 0
     }
 
+    /// Whether the parser inserted the node where the grammar requires one.
     pub fn is_missing(self) -> bool {
         self.data().flags & flag::MISSING != 0
     }
 
+    /// Whether the node is an error or contains one.
     pub fn has_error(self) -> bool {
         self.data().flags & flag::BROKEN != 0
     }
 
+    /// The node before this one, with the same parent.
     pub fn prev_sibling(self) -> Option<Node<'t>> {
         self.to(self.data().prev)
     }
 
+    /// The children of the node.
     pub fn kids(self) -> Kids<'t> {
         Kids(self)
     }
@@ -280,14 +299,17 @@ impl<'t> Node<'t> {
 pub struct Kids<'t>(Node<'t>);
 
 impl<'t> Kids<'t> {
+    /// The first child in a field.
     pub fn field(self, name: &str) -> Option<Node<'t>> {
         self.all().find(|node| node.field() == Some(name))
     }
 
+    /// All children in a field.
     pub fn fields(self, name: &str) -> impl Iterator<Item = Node<'t>> {
         self.all().filter(move |node| node.field() == Some(name))
     }
 
+    /// The first child of a kind.
     pub fn kind(self, kind: &str) -> Option<Node<'t>> {
         self.all().find(|node| node.kind() == kind)
     }
@@ -297,11 +319,13 @@ impl<'t> Kids<'t> {
         self.all().filter(|node| node.is_named() && (!node.is_extra() || node.is_error()))
     }
 
+    /// All children, including punctuation and comments.
     pub fn all(self) -> All<'t> {
         let data = self.0.data();
         All { tree: self.0.tree, first: data.first, last: data.last }
     }
 
+    /// All children with the field that each fills.
     pub fn with_fields(self) -> impl Iterator<Item = (Option<&'static str>, Node<'t>)> {
         self.all().map(|node| (node.field(), node))
     }
@@ -321,7 +345,7 @@ pub struct All<'t> {
 }
 
 impl<'t> All<'t> {
-    /// Returns the node at one end and moves that end to the node beside it.
+    /// Returns the node at one end and moves that end to the node next to it.
     fn take(
         &mut self,
         at: u32,
@@ -355,6 +379,7 @@ impl DoubleEndedIterator for All<'_> {
     }
 }
 
+/// The span of a node, with 1-based lines.
 pub fn span(node: Node<'_>) -> Span {
     let data = node.data();
     let (from, to) = (node.start_position(), node.end_position());
@@ -368,10 +393,12 @@ pub fn span(node: Node<'_>) -> Span {
     }
 }
 
+/// The 1-based line on which a node begins.
 pub fn line(node: Node<'_>) -> u32 {
     node.start_position().row + 1
 }
 
+/// The text of a node.
 pub fn text<'t>(node: Node<'_>, source: &'t str) -> &'t str {
     source.get(node.start_byte()..node.end_byte()).unwrap_or("")
 }
@@ -453,6 +480,7 @@ pub fn clean_doc(written: &str) -> Option<Box<str>> {
     Some(cut(text, DOC_BYTES).into())
 }
 
+/// The beginning of a text, at most this many bytes, without splitting a character.
 pub fn cut(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;

@@ -11,6 +11,7 @@ pub const VARIABLE: &str = "Variable";
 pub const TEST: &str = "Test";
 pub const PACKAGE: &str = "Package";
 pub const EXTERNAL: &str = "External";
+/// A commit of version control.
 pub const COMMIT: &str = "Commit";
 
 /// Label of files, types and functions that are part of the tests. It differs from every type name, so that a query
@@ -19,6 +20,7 @@ pub const TEST_CODE: &str = "test_code";
 /// The label in earlier versions.
 const EARLIER_TEST_CODE: &str = "test";
 
+/// Whether a label marks test code, in this version or an earlier one.
 pub fn is_test_label(label: &str) -> bool {
     label == TEST_CODE || label == EARLIER_TEST_CODE
 }
@@ -36,6 +38,7 @@ pub const IMPLEMENTS: &str = "IMPLEMENTS";
 pub const REFERENCES: &str = "REFERENCES";
 pub const TESTS: &str = "TESTS";
 
+/// Types of the relationships between files and symbols.
 pub const RELATIONSHIP_TYPES: [&str; 8] =
     [CONTAINS, DEFINED_IN, IMPORTS, CALLS, EXTENDS, IMPLEMENTS, REFERENCES, TESTS];
 

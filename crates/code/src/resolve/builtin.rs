@@ -1,12 +1,14 @@
 //! Method names that mean the same in the libraries of most languages: those of containers, and those too common to
 //! identify a method.
 
+/// What a method of a container returns.
 pub enum Gives {
     Element,
     Itself,
     Nothing,
 }
 
+/// What a method of this name returns if its receiver is a container.
 pub fn container_method(name: &str) -> Gives {
     match name {
         "pop" | "popleft" | "shift" | "get" | "setdefault" | "at" | "find" | "unwrap" | "expect" | "unwrap_or"
@@ -24,7 +26,8 @@ pub fn container_method(name: &str) -> Gives {
     }
 }
 
-/// Method names that many builtin types have: a single definition in the program proves nothing.
+/// Method names that many builtin types have: a call of such a name is not attributed to a method only because the
+/// program has no other of that name.
 pub fn is_common_method(name: &str) -> bool {
     COMMON.binary_search(&name).is_ok() || name.len() < 4 || name.starts_with("__")
 }

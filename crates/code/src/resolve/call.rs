@@ -245,7 +245,7 @@ impl<'p> Eval<'p> {
     /// The derivation of each target, given the other targets of the same call. It affects the reported links only, not
     /// the value of the call.
     pub(super) fn told(&mut self, targets: &[(Value, How)]) -> SmallVec<[How; 2]> {
-        let mut told: SmallVec<[How; 2]> = targets.iter().map(|(_, how)| *how).collect();
+        let mut derivations: SmallVec<[How; 2]> = targets.iter().map(|(_, how)| *how).collect();
         for (place, (value, how)) in targets.iter().enumerate() {
             let Value::Method(method, _) = value else { continue };
             let def = self.def(*method);
@@ -267,10 +267,10 @@ impl<'p> Eval<'p> {
                 typed && *how == How::Flow && beside.any(|(.., other)| other == How::Flow)
             };
             if candidate {
-                told[place] = (*how).max(How::Candidate);
+                derivations[place] = (*how).max(How::Candidate);
             }
         }
-        told
+        derivations
     }
 
     /// Among several functions of one name, keeps those that take as many arguments; then those whose parameter types
@@ -389,6 +389,7 @@ impl<'p> Eval<'p> {
         found
     }
 
+    /// The values that a call may return.
     pub(super) fn call_value(&mut self, file: FileId, id: CallId, levels: u8) -> Set {
         let here = self.file(file);
         let call = &here.facts.calls[id];

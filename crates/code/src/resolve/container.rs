@@ -5,6 +5,7 @@ use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{Expr, ExprId, Key as ItemKey, ListKind, ROOT};
 
 impl<'p> Eval<'p> {
+    /// The values under a name: `e["name"]`.
     pub fn at(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
         let mut set = Set::default();
         for (value, how) in &base.values {
@@ -30,6 +31,7 @@ impl<'p> Eval<'p> {
         set
     }
 
+    /// The values at a position: `e[3]`.
     pub fn at_index(&mut self, base: &Set, index: u32, levels: u8) -> Set {
         let mut set = Set::default();
         for (value, how) in &base.values {
@@ -46,6 +48,7 @@ impl<'p> Eval<'p> {
         set
     }
 
+    /// The values of any element: `e[i]`, `for x in e`.
     pub fn element(&mut self, base: &Set, levels: u8) -> Set {
         let mut set = Set::default();
         for (value, how) in &base.values {
@@ -153,6 +156,7 @@ impl<'p> Eval<'p> {
         }
     }
 
+    /// The values at a position of a list, tuple or map literal.
     pub(super) fn object_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
         let here = self.file(file);
         if let Expr::Collection(kind, range) = here.facts.expr(expr) {
@@ -176,6 +180,7 @@ impl<'p> Eval<'p> {
         self.object_at(file, expr, None, levels)
     }
 
+    /// The name and the arguments of a generic type expression; empty for any other expression.
     pub(super) fn type_args(&self, file: FileId, expr: ExprId) -> (&'p str, &'p [crate::facts::Item]) {
         let here = self.file(file);
         let Expr::Generic(of, range) = here.facts.expr(expr) else { return ("", &[]) };
@@ -205,6 +210,7 @@ impl<'p> Eval<'p> {
         })
     }
 
+    /// Instances of a type argument.
     pub(super) fn type_arg(&mut self, file: FileId, item: crate::facts::Item, levels: u8) -> Set {
         self.deeper(levels, |e, levels| {
             let types = e.expr(file, item.value, ROOT, levels);
@@ -229,6 +235,7 @@ impl<'p> Eval<'p> {
         }
     }
 
+    /// The element of a generic type at a position, which matters for tuples.
     pub(super) fn typed_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
         let (name, args) = self.type_args(file, expr);
         if matches!(name, "()" | "tuple" | "Tuple") {
@@ -240,6 +247,7 @@ impl<'p> Eval<'p> {
         self.typed_element(file, expr, levels)
     }
 
+    /// The results of promises and similar types; other values are their own result.
     pub fn awaited(&mut self, base: &Set, levels: u8) -> Set {
         let mut set = Set::default();
         for (value, how) in &base.values {

@@ -78,6 +78,7 @@ impl Entry {
         }
     }
 
+    /// The entry as a number.
     pub fn atom(self) -> Atom {
         let mut hasher = FxHasher::default();
         self.hash(&mut hasher);
@@ -103,14 +104,17 @@ impl Default for Changed {
 }
 
 impl Changed {
+    /// Adds a file.
     pub fn file(&mut self, file: FileId) {
         self.add(file.into());
     }
 
+    /// Adds an entry of a table.
     pub fn entry(&mut self, entry: Entry) {
         self.add(entry.atom());
     }
 
+    /// Adds everything that another set contains.
     pub fn extend(&mut self, other: &Changed) {
         other.atoms.iter().for_each(|atom| self.add(*atom));
     }
@@ -121,10 +125,12 @@ impl Changed {
         self.atoms.insert(atom);
     }
 
+    /// The number of changes.
     pub fn len(&self) -> usize {
         self.atoms.len()
     }
 
+    /// Whether a file is among the changes.
     pub fn has_file(&self, file: FileId) -> bool {
         self.atoms.contains(&file.into())
     }
@@ -215,11 +221,13 @@ impl Trail {
         self.start = 0;
     }
 
+    /// Adds an atom to the innermost frame.
     pub fn push(&mut self, atom: Atom) {
         self.meet(atom);
         self.keep_short();
     }
 
+    /// Adds the atoms of an answer that is used again.
     pub fn extend(&mut self, deps: &[Atom]) {
         deps.iter().for_each(|atom| self.meet(*atom));
         self.keep_short();

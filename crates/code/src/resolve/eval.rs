@@ -101,6 +101,7 @@ struct Frame {
     flows: bool,
 }
 
+/// Evaluates expressions of one program in one round, with the answers memoized so far.
 pub(crate) struct Eval<'p> {
     pub program: &'p Program,
     pub link: &'p Link,
@@ -118,6 +119,7 @@ pub(crate) struct Eval<'p> {
 }
 
 impl<'p> Eval<'p> {
+    /// An evaluation without memoized answers.
     pub fn new(program: &'p Program, link: &'p Link, flows: &'p Flows) -> Eval<'p> {
         Eval::from(program, link, flows, &[], Traced::Rounds, Memo::default())
     }
@@ -145,6 +147,7 @@ impl<'p> Eval<'p> {
         }
     }
 
+    /// A file of the program. The answer being computed depends on it.
     pub fn file(&self, file: FileId) -> &'p File {
         if self.is_traced() && self.noted.replace(file) != file {
             self.memo.trail.borrow_mut().push(file.into());
@@ -157,6 +160,7 @@ impl<'p> Eval<'p> {
         self.traced == Traced::Everything
     }
 
+    /// Records that the answer being computed depends on an entry.
     pub(crate) fn note(&self, entry: Entry) {
         if self.is_traced() || entry.is_told() {
             self.memo.trail.borrow_mut().push(entry.atom());
@@ -188,14 +192,17 @@ impl<'p> Eval<'p> {
         answer
     }
 
+    /// The empty set, shared.
     pub(crate) fn nothing(&self) -> Arc<Set> {
         self.nothing.clone()
     }
 
+    /// Records that the answer being computed uses values that flow across calls.
     pub(crate) fn touch_flows(&mut self) {
         self.frame.flows = true;
     }
 
+    /// Answers a question within a number of levels, from memory if the known answer is still valid.
     pub(crate) fn solve(&mut self, question: Question, levels: u8) -> Arc<Set> {
         // Calls are part of the expression that contains them and use no level.
         let step = !matches!(question, Question::CallValue(..) | Question::CallTargets(..));
@@ -278,6 +285,7 @@ impl<'p> Eval<'p> {
 
     // --- expressions ---
 
+    /// The values that an expression of a definition may hold.
     pub fn expr(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> Set {
         if expr == UNKNOWN {
             return Set::default();
@@ -446,10 +454,12 @@ impl<'p> Eval<'p> {
         self.link.words.of(self.file(class.file).facts.language)
     }
 
+    /// A definition of the program.
     pub fn def(&self, gid: Gid) -> &'p crate::facts::Def {
         self.file(gid.file).facts.def(gid.def)
     }
 
+    /// A definition as a value.
     pub fn def_value(&self, gid: Gid) -> Value {
         match self.def(gid).kind {
             Kind::File => Value::Module(gid.file),
@@ -528,6 +538,7 @@ impl<'p> Eval<'p> {
         })
     }
 
+    /// The values that an import binds.
     pub fn imported(&mut self, file: FileId, import: ImportId, levels: u8) -> Set {
         let here = self.file(file);
         let entry = &here.facts.imports[import];
@@ -619,6 +630,7 @@ impl<'p> Eval<'p> {
         }
     }
 
+    /// The values of `this` in a definition.
     pub fn this(&mut self, file: FileId, owner: DefId, levels: u8) -> Set {
         let here = self.file(file);
         // Arrow functions and class bodies use the `this` of the enclosing scope.

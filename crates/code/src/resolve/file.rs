@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// The facts of a file, with lookup tables.
 pub struct File {
     pub path: Arc<str>,
     /// Folder of the path, without a trailing slash; empty at the root.
@@ -100,6 +101,7 @@ impl<I: Id, T: Copy> Rows<I, T> {
 }
 
 impl File {
+    /// Computes the lookup tables. `syms` contains the program's symbol for each name of the facts.
     pub fn new(path: &str, facts: Arc<Facts>, syms: IdVec<Name, Sym>) -> File {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let class_of = class_of(&facts);
@@ -187,14 +189,17 @@ impl File {
         at != ROOT
     }
 
+    /// The program's symbol for a name of the file.
     pub fn sym(&self, name: Name) -> Sym {
         self.syms[name]
     }
 
+    /// The values that are assigned to a variable.
     pub fn binds(&self, var: VarId) -> impl Iterator<Item = ExprId> + '_ {
         self.binds.of(var).iter().map(|bind| self.facts.binds[*bind].value)
     }
 
+    /// What a function returns and yields.
     pub fn returns(&self, def: DefId) -> impl Iterator<Item = &Return> + '_ {
         self.returns.of(def).iter().map(|at| &self.facts.returns[*at])
     }
@@ -251,6 +256,7 @@ impl File {
         self.contexts.get(&Written::Object(object)).copied()
     }
 
+    /// The variables of the file itself, by name.
     pub fn top_members(&self) -> impl Iterator<Item = (Sym, VarId)> + '_ {
         self.members.iter().filter(|((owner, _), _)| *owner == ROOT).map(|((_, name), var)| (*name, *var))
     }

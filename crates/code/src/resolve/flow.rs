@@ -74,22 +74,27 @@ impl Flows {
         self.receivers.get(&method).into_iter().flatten().map(|(class, _)| *class)
     }
 
+    /// Whether instances of exactly this class are made.
     pub fn is_made(&self, class: Gid) -> bool {
         self.made.contains_key(&class)
     }
 
+    /// Whether instances of any class are made.
     pub fn any_made(&self) -> bool {
         !self.made.is_empty()
     }
 
+    /// The values that are written into an object under a name.
     pub fn writes(&self, into: Value, name: Sym) -> &[Written] {
         self.writes.get(&(into, name)).map_or(&[], |found| found.as_slice())
     }
 
+    /// The names under which values are written into an object.
     pub fn written_names(&self, into: Value) -> impl Iterator<Item = Sym> + '_ {
         self.written_names.get(&into).into_iter().flatten().map(|(name, _)| *name)
     }
 
+    /// The objects and prototypes that a function is assigned into.
     pub fn owners(&self, function: Gid) -> impl Iterator<Item = Value> + '_ {
         self.owners.get(&function).into_iter().flatten().map(|(value, _)| *value)
     }

@@ -15,6 +15,7 @@ pub struct Places {
 }
 
 impl Places {
+    /// Reads the manifests of a program.
     pub fn read(program: &Program) -> Places {
         let manifests: Vec<(String, String)> = program.manifests.iter().map(|(p, t)| (p.clone(), t.clone())).collect();
         let families = LanguageId::all().map(|language| match language.family() == language {
@@ -51,6 +52,7 @@ impl Places {
         &*self.families[language.family().index()]
     }
 
+    /// The module or package that an import names.
     pub fn resolve(&self, program: &Program, file: FileId, import: &Import) -> Option<Value> {
         let language = program.file(file).facts.language;
         self.of(language).resolve(program, file, import, &|module| self.outside(program, language, module))
@@ -73,6 +75,7 @@ impl Places {
         std::mem::take(&mut self.package_names)
     }
 
+    /// The names of all outside packages.
     pub fn package_names(&self) -> &FxHashMap<String, Sym> {
         &self.package_names
     }

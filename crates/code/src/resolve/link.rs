@@ -55,6 +55,7 @@ impl Words {
         }
     }
 
+    /// The symbols of one language.
     pub fn of(&self, language: LanguageId) -> &LanguageWords {
         &self.languages[language.index()]
     }
@@ -89,6 +90,7 @@ pub struct OutsideBase {
     pub line: u32,
 }
 
+/// The tables over all files of a program.
 pub struct Link {
     pub words: Words,
     places: Places,
@@ -134,10 +136,11 @@ pub struct Differences {
     pub changed: Changed,
     /// The subset that also counts as new in every round, because with the new tables it may become known in another
     /// round.
-    pub told: Changed,
+    pub learned: Changed,
 }
 
 impl Link {
+    /// Builds the tables of a program.
     pub fn new(program: &mut Program) -> Link {
         let mut places = Places::read(program);
         let ids: Vec<FileId> = program.ids().collect();
@@ -197,7 +200,7 @@ impl Link {
     }
 
     /// Records the entries that differ between two versions of the tables.
-    fn compare(&self, new: &Link, Differences { changed, told }: &mut Differences) {
+    fn compare(&self, new: &Link, Differences { changed, learned }: &mut Differences) {
         for (id, imports) in self.imports.iter_ids() {
             if *imports != new.imports[id] {
                 changed.file(id);
@@ -226,7 +229,7 @@ impl Link {
                 link.above(gid, |of| {
                     changed.entry(Entry::Below(of));
                     changed.entry(Entry::MadeBelow(of));
-                    told.entry(Entry::MadeBelow(of));
+                    learned.entry(Entry::MadeBelow(of));
                 });
             }
         }
@@ -304,6 +307,7 @@ impl Link {
         link
     }
 
+    /// The module or symbol that an import names, unless paths are walked (`Modules::Tree`).
     pub fn import(&self, file: FileId, import: ImportId) -> Option<Value> {
         self.imports[file].get(import).copied().flatten()
     }
@@ -408,19 +412,23 @@ impl Link {
         self.tests[file]
     }
 
+    /// The package that a file declares.
     pub fn package_of(&self, file: FileId) -> Option<Sym> {
         self.package_of[file]
     }
 
+    /// A definition of a package by name.
     pub fn in_package(&self, package: Sym, name: Sym) -> Option<Gid> {
         self.packages.get(&package)?.get(&name).copied()
     }
 
+    /// The package of that name inside another.
     pub fn subpackage(&self, program: &Program, package: Sym, name: Sym) -> Option<Sym> {
         let whole = format!("{}.{}", program.text(package), program.text(name));
         self.known_package(program, &whole)
     }
 
+    /// The package of that name that is inside no other.
     pub fn subpackage_root(&self, program: &Program, name: Sym) -> Option<Sym> {
         self.known_package(program, program.text(name))
     }
@@ -502,6 +510,7 @@ impl Link {
         name == self.words.element || self.written.contains(&name)
     }
 
+    /// The macro of a name, unless there are several.
     pub fn macro_named(&self, name: Sym) -> Option<Gid> {
         self.macros.get(&name).copied().flatten()
     }
@@ -511,6 +520,7 @@ impl Link {
         self.functions.contains_key(&(language.family(), name))
     }
 
+    /// The function of a name in the files of a language, unless there are several.
     pub fn only_function(&self, language: LanguageId, name: Sym) -> Option<Gid> {
         self.functions.get(&(language.family(), name)).copied().flatten()
     }
@@ -667,14 +677,17 @@ impl Link {
         self.for_others.contains(&base)
     }
 
+    /// The type of a method that is written outside its type.
     pub fn receiver(&self, method: Gid) -> Option<Gid> {
         self.receivers.get(&method).copied()
     }
 
+    /// Methods of a name that are written outside their type.
     pub fn attached(&self, class: Gid, name: Sym) -> &[Gid] {
         self.attached.get(&(class, name)).map_or(&[], |found| found.as_slice())
     }
 
+    /// Whether methods of a type are written outside of it.
     pub fn has_methods(&self, class: Gid) -> bool {
         self.with_methods.contains(&class)
     }
@@ -741,14 +754,17 @@ impl Link {
         }
     }
 
+    /// The bases of a class that are part of the program.
     pub fn bases(&self, class: Gid) -> &[Gid] {
         self.bases.get(&class).map_or(&[], |found| found.as_slice())
     }
 
+    /// Whether a class has a base in another package.
     pub fn external_base(&self, class: Gid) -> bool {
         self.external_bases.contains_key(&class)
     }
 
+    /// The bases of a class in other packages, without those of the language's own library.
     pub fn external_bases(&self, class: Gid) -> &[ExternalId] {
         self.external_bases.get(&class).map_or(&[], |found| found.as_slice())
     }
@@ -758,6 +774,7 @@ impl Link {
         self.outside_bases.get(&class).map_or(&[], |found| found.as_slice())
     }
 
+    /// Whether classes derive from this one.
     pub fn derived(&self, class: Gid) -> bool {
         self.derived.contains_key(&class)
     }

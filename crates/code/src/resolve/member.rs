@@ -92,6 +92,7 @@ impl<'p> Eval<'p> {
         Set::default()
     }
 
+    /// The values of a member of one value.
     pub(crate) fn member_of_value(&mut self, value: Value, how: How, name: Sym, levels: u8) -> Set {
         let found = match value {
             Value::Module(file) => (*self.solve(Question::ModuleMember(file, name), levels)).clone(),
@@ -167,6 +168,7 @@ impl<'p> Eval<'p> {
         Set::default()
     }
 
+    /// A member of a class itself, including inherited ones.
     pub(super) fn class_member(&mut self, class: Gid, name: Sym, levels: u8) -> Set {
         let line = self.line(class);
         for of in &line.classes {
@@ -307,8 +309,8 @@ impl<'p> Eval<'p> {
         })
     }
 
-    /// Whether a derived class that no call was seen on inherits this method. A call of `super().m()` reveals one class
-    /// that the method runs on, but not those that do not override it.
+    /// Whether a derived class that is not among the `seen` receivers inherits this method. A call of `super().m()`
+    /// makes one such receiver known, but not the classes that do not override the method.
     pub(super) fn runs_on_others(&mut self, method: Gid, class: Gid, seen: &Set) -> bool {
         self.note(Entry::Below(class));
         let here = self.file(method.file);
@@ -467,6 +469,7 @@ impl<'p> Eval<'p> {
         set
     }
 
+    /// The method of that name that an instance of a class runs.
     pub(super) fn find_method(&mut self, class: Gid, name: Sym, levels: u8) -> Option<Gid> {
         let line = self.line(class);
         for of in &line.classes {
@@ -545,11 +548,13 @@ impl<'p> Eval<'p> {
 
     // --- writes into objects from outside ---
 
+    /// The values that code outside an object writes into it under a name, memoized.
     pub(super) fn put(&mut self, of: Value, name: Sym, levels: u8) -> Arc<Set> {
         self.note(Entry::Written(name));
         if self.link.is_written(name) { self.solve(Question::Write(of, name), levels) } else { self.nothing() }
     }
 
+    /// The values that code outside an object writes into it under a name.
     pub(super) fn written(&mut self, of: Value, name: Sym, levels: u8) -> Set {
         self.touch_flows();
         let mut set = Set::default();
@@ -560,6 +565,7 @@ impl<'p> Eval<'p> {
         set
     }
 
+    /// All values that code outside an object writes into it.
     pub(super) fn all_written(&mut self, of: Value, levels: u8) -> Set {
         self.touch_flows();
         let mut set = Set::default();
@@ -575,6 +581,7 @@ impl<'p> Eval<'p> {
 
     // --- modules, folders, packages ---
 
+    /// A name of a module as other modules see it.
     pub(super) fn module_member(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut set = Set::default();
@@ -738,6 +745,7 @@ impl<'p> Eval<'p> {
         set
     }
 
+    /// A name that an import of everything binds: `from x import *`.
     pub(crate) fn in_wildcards(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
         self.deeper(levels, |e, levels| e.in_wildcards_within(file, name, levels))
     }

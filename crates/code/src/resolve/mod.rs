@@ -53,6 +53,7 @@ pub struct Links {
     pub is_test: bool,
 }
 
+/// The number of calls of a file, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls in the text of the file, without implicit ones.
@@ -63,6 +64,7 @@ pub struct Counts {
     pub unresolved: u32,
 }
 
+/// The target of a link: a definition of the program, or a name outside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum To {
     Def(Gid),
@@ -70,6 +72,7 @@ pub enum To {
     External(ExternalId),
 }
 
+/// A call with one of its targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLink {
     pub call: CallId,
@@ -77,12 +80,14 @@ pub struct CallLink {
     pub how: How,
 }
 
+/// An import with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportLink {
     pub import: ImportId,
     pub to: To,
 }
 
+/// A type with one of its bases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaseLink {
     pub class: DefId,
@@ -93,6 +98,7 @@ pub struct BaseLink {
     pub structural: bool,
 }
 
+/// A name that is used without a call, with the symbol that it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseLink {
     pub owner: DefId,
@@ -141,8 +147,8 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
                 }
             }
         }
-        let told = eval.traced_in(&mut with, |e| e.told(&found.targets));
-        for ((value, _), how) in found.targets.iter().zip(told) {
+        let derivations = eval.traced_in(&mut with, |e| e.told(&found.targets));
+        for ((value, _), how) in found.targets.iter().zip(derivations) {
             let to = match value {
                 Value::Func(gid) | Value::Method(gid, _) | Value::Class(gid) => To::Def(*gid),
                 Value::External(path) => To::External(*path),

@@ -16,6 +16,7 @@ pub fn is_manifest(path: &str) -> bool {
     LanguageId::all().any(|language| language.get().is_manifest(name))
 }
 
+/// The files of a program, with the strings and folders that they share.
 #[derive(Default)]
 pub struct Program {
     files: IdVec<FileId, Option<Arc<File>>>,
@@ -77,6 +78,7 @@ impl Program {
         id
     }
 
+    /// Removes a file and returns its id, which a later file may get.
     pub fn remove(&mut self, path: &str) -> Option<FileId> {
         let id = self.by_path.remove(path)?;
         let file = self.files[id].take()?;
@@ -125,18 +127,22 @@ impl Program {
         id
     }
 
+    /// A file. Panics if it was removed.
     pub fn file(&self, id: FileId) -> &File {
         self.files[id].as_deref().expect("ids of removed files are not kept")
     }
 
+    /// A file, if the id is in use.
     pub fn get(&self, id: FileId) -> Option<&Arc<File>> {
         self.files.get(id)?.as_ref()
     }
 
+    /// A definition of the program.
     pub fn def(&self, gid: Gid) -> &Def {
         self.file(gid.file).facts.def(gid.def)
     }
 
+    /// The ids of all files, ascending.
     pub fn ids(&self) -> impl Iterator<Item = FileId> + '_ {
         self.files.iter_ids().filter(|(_, file)| file.is_some()).map(|(id, _)| id)
     }
@@ -146,10 +152,12 @@ impl Program {
         self.files.len()
     }
 
+    /// The file at a path.
     pub fn find_file(&self, path: &str) -> Option<FileId> {
         self.by_path.get(path).copied()
     }
 
+    /// The folder at a path, if there are files in it or below it.
     pub fn find_folder(&self, path: &str) -> Option<DirId> {
         let id = *self.folders.get(path)?;
         // A folder without files exists only if there are files below it.
@@ -163,18 +171,22 @@ impl Program {
         })
     }
 
+    /// The path of a folder.
     pub fn folder(&self, id: DirId) -> Arc<str> {
         self.folder_paths[id].clone()
     }
 
+    /// The files directly in a folder.
     pub fn folder_files(&self, id: DirId) -> &[FileId] {
         &self.folder_files[id]
     }
 
+    /// All folders with their paths, including folders that have become empty.
     pub fn folders(&self) -> impl Iterator<Item = (DirId, &Arc<str>)> + '_ {
         self.folder_paths.iter_ids()
     }
 
+    /// The symbol of a text, which is added if it is new.
     pub fn intern(&mut self, text: &str) -> Sym {
         if let Some(sym) = self.syms.get(text) {
             return *sym;
@@ -185,20 +197,24 @@ impl Program {
         sym
     }
 
+    /// The symbol of a text, if the program contains it.
     pub fn find(&self, text: &str) -> Option<Sym> {
         self.syms.get(text).copied()
     }
 
+    /// The text of a symbol.
     pub fn text(&self, sym: Sym) -> &str {
         &self.texts[sym]
     }
 
     // --- names outside the program ---
 
+    /// A package outside the program.
     pub fn external_package(&self, name: Sym) -> ExternalId {
         self.external_in(None, name)
     }
 
+    /// A name inside a package or inside another name outside the program.
     pub fn external(&self, of: ExternalId, name: Sym) -> ExternalId {
         self.external_in(Some(of), name)
     }
@@ -229,6 +245,7 @@ impl Program {
         }
     }
 
+    /// The package and the names, joined by dots.
     pub fn external_text(&self, id: ExternalId) -> String {
         let (package, names) = self.external_path(id);
         let mut text = package.to_owned();
@@ -251,13 +268,14 @@ impl Program {
         names.last().unwrap_or(&package).ends_with('!')
     }
 
-    /// Whether the type reveals nothing about its instances, or has none.
+    /// Whether an instance of the type can be anything (`Any`), or the type has no instances (`NoReturn`).
     pub fn external_is_any_type(&self, id: ExternalId) -> bool {
         let (package, names) = self.external_path(id);
         LanguageId::all().any(|language| language.get().is_any_type(package, &names))
     }
 }
 
+/// The path of a name in a folder.
 pub fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }

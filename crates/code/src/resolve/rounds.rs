@@ -2,8 +2,8 @@
 //!
 //! The first round uses only the text. Each further one also uses the contributions of all files in the previous one:
 //! calls with their arguments, writes into objects. Every answer records its dependencies that may differ between
-//! rounds and, if requested, the files it depends on. So a round recomputes only what the news of the previous round
-//! can affect. After files change, each round recomputes only what differs from the same round before the change.
+//! rounds and, if requested, the files it depends on. So a round recomputes only what the additions of the previous
+//! round can affect. After files change, each round recomputes only what differs from the same round before the change.
 
 use super::deps::{self, Atom, Changed};
 use super::eval::{Eval, LEVELS, Memo, Question, Traced};
@@ -132,8 +132,9 @@ impl Resolver {
             return FxHashSet::default();
         }
         let again = self.kept.take().zip(changed).and_then(|(mut kept, files)| {
-            let (link, Differences { changed, told }) = Link::again(&mut kept.link, program, &files, &self.of.files)?;
-            kept.news.iter_mut().for_each(|news| news.extend(&told));
+            let (link, Differences { changed, learned }) =
+                Link::again(&mut kept.link, program, &files, &self.of.files)?;
+            kept.news.iter_mut().for_each(|news| news.extend(&learned));
             Some((kept, link, changed, files))
         });
         let (kept, found_again) = match again {
@@ -168,20 +169,20 @@ impl Resolver {
             let mut flows = rounds.last().map(|r: &Round| r.flows.clone()).unwrap_or_default();
             let before = number.checked_sub(2).map(|at| &rounds[at]);
             if let Some(last) = rounds.last() {
-                let mut told = Changed::default();
+                let mut learned = Changed::default();
                 for id in program.ids() {
                     let old = before.and_then(|r| r.files[id].as_ref());
                     let new = last.files[id].as_ref();
                     if let Some(new) = new
                         && old.is_none_or(|old| !Arc::ptr_eq(old, new))
                     {
-                        flows.replace(old.map_or(&[], |a| &a.gives), &new.gives, &link, &mut told);
+                        flows.replace(old.map_or(&[], |a| &a.gives), &new.gives, &link, &mut learned);
                     }
                 }
-                news.push(told);
+                news.push(learned);
             }
             let known = |id: FileId| match (rounds.last().and_then(|r| r.files[id].as_ref()), news.last()) {
-                (Some(known), Some(told)) => (Some(known), Redo::Seeing { changed: told, last: None }),
+                (Some(known), Some(learned)) => (Some(known), Redo::Seeing { changed: learned, last: None }),
                 _ => (None, Redo::Open),
             };
             let files = answer_all(program, &link, &flows, &news, &mut parts, known);
@@ -207,35 +208,35 @@ impl Resolver {
         let mut parts = parts(program, Traced::Everything, true);
         let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
         let mut seen = Changed::default();
-        let mut told_before = Changed::default();
+        let mut learned_before = Changed::default();
         let mut quiet = true;
         let mut found_again: FxHashSet<FileId> = files.clone();
         for number in 0..ROUNDS {
             let mut flows = std::mem::take(&mut kept.rounds[number].flows);
-            let mut told = Changed::default();
+            let mut learned = Changed::default();
             if let Some(last) = rounds.last() {
                 for id in program.ids() {
                     let old = kept.rounds[number - 1].files[id].as_ref();
                     if let (Some(old), Some(new)) = (old, last.files[id].as_ref())
                         && !Arc::ptr_eq(old, new)
                     {
-                        flows.replace(&old.gives, &new.gives, &link, &mut told);
+                        flows.replace(&old.gives, &new.gives, &link, &mut learned);
                     }
                 }
                 // Add what differs between this round and the previous one, because either of them changed.
-                kept.news[number - 1].extend(&told_before);
-                kept.news[number - 1].extend(&told);
+                kept.news[number - 1].extend(&learned_before);
+                kept.news[number - 1].extend(&learned);
             }
             seen = Changed::default();
             seen.extend(&changed);
-            seen.extend(&told);
-            told_before = told;
+            seen.extend(&learned);
+            learned_before = learned;
             let (last, old) = (rounds.last(), &kept.rounds[number].files);
             // Neither this round nor the previous one has contributions that differ from those before the change.
             let no_news = seen.len() == changed.len();
             let before = number.checked_sub(1).filter(|_| no_news && quiet).map(|at| &kept.rounds[at].files);
             quiet = no_news;
-            let told_since = number.checked_sub(1).map(|at| &kept.news[at]);
+            let learned_since = number.checked_sub(1).map(|at| &kept.news[at]);
             let answers = answer_all(program, &link, &flows, &kept.news[..number], &mut parts, |id| {
                 if files.contains(&id) {
                     // Its previous results are of another text.
@@ -246,8 +247,8 @@ impl Resolver {
                     // An answer that is valid in the previous round and equal in this one is valid here too.
                     let holds = before.is_some_and(|b| same(b[id].as_ref()))
                         && last.is_some_and(|r| same(r.files[id].as_ref()));
-                    let last = last.and_then(|r| r.files[id].as_deref()).zip(told_since);
-                    let last = last.map(|(answers, told_since)| Last { answers, told_since });
+                    let last = last.and_then(|r| r.files[id].as_deref()).zip(learned_since);
+                    let last = last.map(|(answers, learned_since)| Last { answers, learned_since });
                     (old, if holds { Redo::Nothing } else { Redo::Seeing { changed: &seen, last } })
                 }
             });
@@ -322,7 +323,7 @@ enum Redo<'a> {
 #[derive(Clone, Copy)]
 struct Last<'a> {
     answers: &'a Answers,
-    told_since: &'a Changed,
+    learned_since: &'a Changed,
 }
 
 impl Redo<'_> {
@@ -337,7 +338,7 @@ impl Redo<'_> {
     fn found_before<T: Clone>(self, of: impl for<'f> Fn(&'f Answers) -> (&'f T, &'f [Atom])) -> Option<T> {
         let Redo::Seeing { last: Some(last), .. } = self else { return None };
         let (found, deps) = of(last.answers);
-        (!last.told_since.hits(deps)).then(|| found.clone())
+        (!last.learned_since.hits(deps)).then(|| found.clone())
     }
 }
 

@@ -30,6 +30,7 @@ struct Given {
 }
 
 impl Stars {
+    /// Reads the `export *` of all modules.
     pub fn read(program: &Program, link: &Link) -> Stars {
         let mut reading = Reading { program, link, known: FxHashMap::default(), asked: FxHashSet::default() };
         let mut stars = Stars::default();
@@ -48,6 +49,7 @@ impl Stars {
         stars
     }
 
+    /// Whether an `export *` of a module may provide a name.
     pub fn may_give(&self, file: FileId, import: ImportId, name: Sym) -> bool {
         let among = |imports: Option<&Imports>| imports.is_some_and(|imports| imports.contains(&import));
         among(self.by_name.get(&(file, name))) || among(self.open.get(&file))

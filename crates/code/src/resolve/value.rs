@@ -11,6 +11,7 @@ pub struct Gid {
     pub def: DefId,
 }
 
+/// A value that an expression may hold, as far as it matters for calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
     /// A function or lambda without a receiver.
@@ -66,8 +67,8 @@ pub enum How {
     Type,
     /// Through values that flow across calls.
     Flow,
-    /// Reported beside targets that are at least as likely: a method without a body beside those with one, or one of
-    /// several classes where their common base is declared.
+    /// Reported together with targets that are at least as likely: a method without a body with those that have one, or
+    /// one of several classes where their common base is declared.
     Candidate,
     /// The only class with instances that implements or overrides the method.
     Dispatch,
@@ -78,6 +79,7 @@ pub enum How {
 }
 
 impl How {
+    /// The name of the derivation, as recorded on relationships.
     pub fn derivation(self) -> &'static str {
         match self {
             How::Compiler => "compiler",
@@ -88,6 +90,7 @@ impl How {
         }
     }
 
+    /// How likely a link with this derivation is right, from 0 to 1.
     pub fn confidence(self) -> f64 {
         match self {
             How::Compiler => 1.0,
@@ -114,12 +117,14 @@ pub struct Set {
 }
 
 impl Set {
+    /// A set of one value.
     pub fn one(value: Value, how: How) -> Set {
         let mut set = Set::default();
         set.add(value, how);
         set
     }
 
+    /// Adds a value. If the set is full, it loses all of them.
     pub fn add(&mut self, value: Value, how: How) {
         if self.too_many {
             return;
@@ -134,6 +139,7 @@ impl Set {
         }
     }
 
+    /// Adds all values of another set.
     pub fn join(&mut self, other: &Set) {
         self.join_as(other, How::Compiler);
     }
@@ -149,6 +155,7 @@ impl Set {
         }
     }
 
+    /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }

@@ -503,7 +503,7 @@ impl<'p> Eval<'p> {
     }
 }
 
-/// The target type of a cast, which is recorded beside the value.
+/// The target type of a cast, which is recorded together with the value.
 fn cast_to(facts: &Facts, expr: ExprId) -> Option<ExprId> {
     let ty = |value: ExprId| match facts.expr(value) {
         Expr::InstanceOf(ty) => Some(ty),
