@@ -4,6 +4,9 @@ use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{Expr, ExprId, Key as ItemKey, ListKind, ROOT};
 
+#[cfg(test)]
+mod tests;
+
 impl<'p> Eval<'p> {
     /// The values under a name: `e["name"]`.
     pub fn at(&mut self, base: &Set, name: Sym, levels: u8) -> Set {

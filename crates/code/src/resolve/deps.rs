@@ -9,6 +9,9 @@ use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// What an answer depends on: the number of a file, or the hash of an entry of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]

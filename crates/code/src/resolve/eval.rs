@@ -19,6 +19,9 @@ use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// Most steps that are followed. Real chains are shorter, and each step costs time.
 pub const LEVELS: u8 = 12;
 

@@ -17,6 +17,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// Symbols of names with a meaning.
 pub struct Words {
     pub prototype: Sym,

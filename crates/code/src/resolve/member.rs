@@ -9,6 +9,9 @@ use crate::languages::rules::Modules;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// A class and its ancestors, in method resolution order.
 #[derive(Default)]
 pub struct Line {

@@ -20,6 +20,8 @@ pub mod program;
 mod reachable;
 mod rounds;
 mod stars;
+#[cfg(test)]
+pub(crate) mod tests;
 pub mod value;
 
 use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, ExprId, ImportId, Imported, Kind, Name, ROOT, flag};

@@ -20,6 +20,9 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+#[cfg(test)]
+mod tests;
+
 /// Number of rounds: values passed on through more functions than this are not followed.
 const ROUNDS: usize = 4;
 

@@ -11,6 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
+#[cfg(test)]
+mod tests;
+
 /// For each module with `export *`: the imports that may provide a name.
 #[derive(Default)]
 pub struct Stars {
