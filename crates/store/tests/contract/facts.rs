@@ -202,7 +202,10 @@ pub fn moments_in_every_form(f: &Fixture) {
     let new = lukasa_store::ledger::NewRelease { name: "ann".into(), ..Default::default() };
     l.create_release(&new, &Header::default()).unwrap();
     let error = l.view(&ViewSpec::default().as_of("ann")).unwrap_err();
-    assert_eq!((error.code, error.hint.as_deref()), (ErrorCode::AmbiguousMoment, Some("write one of: release:ann, agent:ann")));
+    assert_eq!(
+        (error.code, error.hint.as_deref()),
+        (ErrorCode::AmbiguousMoment, Some("write one of: release:ann, agent:ann"))
+    );
 }
 
 pub fn a_rename_with_links_to_it(f: &Fixture) {
