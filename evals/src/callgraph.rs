@@ -6,9 +6,9 @@ mod jelly;
 mod pycg;
 
 use crate::print;
-use lukasa_code::facts::{Call, Kind, ROOT, flag};
+use lukasa_code::facts::{CallSite, DefKind, ROOT, flag};
 use lukasa_code::ids::IdVec;
-use lukasa_code::resolve::{FileId, Gid, Links, Program, To, resolve};
+use lukasa_code::resolve::{DefRef, FileId, FileLinks, LinkTarget, Program, resolve};
 use lukasa_code::{LanguageId, parse};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -75,7 +75,7 @@ pub fn run(suite: &str, data: &Path, least: f64, verbose: bool, json_only: bool)
 /// The resolved program of a case.
 struct Analysis {
     program: Program,
-    links: IdVec<FileId, Links>,
+    links: IdVec<FileId, FileLinks>,
 }
 
 impl Analysis {
@@ -97,21 +97,21 @@ impl Analysis {
     }
 
     /// Calls of functions that have a body: caller, callee, line of the call.
-    fn edges(&self, least: f64) -> Vec<(Gid, Gid, u32)> {
+    fn edges(&self, least: f64) -> Vec<(DefRef, DefRef, u32)> {
         let mut out = Vec::new();
         for file in self.program.ids() {
             let facts = &self.program.file(file).facts;
             let links = &self.links[file];
             for link in &links.calls {
                 let call = &facts.calls[link.call];
-                let To::Def(to) = link.to else { continue };
+                let LinkTarget::Def(to) = link.to else { continue };
                 if link.how.confidence() >= least && self.runs(to) {
-                    out.push((Gid { file, def: call.owner }, to, call.line));
+                    out.push((DefRef { file, def: call.owner }, to, call.line));
                 }
             }
             for used in &links.uses {
                 if used.runs && used.how.confidence() >= least {
-                    out.push((Gid { file, def: used.owner }, used.to, used.line));
+                    out.push((DefRef { file, def: used.owner }, used.to, used.line));
                 }
             }
         }
@@ -120,38 +120,38 @@ impl Analysis {
 
     /// All calls of definitions of the program, with or without a body: the definition that contains the call, the
     /// called definition, the call.
-    fn calls(&self, least: f64) -> Vec<(Gid, Gid, &Call)> {
+    fn calls(&self, least: f64) -> Vec<(DefRef, DefRef, &CallSite)> {
         let mut out = Vec::new();
         for file in self.program.ids() {
             let facts = &self.program.file(file).facts;
             for link in &self.links[file].calls {
                 let call = &facts.calls[link.call];
-                if let To::Def(to) = link.to
+                if let LinkTarget::Def(to) = link.to
                     && link.how.confidence() >= least
                 {
-                    out.push((Gid { file, def: call.owner }, to, call));
+                    out.push((DefRef { file, def: call.owner }, to, call));
                 }
             }
         }
         out
     }
 
-    fn runs(&self, gid: Gid) -> bool {
+    fn runs(&self, gid: DefRef) -> bool {
         let def = self.program.def(gid);
         def.kind.callable() && !def.is(flag::ABSTRACT) && !def.is(flag::DECLARED)
     }
 
     /// The nearest callable or file around a definition.
-    fn caller(&self, gid: Gid) -> Gid {
+    fn caller(&self, gid: DefRef) -> DefRef {
         let facts = &self.program.file(gid.file).facts;
         let mut at = gid.def;
         while at != ROOT && !facts.def(at).kind.callable() {
             at = facts.def(at).parent;
         }
-        Gid { file: gid.file, def: at }
+        DefRef { file: gid.file, def: at }
     }
 
-    fn kind(&self, gid: Gid) -> Kind {
+    fn kind(&self, gid: DefRef) -> DefKind {
         self.program.def(gid).kind
     }
 }

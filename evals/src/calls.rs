@@ -2,7 +2,7 @@
 
 use crate::print;
 use lukasa_code::ids::IdVec;
-use lukasa_code::resolve::{FileId, Gid, Links, Program, To, resolve};
+use lukasa_code::resolve::{DefRef, FileId, FileLinks, LinkTarget, Program, resolve};
 use lukasa_code::{LanguageId, parse};
 use lukasa_engine::features::code::files;
 use rayon::prelude::*;
@@ -56,7 +56,7 @@ fn read(repo: &Path) -> Result<Program, Fault> {
 
 struct Figures<'p> {
     program: &'p Program,
-    links: &'p IdVec<FileId, Links>,
+    links: &'p IdVec<FileId, FileLinks>,
     verbose: bool,
     /// Names that files of the default build define, by folder.
     usual: HashSet<(&'p str, &'p str)>,
@@ -74,7 +74,7 @@ struct Figures<'p> {
 }
 
 impl<'p> Figures<'p> {
-    fn new(program: &'p Program, links: &'p IdVec<FileId, Links>, verbose: bool) -> Figures<'p> {
+    fn new(program: &'p Program, links: &'p IdVec<FileId, FileLinks>, verbose: bool) -> Figures<'p> {
         let mut usual = HashSet::new();
         for id in program.ids().filter(|id| in_usual_build(program, *id)) {
             let file = program.file(id);
@@ -99,51 +99,51 @@ impl<'p> Figures<'p> {
         }
     }
 
-    fn add(&mut self, file: FileId, links: &Links) {
+    fn add(&mut self, file: FileId, links: &FileLinks) {
         let facts = &self.program.file(file).facts;
         self.calls += links.counts.calls;
         self.unresolved += links.counts.unresolved;
         self.bases_written += facts.defs.iter().map(|def| def.bases.len()).sum::<usize>();
         for link in &links.calls {
-            let To::Def(to) = link.to else { continue };
+            let LinkTarget::Def(to) = link.to else { continue };
             let call = &facts.calls[link.call];
-            let from = Gid { file, def: call.owner };
+            let from = DefRef { file, def: call.owner };
             self.edges += 1;
             self.calls_to_tests += self.leads_to_test("calls", from, to, call.line);
             self.to_other_builds += self.leads_to_other_build(from, to, call.line);
         }
         for used in &links.uses {
-            let from = Gid { file, def: used.owner };
+            let from = DefRef { file, def: used.owner };
             self.references_to_tests += self.leads_to_test("references", from, used.to, used.line);
         }
         for link in &links.imports {
             let import = &facts.imports[link.import];
-            if let To::Def(to) = link.to {
-                let from = Gid { file, def: import.owner };
+            if let LinkTarget::Def(to) = link.to {
+                let from = DefRef { file, def: import.owner };
                 self.imports_of_tests += self.leads_to_test("imports", from, to, import.line);
             }
         }
         for base in &links.bases {
             match base.to {
-                To::Def(to) => {
+                LinkTarget::Def(to) => {
                     self.bases_inside += 1;
                     self.bases_in_tests +=
-                        self.leads_to_test("is based on", Gid { file, def: base.class }, to, base.line);
+                        self.leads_to_test("is based on", DefRef { file, def: base.class }, to, base.line);
                 }
-                To::External(_) => self.bases_external += 1,
+                LinkTarget::External(_) => self.bases_external += 1,
             }
         }
     }
 
     /// 1 for a relationship from production code to a test.
-    fn leads_to_test(&self, what: &str, from: Gid, to: Gid, line: u32) -> usize {
-        let is_test = |gid: Gid| self.links[gid.file].is_test || self.program.file(gid.file).is_in_test(gid.def);
+    fn leads_to_test(&self, what: &str, from: DefRef, to: DefRef, line: u32) -> usize {
+        let is_test = |gid: DefRef| self.links[gid.file].is_test || self.program.file(gid.file).is_in_test(gid.def);
         self.count(!is_test(from) && is_test(to), what, from, to, line)
     }
 
     /// 1 for a call in the default build of a definition that only other builds have, if the default build defines that
     /// name.
-    fn leads_to_other_build(&self, from: Gid, to: Gid, line: u32) -> usize {
+    fn leads_to_other_build(&self, from: DefRef, to: DefRef, line: u32) -> usize {
         let file = self.program.file(to.file);
         let name = file.facts.name(file.facts.def(to.def).name);
         let wrong = in_usual_build(self.program, from.file)
@@ -152,7 +152,7 @@ impl<'p> Figures<'p> {
         self.count(wrong, "calls in another build", from, to, line)
     }
 
-    fn count(&self, wrong: bool, what: &str, from: Gid, to: Gid, line: u32) -> usize {
+    fn count(&self, wrong: bool, what: &str, from: DefRef, to: DefRef, line: u32) -> usize {
         if wrong && self.verbose {
             let (here, there) = (self.program.file(from.file), self.program.file(to.file));
             let name = there.facts.path_of(to.def).join("::");

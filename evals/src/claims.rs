@@ -1,13 +1,13 @@
 //! The `claims` suite: agents in several processes compete for the same targets over MCP, some processes are killed,
 //! and the log shows whether a target was ever held twice or left claimed.
 
-use crate::finding::Times;
+use crate::retrieval::Times;
 use crate::{Fault, print};
 use lukasa_model::claims::{BOARD, held_in};
 use lukasa_model::{Reference, Scope};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::sqlite::Durability;
-use lukasa_store::{Fields, Ledger, SqliteStore, Store, SystemClock};
+use lukasa_store::{Ledger, SqliteStore, Store, SystemClock, VersionFields};
 use lukasa_testkit::TestDatabase;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-pub struct Ask {
+pub struct ClaimOptions {
     pub agents: u64,
     pub processes: u64,
     pub targets: u64,
@@ -49,7 +49,7 @@ struct Counts {
     times: Times,
 }
 
-pub fn run(ask: &Ask) -> Result<(), Fault> {
+pub fn run(ask: &ClaimOptions) -> Result<(), Fault> {
     let program = program()?;
     let folder = tempfile::tempdir()?;
     let database = match ask.backend.as_str() {
@@ -69,7 +69,7 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
     let count = ask.processes.max(1);
     let mut processes = Vec::new();
     for _ in 0..count {
-        processes.push(Process::start(&program, folder.path(), &place, ask.grace)?);
+        processes.push(McpProcess::start(&program, folder.path(), &place, ask.grace)?);
         if processes.len() == 1 {
             // The first write creates the project.
             processes[0].call("put", json!({"type": "Note", "key": "begin"}))?;
@@ -116,7 +116,7 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
     // One missed confirmation of the connection, the grace time, and the next check.
     std::thread::sleep(grace + grace / 2 + Duration::from_secs(3));
     let orphaned = active(&processes, &doomed)?.iter().filter(|agent| dead(agent)).count();
-    processes.iter().for_each(Process::end);
+    processes.iter().for_each(McpProcess::end);
     let store: Arc<dyn Store> = match &database {
         None => Arc::new(SqliteStore::open(Path::new(&place), Arc::new(SystemClock), Durability::Full)?),
         Some(database) => Arc::new(database.open(None)?),
@@ -167,7 +167,7 @@ fn target(number: u64) -> String {
 
 /// One agent claims all targets, in a random order.
 fn race(
-    process: &Process,
+    process: &McpProcess,
     agent: u64,
     number: u64,
     targets: &[String],
@@ -237,7 +237,7 @@ impl Counts {
 }
 
 /// The agent of each held claim, from a process that was not killed.
-fn active(processes: &[Process], doomed: &BTreeSet<u64>) -> Result<Vec<String>, Fault> {
+fn active(processes: &[McpProcess], doomed: &BTreeSet<u64>) -> Result<Vec<String>, Fault> {
     let living = (0..processes.len()).find(|number| !doomed.contains(&(*number as u64)));
     let process = living.and_then(|number| processes.get(number)).ok_or("every process was killed")?;
     let answer = process.call("coordination_overview", json!({"limit": 1, "profile": "debug"}))?;
@@ -253,7 +253,7 @@ fn active(processes: &[Process], doomed: &BTreeSet<u64>) -> Result<Vec<String>, 
 fn by_the_log(ledger: &Ledger) -> Result<(u64, u64), Fault> {
     let view = ledger.view(&ViewSpec::default())?;
     let (mut states, mut double) = (0, 0);
-    for board in ledger.beginning(&view, Some(BOARD), "", Fields::Header)? {
+    for board in ledger.states_with_prefix(&view, Some(BOARD), "", VersionFields::Header)? {
         let (_, history) = ledger.history(&view, &Reference::Id(board.thing.id), false)?;
         for entry in history {
             states += 1;
@@ -273,7 +273,7 @@ fn by_the_log(ledger: &Ledger) -> Result<(u64, u64), Fault> {
 fn reasons(ledger: &Ledger) -> Result<BTreeMap<String, u64>, Fault> {
     let view = ledger.view(&ViewSpec::default())?;
     let mut reasons = BTreeMap::new();
-    for claim in ledger.beginning(&view, Some("Claim"), "claim:", Fields::Content)? {
+    for claim in ledger.states_with_prefix(&view, Some("Claim"), "claim:", VersionFields::Content)? {
         let Some(statement) = claim.statement else { continue };
         let content = statement.parsed()?;
         let reason = content.properties.get("invalidation_reason").and_then(Value::as_str);
@@ -283,21 +283,21 @@ fn reasons(ledger: &Ledger) -> Result<BTreeMap<String, u64>, Fault> {
 }
 
 /// A process of `lukasa mcp` that several agents share.
-struct Process {
+struct McpProcess {
     child: Mutex<Child>,
     input: Mutex<ChildStdin>,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PendingReplies>>,
     next: AtomicU64,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingReplies {
     ended: bool,
     by_id: HashMap<u64, mpsc::Sender<Value>>,
 }
 
-impl Process {
-    fn start(program: &Path, folder: &Path, store: &str, grace: u64) -> Result<Process, Fault> {
+impl McpProcess {
+    fn start(program: &Path, folder: &Path, store: &str, grace: u64) -> Result<McpProcess, Fault> {
         let mut child = Command::new(program)
             .args(["--store", store, "--project", "claims", "mcp", "--no-watch"])
             .current_dir(folder)
@@ -311,7 +311,7 @@ impl Process {
             .spawn()?;
         let input = child.stdin.take().ok_or("the process has no input")?;
         let output = child.stdout.take().ok_or("the process has no output")?;
-        let waiting: Arc<Mutex<Waiting>> = Arc::default();
+        let waiting: Arc<Mutex<PendingReplies>> = Arc::default();
         let answers = Arc::clone(&waiting);
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -328,7 +328,8 @@ impl Process {
                 waiting.by_id.clear();
             }
         });
-        let process = Process { child: Mutex::new(child), input: Mutex::new(input), waiting, next: AtomicU64::new(1) };
+        let process =
+            McpProcess { child: Mutex::new(child), input: Mutex::new(input), waiting, next: AtomicU64::new(1) };
         let about = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "evals", "version": "1"}});
         process.request("initialize", about)?;
         process.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
@@ -385,7 +386,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for McpProcess {
     fn drop(&mut self) {
         self.kill();
     }

@@ -3,7 +3,7 @@
 
 use crate::graph::peers::script;
 use crate::print;
-use lukasa_graph::community::{Algorithm, Options, Undirected, detect};
+use lukasa_graph::community::{Algorithm, CommunityOptions, Undirected, detect};
 use serde_json::json;
 use std::collections::HashMap;
 use std::error::Error;
@@ -26,9 +26,9 @@ pub fn run(data: &Path, peers: bool, as_json: bool) -> Result<(), Fault> {
         for algorithm in [Algorithm::Leiden, Algorithm::Louvain] {
             let start = Instant::now();
             let undirected = Undirected::new(graph.names.len(), graph.edges.iter().copied());
-            let found = detect(&undirected, &Options { algorithm, ..Options::default() });
+            let found = detect(&undirected, &CommunityOptions { algorithm, ..CommunityOptions::default() });
             let ms = start.elapsed().as_secs_f64() * 1e3;
-            let again = detect(&undirected, &Options { algorithm, ..Options::default() });
+            let again = detect(&undirected, &CommunityOptions { algorithm, ..CommunityOptions::default() });
             let line = json!({
                 "suite": "community", "engine": "lukasa",
                 "graph": file.file_stem().and_then(|s| s.to_str()),
@@ -53,13 +53,13 @@ pub fn run(data: &Path, peers: bool, as_json: bool) -> Result<(), Fault> {
 
 /// Names of nodes in order of appearance, and edges between their numbers.
 #[derive(Default)]
-struct Given {
+struct InputGraph {
     names: Vec<String>,
     numbers: HashMap<String, u32>,
     edges: Vec<(u32, u32, f64)>,
 }
 
-impl Given {
+impl InputGraph {
     fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -71,8 +71,8 @@ impl Given {
     }
 }
 
-fn edge_list(text: &str) -> Result<Given, Fault> {
-    let mut given = Given::default();
+fn edge_list(text: &str) -> Result<InputGraph, Fault> {
+    let mut given = InputGraph::default();
     for line in text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with(['#', '%'])) {
         let words: Vec<&str> = line.split([' ', '\t', ',']).filter(|w| !w.is_empty()).collect();
         let [a, b, rest @ ..] = words.as_slice() else { return Err(format!("not an edge: {line}").into()) };
@@ -84,8 +84,8 @@ fn edge_list(text: &str) -> Result<Given, Fault> {
 }
 
 /// The part of GML that graphs of this kind use: nodes with ids, edges with source, target and perhaps a value.
-fn gml(text: &str) -> Result<Given, Fault> {
-    let mut given = Given::default();
+fn gml(text: &str) -> Result<InputGraph, Fault> {
+    let mut given = InputGraph::default();
     let mut words = text.split_whitespace();
     let mut inside = "";
     let (mut source, mut target, mut weight) = (None, None, 1.0);
@@ -112,7 +112,7 @@ fn gml(text: &str) -> Result<Given, Fault> {
     Ok(given)
 }
 
-fn truth(path: &Path, graph: &Given) -> Result<Option<Vec<u32>>, Fault> {
+fn truth(path: &Path, graph: &InputGraph) -> Result<Option<Vec<u32>>, Fault> {
     let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
     let mut groups: HashMap<String, u32> = HashMap::new();
     let mut truth = vec![u32::MAX; graph.names.len()];

@@ -1,11 +1,11 @@
 //! The `cypher` suite: the same queries on the same graph in Lukasa, Kuzu and FalkorDB.
 
-use crate::graph::made::{Dice, Made};
 use crate::graph::peers::script;
+use crate::graph::synthetic::{SeededRandom, SyntheticGraph};
 use crate::{print, round};
 use lukasa_engine::{Context, Engine};
 use lukasa_graph::cypher::value::Value as Found;
-use lukasa_graph::cypher::{Limits, Parameters, Place, prepare};
+use lukasa_graph::cypher::{QueryContext, QueryLimits, QueryParameters, prepare};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::{Batch, Scope, Write};
 use lukasa_store::sqlite::Durability;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 type Fault = Box<dyn Error>;
 
-pub struct Ask {
+pub struct CypherOptions {
     pub nodes: u64,
     pub edges: u64,
     pub seed: u64,
@@ -102,14 +102,14 @@ const QUESTIONS: [Question; 10] = [
 ];
 
 fn score(i: u64) -> u64 {
-    Dice(i ^ 0x5c0e).below(1_000)
+    SeededRandom(i ^ 0x5c0e).below(1_000)
 }
 
 fn team(i: u64) -> String {
-    format!("team-{}", Dice(i ^ 0x7ea3).below(20))
+    format!("team-{}", SeededRandom(i ^ 0x7ea3).below(20))
 }
 
-fn writes(made: &Made) -> impl Iterator<Item = Write> {
+fn writes(made: &SyntheticGraph) -> impl Iterator<Item = Write> {
     let key = |i: u64| format!("n{i:07}");
     let objects = (0..made.nodes).map(move |i| {
         let put = PutObject::new("N", &key(i)).property("id", i).property("score", score(i)).property("team", team(i));
@@ -127,17 +127,17 @@ fn writes(made: &Made) -> impl Iterator<Item = Write> {
 
 /// Runs generated queries on generated graphs in Lukasa, Kuzu and a naive evaluator, and compares the bags of rows.
 pub fn compare(cases: u64, as_json: bool) -> Result<(), Fault> {
-    use lukasa_testkit::questions::{Dice, Question, World, answer};
+    use lukasa_testkit::random_queries::{RandomGraph, RandomQuery, SeededRandom, answer};
     let folder = tempfile::tempdir()?;
     let mut out = std::io::BufWriter::new(std::fs::File::create(folder.path().join("cases.jsonl"))?);
     let (mut asked, mut same, mut for_kuzu) = (0u64, 0u64, 0u64);
     for seed in 0..cases.div_ceil(4) {
-        let mut dice = Dice(seed);
-        let world = World::new(&mut dice);
+        let mut dice = SeededRandom(seed);
+        let world = RandomGraph::new(&mut dice);
         let mut questions = Vec::new();
         let mut desk = made_world(&world)?;
         for _ in 0..4 {
-            let question = Question::new(&mut dice);
+            let question = RandomQuery::new(&mut dice);
             let mut want = answer(&world, &question);
             let mut got = desk(&question.text())?;
             if question.ordered.is_none() {
@@ -171,8 +171,8 @@ pub fn compare(cases: u64, as_json: bool) -> Result<(), Fault> {
 type RunQuery = Box<dyn FnMut(&str) -> Result<Vec<Vec<String>>, Fault>>;
 
 /// Writes a small graph into a new store; returns a function that runs a query on it.
-fn made_world(world: &lukasa_testkit::questions::World) -> Result<RunQuery, Fault> {
-    use lukasa_testkit::questions::{LABELS, TYPES};
+fn made_world(world: &lukasa_testkit::random_queries::RandomGraph) -> Result<RunQuery, Fault> {
+    use lukasa_testkit::random_queries::{LABELS, TYPES};
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store: Arc<dyn Store> = Arc::new(lukasa_store::MemoryStore::new(Arc::clone(&clock)));
     let ledger = Ledger::new(store, clock, Scope::new("evals", "cypher")?);
@@ -194,10 +194,10 @@ fn made_world(world: &lukasa_testkit::questions::World) -> Result<RunQuery, Faul
     let view = ledger.view(&lukasa_store::ledger::ViewSpec::default())?;
     let graph = lukasa_graph::Projection::build(&ledger, &view, &mut |_, _| {})?;
     Ok(Box::new(move |query| {
-        let place = Place { snapshot: graph.snapshot(), ledger: &ledger, now: 0, silent_type: None };
-        let prepared = prepare(query, &Parameters::new(), place).map_err(|f| f.message)?;
+        let place = QueryContext { snapshot: graph.snapshot(), ledger: &ledger, now: 0, silent_type: None };
+        let prepared = prepare(query, &QueryParameters::new(), place).map_err(|f| f.message)?;
         let deadline = Instant::now() + LONGEST;
-        let found = prepared.run(Limits { deadline, timeout_ms: 60_000, rows: usize::MAX, memory: 1 << 30 });
+        let found = prepared.run(QueryLimits { deadline, timeout_ms: 60_000, rows: usize::MAX, memory: 1 << 30 });
         let shown = |v: &Found| match v {
             Found::Null => "null".into(),
             Found::Integer(n) => n.to_string(),
@@ -209,20 +209,20 @@ fn made_world(world: &lukasa_testkit::questions::World) -> Result<RunQuery, Faul
     }))
 }
 
-fn answer_of(engine: &Engine, scope: &Scope, request: Value) -> lukasa_model::Result<lukasa_engine::Answer> {
+fn answer_of(engine: &Engine, scope: &Scope, request: Value) -> lukasa_model::Result<lukasa_engine::OperationAnswer> {
     let mut progress = |_, _| {};
     let mut context = Context::of(scope.clone(), &mut progress);
     engine.answer(&mut context, "cypher", request)
 }
 
-pub fn run(ask: &Ask) -> Result<(), Fault> {
+pub fn run(ask: &CypherOptions) -> Result<(), Fault> {
     let folder = tempfile::tempdir()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let path = folder.path().join("lukasa.db");
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, Arc::clone(&clock), Durability::Rebuildable)?);
     let scope = Scope::new("evals", "cypher")?;
     let ledger = Ledger::new(Arc::clone(&store), Arc::clone(&clock), scope.clone());
-    let made = Made::new(ask.nodes, ask.edges, ask.seed);
+    let made = SyntheticGraph::new(ask.nodes, ask.edges, ask.seed);
     eprintln!("committing {} nodes and {} edges …", ask.nodes, ask.edges);
     let mut all = writes(&made);
     loop {
@@ -233,7 +233,7 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
         ledger.commit(&Batch { writes: batch, ..Batch::on("main") })?;
     }
     drop(all);
-    let mut dice = Dice(ask.seed ^ 0x5eed);
+    let mut dice = SeededRandom(ask.seed ^ 0x5eed);
     let parameters: Vec<(u64, u64)> = (0..SAMPLES).map(|_| (dice.below(ask.nodes), dice.below(ask.nodes))).collect();
     let engine = Engine::new(store, clock, std::env::temp_dir());
     let mut ours = Vec::new();
@@ -301,7 +301,7 @@ fn measure(
     scope: &Scope,
     question: &Question,
     parameters: &[(u64, u64)],
-    ask: &Ask,
+    ask: &CypherOptions,
 ) -> Result<Value, Fault> {
     let call = |(a, b): (u64, u64)| {
         let request = json!({"query": question.text, "parameters": {"a": a, "b": b}, "timeout_ms": 30_000});
@@ -345,7 +345,7 @@ fn added(so_far: &Value, rows: &Value) -> Value {
     json!(round(so_far.as_f64().unwrap_or(0.0) + sum(rows)))
 }
 
-fn peers(made: &Made, parameters: &[(u64, u64)], only: &str) -> Result<Vec<Value>, Fault> {
+fn peers(made: &SyntheticGraph, parameters: &[(u64, u64)], only: &str) -> Result<Vec<Value>, Fault> {
     let folder = tempfile::tempdir()?;
     let mut nodes = std::io::BufWriter::new(std::fs::File::create(folder.path().join("nodes.csv"))?);
     for i in 0..made.nodes {

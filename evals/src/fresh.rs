@@ -17,11 +17,11 @@ const TICKS: f64 = 100.0;
 pub fn run(repo: &Path, program: &Path, as_json: bool) -> Result<(), Fault> {
     let (repo, program) = (repo.canonicalize()?, program.canonicalize()?);
     let folder = tempfile::tempdir()?;
-    let asked = Asked { repo: &repo, program: &program, store: folder.path() };
+    let asked = MeasuredProgram { repo: &repo, program: &program, store: folder.path() };
     eprintln!("indexing …");
     asked.command(&["index"]).output()?;
     let names = asked.functions()?;
-    let mut rows: Vec<Row> = ASKED.iter().map(|asked| Row::new(asked, &names)).collect();
+    let mut rows: Vec<OperationTimes> = ASKED.iter().map(|asked| OperationTimes::new(asked, &names)).collect();
     // Without an owner of the store, each process has to open it.
     for row in &mut rows {
         asked.command(&[row.verb, &row.questions[0]]).output()?;
@@ -44,21 +44,24 @@ pub fn run(repo: &Path, program: &Path, as_json: bool) -> Result<(), Fault> {
 const ASKED: [(&str, &str, &str); 3] =
     [("context_pack", "pack", "task"), ("search", "search", "query"), ("get_callers", "callers", "symbol")];
 
-struct Row {
+struct OperationTimes {
     operation: &'static str,
     verb: &'static str,
     argument: &'static str,
     questions: Vec<String>,
-    alone: Spent,
-    grep: Spent,
-    over_mcp: Spent,
+    alone: ProcessTimes,
+    grep: ProcessTimes,
+    over_mcp: ProcessTimes,
 }
 
-impl Row {
-    fn new((operation, verb, argument): &(&'static str, &'static str, &'static str), names: &[String]) -> Row {
+impl OperationTimes {
+    fn new(
+        (operation, verb, argument): &(&'static str, &'static str, &'static str),
+        names: &[String],
+    ) -> OperationTimes {
         let questions = names.iter().map(|key| question(operation, key)).collect();
-        let (alone, grep, over_mcp) = <(Spent, Spent, Spent)>::default();
-        Row { operation, verb, argument, questions, alone, grep, over_mcp }
+        let (alone, grep, over_mcp) = <(ProcessTimes, ProcessTimes, ProcessTimes)>::default();
+        OperationTimes { operation, verb, argument, questions, alone, grep, over_mcp }
     }
 
     /// Measures requests to a running `lukasa mcp`. The first request is not counted, because it loads what the others
@@ -78,7 +81,7 @@ impl Row {
     }
 
     fn line(&self, repository: &str) -> Value {
-        let Row { alone, grep, over_mcp, .. } = self;
+        let OperationTimes { alone, grep, over_mcp, .. } = self;
         json!({"suite": "fresh", "repo": repository, "operation": self.operation, "questions": self.questions.len(),
             "cpu_ms": alone.cpu(), "wall_p50_ms": alone.wall(50), "wall_p95_ms": alone.wall(95),
             "mcp_cpu_ms": over_mcp.cpu(), "mcp_wall_p50_ms": over_mcp.wall(50), "mcp_wall_p95_ms": over_mcp.wall(95),
@@ -86,13 +89,13 @@ impl Row {
     }
 }
 
-struct Asked<'a> {
+struct MeasuredProgram<'a> {
     repo: &'a Path,
     program: &'a Path,
     store: &'a Path,
 }
 
-impl Asked<'_> {
+impl MeasuredProgram<'_> {
     /// The program, without the settings of this machine.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.program);
@@ -127,12 +130,12 @@ fn question(operation: &str, key: &str) -> String {
 
 /// Processor and wall time of requests.
 #[derive(Default)]
-struct Spent {
+struct ProcessTimes {
     cpu_s: f64,
     wall_ms: Vec<f64>,
 }
 
-impl Spent {
+impl ProcessTimes {
     fn add(&mut self, began: Instant, cpu_s: f64) {
         self.wall_ms.push(began.elapsed().as_secs_f64() * 1_000.0);
         self.cpu_s += cpu_s;

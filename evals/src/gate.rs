@@ -1,6 +1,6 @@
 //! The `gate`: fails if figures of a run are lower than those of an earlier run.
 
-use crate::finding::rows;
+use crate::retrieval::rows;
 use crate::{Fault, print};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

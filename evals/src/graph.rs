@@ -1,13 +1,13 @@
 //! The `graph` suite: what the projection costs compared with plain arrays.
 
-pub mod made;
 pub mod peers;
 mod reference;
+pub mod synthetic;
 
 use crate::{peak_rss_mb, print, round};
 use lukasa_engine::{Context, Engine};
-use lukasa_graph::community::{Options, Undirected, detect};
-use lukasa_graph::rank::{DAMPING, ITERATIONS, REVERSE, Weights, ppr};
+use lukasa_graph::community::{CommunityOptions, Undirected, detect};
+use lukasa_graph::rank::{DAMPING, EdgeWeights, ITERATIONS, REVERSE, ppr};
 use lukasa_graph::walk::{Direction, Filter, Walk, walk};
 use lukasa_graph::{Node, Projections, Snapshot};
 use lukasa_model::batch::End;
@@ -15,12 +15,12 @@ use lukasa_model::{Batch, Scope};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{Clock, Ledger, SqliteStore, Store, SystemClock};
-use made::{Dice, FILE, Made, TYPES};
-use reference::{Csr, Search, Spread};
+use reference::{Csr, ReferencePageRank, ReferenceWalk};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
+use synthetic::{FILE, SeededRandom, SyntheticGraph, TYPES};
 
 const BATCH: usize = 10_000;
 const STARTS: usize = 200;
@@ -28,7 +28,7 @@ const HUBS: usize = 50;
 /// Commits of one file's worth of changes.
 const COMMITS: usize = 200;
 
-pub struct Ask {
+pub struct GraphOptions {
     pub nodes: u64,
     pub edges: u64,
     pub seed: u64,
@@ -36,14 +36,14 @@ pub struct Ask {
     pub json: bool,
 }
 
-pub fn run(ask: &Ask) -> Result<(), Box<dyn Error>> {
+pub fn run(ask: &GraphOptions) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let path = folder.path().join("lukasa.db");
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, Arc::clone(&clock), Durability::Rebuildable)?);
     let scope = Scope::new("evals", "graph")?;
     let ledger = Ledger::new(Arc::clone(&store), Arc::clone(&clock), scope.clone());
-    let made = Made::new(ask.nodes, ask.edges, ask.seed);
+    let made = SyntheticGraph::new(ask.nodes, ask.edges, ask.seed);
     eprintln!("committing {} nodes and {} edges …", ask.nodes, ask.edges);
     let mut writes = made.writes();
     loop {
@@ -59,7 +59,7 @@ pub fn run(ask: &Ask) -> Result<(), Box<dyn Error>> {
     let projections = Projections::new(usize::MAX);
     let before = resident_mb();
     let start = Instant::now();
-    let (_, snapshot) = projections.look(&ledger, &ViewSpec::default(), &mut |_, _| {})?;
+    let (_, snapshot) = projections.view_graph(&ledger, &ViewSpec::default(), &mut |_, _| {})?;
     let build_ms = start.elapsed().as_secs_f64() * 1e3;
     let memory = snapshot.memory();
     let resident = resident_mb().zip(before).map(|(after, before)| after.saturating_sub(before));
@@ -72,7 +72,7 @@ pub fn run(ask: &Ask) -> Result<(), Box<dyn Error>> {
     });
 
     eprintln!("walking …");
-    let mut dice = Dice(ask.seed ^ 0x5eed);
+    let mut dice = SeededRandom(ask.seed ^ 0x5eed);
     let starts: Vec<u32> = (0..STARTS).map(|_| dice.below(ask.nodes) as u32).collect();
     let hubs = made.hubs(HUBS);
     let places: Vec<Node> = places(&ledger, &snapshot, ask.nodes)?;
@@ -83,14 +83,14 @@ pub fn run(ask: &Ask) -> Result<(), Box<dyn Error>> {
     operations(&mut line, &store, &clock, &scope, &starts, &hubs)?;
 
     eprintln!("ranking …");
-    let (_, snapshot) = projections.look(&ledger, &ViewSpec::default(), &mut |_, _| {})?;
+    let (_, snapshot) = projections.view_graph(&ledger, &ViewSpec::default(), &mut |_, _| {})?;
     let seeds = [(starts[0], 1.0), (starts[1], 0.5), (starts[2], 0.25)];
     rank(&mut line, &snapshot, &made, &places, &seeds);
 
     eprintln!("communities …");
     let start = Instant::now();
     let graph = Undirected::of(snapshot.flat());
-    let found = detect(&graph, &Options::default());
+    let found = detect(&graph, &CommunityOptions::default());
     set(&mut line, "leiden_ms", start.elapsed().as_secs_f64() * 1e3);
     line["leiden_modularity"] = json!((found.modularity * 1e5).round() / 1e5);
     line["leiden_communities"] = json!(found.count);
@@ -121,7 +121,7 @@ fn places(ledger: &Ledger, snapshot: &Snapshot, nodes: u64) -> Result<Vec<Node>,
         let number: usize = key.rsplit('_').next().unwrap_or_default().parse()?;
         places[number] = node;
     }
-    let found = ledger.find(&snapshot.view, &made::reference(nodes - 1))?;
+    let found = ledger.find(&snapshot.view, &synthetic::reference(nodes - 1))?;
     assert_eq!(snapshot.find(found.thing.no), Some(places[nodes as usize - 1]));
     Ok(places)
 }
@@ -171,9 +171,9 @@ fn percentile(sorted: &[f64], p: usize) -> f64 {
     sorted[(sorted.len() * p / 100).min(sorted.len() - 1)]
 }
 
-fn hops(line: &mut Value, snapshot: &Snapshot, made: &Made, places: &[Node], starts: &[u32], hubs: &[u32]) {
+fn hops(line: &mut Value, snapshot: &Snapshot, made: &SyntheticGraph, places: &[Node], starts: &[u32], hubs: &[u32]) {
     let csr = Csr::new(made.nodes as usize, &made.edges);
-    let mut search = Search::new(made.nodes as usize);
+    let mut search = ReferenceWalk::new(made.nodes as usize);
     let filter = Filter::default();
     for (name, starts, depth) in [("hop2", starts, 2), ("hop3", starts, 3), ("hub_hop3", hubs, 3)] {
         let plan =
@@ -206,7 +206,7 @@ fn operations(
     let call = |start: u32, depth: u32, direction: &str| {
         let mut progress = |_, _| {};
         let mut context = Context::of(scope.clone(), &mut progress);
-        let root = format!("Function:{}", made::key(u64::from(start)));
+        let root = format!("Function:{}", synthetic::key(u64::from(start)));
         let request = json!({"roots": [root], "max_depth": depth, "direction": direction});
         engine.answer(&mut context, "traverse", request).and_then(|a| a.text()).expect("a walk through the operation")
     };
@@ -227,15 +227,15 @@ fn operations(
     Ok(())
 }
 
-fn rank(line: &mut Value, snapshot: &Snapshot, made: &Made, places: &[Node], seeds: &[(u32, f64)]) {
+fn rank(line: &mut Value, snapshot: &Snapshot, made: &SyntheticGraph, places: &[Node], seeds: &[(u32, f64)]) {
     let start = Instant::now();
     let flat = Arc::clone(snapshot.flat());
     set(line, "flatten_ms", start.elapsed().as_secs_f64() * 1e3);
     let by_name = |name: &str| TYPES.iter().find(|(n, _, _)| *n == name).map_or(0.0, |(_, w, _)| *w);
-    let weights = Weights::by_type(snapshot.names().types().iter().map(|t| by_name(t)).collect(), REVERSE);
+    let weights = EdgeWeights::by_type(snapshot.names().types().iter().map(|t| by_name(t)).collect(), REVERSE);
     let dense: Vec<_> = seeds.iter().filter_map(|(v, w)| Some((flat.dense(places[*v as usize])?, *w))).collect();
     let by_type: Vec<f64> = TYPES.iter().map(|(_, w, _)| *w).collect();
-    let spread = Spread::new(made.nodes as usize, &made.edges, &by_type, REVERSE);
+    let spread = ReferencePageRank::new(made.nodes as usize, &made.edges, &by_type, REVERSE);
     let start = Instant::now();
     let ours_spread = snapshot.spread(&weights);
     set(line, "ppr_prepare_ms", start.elapsed().as_secs_f64() * 1e3);
@@ -278,8 +278,8 @@ fn follow(
     line: &mut Value,
     ledger: &Ledger,
     projections: &Projections,
-    made: &Made,
-    dice: &mut Dice,
+    made: &SyntheticGraph,
+    dice: &mut SeededRandom,
 ) -> Result<(), Box<dyn Error>> {
     let mut commits = Vec::with_capacity(COMMITS);
     let mut by_file: std::collections::HashMap<u64, Vec<usize>> = std::collections::HashMap::new();
@@ -291,15 +291,15 @@ fn follow(
         let file = files[dice.below(files.len() as u64) as usize];
         let nodes = (file * FILE..(file + 1) * FILE).filter(|i| *i < made.nodes);
         let mut batch = Batch::on("main");
-        batch.writes.extend(nodes.map(|i| made::object(i, 2 + round as u64).into()));
+        batch.writes.extend(nodes.map(|i| synthetic::object(i, 2 + round as u64).into()));
         let own = by_file.get(&file).map(Vec::as_slice).unwrap_or_default();
         for (place, edge) in own.iter().take(175).enumerate() {
             let (src, dst, type_no) = made.edges[*edge];
             if place < 150 {
-                batch.writes.push(made::relationship((src, dst, type_no), 0.3 + (round % 60) as f64 / 100.0));
+                batch.writes.push(synthetic::relationship((src, dst, type_no), 0.3 + (round % 60) as f64 / 100.0));
             } else if round % 2 == 0 {
                 let found = ledger.view(&ViewSpec::default()).and_then(|view| {
-                    let end = |v: u32| ledger.find(&view, &made::reference(u64::from(v))).map(|f| f.thing.id);
+                    let end = |v: u32| ledger.find(&view, &synthetic::reference(u64::from(v))).map(|f| f.thing.id);
                     let namespace = ledger.head()?.namespace;
                     let name = TYPES[usize::from(type_no)].0;
                     Ok(lukasa_model::id::relationship_id(namespace, name, end(src)?, end(dst)?, ""))
@@ -310,11 +310,11 @@ fn follow(
         for _ in 0..25 {
             let src = (file * FILE + dice.below(FILE)).min(made.nodes - 1);
             let dst = dice.below(made.nodes);
-            batch.writes.push(made::relationship((src as u32, dst as u32, 0), 0.9));
+            batch.writes.push(synthetic::relationship((src as u32, dst as u32, 0), 0.9));
         }
         let done = ledger.commit(&dedupe(batch))?;
         let start = Instant::now();
-        let (view, _) = projections.look(ledger, &ViewSpec::default(), &mut |_, _| {})?;
+        let (view, _) = projections.view_graph(ledger, &ViewSpec::default(), &mut |_, _| {})?;
         commits.push(start.elapsed().as_secs_f64() * 1e6);
         assert_eq!(Some(view.known), done.tx, "the commit is seen");
     }

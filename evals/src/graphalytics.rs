@@ -2,7 +2,7 @@
 
 use crate::print;
 use lukasa_graph::measures::{components, costs, distances};
-use lukasa_graph::rank::{Stop, pagerank};
+use lukasa_graph::rank::{PageRankStop, pagerank};
 use lukasa_graph::{Csr, Node, Projection, Snapshot};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::{Batch, Scope};
@@ -109,7 +109,7 @@ impl Case {
         };
         let got: Vec<f64> = match self.algorithm {
             "bfs" => distances(&flat.out, source()?).iter().map(|d| d.map_or(i64::MAX as f64, f64::from)).collect(),
-            "pr" => pagerank(&flat.out, &flat.into, 0.85, Stop::After(self.iterations)),
+            "pr" => pagerank(&flat.out, &flat.into, 0.85, PageRankStop::After(self.iterations)),
             "sssp" => costs(&flat.out, &graph.costs, source()?),
             _ => components(flat).iter().map(|c| f64::from(*c)).collect(),
         };

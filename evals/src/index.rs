@@ -80,8 +80,8 @@ pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
     }
     let again_s = median(&mut again);
     let db_mb = fs::metadata(&db)?.len() as f64 / 1e6;
-    let (p50, p95) = touch(&db, &work, &texts, Seen::ByPass)?;
-    let (_, watched_p95) = touch(&db, &work, &texts, Seen::ByWatcher)?;
+    let (p50, p95) = touch(&db, &work, &texts, IndexedBy::ByPass)?;
+    let (_, watched_p95) = touch(&db, &work, &texts, IndexedBy::ByWatcher)?;
     let calls = report["calls"].as_f64().unwrap_or(0.0);
     let edges: u64 = report["relationships"].as_object().map_or(0, |m| m.values().filter_map(Value::as_u64).sum());
     let mut line = json!({"suite": "index", "repo": repo.file_name().map(|n| n.to_string_lossy()),
@@ -121,7 +121,7 @@ fn timed_index(db: &Path, work: &Path) -> Result<(Value, f64), Fault> {
 
 /// How a saved file is indexed.
 #[derive(Clone, Copy, PartialEq)]
-enum Seen {
+enum IndexedBy {
     /// By a call of `index_directory`.
     ByPass,
     /// By the watcher, including its wait for further saves.
@@ -129,11 +129,11 @@ enum Seen {
 }
 
 /// Saves one file at a time and measures until its new symbol is found; returns p50 and p95 in milliseconds.
-fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: Seen) -> Result<(f64, f64), Fault> {
+fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: IndexedBy) -> Result<(f64, f64), Fault> {
     let engine = engine(db)?;
     ask(&engine, "index_directory", json!({"path": work}))?;
     let scope = Scope::new("local", "evals")?;
-    if seen == Seen::ByWatcher {
+    if seen == IndexedBy::ByWatcher {
         engine.watch(&scope, work)?;
     }
     let mut times = Vec::new();
@@ -147,7 +147,7 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: Seen) 
         pick = pick.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (path, language) = usable[(pick >> 33) as usize % usable.len()];
         let mut text = fs::read_to_string(path).unwrap_or_default();
-        let name = format!("lukasa_touch_{turn}{}", if seen == Seen::ByWatcher { "_watched" } else { "" });
+        let name = format!("lukasa_touch_{turn}{}", if seen == IndexedBy::ByWatcher { "_watched" } else { "" });
         let kind = if language.name() == "java" { "Class" } else { "Function" };
         text.push_str(&match language.name() {
             "java" => format!("\nclass {name} {{}}\n"),
@@ -156,7 +156,8 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: Seen) 
             "rust" => format!("\nfn {name}() {{}}\n"),
             _ => format!("\nfunction {name}() {{}}\n"),
         });
-        while seen == Seen::ByWatcher && engine.watch_health(&scope).iter().any(|(_, of)| of.state != WatchState::Idle)
+        while seen == IndexedBy::ByWatcher
+            && engine.watch_health(&scope).iter().any(|(_, of)| of.state != WatchState::Idle)
         {
             std::thread::sleep(LOOK);
         }
@@ -166,14 +167,14 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, LanguageId)], seen: Seen) 
         let key = format!("{}::{name}", path.strip_prefix(work)?.display());
         let get = || ask(&engine, "get", json!({"ref": format!("{kind}:{key}")}));
         match seen {
-            Seen::ByPass => {
+            IndexedBy::ByPass => {
                 let report = ask(&engine, "index_directory", json!({"path": work}))?;
                 get()?;
                 if turn % 50 == 1 {
                     eprintln!("one file: {:.0} ms, steps {}", began.elapsed().as_secs_f64() * 1e3, report["steps"]);
                 }
             }
-            Seen::ByWatcher => {
+            IndexedBy::ByWatcher => {
                 // A request for a missing symbol searches for similar names, so it is made only after a new
                 // transaction.
                 while last(&engine)? == before || get().is_err() {

@@ -7,21 +7,21 @@ mod tree;
 
 pub use by_function::run as run_by_function;
 
-use crate::finding::out::Out;
-use crate::finding::plain::Plain;
-use crate::finding::score::{Pool, all_found, ndcg, percent, recall, reciprocal};
-use crate::finding::{Project, Times};
+use crate::retrieval::answer_file::AnswerFile;
+use crate::retrieval::plain_bm25::PlainBm25;
+use crate::retrieval::score::{Pool, all_within, ndcg, percent, recall, reciprocal};
+use crate::retrieval::{Project, Times};
 use crate::{Fault, print};
 use lukasa_engine::features::search::{Recipe, find};
 use lukasa_search::count::count;
-use lukasa_search::pipeline::seeds::Nearest;
+use lukasa_search::pipeline::seeds::NearestNodes;
 use lukasa_search::text::Doc;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 use tasks::Task;
-use tree::{Listed, Tree};
+use tree::{BlobIds, Tree};
 
 /// The recipe, plain BM25, then each channel of the recipe alone.
 const METHODS: [&str; 6] = ["ours", "bm25", "body", "path", "symbols", "defined"];
@@ -31,9 +31,15 @@ const READ: usize = 20;
 /// Tasks between two lines of progress.
 const PROGRESS: usize = 10;
 
-pub fn run(data: &Path, repos: &Path, limit: Option<usize>, mut out: Option<Out>, as_json: bool) -> Result<(), Fault> {
+pub fn run(
+    data: &Path,
+    repos: &Path,
+    limit: Option<usize>,
+    mut out: Option<AnswerFile>,
+    as_json: bool,
+) -> Result<(), Fault> {
     let tasks = tasks::read(data, limit)?;
-    let mut all = METHODS.map(|_| Figures::default());
+    let mut all = METHODS.map(|_| LocateScores::default());
     for (name, tasks) in tasks {
         let figures = repository(repos, &name, tasks, out.as_mut())?;
         for ((method, figures), all) in METHODS.iter().zip(&figures).zip(&mut all) {
@@ -44,7 +50,7 @@ pub fn run(data: &Path, repos: &Path, limit: Option<usize>, mut out: Option<Out>
     for (method, all) in METHODS.iter().zip(&all) {
         print(&all.line("all", method), as_json);
     }
-    out.map_or(Ok(()), Out::finish)
+    out.map_or(Ok(()), AnswerFile::finish)
 }
 
 /// All tasks of one repository, in the order of their commits, so that little changes from one to the next.
@@ -52,15 +58,15 @@ fn repository(
     repos: &Path,
     name: &str,
     mut tasks: Vec<Task>,
-    mut out: Option<&mut Out>,
-) -> Result<[Figures; METHODS.len()], Fault> {
+    mut out: Option<&mut AnswerFile>,
+) -> Result<[LocateScores; METHODS.len()], Fault> {
     let project = Project::new()?;
     let mut tree = Tree::new(repos, name, project.folder())?;
     let commits: Vec<&str> = tasks.iter().map(|task| task.commit.as_str()).collect();
     let times = tree.times(&commits);
     tasks.sort_by(|a, b| (times.get(&a.commit), &a.id).cmp(&(times.get(&b.commit), &b.id)));
     let mut files = Files::default();
-    let mut figures = METHODS.map(|_| Figures::default());
+    let mut figures = METHODS.map(|_| LocateScores::default());
     project.engine.sources().add(project.scope(), &tree.work)?;
     let began = Instant::now();
     for (at, task) in tasks.iter().enumerate() {
@@ -109,7 +115,7 @@ fn repository(
 /// Files as Lukasa ranks them.
 fn ours(project: &Project, task: &str) -> Result<Vec<String>, Fault> {
     let seen = project.see()?;
-    let answered = find(&seen.look, &seen.texts, &seen.ask(task, Recipe::Code, Nearest::default()));
+    let answered = find(&seen.look, &seen.texts, &seen.ask(task, Recipe::Code, NearestNodes::default()));
     let key = |node| seen.look.snapshot.key(node).map(str::to_owned);
     Ok(answered.files.iter().filter_map(|file| key(file.node)).collect())
 }
@@ -117,7 +123,7 @@ fn ours(project: &Project, task: &str) -> Result<Vec<String>, Fault> {
 /// Files as one channel of the recipe ranks them.
 fn alone(project: &Project, task: &str, channel: &str) -> Result<Vec<String>, Fault> {
     let seen = project.see()?;
-    let answered = find(&seen.look, &seen.texts, &seen.ask(task, Recipe::Code, Nearest::default()));
+    let answered = find(&seen.look, &seen.texts, &seen.ask(task, Recipe::Code, NearestNodes::default()));
     let found = answered.channels.iter().filter(|own| own.name == channel).flat_map(|own| &own.found);
     Ok(found.filter_map(|(node, _)| seen.look.snapshot.key(*node).map(str::to_owned)).collect())
 }
@@ -139,7 +145,7 @@ fn packed(project: &Project, files: &mut Files, tree: &Tree, task: &Task, ranked
 /// Files of the pool at the present commit, for plain BM25, with the tokens of reading them.
 #[derive(Default)]
 struct Files {
-    plain: Plain,
+    plain: PlainBm25,
     pool: Option<Pool>,
     /// By path, the id of its content and its number.
     there: FxHashMap<String, (String, Doc)>,
@@ -149,7 +155,7 @@ struct Files {
 }
 
 impl Files {
-    fn move_to(&mut self, tree: &Tree, mut now: Listed, task: &Task) {
+    fn move_to(&mut self, tree: &Tree, mut now: BlobIds, task: &Task) {
         if self.pool.as_ref() != Some(&task.pool) {
             let tokens = std::mem::take(&mut self.tokens);
             *self = Files { pool: Some(task.pool.clone()), tokens, ..Files::default() };
@@ -202,15 +208,15 @@ fn text(tree: &Tree, path: &str) -> String {
 
 /// Scores of one method, by task.
 #[derive(Default)]
-struct Figures {
-    shares: Vec<Shares>,
+struct LocateScores {
+    shares: Vec<TaskScores>,
     times: Times,
     tokens: Vec<usize>,
     reference: Vec<usize>,
 }
 
 #[derive(Clone, Copy)]
-struct Shares {
+struct TaskScores {
     /// Recall in the first 1, 5 and 10.
     r: [f64; 3],
     /// Whether all is in the first 1, 3, 5 and 10.
@@ -220,21 +226,21 @@ struct Shares {
     is_given_away: Option<bool>,
 }
 
-impl Figures {
+impl LocateScores {
     fn add<S: AsRef<str>>(&mut self, task: &Task, ranked: &[S]) {
-        self.shares.push(Shares {
+        self.shares.push(TaskScores {
             r: [1, 5, 10].map(|k| recall(&task.gold, ranked, k)),
-            acc: [1, 3, 5, 10].map(|k| all_found(&task.gold, ranked, k)),
+            acc: [1, 3, 5, 10].map(|k| all_within(&task.gold, ranked, k)),
             places: [reciprocal(&task.gold, ranked), ndcg(&task.gold, ranked, 10)],
             is_given_away: task.is_given_away,
         });
     }
 
-    fn column(&self, of: impl Fn(&Shares) -> f64) -> Vec<f64> {
+    fn column(&self, of: impl Fn(&TaskScores) -> f64) -> Vec<f64> {
         self.shares.iter().map(of).collect()
     }
 
-    fn join(&mut self, other: &Figures) {
+    fn join(&mut self, other: &LocateScores) {
         self.shares.extend(&other.shares);
         self.times.join(&other.times);
         self.tokens.extend(&other.tokens);

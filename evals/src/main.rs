@@ -5,7 +5,6 @@ mod calls;
 mod claims;
 mod community;
 mod cypher;
-mod finding;
 mod fresh;
 mod gate;
 mod graph;
@@ -16,6 +15,7 @@ mod multihop;
 mod pack;
 mod parse;
 mod recall;
+mod retrieval;
 mod search;
 mod serve;
 mod slices;
@@ -23,8 +23,8 @@ mod store;
 mod tck;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use finding::out::Out;
-use finding::vectors::Vectors;
+use retrieval::answer_file::AnswerFile;
+use retrieval::vectors::Vectors;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -219,7 +219,7 @@ fn main() -> ExitCode {
         }
         Some(("graph", m)) => {
             let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
-            graph::run(&graph::Ask {
+            graph::run(&graph::GraphOptions {
                 nodes: number("nodes"),
                 edges: number("edges"),
                 seed: number("seed"),
@@ -258,7 +258,7 @@ fn main() -> ExitCode {
         }
         Some(("cypher", m)) => {
             let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
-            cypher::run(&cypher::Ask {
+            cypher::run(&cypher::CypherOptions {
                 nodes: number("nodes"),
                 edges: number("edges"),
                 seed: number("seed"),
@@ -275,7 +275,7 @@ fn main() -> ExitCode {
         Some(("pack", m)) => {
             let repo = m.get_one::<String>("repo").map(PathBuf::from);
             let nodes = m.get_one::<u64>("nodes").copied().unwrap_or_default();
-            let from = repo.as_deref().map_or(pack::From::Nodes(nodes), pack::From::Repository);
+            let from = repo.as_deref().map_or(pack::PackSource::Nodes(nodes), pack::PackSource::Repository);
             pack::run(&from, m.get_flag("json"))
         }
         Some(("serve", m)) => {
@@ -289,7 +289,7 @@ fn main() -> ExitCode {
         }
         Some(("claims", m)) => {
             let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
-            claims::run(&claims::Ask {
+            claims::run(&claims::ClaimOptions {
                 agents: number("agents"),
                 processes: number("processes"),
                 targets: number("targets"),
@@ -342,7 +342,7 @@ fn ranking(json: &Arg) -> Vec<Command> {
     ]
 }
 
-fn rank(suite: &str, m: &ArgMatches, out: Option<Out>) -> Result<(), Fault> {
+fn rank(suite: &str, m: &ArgMatches, out: Option<AnswerFile>) -> Result<(), Fault> {
     let (data, json) = (folder(m), m.get_flag("json"));
     match suite {
         "multihop" => multihop::run(&data, &vectors(m), out, json),
@@ -360,9 +360,9 @@ fn rank(suite: &str, m: &ArgMatches, out: Option<Out>) -> Result<(), Fault> {
     }
 }
 
-fn out(m: &ArgMatches) -> Result<Out, Fault> {
+fn out(m: &ArgMatches) -> Result<AnswerFile, Fault> {
     let path = m.get_one::<String>("out").map(PathBuf::from).unwrap_or_default();
-    Out::create(&path, m.get_one::<String>("method").map_or("ours", |method| method))
+    AnswerFile::create(&path, m.get_one::<String>("method").map_or("ours", |method| method))
 }
 
 fn cache() -> Arg {

@@ -1,18 +1,18 @@
 //! The `multihop` suite: questions whose answer is in several passages that mention one another.
 
-use crate::finding::out::Out;
-use crate::finding::plain::Plain;
-use crate::finding::score::{Gold, ndcg, percent, recall, reciprocal};
-use crate::finding::vectors::{Vectors, nearest};
-use crate::finding::{Project, Seen, Times, by_places, rows, text, texts};
+use crate::retrieval::answer_file::AnswerFile;
+use crate::retrieval::plain_bm25::PlainBm25;
+use crate::retrieval::score::{Gold, ndcg, percent, recall, reciprocal};
+use crate::retrieval::vectors::{Vectors, nearest};
+use crate::retrieval::{Project, Times, ViewWithIndexes, by_places, rows, text, texts};
 use crate::{Fault, print};
-use lukasa_engine::features::search::{Bonds, Recipe, find};
+use lukasa_engine::features::search::{RecallTies, Recipe, find};
 use lukasa_graph::Node;
 use lukasa_model::Write;
 use lukasa_model::batch::PutObject;
 use lukasa_search::embed::Purpose;
 use lukasa_search::pipeline::fuse::best;
-use lukasa_search::pipeline::seeds::Nearest;
+use lukasa_search::pipeline::seeds::NearestNodes;
 use lukasa_search::pipeline::{self, RecallIndexes};
 use lukasa_search::question;
 use lukasa_search::recipes::RecallRecipe;
@@ -37,11 +37,11 @@ struct Question {
     gold: Gold,
 }
 
-pub fn run(data: &Path, vectors: &Vectors, mut out: Option<Out>, as_json: bool) -> Result<(), Fault> {
+pub fn run(data: &Path, vectors: &Vectors, mut out: Option<AnswerFile>, as_json: bool) -> Result<(), Fault> {
     for folder in sets(data)? {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         eprintln!("{name}: loading …");
-        let set = Set::load(&folder, vectors)?;
+        let set = QuestionSet::load(&folder, vectors)?;
         for method in METHODS {
             let Some(found) = set.ask_all(method, out.as_mut())? else { continue };
             let at = |k: usize| percent(&found.shares.iter().map(|shares| shares[k]).collect::<Vec<_>>());
@@ -51,7 +51,7 @@ pub fn run(data: &Path, vectors: &Vectors, mut out: Option<Out>, as_json: bool) 
             print(&line, as_json);
         }
     }
-    out.map_or(Ok(()), Out::finish)
+    out.map_or(Ok(()), AnswerFile::finish)
 }
 
 /// The folder itself, or the sets in it.
@@ -70,19 +70,19 @@ fn sets(data: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(sets)
 }
 
-type Many = Vec<Vec<f32>>;
+type TextVectors = Vec<Vec<f32>>;
 
 /// Passages in a project, and the questions about them.
-struct Set {
-    seen: Seen,
+struct QuestionSet {
+    seen: ViewWithIndexes,
     // Kept because its folder contains the store.
     _project: Project,
     nodes: Vec<Node>,
     ids: FxHashMap<Node, String>,
     questions: Vec<Question>,
-    plain: Plain,
+    plain: PlainBm25,
     /// Vectors of passages and of questions.
-    vectors: Option<(Many, Many)>,
+    vectors: Option<(TextVectors, TextVectors)>,
 }
 
 /// Scores of a method.
@@ -93,8 +93,8 @@ struct MethodScores {
     times: Times,
 }
 
-impl Set {
-    fn load(folder: &Path, vectors: &Vectors) -> Result<Set, Fault> {
+impl QuestionSet {
+    fn load(folder: &Path, vectors: &Vectors) -> Result<QuestionSet, Fault> {
         let mut passages = Vec::new();
         for row in rows(&folder.join("passages.jsonl"))? {
             let own = |name: &str| text(&row, name).map(str::to_owned);
@@ -118,8 +118,8 @@ impl Set {
         let whole: Vec<String> = passages.iter().map(|p| format!("{}. {}", p.title, p.text)).collect();
         let asked: Vec<&str> = questions.iter().map(|question| question.text.as_str()).collect();
         let both = (vectors.of(&whole, Purpose::Keep)?, vectors.of(&asked, Purpose::Question)?);
-        Ok(Set {
-            plain: Plain::new(nodes.iter().copied().zip(whole.iter().map(String::as_str))),
+        Ok(QuestionSet {
+            plain: PlainBm25::new(nodes.iter().copied().zip(whole.iter().map(String::as_str))),
             ids: keyed.into_iter().map(|(id, node)| (node, id)).collect(),
             vectors: both.0.zip(both.1),
             seen,
@@ -130,7 +130,7 @@ impl Set {
     }
 
     /// `None` if the method needs vectors and there are none.
-    fn ask_all(&self, method: &str, mut out: Option<&mut Out>) -> Result<Option<MethodScores>, Fault> {
+    fn ask_all(&self, method: &str, mut out: Option<&mut AnswerFile>) -> Result<Option<MethodScores>, Fault> {
         let mut found = MethodScores { shares: vec![], times: Times::default() };
         for (at, question) in self.questions.iter().enumerate() {
             let near = || self.vectors.as_ref().map(|(kept, asked)| nearest(&self.nodes, kept, &asked[at]));
@@ -157,7 +157,7 @@ impl Set {
         Ok(Some(found))
     }
 
-    fn ours(&self, question: &str, near: Nearest) -> Vec<Node> {
+    fn ours(&self, question: &str, near: NearestNodes) -> Vec<Node> {
         let answered = find(&self.seen.look, &self.seen.texts, &self.seen.ask(question, Recipe::Recall, near));
         answered.candidates.into_iter().map(|candidate| candidate.node).collect()
     }
@@ -167,13 +167,13 @@ impl Set {
         let texts = &self.seen.texts;
         let indexes = RecallIndexes { texts: &texts.objects, titles: &texts.titles, names: &texts.names };
         let recipe = RecallRecipe { vector: 0.0, keys: 0.0, bridges: 0, ..RecallRecipe::default() };
-        let bonds = Bonds::new(&self.seen.look, texts, question);
-        let (terms, none) = (question::prose_terms(question), Nearest::default());
+        let bonds = RecallTies::new(&self.seen.look, texts, question);
+        let (terms, none) = (question::prose_terms(question), NearestNodes::default());
         let found = pipeline::recall(&indexes, question, &terms, &none, &recipe, &bonds, |n| self.seen.order(n));
         found.candidates.into_iter().map(|candidate| candidate.node).collect()
     }
 
-    fn sorted(&self, near: Option<Nearest>) -> Vec<(Node, f64)> {
+    fn sorted(&self, near: Option<NearestNodes>) -> Vec<(Node, f64)> {
         best(near.unwrap_or_default().found, usize::MAX, |node| self.seen.order(node))
     }
 }

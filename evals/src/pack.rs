@@ -1,8 +1,8 @@
 //! The `pack` suite: how long a context pack takes, and whether it stays within its token budget.
 
-pub mod made;
+pub mod synthetic;
 
-use crate::finding::{Project, Times};
+use crate::retrieval::{Project, Times};
 use crate::{Fault, print};
 use lukasa_search::count::count;
 use serde_json::{Value, json};
@@ -16,23 +16,23 @@ const TASKS: usize = 200;
 const PART: usize = 50_000;
 
 /// The source of the graph.
-pub enum From<'a> {
+pub enum PackSource<'a> {
     Repository(&'a Path),
     Nodes(u64),
 }
 
-pub fn run(from: &From<'_>, as_json: bool) -> Result<(), Fault> {
+pub fn run(from: &PackSource<'_>, as_json: bool) -> Result<(), Fault> {
     let project = Project::new()?;
     match from {
-        From::Repository(path) => {
+        PackSource::Repository(path) => {
             let path = path.canonicalize()?;
             eprintln!("indexing …");
             project.call("index_directory", json!({"path": path, "branch": "main"}))?;
             project.engine.sources().add(project.scope(), &path)?;
         }
-        From::Nodes(nodes) => {
+        PackSource::Nodes(nodes) => {
             eprintln!("writing {nodes} nodes …");
-            let writes: Vec<_> = made::writes(*nodes).collect();
+            let writes: Vec<_> = synthetic::writes(*nodes).collect();
             writes.chunks(PART).try_for_each(|part| project.import(part))?;
         }
     }

@@ -5,8 +5,8 @@ mod known;
 mod oracles;
 
 use crate::{Fault, print, round};
-use known::Known;
-use lukasa_code::lang::descent::compare::{self, Difference};
+use known::KnownDifferences;
+use lukasa_code::lang::descent::compare::{self, ParserDifference};
 use lukasa_code::{LanguageId, lang};
 use lukasa_engine::features::code::files::SOURCE_BYTES;
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 3;
 
 pub fn run(data: &Path, verbose: bool, as_json: bool) -> Result<(), Fault> {
-    let known = Known::listed()?;
+    let known = KnownDifferences::listed()?;
     let sources = sources(data)?;
     eprintln!("{} files; comparing …", sources.len());
     let readings: Vec<Reading> = sources.par_iter().map(|source| Reading::of(source, &known)).collect();
@@ -81,7 +81,7 @@ enum Reading {
     Left,
     Same,
     Different {
-        difference: Difference,
+        difference: ParserDifference,
         /// tree-sitter reports a syntax error, although our parser accepts the file.
         fault: bool,
         /// Listed constructs that tree-sitter misreads and that the file contains.
@@ -93,7 +93,7 @@ enum Reading {
 const PATH: &str = "src/file";
 
 impl Reading {
-    fn of(Source { language, text, .. }: &Source, known: &Known) -> Reading {
+    fn of(Source { language, text, .. }: &Source, known: &KnownDifferences) -> Reading {
         let Some(own) = compare::own(text, *language) else { return Reading::Left };
         let ours = compare::facts(PATH, text, *language, &own);
         let theirs = compare::facts_by_tree_sitter(PATH, text, *language);

@@ -2,11 +2,11 @@
 
 mod episodes;
 
-use crate::finding::out::Out;
-use crate::finding::plain::Plain;
-use crate::finding::score::{Gold, ndcg, percent, recall, reciprocal};
-use crate::finding::vectors::{Vectors, nearest};
-use crate::finding::{Project, Seen, Times, by_places, rows, text, texts};
+use crate::retrieval::answer_file::AnswerFile;
+use crate::retrieval::plain_bm25::PlainBm25;
+use crate::retrieval::score::{Gold, ndcg, percent, recall, reciprocal};
+use crate::retrieval::vectors::{Vectors, nearest};
+use crate::retrieval::{Project, Times, ViewWithIndexes, by_places, rows, text, texts};
 use crate::{Fault, print, round};
 use lukasa_engine::features::search::{Recipe, find};
 use lukasa_graph::Node;
@@ -14,7 +14,7 @@ use lukasa_model::Write;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_search::embed::Purpose;
 use lukasa_search::pipeline::fuse::best;
-use lukasa_search::pipeline::seeds::Nearest;
+use lukasa_search::pipeline::seeds::NearestNodes;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -41,7 +41,13 @@ struct Question {
     category: u64,
 }
 
-pub fn run(data: &Path, mode: &str, vectors: &Vectors, mut out: Option<Out>, as_json: bool) -> Result<(), Fault> {
+pub fn run(
+    data: &Path,
+    mode: &str,
+    vectors: &Vectors,
+    mut out: Option<AnswerFile>,
+    as_json: bool,
+) -> Result<(), Fault> {
     match mode {
         "index" => {}
         "episodes" => return episodes::run(data, out, as_json),
@@ -56,7 +62,7 @@ pub fn run(data: &Path, mode: &str, vectors: &Vectors, mut out: Option<Out>, as_
     let turns: usize = conversations.iter().map(|conversation| conversation.nodes.len()).sum();
     let ingest_s: f64 = conversations.iter().map(|conversation| conversation.ingest_s).sum();
     for method in METHODS {
-        let mut shares: Vec<(u64, Shares)> = Vec::new();
+        let mut shares: Vec<(u64, QuestionScores)> = Vec::new();
         let mut times = Times::default();
         for conversation in &conversations {
             shares.extend(conversation.ask_all(method, questions, &mut times, out.as_mut())?);
@@ -64,7 +70,7 @@ pub fn run(data: &Path, mode: &str, vectors: &Vectors, mut out: Option<Out>, as_
         if shares.is_empty() {
             continue;
         }
-        let mut by_category: BTreeMap<u64, Vec<Shares>> = BTreeMap::new();
+        let mut by_category: BTreeMap<u64, Vec<QuestionScores>> = BTreeMap::new();
         shares.iter().for_each(|(category, shares)| by_category.entry(*category).or_default().push(*shares));
         let by_category: Map<String, Value> =
             by_category.into_iter().map(|(category, shares)| (name(category), figures(&shares))).collect();
@@ -78,17 +84,17 @@ pub fn run(data: &Path, mode: &str, vectors: &Vectors, mut out: Option<Out>, as_
         fields.insert("turns".into(), json!(turns));
         print(&line, as_json);
     }
-    out.map_or(Ok(()), Out::finish)
+    out.map_or(Ok(()), AnswerFile::finish)
 }
 
 /// Scores of one question: recall in the first 5 and 10, reciprocal rank, NDCG of the first 10.
-type Shares = [f64; 4];
+type QuestionScores = [f64; 4];
 
-fn shares_of<S: AsRef<str>>(gold: &Gold, ranked: &[S]) -> Shares {
+fn shares_of<S: AsRef<str>>(gold: &Gold, ranked: &[S]) -> QuestionScores {
     [recall(gold, ranked, 5), recall(gold, ranked, 10), reciprocal(gold, ranked), ndcg(gold, ranked, 10)]
 }
 
-fn figures(shares: &[Shares]) -> Value {
+fn figures(shares: &[QuestionScores]) -> Value {
     let at = |k: usize| percent(&shares.iter().map(|shares| shares[k]).collect::<Vec<_>>());
     json!({"questions": shares.len(), "r5": at(0), "r10": at(1), "mrr": at(2), "ndcg10": at(3)})
 }
@@ -123,20 +129,20 @@ fn conversations(data: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-type Many = Vec<Vec<f32>>;
+type TextVectors = Vec<Vec<f32>>;
 
 /// The turns of one conversation, in a separate project.
 struct Conversation {
-    seen: Seen,
+    seen: ViewWithIndexes,
     // Kept because its folder contains the store.
     _project: Project,
     nodes: Vec<Node>,
     ids: FxHashMap<Node, String>,
     questions: Vec<Question>,
-    plain: Plain,
-    window: Plain,
+    plain: PlainBm25,
+    window: PlainBm25,
     /// Vectors of turns and of questions.
-    vectors: Option<(Many, Many)>,
+    vectors: Option<(TextVectors, TextVectors)>,
     /// Seconds until everything could be found.
     ingest_s: f64,
 }
@@ -156,7 +162,7 @@ impl Conversation {
         let windows: Vec<String> = (0..turns.len()).map(|at| window(&turns, &lines, at)).collect();
         let asked: Vec<&str> = questions.iter().map(|question| question.text.as_str()).collect();
         let both = (vectors.of(&lines, Purpose::Keep)?, vectors.of(&asked, Purpose::Question)?);
-        let plain = |texts: &[String]| Plain::new(nodes.iter().copied().zip(texts.iter().map(String::as_str)));
+        let plain = |texts: &[String]| PlainBm25::new(nodes.iter().copied().zip(texts.iter().map(String::as_str)));
         Ok(Conversation {
             plain: plain(&lines),
             window: plain(&windows),
@@ -176,8 +182,8 @@ impl Conversation {
         method: &str,
         runs: usize,
         times: &mut Times,
-        mut out: Option<&mut Out>,
-    ) -> Result<Vec<(u64, Shares)>, Fault> {
+        mut out: Option<&mut AnswerFile>,
+    ) -> Result<Vec<(u64, QuestionScores)>, Fault> {
         let mut shares = Vec::new();
         let order = |node: Node| self.seen.order(node);
         for (at, question) in self.questions.iter().enumerate() {
@@ -185,7 +191,7 @@ impl Conversation {
             if self.vectors.is_none() && ["vector", "rrf"].contains(&method) {
                 return Ok(vec![]);
             }
-            let sorted = |near: Option<Nearest>| best(near.unwrap_or_default().found, usize::MAX, order);
+            let sorted = |near: Option<NearestNodes>| best(near.unwrap_or_default().found, usize::MAX, order);
             let ranked = times.take(runs, || {
                 let first = |found: Vec<(Node, f64)>| found.into_iter().map(|(node, _)| node).collect();
                 Ok(match method {
@@ -205,7 +211,7 @@ impl Conversation {
         Ok(shares)
     }
 
-    fn ours(&self, question: &str, near: Nearest) -> Vec<Node> {
+    fn ours(&self, question: &str, near: NearestNodes) -> Vec<Node> {
         let answered = find(&self.seen.look, &self.seen.texts, &self.seen.ask(question, Recipe::Recall, near));
         answered.candidates.into_iter().map(|candidate| candidate.node).collect()
     }

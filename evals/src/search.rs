@@ -1,21 +1,21 @@
 //! The `search` suite: the time of a search among many objects, and from a write until it is found.
 
-pub mod made;
 mod reference;
+pub mod synthetic;
 
-use crate::finding::vectors::Vectors;
-use crate::finding::{Project, Times};
+use crate::retrieval::vectors::Vectors;
+use crate::retrieval::{Project, Times};
 use crate::{Fault, peak_rss_mb, print, round};
 use lukasa_engine::features::search::embedding::InputRules;
-use lukasa_engine::features::search::{BuiltIn, Embedding};
+use lukasa_engine::features::search::{BuiltIn, EmbeddingModel};
 use lukasa_model::Write;
 use lukasa_model::batch::PutObject;
-use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
-use made::Made;
-use reference::Reference;
+use lukasa_search::embed::{EmbedError, Embedder, EmbedderModel, Purpose};
+use reference::ReferenceBm25;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
+use synthetic::SyntheticTexts;
 
 /// Number of questions, and of writes that are searched for.
 const QUESTIONS: u64 = 200;
@@ -27,10 +27,10 @@ const EMBEDDED: u64 = 512;
 const LIMIT: usize = 10;
 
 pub fn run(objects: u64, vectors: &Vectors, as_json: bool) -> Result<(), Fault> {
-    let made = Made::new(objects, 1);
+    let made = SyntheticTexts::new(objects, 1);
     let mut project = Project::new()?;
     project.engine =
-        project.engine.with_embedding(Embedding::new(Arc::new(RandomVectors), InputRules::default(), None));
+        project.engine.with_embedding(EmbeddingModel::new(Arc::new(RandomVectors), InputRules::default(), None));
     eprintln!("writing {objects} objects …");
     let began = Instant::now();
     for first in (0..objects).step_by(PART as usize) {
@@ -45,7 +45,7 @@ pub fn run(objects: u64, vectors: &Vectors, as_json: bool) -> Result<(), Fault> 
     eprintln!("written in {import_s:.1} s, indexed in {index_s:.1} s; searching …");
     let questions: Vec<String> = (0..QUESTIONS).map(|at| made.question(at)).collect();
     let (mut all, mut words, mut plain) = (Times::default(), Times::default(), Times::default());
-    let reference = Reference::new((0..objects).map(|at| made.object(at)));
+    let reference = ReferenceBm25::new((0..objects).map(|at| made.object(at)));
     for question in &questions {
         all.take(questions.len(), || search(&project, question, false))?;
         words.take(questions.len(), || search(&project, question, true))?;
@@ -78,7 +78,7 @@ pub fn run(objects: u64, vectors: &Vectors, as_json: bool) -> Result<(), Fault> 
 struct RandomVectors;
 
 impl Embedder for RandomVectors {
-    fn model(&self) -> &Model {
+    fn model(&self) -> &EmbedderModel {
         BuiltIn.model()
     }
 
@@ -123,7 +123,7 @@ fn embedded(project: &Project) -> Result<Option<f64>, Fault> {
 }
 
 /// Texts that the model turns into vectors in a second.
-fn speed(vectors: &Vectors, made: &Made) -> Result<Option<f64>, Fault> {
+fn speed(vectors: &Vectors, made: &SyntheticTexts) -> Result<Option<f64>, Fault> {
     let Some(embedder) = vectors.embedder() else { return Ok(None) };
     let texts: Vec<String> = (0..EMBEDDED).map(|at| made.text(at)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

@@ -1,15 +1,15 @@
 //! The `serve` suite: many concurrent clients of one server, with searches, packs, walks and writes.
 
-use crate::finding::{Project, Times};
-use crate::pack::{made, tasks};
+use crate::pack::{synthetic, tasks};
+use crate::retrieval::{Project, Times};
 use crate::{Fault, cpu_seconds, print, round, status_mb};
 use lukasa_engine::Audit;
-use lukasa_engine::audit::{AuditKey, Keeps};
-use lukasa_server::auth::Door;
+use lukasa_engine::audit::{AuditKey, AuditedOperations};
+use lukasa_server::auth::Authenticator;
 use lukasa_server::auth::guard::GuardRules;
-use lukasa_server::http::{Patience, Site, serve};
+use lukasa_server::http::{ClientLimits, Site, serve};
 use lukasa_server::mcp::Toolsets;
-use lukasa_server::{Front, Given, Limits};
+use lukasa_server::{ProjectFolders, RequestGate, RequestLimits};
 use lukasa_store::SystemClock;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -53,10 +53,11 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
     // As in a server, every request is recorded in the audit, and a write is acknowledged when its entry is durable.
     let key = Arc::new(AuditKey::new(&[7; 32])?);
     let engine = project.engine.clone();
-    let audit = Audit::new(Arc::clone(engine.store()), Arc::new(SystemClock), "evals", key, Keeps::default());
+    let audit =
+        Audit::new(Arc::clone(engine.store()), Arc::new(SystemClock), "evals", key, AuditedOperations::default());
     project.engine = engine.with_audit(audit);
     eprintln!("writing {nodes} nodes …");
-    let writes: Vec<_> = made::writes(nodes).collect();
+    let writes: Vec<_> = synthetic::writes(nodes).collect();
     writes.chunks(PART).try_for_each(|part| project.import(part))?;
     drop(writes);
     let (tasks, _) = tasks(&project)?;
@@ -118,14 +119,14 @@ fn line(operation: &str, went: &Counts, clients: usize, nodes: u64, took: f64) -
 fn started(project: &Project) -> Result<(tokio::runtime::Runtime, SocketAddr), Fault> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let site = Site {
-        front: Front::new(project.engine.clone(), Limits::default(), Given::default()),
-        door: Arc::new(Door::open(project.scope().clone())),
+        front: RequestGate::new(project.engine.clone(), RequestLimits::default(), ProjectFolders::default()),
+        door: Arc::new(Authenticator::open(project.scope().clone())),
         rates: None,
         guard: GuardRules { open: true, ..GuardRules::default() },
         toolsets: Toolsets::default(),
         clock: Arc::new(SystemClock),
         failures: None,
-        patience: Patience::default(),
+        patience: ClientLimits::default(),
         record: project.scope().clone(),
         checks: vec![],
     };

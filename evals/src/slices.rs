@@ -1,6 +1,6 @@
 //! The `slices` suite: whether `semantic_slice` shows the right lines of the right file for every symbol.
 
-use crate::finding::Project;
+use crate::retrieval::Project;
 use crate::{Fault, print};
 use serde_json::{Value, json};
 use std::collections::HashMap;

@@ -4,11 +4,11 @@ mod facts;
 mod reference;
 
 use crate::{peak_rss_mb, print};
-use facts::Facts;
+use facts::SyntheticFacts;
 use lukasa_model::{Batch, BranchMode, Reference, Scope};
 use lukasa_store::ledger::{MergeRequest, NewBranch, NewRelease, ViewSpec};
 use lukasa_store::sqlite::Durability;
-use lukasa_store::{Fields, Ledger, SqliteStore, Store, SystemClock};
+use lukasa_store::{Ledger, SqliteStore, Store, SystemClock, VersionFields};
 use lukasa_testkit::TestDatabase;
 use serde_json::json;
 use std::error::Error;
@@ -42,7 +42,7 @@ pub fn run(backend: &str, objects: u64, as_json: bool) -> Result<(), Box<dyn Err
     eprintln!("committing {objects} objects and {} relationships …", objects * DEGREE);
     let mut committing = Duration::ZERO;
     let mut rows = 0u64;
-    for writes in Facts::new(objects, DEGREE).batches(BATCH) {
+    for writes in SyntheticFacts::new(objects, DEGREE).batches(BATCH) {
         rows += writes.len() as u64;
         let batch = Batch { writes, ..Batch::on("main") };
         let start = Instant::now();
@@ -54,8 +54,8 @@ pub fn run(backend: &str, objects: u64, as_json: bool) -> Result<(), Box<dyn Err
 
     eprintln!("writing the same rows into plain tables …");
     let raw = match &database {
-        None => reference::sqlite(&folder.path().join("raw.db"), &Facts::new(objects, DEGREE), BATCH)?,
-        Some(database) => reference::postgres(database, &Facts::new(objects, DEGREE), BATCH)?,
+        None => reference::sqlite(&folder.path().join("raw.db"), &SyntheticFacts::new(objects, DEGREE), BATCH)?,
+        Some(database) => reference::postgres(database, &SyntheticFacts::new(objects, DEGREE), BATCH)?,
     };
 
     eprintln!("reading …");
@@ -79,7 +79,7 @@ pub fn run(backend: &str, objects: u64, as_json: bool) -> Result<(), Box<dyn Err
     for _ in 0..3 {
         let start = Instant::now();
         let mut count = 0;
-        for row in ledger.heads(&view, Fields::Content)? {
+        for row in ledger.stream_view(&view, VersionFields::Content)? {
             row?;
             count += 1;
         }

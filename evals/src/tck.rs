@@ -6,7 +6,7 @@ mod writer;
 
 use crate::print;
 use feature::{Scenario, Step};
-use lukasa_graph::cypher::{self, Class, Limits, Parameters, Trouble};
+use lukasa_graph::cypher::{self, FaultClass, QueryError, QueryLimits, QueryParameters};
 use lukasa_model::ErrorCode;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use value::{Expected, from_value, read};
-use writer::World;
+use writer::ScenarioGraph;
 
 type Fault = Box<dyn Error>;
 
 /// The outcome of a scenario.
 #[derive(Debug, PartialEq)]
-enum Ending {
+enum ScenarioOutcome {
     Passed,
     Failed(String),
     /// The scenario writes, or calls procedures that only the TCK has.
@@ -43,14 +43,14 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, ending: &Ending) {
+    fn add(&mut self, ending: &ScenarioOutcome) {
         self.scenarios += 1;
         match ending {
-            Ending::Passed => self.passed += 1,
-            Ending::Failed(_) => self.failed += 1,
-            Ending::Skipped => self.skipped += 1,
-            Ending::Crashed(_) => self.crashed += 1,
-            Ending::TimedOut => self.timed_out += 1,
+            ScenarioOutcome::Passed => self.passed += 1,
+            ScenarioOutcome::Failed(_) => self.failed += 1,
+            ScenarioOutcome::Skipped => self.skipped += 1,
+            ScenarioOutcome::Crashed(_) => self.crashed += 1,
+            ScenarioOutcome::TimedOut => self.timed_out += 1,
         }
     }
 
@@ -81,15 +81,15 @@ pub fn run(data: &Path, as_json: bool) -> Result<(), Fault> {
             let ending = catch_unwind(AssertUnwindSafe(|| play(&scenario, data))).unwrap_or_else(|panic| {
                 let words = panic.downcast_ref::<String>().cloned();
                 let words = words.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-                Ending::Crashed(words.unwrap_or_default())
+                ScenarioOutcome::Crashed(words.unwrap_or_default())
             });
             all.add(&ending);
             by_folder.entry(folder.clone()).or_default().add(&ending);
             let reason = match ending {
-                Ending::Passed | Ending::Skipped => continue,
-                Ending::Failed(reason) => reason,
-                Ending::Crashed(words) => format!("crashed: {words}"),
-                Ending::TimedOut => "timed out".into(),
+                ScenarioOutcome::Passed | ScenarioOutcome::Skipped => continue,
+                ScenarioOutcome::Failed(reason) => reason,
+                ScenarioOutcome::Crashed(words) => format!("crashed: {words}"),
+                ScenarioOutcome::TimedOut => "timed out".into(),
             };
             failing.push(json!({"suite": "tck", "file": name, "name": scenario.name, "reason": reason}));
         }
@@ -123,19 +123,19 @@ fn is_beyond(scenario: &Scenario) -> bool {
     scenario.steps.iter().any(|step| {
         step.text.starts_with("there exists a procedure")
             || step.text.starts_with("executing")
-                && step.doc.as_deref().is_some_and(|q| cypher::parse(q).is_err_and(|f| f.class == Class::ReadOnly))
+                && step.doc.as_deref().is_some_and(|q| cypher::parse(q).is_err_and(|f| f.class == FaultClass::ReadOnly))
     })
 }
 
-fn play(scenario: &Scenario, data: &Path) -> Ending {
+fn play(scenario: &Scenario, data: &Path) -> ScenarioOutcome {
     if is_beyond(scenario) {
-        return Ending::Skipped;
+        return ScenarioOutcome::Skipped;
     }
-    let mut world = match World::new() {
+    let mut world = match ScenarioGraph::new() {
         Ok(world) => world,
-        Err(e) => return Ending::Failed(format!("setup: {e}")),
+        Err(e) => return ScenarioOutcome::Failed(format!("setup: {e}")),
     };
-    let mut parameters = Parameters::new();
+    let mut parameters = QueryParameters::new();
     let mut answer: Option<Answer> = None;
     for step in &scenario.steps {
         let done = match step.text.as_str() {
@@ -147,7 +147,7 @@ fn play(scenario: &Scenario, data: &Path) -> Ending {
             "executing query:" | "executing control query:" => {
                 answer = Some(ask(&mut world, step.doc.as_deref().unwrap_or_default(), &parameters));
                 if matches!(&answer, Some(Answer::TimedOut)) {
-                    return Ending::TimedOut;
+                    return ScenarioOutcome::TimedOut;
                 }
                 Ok(())
             }
@@ -160,10 +160,10 @@ fn play(scenario: &Scenario, data: &Path) -> Ending {
             text => Err(format!("unknown step `{text}`")),
         };
         if let Err(reason) = done {
-            return Ending::Failed(reason);
+            return ScenarioOutcome::Failed(reason);
         }
     }
-    Ending::Passed
+    ScenarioOutcome::Passed
 }
 
 enum Answer {
@@ -173,20 +173,20 @@ enum Answer {
     Other(String),
 }
 
-fn ask(world: &mut World, query: &str, parameters: &Parameters) -> Answer {
+fn ask(world: &mut ScenarioGraph, query: &str, parameters: &QueryParameters) -> Answer {
     let (snapshot, ledger) = match world.look() {
         Ok(found) => found,
         Err(e) => return Answer::Other(e.to_string()),
     };
-    let place = World::place(&snapshot, &ledger);
+    let place = ScenarioGraph::place(&snapshot, &ledger);
     let prepared = match cypher::prepare(query, parameters, place) {
         Ok(prepared) => prepared,
         Err(fault) => return Answer::Wrong { fault, compile_time: true },
     };
     let deadline = Instant::now() + Duration::from_millis(TIMEOUT_MS);
-    match prepared.run(Limits { deadline, timeout_ms: TIMEOUT_MS, rows: 1_000_000, memory: 1 << 30 }) {
+    match prepared.run(QueryLimits { deadline, timeout_ms: TIMEOUT_MS, rows: 1_000_000, memory: 1 << 30 }) {
         Ok(outcome) => {
-            let reader = cypher::Reader::new(&place);
+            let reader = cypher::QueryResultReader::new(&place);
             let rows = outcome.rows.iter().map(|row| row.iter().map(|v| from_value(v, &snapshot, &reader)).collect());
             match rows.collect::<Result<Vec<Vec<_>>, _>>() {
                 Ok(rows) => Answer::Rows { columns: outcome.columns, rows },
@@ -194,9 +194,9 @@ fn ask(world: &mut World, query: &str, parameters: &Parameters) -> Answer {
             }
         }
         Err(trouble) => match *trouble {
-            Trouble::Fault(fault) => Answer::Wrong { fault, compile_time: false },
-            Trouble::Other(error) if error.code == ErrorCode::QueryTimeout => Answer::TimedOut,
-            Trouble::Other(error) => Answer::Other(error.to_string()),
+            QueryError::Fault(fault) => Answer::Wrong { fault, compile_time: false },
+            QueryError::Other(error) if error.code == ErrorCode::QueryTimeout => Answer::TimedOut,
+            QueryError::Other(error) => Answer::Other(error.to_string()),
         },
     }
 }
@@ -208,7 +208,7 @@ fn graph(text: &str, data: &Path) -> Result<String, String> {
     std::fs::read_to_string(found).map_err(|e| e.to_string())
 }
 
-fn parameters_of(step: &Step, parameters: &mut Parameters) -> Result<(), String> {
+fn parameters_of(step: &Step, parameters: &mut QueryParameters) -> Result<(), String> {
     for row in &step.table {
         let [name, text] = row.as_slice() else { return Err("a parameter has a name and a value".into()) };
         let value = read(text)?.to_value().ok_or(format!("`{text}` is no value of a parameter"))?;
@@ -283,7 +283,7 @@ fn result(step: &Step, answer: Option<&Answer>) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn ending(scenario: &str) -> Ending {
+    fn ending(scenario: &str) -> ScenarioOutcome {
         let text = format!("Feature: f\n\n  Scenario: s\n{scenario}");
         play(&feature::scenarios(&text)[0], Path::new("."))
     }
@@ -296,25 +296,26 @@ mod tests {
         };
         let path =
             "Then the result should be, in any order:\n      | p |\n      | <(:A {n: 1})-[:T {w: 1.0}]->(:B:C)> |\n";
-        assert_eq!(asked("MATCH p = (:A)-->() RETURN p", path), Ending::Passed);
-        assert!(matches!(asked("MATCH p = (:A)--(:A) RETURN p", path), Ending::Failed(_)));
+        assert_eq!(asked("MATCH p = (:A)-->() RETURN p", path), ScenarioOutcome::Passed);
+        assert!(matches!(asked("MATCH p = (:A)--(:A) RETURN p", path), ScenarioOutcome::Failed(_)));
         let empty = "Then the result should be, in any order:\n      | l |\n      | [] |\n";
-        assert_eq!(asked("MATCH (n) WHERE NOT (n)--() RETURN labels(n) AS l", empty), Ending::Passed);
-        assert_eq!(asked("CREATE (n) RETURN labels(n) AS l", empty), Ending::Skipped);
+        assert_eq!(asked("MATCH (n) WHERE NOT (n)--() RETURN labels(n) AS l", empty), ScenarioOutcome::Passed);
+        assert_eq!(asked("CREATE (n) RETURN labels(n) AS l", empty), ScenarioOutcome::Skipped);
         let fails = "Then a SyntaxError should be raised at compile time: UndefinedVariable\n";
-        assert_eq!(asked("RETURN x", fails), Ending::Passed);
-        assert!(matches!(asked("RETURN 1", fails), Ending::Failed(_)));
-        assert!(matches!(asked("RETURN 1 +", fails), Ending::Failed(_)));
+        assert_eq!(asked("RETURN x", fails), ScenarioOutcome::Passed);
+        assert!(matches!(asked("RETURN 1", fails), ScenarioOutcome::Failed(_)));
+        assert!(matches!(asked("RETURN 1 +", fails), ScenarioOutcome::Failed(_)));
     }
 
     #[test]
     fn the_writer_follows_what_was_read() {
-        let mut world = World::new().unwrap();
+        let mut world = ScenarioGraph::new().unwrap();
         world
             .create("CREATE (a {v: 'start'}) WITH * UNWIND range(1, 3) AS i CREATE (a)-[:T {i: i}]->(:N {i: i + 1})")
             .unwrap();
         world.create("MATCH (n:N) WHERE n.i > 2 CREATE (n)-[:U]->(n), (n)-[:U]->(n)").unwrap();
-        let answer = ask(&mut world, "MATCH (a)-[r:U]->(a) RETURN count(r) AS c, sum(a.i) AS s", &Parameters::new());
+        let answer =
+            ask(&mut world, "MATCH (a)-[r:U]->(a) RETURN count(r) AS c, sum(a.i) AS s", &QueryParameters::new());
         let Answer::Rows { rows, .. } = answer else { panic!("no rows") };
         assert_eq!(rows[0].iter().map(ToString::to_string).collect::<Vec<_>>(), ["4", "14"]);
     }

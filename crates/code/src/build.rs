@@ -115,7 +115,7 @@ impl Constraint {
 
 impl Build {
     /// The build that `go build` uses on a plain Linux machine: linux, amd64, gc, cgo, no custom tags.
-    pub fn usual() -> &'static Build {
+    pub fn default_build() -> &'static Build {
         &DEFAULT
     }
 

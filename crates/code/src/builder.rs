@@ -4,9 +4,9 @@
 //! declaration is visible only after it (Rust, Go) open a scope per declaration.
 
 use crate::facts::{
-    Arg, ArgKind, Base, Bind, Call, CallKind, Def, DefId, Export, Expr, ExprId, Facts, Import, ImportId, Imported,
-    Item, Key, Kind, ListKind, Name, ROOT, Range, Return, Span, Target, UNKNOWN, Use, Var, VarId, VarKind, Visibility,
-    When,
+    Arg, ArgKind, BaseType, Bind, BindTarget, CallKind, CallSite, Def, DefId, DefKind, ExprId, ExprItem, FileFacts,
+    ImportId, ImportKind, IndexRange, ItemKey, ListKind, NameId, NameReference, ROOT, Return, ReturnCondition,
+    SourceExport, SourceExpr, SourceImport, SourceSpan, UNKNOWN, Var, VarId, VarKind, Visibility,
 };
 use crate::ids::{BindId, IdVec};
 use crate::languages::LanguageId;
@@ -23,19 +23,19 @@ const DEPTH: u32 = 600;
 /// The facts of a file while its syntax is read, with the scopes that names are resolved in.
 pub struct Builder<'t> {
     pub text: &'t str,
-    pub facts: Facts,
+    pub facts: FileFacts,
     /// The definition that contains the syntax being read.
     pub owner: DefId,
     pub scope: ScopeId,
     /// The condition under which the syntax being read is reached.
-    pub when: When,
+    pub when: ReturnCondition,
     scopes: IdVec<ScopeId, Scope>,
-    declared: FxHashMap<(ScopeId, Name), VarId>,
-    known: FxHashMap<Box<str>, Name>,
+    declared: FxHashMap<(ScopeId, NameId), VarId>,
+    known: FxHashMap<Box<str>, NameId>,
     /// Names to resolve at the end, with the scope they were read in.
     names_read: Vec<(ExprId, ScopeId)>,
     names_bound: Vec<(BindId, ScopeId)>,
-    names_assigned: Vec<(Name, ScopeId)>,
+    names_assigned: Vec<(NameId, ScopeId)>,
     depth: u32,
     too_deep: bool,
 }
@@ -51,12 +51,12 @@ struct Scope {
 impl<'t> Builder<'t> {
     /// Begins a file; its first definition is the file itself.
     pub fn new(language: LanguageId, text: &'t str, file_name: &str) -> Builder<'t> {
-        let facts = Facts {
+        let facts = FileFacts {
             language,
             names: IdVec::new(),
             defs: IdVec::new(),
             vars: IdVec::new(),
-            exprs: vec![Expr::Unknown].into(),
+            exprs: vec![SourceExpr::Unknown].into(),
             items: vec![],
             args: vec![],
             calls: IdVec::new(),
@@ -76,7 +76,7 @@ impl<'t> Builder<'t> {
             facts,
             owner: ROOT,
             scope: FILE_SCOPE,
-            when: When::Always,
+            when: ReturnCondition::Always,
             scopes: vec![Scope { parent: FILE_SCOPE, own_only: false, owner: ROOT }].into(),
             declared: FxHashMap::default(),
             known: FxHashMap::default(),
@@ -88,14 +88,14 @@ impl<'t> Builder<'t> {
         };
         let name = builder.name(file_name);
         let lines = builder.facts.lines.max(1);
-        let mut root = blank(name, Kind::File);
-        root.span = Span { end: text.len() as u32, line: 1, end_line: lines, ..Span::default() };
+        let mut root = blank(name, DefKind::File);
+        root.span = SourceSpan { end: text.len() as u32, line: 1, end_line: lines, ..SourceSpan::default() };
         builder.facts.defs.push(root);
         builder
     }
 
     /// The id of a name, which is added if it is new.
-    pub fn name(&mut self, text: &str) -> Name {
+    pub fn name(&mut self, text: &str) -> NameId {
         if let Some(name) = self.known.get(text) {
             return *name;
         }
@@ -128,17 +128,17 @@ impl<'t> Builder<'t> {
     }
 
     /// The variable of this name that the scope itself declares.
-    pub fn declared_in(&self, scope: ScopeId, name: Name) -> Option<VarId> {
+    pub fn declared_in(&self, scope: ScopeId, name: NameId) -> Option<VarId> {
         self.declared.get(&(scope, name)).copied()
     }
 
     /// Declares a variable of the current owner. It hides an earlier one of the same name in the same scope.
-    pub fn declare(&mut self, name: Name, what: VarKind, ty: Option<ExprId>) -> VarId {
+    pub fn declare(&mut self, name: NameId, what: VarKind, ty: Option<ExprId>) -> VarId {
         self.declare_in(self.scope, name, what, ty)
     }
 
     /// Like `declare`, in a given scope.
-    pub fn declare_in(&mut self, scope: ScopeId, name: Name, what: VarKind, ty: Option<ExprId>) -> VarId {
+    pub fn declare_in(&mut self, scope: ScopeId, name: NameId, what: VarKind, ty: Option<ExprId>) -> VarId {
         let owner = self.scopes[scope].owner;
         let var = self.facts.vars.push(Var { name, owner, what, ty, assigned: false });
         self.declared.insert((scope, name), var);
@@ -146,7 +146,7 @@ impl<'t> Builder<'t> {
     }
 
     /// The variable of this name in the scope, declared if it is missing.
-    pub fn variable_in(&mut self, scope: ScopeId, name: Name) -> VarId {
+    pub fn variable_in(&mut self, scope: ScopeId, name: NameId) -> VarId {
         match self.declared_in(scope, name) {
             Some(var) => var,
             None => self.declare_in(scope, name, VarKind::Local, None),
@@ -154,7 +154,7 @@ impl<'t> Builder<'t> {
     }
 
     /// Makes a name of the current scope refer to a variable of another: Python's `global` and `nonlocal`.
-    pub fn alias(&mut self, name: Name, var: VarId) {
+    pub fn alias(&mut self, name: NameId, var: VarId) {
         self.declared.insert((self.scope, name), var);
     }
 
@@ -162,8 +162,8 @@ impl<'t> Builder<'t> {
     pub fn declare_def(&mut self, scope: ScopeId, def: DefId) -> VarId {
         let name = self.facts.defs[def].name;
         if let Some(var) = self.declared_in(scope, name) {
-            let value = self.expr(Expr::Def(def));
-            self.bind(Target::Var(var), value);
+            let value = self.expr(SourceExpr::Def(def));
+            self.bind(BindTarget::Var(var), value);
             return var;
         }
         self.declare_in(scope, name, VarKind::Def(def), None)
@@ -172,7 +172,7 @@ impl<'t> Builder<'t> {
     // --- definitions ---
 
     /// Adds a definition whose parent is the current owner.
-    pub fn add_def(&mut self, name: &str, kind: Kind, span: Span) -> DefId {
+    pub fn add_def(&mut self, name: &str, kind: DefKind, span: SourceSpan) -> DefId {
         let name = self.name(name);
         let mut def = blank(name, kind);
         def.parent = self.owner;
@@ -210,14 +210,14 @@ impl<'t> Builder<'t> {
 
     /// Adds a base to a type.
     pub fn base(&mut self, def: DefId, how: crate::facts::BaseKind, of: ExprId, line: u32) {
-        self.def(def).bases.push(Base { how, of, line });
+        self.def(def).bases.push(BaseType { how, of, line });
     }
 
     // --- expressions ---
 
     /// Adds an expression.
-    pub fn expr(&mut self, expr: Expr) -> ExprId {
-        if matches!(expr, Expr::Unknown) {
+    pub fn expr(&mut self, expr: SourceExpr) -> ExprId {
+        if matches!(expr, SourceExpr::Unknown) {
             return UNKNOWN;
         }
         self.facts.exprs.push(expr)
@@ -226,7 +226,7 @@ impl<'t> Builder<'t> {
     /// Reads a name in the current scope; `finish` resolves it.
     pub fn read(&mut self, name: &str) -> ExprId {
         let name = self.name(name);
-        let expr = self.expr(Expr::Free(name));
+        let expr = self.expr(SourceExpr::Free(name));
         self.names_read.push((expr, self.scope));
         expr
     }
@@ -234,7 +234,7 @@ impl<'t> Builder<'t> {
     /// Adds `of.name`.
     pub fn member(&mut self, of: ExprId, name: &str) -> ExprId {
         let name = self.name(name);
-        self.expr(Expr::Member(of, name))
+        self.expr(SourceExpr::Member(of, name))
     }
 
     /// Reads `a.b.c` or `a::b::c` in the current scope.
@@ -246,53 +246,53 @@ impl<'t> Builder<'t> {
     }
 
     /// Adds items and returns their range.
-    pub fn items(&mut self, items: &[Item]) -> Range {
+    pub fn items(&mut self, items: &[ExprItem]) -> IndexRange {
         let start = self.facts.items.len() as u32;
         self.facts.items.extend_from_slice(items);
-        Range { start, len: items.len() as u32 }
+        IndexRange { start, len: items.len() as u32 }
     }
 
     /// One of these values; unknown ones are dropped.
     pub fn either(&mut self, values: &[ExprId]) -> ExprId {
-        let items: Vec<Item> =
-            values.iter().filter(|v| **v != UNKNOWN).map(|v| Item { key: Key::Next, value: *v }).collect();
+        let items: Vec<ExprItem> =
+            values.iter().filter(|v| **v != UNKNOWN).map(|v| ExprItem { key: ItemKey::Next, value: *v }).collect();
         match items.as_slice() {
             [] => UNKNOWN,
             [one] => one.value,
             _ => {
                 let range = self.items(&items);
-                self.expr(Expr::Either(range))
+                self.expr(SourceExpr::Either(range))
             }
         }
     }
 
     /// Adds a generic type with its arguments.
     pub fn generic(&mut self, of: ExprId, args: &[ExprId]) -> ExprId {
-        let items: Vec<Item> = args.iter().map(|v| Item { key: Key::Next, value: *v }).collect();
+        let items: Vec<ExprItem> = args.iter().map(|v| ExprItem { key: ItemKey::Next, value: *v }).collect();
         let range = self.items(&items);
-        self.expr(Expr::Generic(of, range))
+        self.expr(SourceExpr::Generic(of, range))
     }
 
     /// Adds a list, tuple, set or map literal.
-    pub fn collection(&mut self, kind: ListKind, items: &[Item]) -> ExprId {
+    pub fn collection(&mut self, kind: ListKind, items: &[ExprItem]) -> ExprId {
         let range = self.items(items);
-        self.expr(Expr::Collection(kind, range))
+        self.expr(SourceExpr::Collection(kind, range))
     }
 
     // --- statements ---
 
     /// Adds a call by the current owner and returns its result as an expression.
-    pub fn call(&mut self, callee: ExprId, how: CallKind, args: &[Arg], at: Span) -> ExprId {
+    pub fn call(&mut self, callee: ExprId, how: CallKind, args: &[Arg], at: SourceSpan) -> ExprId {
         let start = self.facts.args.len() as u32;
         self.facts.args.extend_from_slice(args);
-        let args = Range { start, len: args.len() as u32 };
-        let call = Call { owner: self.owner, callee, how, args, line: at.line, column: at.column };
+        let args = IndexRange { start, len: args.len() as u32 };
+        let call = CallSite { owner: self.owner, callee, how, args, line: at.line, column: at.column };
         let call = self.facts.calls.push(call);
-        self.expr(Expr::Call(call))
+        self.expr(SourceExpr::Call(call))
     }
 
     /// A call of a member that the language makes implicitly: `of.name(args)`.
-    pub fn implicit(&mut self, of: ExprId, name: &str, args: &[ExprId], at: Span) -> ExprId {
+    pub fn implicit(&mut self, of: ExprId, name: &str, args: &[ExprId], at: SourceSpan) -> ExprId {
         let callee = self.member(of, name);
         let args: Vec<Arg> = args.iter().map(|value| Arg { how: ArgKind::Place, value: *value }).collect();
         self.call(callee, CallKind::Implicit, &args, at)
@@ -301,13 +301,13 @@ impl<'t> Builder<'t> {
     /// Records the default of a parameter.
     pub fn bind_default(&mut self, param: VarId, value: ExprId) {
         if value != UNKNOWN {
-            self.facts.binds.push(Bind { owner: self.owner, target: Target::Var(param), value });
+            self.facts.binds.push(Bind { owner: self.owner, target: BindTarget::Var(param), value });
         }
     }
 
     /// Assigns a value to a target.
-    pub fn bind(&mut self, target: Target, value: ExprId) {
-        if let Target::Var(var) = target {
+    pub fn bind(&mut self, target: BindTarget, value: ExprId) {
+        if let BindTarget::Var(var) = target {
             self.facts.vars[var].assigned = true;
         }
         if value != UNKNOWN {
@@ -322,7 +322,7 @@ impl<'t> Builder<'t> {
         if value == UNKNOWN {
             return;
         }
-        let bind = self.facts.binds.push(Bind { owner: self.owner, target: Target::Free(name), value });
+        let bind = self.facts.binds.push(Bind { owner: self.owner, target: BindTarget::Free(name), value });
         self.names_bound.push((bind, self.scope));
     }
 
@@ -336,19 +336,19 @@ impl<'t> Builder<'t> {
     /// Records a name that is used without a call.
     pub fn uses(&mut self, expr: ExprId, line: u32) {
         if expr != UNKNOWN {
-            self.facts.uses.push(Use { owner: self.owner, expr, line });
+            self.facts.uses.push(NameReference { owner: self.owner, expr, line });
         }
     }
 
     /// An import; with a name it declares a variable in the current scope.
-    pub fn import(&mut self, module: &str, what: Imported, called: Option<&str>, line: u32) -> ImportId {
+    pub fn import(&mut self, module: &str, what: ImportKind, called: Option<&str>, line: u32) -> ImportId {
         let import = self.facts.imports.next_id();
         let var = called.map(|name| {
             let name = self.name(name);
             self.declare(name, VarKind::Import(import), None)
         });
         let owner = self.owner;
-        self.facts.imports.push(Import {
+        self.facts.imports.push(SourceImport {
             owner,
             line,
             module: module.into(),
@@ -364,7 +364,7 @@ impl<'t> Builder<'t> {
     /// Records a named export.
     pub fn export(&mut self, name: &str, value: ExprId) {
         let name = self.name(name);
-        self.facts.exports.push(Export { name, value });
+        self.facts.exports.push(SourceExport { name, value });
     }
 
     /// Records a syntax error.
@@ -389,15 +389,15 @@ impl<'t> Builder<'t> {
     }
 
     /// Resolves names and returns the facts.
-    pub fn finish(mut self) -> Facts {
+    pub fn finish(mut self) -> FileFacts {
         if self.too_deep {
             self.fault(1, "nested too deeply: the innermost parts were left out");
         }
         for (expr, scope) in std::mem::take(&mut self.names_read) {
-            if let Expr::Free(name) = self.facts.exprs[expr]
+            if let SourceExpr::Free(name) = self.facts.exprs[expr]
                 && let Some(var) = self.find(scope, name)
             {
-                self.facts.exprs[expr] = Expr::Var(var);
+                self.facts.exprs[expr] = SourceExpr::Var(var);
             }
         }
         for (name, scope) in std::mem::take(&mut self.names_assigned) {
@@ -406,17 +406,17 @@ impl<'t> Builder<'t> {
             }
         }
         for (bind, scope) in std::mem::take(&mut self.names_bound) {
-            if let Target::Free(name) = self.facts.binds[bind].target
+            if let BindTarget::Free(name) = self.facts.binds[bind].target
                 && let Some(var) = self.find(scope, name)
             {
-                self.facts.binds[bind].target = Target::Var(var);
+                self.facts.binds[bind].target = BindTarget::Var(var);
             }
         }
         self.facts
     }
 
     /// The variable that a name refers to in a scope: that of the nearest enclosing scope.
-    pub fn find(&self, scope: ScopeId, name: Name) -> Option<VarId> {
+    pub fn find(&self, scope: ScopeId, name: NameId) -> Option<VarId> {
         let owner = self.scopes[scope].owner;
         let mut at = scope;
         loop {
@@ -434,14 +434,14 @@ impl<'t> Builder<'t> {
     }
 }
 
-fn blank(name: Name, kind: Kind) -> Def {
+fn blank(name: NameId, kind: DefKind) -> Def {
     Def {
         name,
         kind,
         parent: ROOT,
         visibility: Visibility::Public,
         flags: 0,
-        span: Span::default(),
+        span: SourceSpan::default(),
         doc: None,
         summary: "".into(),
         hash: 0,

@@ -2,12 +2,12 @@
 //!
 //! A file is a list of definitions (`defs`, the first is the file itself), of variables (`vars`), and of statements:
 //! bindings (`x = e`, `e.f = e`, `e[k] = e`), returns, calls and uses. Expressions record only what can carry a
-//! function, a class or an object to a call; everything else is `Expr::Unknown`. Order does not matter: a variable may
+//! function, a class or an object to a call; everything else is `SourceExpr::Unknown`. Order does not matter: a variable may
 //! hold every value that is bound to it anywhere.
 
 use crate::build::Constraint;
 use crate::ids::IdVec;
-pub use crate::ids::{BindId, CallId, DefId, ExprId, ImportId, Name, VarId};
+pub use crate::ids::{BindId, CallId, DefId, ExprId, ImportId, NameId, VarId};
 use crate::languages::LanguageId;
 use serde::{Deserialize, Serialize};
 
@@ -18,22 +18,22 @@ pub const UNKNOWN: ExprId = ExprId::new(0);
 
 /// What the text of one file states: its definitions, variables, expressions and statements.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Facts {
+pub struct FileFacts {
     pub language: LanguageId,
-    pub names: IdVec<Name, Box<str>>,
+    pub names: IdVec<NameId, Box<str>>,
     pub defs: IdVec<DefId, Def>,
     pub vars: IdVec<VarId, Var>,
-    pub exprs: IdVec<ExprId, Expr>,
-    pub items: Vec<Item>,
+    pub exprs: IdVec<ExprId, SourceExpr>,
+    pub items: Vec<ExprItem>,
     pub args: Vec<Arg>,
-    pub calls: IdVec<CallId, Call>,
+    pub calls: IdVec<CallId, CallSite>,
     pub binds: IdVec<BindId, Bind>,
     /// Lines of Rust's `impl Trait for Type`, by the index of the bind that represents it, ascending.
     pub impl_lines: Vec<(BindId, u32)>,
     pub returns: Vec<Return>,
-    pub uses: Vec<Use>,
-    pub imports: IdVec<ImportId, Import>,
-    pub exports: Vec<Export>,
+    pub uses: Vec<NameReference>,
+    pub imports: IdVec<ImportId, SourceImport>,
+    pub exports: Vec<SourceExport>,
     /// The package that the file declares (Go, Java, Kotlin, C#, PHP), else empty.
     pub package: Box<str>,
     /// The builds that include the file (Go); `None` if all builds do.
@@ -45,7 +45,7 @@ pub struct Facts {
 
 /// Where a definition begins and ends in the text of its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
+pub struct SourceSpan {
     /// Bytes, end exclusive.
     pub start: u32,
     pub end: u32,
@@ -59,7 +59,7 @@ pub struct Span {
 
 /// What a definition is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Kind {
+pub enum DefKind {
     File,
     /// A namespace inside a file: Rust `mod`, TypeScript `namespace`, C++ `namespace`.
     Module,
@@ -81,15 +81,15 @@ pub enum Kind {
     Variable,
 }
 
-impl Kind {
+impl DefKind {
     /// Whether it can be called: a function, method or lambda.
     pub fn callable(self) -> bool {
-        matches!(self, Kind::Function | Kind::Method | Kind::Lambda)
+        matches!(self, DefKind::Function | DefKind::Method | DefKind::Lambda)
     }
 
     /// Whether it is a type of any kind.
     pub fn type_like(self) -> bool {
-        matches!(self, Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface | Kind::Type)
+        matches!(self, DefKind::Class | DefKind::Struct | DefKind::Enum | DefKind::Interface | DefKind::Type)
     }
 }
 
@@ -151,13 +151,13 @@ pub mod flag {
 /// A definition: a symbol, a lambda, or the file itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Def {
-    pub name: Name,
-    pub kind: Kind,
+    pub name: NameId,
+    pub kind: DefKind,
     pub parent: DefId,
     pub visibility: Visibility,
     pub flags: u32,
     /// The whole definition, including decorators and attributes, without the doc comment.
-    pub span: Span,
+    pub span: SourceSpan,
     pub doc: Option<Box<str>>,
     /// One sentence, see `summary`.
     pub summary: Box<str>,
@@ -169,7 +169,7 @@ pub struct Def {
     /// Declared type: the return type of a function, the type of a variable or field, the target of an alias.
     pub result: Option<ExprId>,
     /// Superclasses, interfaces and embedded types.
-    pub bases: Vec<Base>,
+    pub bases: Vec<BaseType>,
     /// The type, for methods written outside their type (Go, Rust). Otherwise the type is the parent.
     pub receiver: Option<ExprId>,
     /// The trait, for methods of a Rust `impl Trait for Type`.
@@ -187,7 +187,7 @@ impl Def {
 
 /// A type that another one extends, implements or embeds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Base {
+pub struct BaseType {
     pub how: BaseKind,
     pub of: ExprId,
     pub line: u32,
@@ -205,7 +205,7 @@ pub enum BaseKind {
 /// A variable, parameter, field or imported name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Var {
-    pub name: Name,
+    pub name: NameId,
     /// The function, class or file that the variable belongs to.
     pub owner: DefId,
     pub what: VarKind,
@@ -235,13 +235,13 @@ pub enum VarKind {
 
 /// The possible value of an expression, as far as it matters for resolving calls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Expr {
+pub enum SourceExpr {
     /// A value that is not tracked: arithmetic, comparisons, syntax that the front end does not model.
     Unknown,
     Literal(Literal),
     Var(VarId),
     /// A name that this file does not declare: a builtin, a name of the same package or of a wildcard import.
-    Free(Name),
+    Free(NameId),
     /// `this`, `self`: an instance of the enclosing type.
     This,
     /// `super`, `super()`, `base`: the parent of the enclosing type, as an instance.
@@ -249,9 +249,9 @@ pub enum Expr {
     /// The enclosing type itself: Rust's `Self`, PHP's `static`. Python's `cls` is a parameter instead.
     ThisType,
     /// `e.name`, `e::name`, `e->name`.
-    Member(ExprId, Name),
+    Member(ExprId, NameId),
     /// `e["name"]`.
-    At(ExprId, Name),
+    At(ExprId, NameId),
     /// `e[3]`; also the elements of a tuple.
     AtIndex(ExprId, u32),
     /// Any element of a list, any value of a map: `e[i]`, `for x in e`.
@@ -263,13 +263,13 @@ pub enum Expr {
     /// A function or class defined in this expression.
     Def(DefId),
     /// A list, tuple, map or object literal: its `items`.
-    Collection(ListKind, Range),
+    Collection(ListKind, IndexRange),
     /// `T{…}`: an instance of a type with fields set (`items`); no constructor is called.
-    Construct(ExprId, Range),
+    Construct(ExprId, IndexRange),
     /// One of several values (`items`): conditionals, `a or b`, `match`.
-    Either(Range),
+    Either(IndexRange),
     /// A generic type with its arguments (`items`): `List[T]`, `Vec<T>`, `map[K]V` as `map<K, V>`, `[]T` as `list<T>`.
-    Generic(ExprId, Range),
+    Generic(ExprId, IndexRange),
     /// An instance of this type: a cast, a conversion, a declared variable without a value.
     InstanceOf(ExprId),
     /// A function type that returns this type. Its parameter types, where recorded, are the arguments of a `Generic`
@@ -278,7 +278,7 @@ pub enum Expr {
     /// A list of this element: a generator expression, a comprehension.
     ListOf(ExprId),
     /// The concatenation of several lists (`items`): `[...a, ...b]`, `a + b`.
-    Joined(Range),
+    Joined(IndexRange),
     /// A module named by a constant: `require("x")`, `import("x")`, `importlib.import_module("x")`.
     Import(ImportId),
     /// The keys of a map or object: `for k in d`.
@@ -290,7 +290,7 @@ pub enum Expr {
 /// A constant in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Literal {
-    String(Name),
+    String(NameId),
     Number,
     Bool,
     Nothing,
@@ -308,26 +308,26 @@ pub enum ListKind {
     Map,
 }
 
-/// A range of `Facts::items` or `Facts::args`.
+/// A range of `FileFacts::items` or `FileFacts::args`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Range {
+pub struct IndexRange {
     pub start: u32,
     pub len: u32,
 }
 
 /// An entry of a collection, construction, generic type or conditional.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Item {
-    pub key: Key,
+pub struct ExprItem {
+    pub key: ItemKey,
     pub value: ExprId,
 }
 
 /// The key of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Key {
+pub enum ItemKey {
     /// The next position.
     Next,
-    Name(Name),
+    Name(NameId),
     /// A key that is not a constant.
     Any,
     /// `*e`, `...e`, `**e`: the elements of `e`.
@@ -336,13 +336,13 @@ pub enum Key {
 
 /// A call in the text, or one that the language makes implicitly.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Call {
+pub struct CallSite {
     /// The function, lambda, class body or file that contains the call.
     pub owner: DefId,
     pub callee: ExprId,
     pub how: CallKind,
-    /// Range of `Facts::args`.
-    pub args: Range,
+    /// Range of `FileFacts::args`.
+    pub args: IndexRange,
     pub line: u32,
     pub column: u32,
 }
@@ -373,7 +373,7 @@ pub struct Arg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ArgKind {
     Place,
-    Named(Name),
+    Named(NameId),
     /// `*e`, `...e`.
     Spread,
     /// `**e`.
@@ -385,22 +385,22 @@ pub enum ArgKind {
 pub struct Bind {
     /// The function, class body or file that contains the binding.
     pub owner: DefId,
-    pub target: Target,
+    pub target: BindTarget,
     pub value: ExprId,
 }
 
 /// What a value is assigned to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Target {
+pub enum BindTarget {
     Var(VarId),
     /// `e.name = value`.
-    Member(ExprId, Name),
+    Member(ExprId, NameId),
     /// `e["name"] = value`.
-    At(ExprId, Name),
+    At(ExprId, NameId),
     /// `e[i] = value`, `e.append(value)`, `e.push(value)`.
     Element(ExprId),
     /// A free name assigned to: a global of another file, an implicit global.
-    Free(Name),
+    Free(NameId),
 }
 
 /// A value that a function returns or yields.
@@ -410,23 +410,23 @@ pub struct Return {
     pub value: ExprId,
     /// `yield`: the value is one element of the result.
     pub yields: bool,
-    pub when: When,
+    pub when: ReturnCondition,
 }
 
 /// Under which condition a return is reached, as far as that depends on an optional parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum When {
+pub enum ReturnCondition {
     #[default]
     Always,
     /// Only when that parameter is given.
-    Given(Name),
+    Given(NameId),
     /// Only when that parameter is omitted.
-    Missing(Name),
+    Missing(NameId),
 }
 
 /// A name that is used without a call: becomes a REFERENCES relationship if it resolves to a symbol.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Use {
+pub struct NameReference {
     pub owner: DefId,
     pub expr: ExprId,
     pub line: u32,
@@ -434,12 +434,12 @@ pub struct Use {
 
 /// An import statement, or one imported name of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Import {
+pub struct SourceImport {
     pub owner: DefId,
     pub line: u32,
     /// As written: `./x`, `a.b.c`, `..pkg` with its dots, `crate::a::b`, `github.com/x/y`, `java.util`.
     pub module: Box<str>,
-    pub what: Imported,
+    pub what: ImportKind,
     /// The local variable that the import binds.
     pub var: Option<VarId>,
     /// Imports types only: the module is not executed.
@@ -447,18 +447,18 @@ pub struct Import {
     /// Used in tests only: Rust's `#[cfg(test)] mod x;`.
     pub only_in_tests: bool,
     /// The name under which the import is re-exported (JavaScript `export … from`, Rust `pub use`).
-    pub reexport: Option<Name>,
+    pub reexport: Option<NameId>,
 }
 
 /// What an import binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Imported {
+pub enum ImportKind {
     /// The module itself: `import x`, `import * as x`, `require("x")`.
     Module,
     /// `import a.b.c` in Python: binds `a`; `b.c` is reached through members.
     Root,
     /// One symbol of the module. JavaScript's default export is named `default`.
-    Symbol(Name),
+    Symbol(NameId),
     /// Everything: `from x import *`, `use x::*`, `import x.*`.
     All,
     /// Executes the module without binding a name: `import "./side-effect"`.
@@ -467,14 +467,14 @@ pub enum Imported {
 
 /// A named export of a JavaScript or TypeScript file. `default` is the default export, `=` is `module.exports = e`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Export {
-    pub name: Name,
+pub struct SourceExport {
+    pub name: NameId,
     pub value: ExprId,
 }
 
-impl Facts {
+impl FileFacts {
     /// The text of a name.
-    pub fn name(&self, name: Name) -> &str {
+    pub fn name(&self, name: NameId) -> &str {
         &self.names[name]
     }
 
@@ -484,17 +484,17 @@ impl Facts {
     }
 
     /// An expression of the file.
-    pub fn expr(&self, expr: ExprId) -> Expr {
+    pub fn expr(&self, expr: ExprId) -> SourceExpr {
         self.exprs[expr]
     }
 
     /// The items of a collection, construction, generic type or conditional.
-    pub fn items(&self, range: Range) -> &[Item] {
+    pub fn items(&self, range: IndexRange) -> &[ExprItem] {
         &self.items[range.start as usize..(range.start + range.len) as usize]
     }
 
     /// The arguments of a call.
-    pub fn args(&self, range: Range) -> &[Arg] {
+    pub fn args(&self, range: IndexRange) -> &[Arg] {
         &self.args[range.start as usize..(range.start + range.len) as usize]
     }
 

@@ -66,19 +66,19 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Index into `Facts::names`.
-    Name;
-    /// Index into `Facts::defs`. `ROOT` is the file itself.
+    /// Index into `FileFacts::names`.
+    NameId;
+    /// Index into `FileFacts::defs`. `ROOT` is the file itself.
     DefId;
-    /// Index into `Facts::vars`.
+    /// Index into `FileFacts::vars`.
     VarId;
-    /// Index into `Facts::exprs`. `UNKNOWN` is always present.
+    /// Index into `FileFacts::exprs`. `UNKNOWN` is always present.
     ExprId;
-    /// Index into `Facts::calls`.
+    /// Index into `FileFacts::calls`.
     CallId;
-    /// Index into `Facts::binds`.
+    /// Index into `FileFacts::binds`.
     BindId;
-    /// Index into `Facts::imports`.
+    /// Index into `FileFacts::imports`.
     ImportId;
     /// A scope of a file while its facts are built.
     ScopeId;
@@ -87,7 +87,7 @@ ids! {
     /// Index of a folder in the program.
     DirId;
     /// An interned string of the program.
-    Sym;
+    InternedStr;
     /// A name outside the program, see `Program::external_path`.
     ExternalId;
 }
@@ -225,18 +225,19 @@ impl<'v, I, T> IntoIterator for &'v IdVec<I, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DefId, IdVec, Name};
+    use super::{DefId, IdVec, NameId};
 
     #[test]
     fn ids_are_serialized_as_numbers_and_vectors_as_sequences() {
-        let names: IdVec<Name, &str> = vec!["a", "b"].into();
+        let names: IdVec<NameId, &str> = vec!["a", "b"].into();
         let text = serde_json::to_string(&(DefId::new(7), &names, Some(DefId::MAX))).expect("plain values");
         assert_eq!(text, r#"[7,["a","b"],4294967295]"#);
         let back: (u32, Vec<String>, Option<u32>) = serde_json::from_str(&text).expect("the same as plain numbers");
         assert_eq!(back, (7, vec!["a".into(), "b".into()], Some(u32::MAX)));
-        let again: (DefId, IdVec<Name, String>, Option<DefId>) = serde_json::from_str(&text).expect("what was written");
+        let again: (DefId, IdVec<NameId, String>, Option<DefId>) =
+            serde_json::from_str(&text).expect("what was written");
         assert_eq!((again.0, again.2), (DefId::new(7), Some(DefId::MAX)));
-        assert_eq!(again.1[Name::new(1)], "b");
+        assert_eq!(again.1[NameId::new(1)], "b");
     }
 
     #[test]
@@ -247,11 +248,11 @@ mod tests {
 
     #[test]
     fn a_vector_returns_the_ids_of_what_is_pushed() {
-        let mut names = IdVec::<Name, &str>::new();
-        assert_eq!(names.next_id(), Name::new(0));
-        assert_eq!((names.push("a"), names.push("b")), (Name::new(0), Name::new(1)));
-        assert_eq!(names.ids().collect::<Vec<_>>(), [Name::new(0), Name::new(1)]);
-        assert_eq!(names.iter_ids().next_back(), Some((Name::new(1), &"b")));
-        assert_eq!(names.get(Name::new(2)), None);
+        let mut names = IdVec::<NameId, &str>::new();
+        assert_eq!(names.next_id(), NameId::new(0));
+        assert_eq!((names.push("a"), names.push("b")), (NameId::new(0), NameId::new(1)));
+        assert_eq!(names.ids().collect::<Vec<_>>(), [NameId::new(0), NameId::new(1)]);
+        assert_eq!(names.iter_ids().next_back(), Some((NameId::new(1), &"b")));
+        assert_eq!(names.get(NameId::new(2)), None);
     }
 }

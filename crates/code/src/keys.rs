@@ -1,6 +1,6 @@
 //! Keys of definitions: `path::Class::method`, with a suffix where a file has several of the same name.
 
-use crate::facts::{Def, DefId, Expr, ExprId, Facts, Kind, ROOT, flag};
+use crate::facts::{Def, DefId, DefKind, ExprId, FileFacts, ROOT, SourceExpr, flag};
 use crate::ids::IdVec;
 use crate::type_names;
 use rustc_hash::FxHashMap;
@@ -10,21 +10,21 @@ use std::borrow::Cow;
 fn object_type(def: &Def) -> Option<&'static str> {
     let is_test_case = def.is(flag::TEST) && !def.is(flag::ONLY_IN_TESTS);
     Some(match def.kind {
-        Kind::Function | Kind::Method if is_test_case => type_names::TEST,
-        Kind::File => type_names::FILE,
-        Kind::Module => type_names::MODULE,
-        Kind::Class | Kind::Struct | Kind::Enum => type_names::CLASS,
-        Kind::Interface => type_names::INTERFACE,
-        Kind::Type => type_names::TYPE,
-        Kind::Function => type_names::FUNCTION,
-        Kind::Method => type_names::METHOD,
-        Kind::Field | Kind::Variable => type_names::VARIABLE,
-        Kind::Lambda => return None,
+        DefKind::Function | DefKind::Method if is_test_case => type_names::TEST,
+        DefKind::File => type_names::FILE,
+        DefKind::Module => type_names::MODULE,
+        DefKind::Class | DefKind::Struct | DefKind::Enum => type_names::CLASS,
+        DefKind::Interface => type_names::INTERFACE,
+        DefKind::Type => type_names::TYPE,
+        DefKind::Function => type_names::FUNCTION,
+        DefKind::Method => type_names::METHOD,
+        DefKind::Field | DefKind::Variable => type_names::VARIABLE,
+        DefKind::Lambda => return None,
     })
 }
 
 /// Object type and key of every definition of a file; `None` for lambdas and for keys that would be too long.
-pub fn keys(path: &str, facts: &Facts) -> IdVec<DefId, Option<(&'static str, String)>> {
+pub fn keys(path: &str, facts: &FileFacts) -> IdVec<DefId, Option<(&'static str, String)>> {
     let mut keys: IdVec<DefId, Option<(&'static str, String)>> = vec![None; facts.defs.len()].into();
     let mut paths: IdVec<DefId, Option<String>> = vec![None; facts.defs.len()].into();
     let mut same: FxHashMap<(&'static str, String), Vec<DefId>> = FxHashMap::default();
@@ -32,7 +32,7 @@ pub fn keys(path: &str, facts: &Facts) -> IdVec<DefId, Option<(&'static str, Str
     paths[ROOT] = Some(path.to_owned());
     for (index, def) in facts.defs.iter_ids().skip(1) {
         let name = &*clean(facts.name(def.name));
-        let above = if def.kind == Kind::Method && def.receiver.is_some() {
+        let above = if def.kind == DefKind::Method && def.receiver.is_some() {
             // Written outside its type: the key is the same as if it were inside.
             let parent = named_parent(facts, &paths, def.parent);
             match def.receiver.and_then(|r| type_name(facts, r)) {
@@ -54,11 +54,11 @@ pub fn keys(path: &str, facts: &Facts) -> IdVec<DefId, Option<(&'static str, Str
             same.entry((object_type, own.clone())).or_default().push(index);
             keys[index] = Some((object_type, own.clone()));
         }
-        paths[index] = if def.kind == Kind::Lambda { Some(above) } else { Some(own) };
+        paths[index] = if def.kind == DefKind::Lambda { Some(above) } else { Some(own) };
     }
     for ((object_type, key), defs) in same {
         if defs.len() > 1 {
-            tell_apart(facts, object_type, &key, &defs, &mut keys);
+            distinguish_duplicates(facts, object_type, &key, &defs, &mut keys);
         }
     }
     keys
@@ -88,7 +88,7 @@ const NAME_BYTES: usize = 120;
 /// Longest key, with room for the suffix that distinguishes duplicates.
 const KEY_BYTES: usize = 800;
 
-fn named_parent(facts: &Facts, paths: &IdVec<DefId, Option<String>>, parent: DefId) -> Option<String> {
+fn named_parent(facts: &FileFacts, paths: &IdVec<DefId, Option<String>>, parent: DefId) -> Option<String> {
     let mut at = parent;
     loop {
         if let Some(path) = &paths[at] {
@@ -102,8 +102,8 @@ fn named_parent(facts: &Facts, paths: &IdVec<DefId, Option<String>>, parent: Def
 }
 
 /// Distinguishes duplicates by the trait they implement, else by their parameters, else by their order.
-fn tell_apart(
-    facts: &Facts,
+fn distinguish_duplicates(
+    facts: &FileFacts,
     object_type: &'static str,
     key: &str,
     defs: &[DefId],
@@ -134,12 +134,12 @@ fn parameters(signature: &str) -> String {
 }
 
 /// The last name of a type expression.
-pub fn type_name(facts: &Facts, expr: ExprId) -> Option<&str> {
+pub fn type_name(facts: &FileFacts, expr: ExprId) -> Option<&str> {
     match facts.expr(expr) {
-        Expr::Free(name) | Expr::Member(_, name) => Some(facts.name(name)),
-        Expr::Var(var) => Some(facts.name(facts.vars[var].name)),
-        Expr::Generic(of, _) | Expr::InstanceOf(of) => type_name(facts, of),
-        Expr::Def(def) => Some(facts.name(facts.def(def).name)),
+        SourceExpr::Free(name) | SourceExpr::Member(_, name) => Some(facts.name(name)),
+        SourceExpr::Var(var) => Some(facts.name(facts.vars[var].name)),
+        SourceExpr::Generic(of, _) | SourceExpr::InstanceOf(of) => type_name(facts, of),
+        SourceExpr::Def(def) => Some(facts.name(facts.def(def).name)),
         _ => None,
     }
 }

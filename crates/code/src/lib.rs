@@ -1,6 +1,6 @@
 //! Turns source text into facts: symbols, imports, calls, and links between callers and callees with their confidence.
 //!
-//! Pure: it opens no file and uses no store. Each language (`languages/`) turns text into `Facts`; the resolver links
+//! Pure: it opens no file and uses no store. Each language (`languages/`) turns text into `FileFacts`; the resolver links
 //! the facts of all files by the rules of their languages.
 
 pub mod build;
@@ -20,6 +20,6 @@ pub mod type_names;
 /// Hash of the sources of this crate. Cached facts of another build are discarded, because they may differ.
 pub const BUILD: &str = env!("LUKASA_CODE_BUILD");
 
-pub use facts::Facts;
+pub use facts::FileFacts;
 pub use lang::parse;
 pub use languages::LanguageId;

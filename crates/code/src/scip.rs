@@ -6,14 +6,14 @@
 //! that position.
 
 mod link;
-mod place;
+mod matching;
 mod read;
 mod symbol;
 #[cfg(test)]
 mod tests;
 mod wire;
 
-use crate::resolve::How;
+use crate::resolve::Derivation;
 use crate::statements::set_lines;
 use lukasa_model::Content;
 use lukasa_model::batch::PutObject;
@@ -23,14 +23,14 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 pub use link::link;
-pub use place::{Placed, defined_in, place};
-pub use read::{Document, Encoding, Index};
+pub use matching::{MatchedDocument, defined_in, match_document};
+pub use read::{ColumnEncoding, ScipDocument, ScipIndex};
 
 /// The relationships that an index contains, and the data to check known calls against it.
 #[derive(Default)]
-pub struct Compiled {
+pub struct CompilerRelationships {
     /// Ordered by type, source and target.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<CompilerRelationship>,
     /// Packages and names of packages that the edges refer to.
     pub outside: BTreeMap<(&'static str, String), PutObject>,
     /// Number of global symbols with a known definition.
@@ -46,7 +46,7 @@ pub struct Compiled {
 
 /// A relationship between two objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
+pub struct CompilerRelationship {
     pub type_name: &'static str,
     pub src: Uuid,
     pub dst: Uuid,
@@ -72,18 +72,18 @@ impl Line {
     }
 }
 
-impl Edge {
-    fn of(((type_name, src, dst), mut lines): ((&'static str, Uuid, Uuid), Vec<u32>)) -> Edge {
+impl CompilerRelationship {
+    fn of(((type_name, src, dst), mut lines): ((&'static str, Uuid, Uuid), Vec<u32>)) -> CompilerRelationship {
         lines.sort_unstable();
         lines.dedup();
-        Edge { type_name, src, dst, lines }
+        CompilerRelationship { type_name, src, dst, lines }
     }
 
     /// The content of the relationship, merged with its present content.
     pub fn content(&self, before: Option<&Content>) -> Content {
         let mut content = before.cloned().unwrap_or_default();
-        content.confidence = Some(How::Compiler.confidence());
-        content.derivation = Some(How::Compiler.derivation().into());
+        content.confidence = Some(Derivation::Compiler.confidence());
+        content.derivation = Some(Derivation::Compiler.derivation().into());
         if self.type_name == "CALLS" {
             let mut lines = self.lines.clone();
             lines.extend(before.map(lines_of).unwrap_or_default());
@@ -115,7 +115,7 @@ pub struct KnownCall<'a> {
     pub content: &'a Content,
 }
 
-impl Compiled {
+impl CompilerRelationships {
     /// Replaces the ids of outside names with those that the graph already uses. A compiler names the place of
     /// definition, which may be deep inside a package or in another one; the graph names the place of import. Both
     /// refer to the same object if they name the same call.
@@ -160,7 +160,7 @@ impl Compiled {
         for edge in std::mem::take(&mut self.edges) {
             edges.entry((edge.type_name, edge.src, name(edge.dst))).or_default().extend(edge.lines);
         }
-        self.edges = edges.into_iter().map(Edge::of).collect();
+        self.edges = edges.into_iter().map(CompilerRelationship::of).collect();
         for line in self.lines.values_mut() {
             line.targets = line.targets.iter().map(|id| name(*id)).collect();
         }

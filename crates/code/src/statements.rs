@@ -2,11 +2,11 @@
 //!
 //! A relationship belongs to the file of its source, except CONTAINS, which belongs to the file of its target.
 
-use crate::facts::{BaseKind, CallKind, Def, DefId, Facts, Imported, Kind, ROOT, Visibility, flag};
+use crate::facts::{BaseKind, CallKind, Def, DefId, DefKind, FileFacts, ImportKind, ROOT, Visibility, flag};
 use crate::ids::IdVec;
 use crate::keys;
 use crate::languages::LanguageId;
-use crate::resolve::{ExternalId, File, FileId, Gid, How, Links, Program, To};
+use crate::resolve::{DefRef, Derivation, ExternalId, FileId, FileLinks, LinkTarget, Program, ProgramFile};
 use crate::type_names;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::id::object_id;
@@ -20,11 +20,11 @@ use uuid::Uuid;
 
 /// Ids and keys of all symbols of a program.
 #[derive(Default)]
-pub struct Names {
+pub struct SymbolNames {
     namespace: Uuid,
     files: IdVec<FileId, IdVec<DefId, Option<Symbol>>>,
     /// The version of each file for which `files` was computed.
-    named: IdVec<FileId, Option<Arc<File>>>,
+    named: IdVec<FileId, Option<Arc<ProgramFile>>>,
 }
 
 struct Symbol {
@@ -33,10 +33,10 @@ struct Symbol {
     id: Uuid,
 }
 
-impl Names {
+impl SymbolNames {
     /// The names of all symbols of a program, within a namespace of ids.
-    pub fn new(program: &Program, namespace: Uuid) -> Names {
-        let mut names = Names { namespace, ..Names::default() };
+    pub fn new(program: &Program, namespace: Uuid) -> SymbolNames {
+        let mut names = SymbolNames { namespace, ..SymbolNames::default() };
         names.update(program, namespace);
         names
     }
@@ -44,7 +44,7 @@ impl Names {
     /// Recomputes the symbols of the files that changed since the last call.
     pub fn update(&mut self, program: &Program, namespace: Uuid) {
         if self.namespace != namespace {
-            *self = Names { namespace, ..Names::default() };
+            *self = SymbolNames { namespace, ..SymbolNames::default() };
         }
         self.files.resize_with(program.slots(), IdVec::new);
         self.named.resize_with(program.slots(), || None);
@@ -67,16 +67,16 @@ impl Names {
     }
 
     /// Object type and key of a symbol; `None` if the definition is not a symbol.
-    pub fn name_of(&self, gid: Gid) -> Option<(&'static str, &str)> {
+    pub fn name_of(&self, gid: DefRef) -> Option<(&'static str, &str)> {
         self.get(gid).map(|symbol| (symbol.object_type, symbol.key.as_str()))
     }
 
-    fn get(&self, gid: Gid) -> Option<&Symbol> {
+    fn get(&self, gid: DefRef) -> Option<&Symbol> {
         self.files[gid.file].get(gid.def)?.as_ref()
     }
 
     /// The symbol that a definition is attributed to: itself, or the nearest enclosing one.
-    fn counts_for(&self, program: &Program, gid: Gid) -> (Gid, Option<&Symbol>) {
+    fn counts_for(&self, program: &Program, gid: DefRef) -> (DefRef, Option<&Symbol>) {
         let facts = &program.file(gid.file).facts;
         let mut at = gid;
         loop {
@@ -101,7 +101,7 @@ fn symbols(program: &Program, file: FileId, namespace: Uuid) -> IdVec<DefId, Opt
 
 /// What is known about a file besides its facts.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct FileDetails {
     pub content_hash: String,
     pub bytes: u64,
     /// Summaries by a language model. They replace those made by rule.
@@ -116,7 +116,7 @@ pub struct Summary {
 }
 
 /// The object of a file that is not source code: path, hash and size only.
-pub fn plain_file(path: &str, about: &About) -> PutObject {
+pub fn plain_file(path: &str, about: &FileDetails) -> PutObject {
     let mut put = PutObject::new(type_names::FILE, path);
     put.title = Some(path.rsplit('/').next().unwrap_or(path).to_owned());
     put.properties = properties(&[
@@ -132,7 +132,7 @@ const EXTRACTION_VERSION: u32 = 3;
 
 /// A hash over everything that a file contributes. Objects depend on its content, relationships on what its names
 /// resolve to. If a language model wrote summaries, a second hash follows: see `digest_parts`.
-pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, about: &About) -> String {
+pub fn digest(program: &Program, names: &SymbolNames, links: &FileLinks, file: FileId, about: &FileDetails) -> String {
     let mut hasher = Hasher::default();
     let mut number = |n: u32| hasher.add(&n.to_le_bytes());
     number(EXTRACTION_VERSION);
@@ -162,19 +162,19 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
     }
     links.unresolved_names.iter().for_each(|(name, _)| hasher.add(name.as_bytes()));
     hasher.add(about.content_hash.as_bytes());
-    let mut target = |to: To| match to {
-        To::Def(gid) => match names.get(gid) {
+    let mut target = |to: LinkTarget| match to {
+        LinkTarget::Def(gid) => match names.get(gid) {
             Some(symbol) => hasher.add(symbol.id.as_bytes()),
             None => hasher.add(&gid.def.number().to_le_bytes()),
         },
-        To::External(path) => hasher.add(program.external_text(path).as_bytes()),
+        LinkTarget::External(path) => hasher.add(program.external_text(path).as_bytes()),
     };
     let _ = file;
     links.calls.iter().for_each(|l| target(l.to));
-    links.receivers.iter().for_each(|(_, of)| target(To::Def(*of)));
+    links.receivers.iter().for_each(|(_, of)| target(LinkTarget::Def(*of)));
     links.imports.iter().for_each(|l| target(l.to));
     links.bases.iter().for_each(|l| target(l.to));
-    links.uses.iter().for_each(|l| target(To::Def(l.to)));
+    links.uses.iter().for_each(|l| target(LinkTarget::Def(l.to)));
     let digest = short(hasher);
     if about.summaries.is_empty() {
         return digest;
@@ -208,10 +208,10 @@ fn short(hasher: Hasher) -> String {
 /// The objects of a file: the file first, then its symbols.
 pub fn objects(
     program: &Program,
-    names: &Names,
-    links: &Links,
+    names: &SymbolNames,
+    links: &FileLinks,
     file: FileId,
-    about: &About,
+    about: &FileDetails,
     digest: &str,
 ) -> Vec<PutObject> {
     let mut maker = Maker::new(program, names, file);
@@ -223,7 +223,7 @@ pub fn objects(
 }
 
 /// The relationships that belong to a file.
-pub fn relationships(program: &Program, names: &Names, links: &Links, file: FileId) -> Vec<PutRelationship> {
+pub fn relationships(program: &Program, names: &SymbolNames, links: &FileLinks, file: FileId) -> Vec<PutRelationship> {
     let mut maker = Maker::new(program, names, file);
     // An estimate: each symbol has CONTAINS and usually DEFINED_IN, and several calls may share one edge.
     maker.relationships.reserve(2 * maker.facts.defs.len() + links.calls.len() + links.uses.len());
@@ -235,22 +235,22 @@ pub fn relationships(program: &Program, names: &Names, links: &Links, file: File
 }
 
 /// Objects outside the program, by type and key.
-pub type Outside = BTreeMap<(&'static str, String), PutObject>;
+pub type OutsideObjects = BTreeMap<(&'static str, String), PutObject>;
 
 /// The objects outside the program that a file's relationships refer to.
-pub fn outside(program: &Program, names: &Names, links: &Links, file: FileId) -> Outside {
+pub fn outside(program: &Program, names: &SymbolNames, links: &FileLinks, file: FileId) -> OutsideObjects {
     let mut maker = Maker::new(program, names, file);
     let mut seen = FxHashSet::default();
     let calls = links.calls.iter().map(|l| l.to).chain(links.bases.iter().map(|l| l.to));
     for to in calls {
-        if let To::External(path) = to
+        if let LinkTarget::External(path) = to
             && seen.insert(path)
         {
             maker.external(path);
         }
     }
     for link in &links.imports {
-        if let To::External(path) = link.to {
+        if let LinkTarget::External(path) = link.to {
             maker.package(path);
         }
     }
@@ -259,33 +259,33 @@ pub fn outside(program: &Program, names: &Names, links: &Links, file: FileId) ->
 
 struct Maker<'p> {
     program: &'p Program,
-    names: &'p Names,
+    names: &'p SymbolNames,
     file: FileId,
-    facts: &'p Facts,
+    facts: &'p FileFacts,
     path: &'p str,
     objects: Vec<PutObject>,
     relationships: Vec<PutRelationship>,
-    outside: Outside,
+    outside: OutsideObjects,
 }
 
 impl<'p> Maker<'p> {
-    fn new(program: &'p Program, names: &'p Names, file: FileId) -> Maker<'p> {
+    fn new(program: &'p Program, names: &'p SymbolNames, file: FileId) -> Maker<'p> {
         let (facts, path) = (&*program.file(file).facts, &*program.file(file).path);
-        let (objects, relationships, outside) = (vec![], vec![], Outside::new());
+        let (objects, relationships, outside) = (vec![], vec![], OutsideObjects::new());
         Maker { program, names, file, facts, path, objects, relationships, outside }
     }
 }
 
 impl Maker<'_> {
-    fn objects(&mut self, links: &Links, about: &About) {
+    fn objects(&mut self, links: &FileLinks, about: &FileDetails) {
         let mut unresolved: FxHashMap<DefId, u32> = FxHashMap::default();
         for (owner, count) in &links.unresolved {
-            let (gid, _) = self.names.counts_for(self.program, Gid { file: self.file, def: *owner });
+            let (gid, _) = self.names.counts_for(self.program, DefRef { file: self.file, def: *owner });
             *unresolved.entry(gid.def).or_default() += count;
         }
         self.objects.reserve(self.facts.defs.len());
         for index in self.facts.defs.ids() {
-            let Some(symbol) = self.names.get(Gid { file: self.file, def: index }) else { continue };
+            let Some(symbol) = self.names.get(DefRef { file: self.file, def: index }) else { continue };
             let def = self.facts.def(index);
             let mut put = PutObject::new(symbol.object_type, &symbol.key);
             put.title = Some(keys::clean(self.facts.name(def.name)).into_owned());
@@ -367,18 +367,18 @@ impl Maker<'_> {
         p
     }
 
-    fn containment(&mut self, links: &Links) {
-        let receivers: FxHashMap<DefId, Gid> = links.receivers.iter().copied().collect();
-        let file = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id);
+    fn containment(&mut self, links: &FileLinks) {
+        let receivers: FxHashMap<DefId, DefRef> = links.receivers.iter().copied().collect();
+        let file = self.names.get(DefRef { file: self.file, def: ROOT }).map(|s| s.id);
         let Some(file) = file else { return };
         for index in self.facts.defs.ids().skip(1) {
-            let gid = Gid { file: self.file, def: index };
+            let gid = DefRef { file: self.file, def: index };
             let Some(symbol) = self.names.get(gid) else { continue };
             let def = self.facts.def(index);
             // A method written outside its type is contained in the type, even if that is in another file.
             let within = match receivers.get(&index).and_then(|of| self.names.get(*of)) {
                 Some(of) => Some(of),
-                None => self.names.counts_for(self.program, Gid { file: self.file, def: def.parent }).1,
+                None => self.names.counts_for(self.program, DefRef { file: self.file, def: def.parent }).1,
             };
             let Some(within) = within else { continue };
             let within = within.id;
@@ -396,7 +396,7 @@ impl Maker<'_> {
     fn written(&mut self, type_name: &str, src: Uuid, dst: Uuid) {
         let put = self.edge(type_name, src, dst);
         put.confidence = Some(1.0);
-        put.derivation = Some(How::Exact.derivation().into());
+        put.derivation = Some(Derivation::Exact.derivation().into());
     }
 
     fn edge(&mut self, type_name: &str, src: Uuid, dst: Uuid) -> &mut PutRelationship {
@@ -410,25 +410,25 @@ impl Maker<'_> {
         self.relationships.last_mut().expect("one was just added")
     }
 
-    fn imports(&mut self, links: &Links) {
-        let Some(own) = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id) else { return };
+    fn imports(&mut self, links: &FileLinks) {
+        let Some(own) = self.names.get(DefRef { file: self.file, def: ROOT }).map(|s| s.id) else { return };
         let mut targets: BTreeMap<Uuid, (u32, Vec<String>)> = BTreeMap::new();
         for link in &links.imports {
             let import = &self.facts.imports[link.import];
             let to = match link.to {
-                To::Def(gid) if gid.file == self.file => continue,
-                To::Def(gid) => match self.names.get(Gid { file: gid.file, def: ROOT }) {
+                LinkTarget::Def(gid) if gid.file == self.file => continue,
+                LinkTarget::Def(gid) => match self.names.get(DefRef { file: gid.file, def: ROOT }) {
                     Some(symbol) => symbol.id,
                     None => continue,
                 },
-                To::External(path) => match self.package(path) {
+                LinkTarget::External(path) => match self.package(path) {
                     Some(package) => package,
                     None => continue,
                 },
             };
             let entry = targets.entry(to).or_insert((import.line, vec![]));
             entry.0 = entry.0.min(import.line);
-            if let Imported::Symbol(name) = import.what {
+            if let ImportKind::Symbol(name) = import.what {
                 entry.1.push(self.facts.name(name).to_owned());
             }
         }
@@ -441,25 +441,27 @@ impl Maker<'_> {
             if !names.is_empty() {
                 put.properties.insert("names".into(), json!(names));
             }
-            put.confidence = Some(How::Import.confidence());
-            put.derivation = Some(How::Import.derivation().into());
+            put.confidence = Some(Derivation::Import.confidence());
+            put.derivation = Some(Derivation::Import.derivation().into());
         }
     }
 
-    fn bases(&mut self, links: &Links) {
+    fn bases(&mut self, links: &FileLinks) {
         for link in &links.bases {
-            let Some(class) = self.names.get(Gid { file: self.file, def: link.class }).map(|s| s.id) else { continue };
+            let Some(class) = self.names.get(DefRef { file: self.file, def: link.class }).map(|s| s.id) else {
+                continue;
+            };
             let (to, interface) = match link.to {
-                To::Def(gid) => match self.names.get(gid) {
-                    Some(symbol) => (symbol.id, self.program.def(gid).kind == Kind::Interface),
+                LinkTarget::Def(gid) => match self.names.get(gid) {
+                    Some(symbol) => (symbol.id, self.program.def(gid).kind == DefKind::Interface),
                     None => continue,
                 },
-                To::External(path) => match self.external(path) {
+                LinkTarget::External(path) => match self.external(path) {
                     Some(external) => (external, false),
                     None => continue,
                 },
             };
-            let own_interface = self.facts.def(link.class).kind == Kind::Interface;
+            let own_interface = self.facts.def(link.class).kind == DefKind::Interface;
             let type_name = match link.how {
                 BaseKind::Implements => type_names::IMPLEMENTS,
                 _ if interface && !own_interface => type_names::IMPLEMENTS,
@@ -468,7 +470,7 @@ impl Maker<'_> {
             if class == to {
                 continue;
             }
-            let how = if link.structural { How::Type } else { How::Import };
+            let how = if link.structural { Derivation::Type } else { Derivation::Import };
             let put = self.edge(type_name, class, to);
             if link.line > 0 {
                 put.properties.insert("line".into(), json!(link.line));
@@ -478,20 +480,20 @@ impl Maker<'_> {
         }
     }
 
-    fn calls_and_uses(&mut self, links: &Links) {
+    fn calls_and_uses(&mut self, links: &FileLinks) {
         struct Site {
             lines: Vec<u32>,
-            how: How,
+            how: Derivation,
         }
         struct Tested {
             calls: u32,
             first_line: u32,
-            how: How,
+            how: Derivation,
         }
         let mut calls: BTreeMap<(Uuid, Uuid), Site> = BTreeMap::new();
         let mut tested: BTreeMap<FileId, Tested> = BTreeMap::new();
         let own = self.program.file(self.file);
-        let add = |calls: &mut BTreeMap<(Uuid, Uuid), Site>, src: Uuid, dst: Uuid, line: u32, how: How| {
+        let add = |calls: &mut BTreeMap<(Uuid, Uuid), Site>, src: Uuid, dst: Uuid, line: u32, how: Derivation| {
             let site = calls.entry((src, dst)).or_insert(Site { lines: vec![], how });
             site.how = site.how.min(how);
             if !site.lines.contains(&line) {
@@ -500,11 +502,11 @@ impl Maker<'_> {
         };
         for link in &links.calls {
             let call = &self.facts.calls[link.call];
-            let owner = self.names.counts_for(self.program, Gid { file: self.file, def: call.owner });
+            let owner = self.names.counts_for(self.program, DefRef { file: self.file, def: call.owner });
             let (from, Some(src)) = owner else { continue };
             let src = src.id;
             let dst = match link.to {
-                To::Def(gid) => {
+                LinkTarget::Def(gid) => {
                     // A call of a lambda stays within the definition that contains it, so it has no edge.
                     let Some(symbol) = self.names.get(gid) else { continue };
                     if links.is_test || own.is_in_test(from.def) {
@@ -519,7 +521,7 @@ impl Maker<'_> {
                     }
                     symbol.id
                 }
-                To::External(path) => {
+                LinkTarget::External(path) => {
                     if call.how == CallKind::Implicit {
                         continue;
                     }
@@ -532,7 +534,7 @@ impl Maker<'_> {
             add(&mut calls, src, dst, call.line, link.how);
         }
         for used in links.uses.iter().filter(|u| u.runs) {
-            let (_, src) = self.names.counts_for(self.program, Gid { file: self.file, def: used.owner });
+            let (_, src) = self.names.counts_for(self.program, DefRef { file: self.file, def: used.owner });
             if let (Some(src), Some(dst)) = (src, self.names.get(used.to)) {
                 add(&mut calls, src.id, dst.id, used.line, used.how);
             }
@@ -547,7 +549,7 @@ impl Maker<'_> {
         }
         let mut seen: FxHashSet<(Uuid, Uuid)> = FxHashSet::default();
         for used in links.uses.iter().filter(|u| !u.runs) {
-            let (from, src) = self.names.counts_for(self.program, Gid { file: self.file, def: used.owner });
+            let (from, src) = self.names.counts_for(self.program, DefRef { file: self.file, def: used.owner });
             let (Some(src), Some(dst)) = (src, self.names.get(used.to)) else { continue };
             let (src, dst) = (src.id, dst.id);
             if from == used.to || called.contains(&(src, dst)) || !seen.insert((src, dst)) {
@@ -558,9 +560,9 @@ impl Maker<'_> {
             put.confidence = Some(used.how.confidence());
             put.derivation = Some(used.how.derivation().into());
         }
-        let Some(own) = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id) else { return };
+        let Some(own) = self.names.get(DefRef { file: self.file, def: ROOT }).map(|s| s.id) else { return };
         for (file, tested) in tested {
-            let Some(to) = self.names.get(Gid { file, def: ROOT }).map(|s| s.id) else { continue };
+            let Some(to) = self.names.get(DefRef { file, def: ROOT }).map(|s| s.id) else { continue };
             let put = self.edge(type_names::TESTS, own, to);
             put.properties.insert("line".into(), json!(tested.first_line));
             put.properties.insert("calls".into(), json!(tested.calls));
@@ -649,12 +651,12 @@ fn ecosystem_of(language: LanguageId, package: &str) -> &'static str {
 
 fn subtype(def: &Def) -> Option<&'static str> {
     Some(match def.kind {
-        Kind::Struct => "struct",
-        Kind::Enum => "enum",
-        Kind::Field => "field",
-        Kind::Variable if def.is(flag::CONSTANT) => "constant",
-        Kind::Method if def.is(flag::CONSTRUCTOR) => "constructor",
-        Kind::Function if def.is(flag::MACRO) => "macro",
+        DefKind::Struct => "struct",
+        DefKind::Enum => "enum",
+        DefKind::Field => "field",
+        DefKind::Variable if def.is(flag::CONSTANT) => "constant",
+        DefKind::Method if def.is(flag::CONSTRUCTOR) => "constructor",
+        DefKind::Function if def.is(flag::MACRO) => "macro",
         _ => return None,
     })
 }

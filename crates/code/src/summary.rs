@@ -1,7 +1,7 @@
 //! One sentence about a definition, by rule: the first sentence of its doc comment, else the first meaningful line of
 //! its body, else its signature in words.
 
-use crate::facts::{Def, Kind};
+use crate::facts::{Def, DefKind};
 use crate::tree::{cut, one_line};
 
 /// Longest summary: one sentence.
@@ -81,17 +81,17 @@ fn first_line(def: &Def, text: &str) -> Option<String> {
 /// Turns `fn read_file(path)` into "function read file (path)", so that a search by words finds it.
 fn in_words(def: &Def, name: &str) -> String {
     let kind = match def.kind {
-        Kind::File => "file",
-        Kind::Module => "module",
-        Kind::Class => "class",
-        Kind::Struct => "struct",
-        Kind::Enum => "enum",
-        Kind::Interface => "interface",
-        Kind::Type => "type",
-        Kind::Function | Kind::Lambda => "function",
-        Kind::Method => "method",
-        Kind::Field => "field",
-        Kind::Variable => "variable",
+        DefKind::File => "file",
+        DefKind::Module => "module",
+        DefKind::Class => "class",
+        DefKind::Struct => "struct",
+        DefKind::Enum => "enum",
+        DefKind::Interface => "interface",
+        DefKind::Type => "type",
+        DefKind::Function | DefKind::Lambda => "function",
+        DefKind::Method => "method",
+        DefKind::Field => "field",
+        DefKind::Variable => "variable",
     };
     let words = words(name).join(" ");
     let signature = def.signature.trim();

@@ -1,23 +1,23 @@
 //! The syntax tree that front ends read: small, flat, and the same for every parser.
 //!
-//! Trees of tree-sitter are copied into it once (`grown`). After that, the kind, field, position and siblings of a node
+//! Trees of tree-sitter are copied into it once (`from_tree_sitter`). After that, the kind, field, position and siblings of a node
 //! are a lookup in one array.
 
-use crate::facts::Span;
+use crate::facts::SourceSpan;
 
 /// Marks the absence of a node in links between nodes.
 const NONE: u32 = u32::MAX;
 
 /// The syntax tree of one file.
-pub struct Tree {
+pub struct SyntaxTree {
     nodes: Vec<Data>,
     /// Byte offsets at which lines begin.
     lines: Vec<u32>,
-    names: &'static Names,
+    names: &'static GrammarNames,
 }
 
 /// Names of the numeric kinds and fields.
-pub struct Names {
+pub struct GrammarNames {
     pub kinds: Vec<&'static str>,
     /// Index 0 means no field.
     pub fields: Vec<&'static str>,
@@ -50,23 +50,23 @@ pub mod flag {
     pub const BROKEN: u8 = 1 << 4;
 }
 
-impl Tree {
+impl SyntaxTree {
     /// An empty tree for a text.
-    pub fn new(text: &str, names: &'static Names) -> Tree {
+    pub fn new(text: &str, names: &'static GrammarNames) -> SyntaxTree {
         let mut lines = Vec::with_capacity(text.len() / 32 + 1);
         lines.push(0);
         lines.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
-        Tree { nodes: Vec::with_capacity(text.len() / 8 + 1), lines, names }
+        SyntaxTree { nodes: Vec::with_capacity(text.len() / 8 + 1), lines, names }
     }
 
     /// The root, which is the first node.
-    pub fn root(&self) -> Node<'_> {
+    pub fn root(&self) -> TreeNode<'_> {
         self.node(0)
     }
 
     /// The node at an index.
-    pub fn node(&self, at: u32) -> Node<'_> {
-        Node { tree: self, at }
+    pub fn node(&self, at: u32) -> TreeNode<'_> {
+        TreeNode { tree: self, at }
     }
 
     /// Adds a node without parent and children, and returns its index. `start` and `end` are byte offsets.
@@ -152,20 +152,20 @@ impl Tree {
         self.nodes[node as usize].kind = kind;
     }
 
-    fn position(&self, byte: u32) -> Position {
+    fn position(&self, byte: u32) -> TextPosition {
         let row = self.lines.partition_point(|start| *start <= byte) - 1;
-        Position { row: row as u32, column: byte - self.lines[row] }
+        TextPosition { row: row as u32, column: byte - self.lines[row] }
     }
 }
 
 /// Converts a tree of tree-sitter. `seen` is called with each node and its index in the new tree.
-pub fn grown(
+pub fn from_tree_sitter(
     text: &str,
     tree: &tree_sitter::Tree,
-    names: &'static Names,
+    names: &'static GrammarNames,
     mut seen: impl FnMut(tree_sitter::Node<'_>, u32),
-) -> Tree {
-    let mut grown = Tree::new(text, names);
+) -> SyntaxTree {
+    let mut grown = SyntaxTree::new(text, names);
     let mut cursor = tree.walk();
     let mut parents: Vec<u32> = Vec::new();
     loop {
@@ -198,31 +198,31 @@ pub fn grown(
 
 /// A position in the text, 0-based; columns are in bytes.
 #[derive(Clone, Copy)]
-pub struct Position {
+pub struct TextPosition {
     pub row: u32,
     pub column: u32,
 }
 
 /// A node of a tree.
 #[derive(Clone, Copy)]
-pub struct Node<'t> {
-    tree: &'t Tree,
+pub struct TreeNode<'t> {
+    tree: &'t SyntaxTree,
     at: u32,
 }
 
-impl PartialEq for Node<'_> {
+impl PartialEq for TreeNode<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.at == other.at
     }
 }
 
-impl<'t> Node<'t> {
+impl<'t> TreeNode<'t> {
     fn data(self) -> &'t Data {
         &self.tree.nodes[self.at as usize]
     }
 
-    fn to(self, at: u32) -> Option<Node<'t>> {
-        (at != NONE).then_some(Node { tree: self.tree, at })
+    fn to(self, at: u32) -> Option<TreeNode<'t>> {
+        (at != NONE).then_some(TreeNode { tree: self.tree, at })
     }
 
     /// The name of the node's kind. Errors are not kinds of a grammar.
@@ -250,11 +250,11 @@ impl<'t> Node<'t> {
         self.data().end as usize
     }
 
-    pub fn start_position(self) -> Position {
+    pub fn start_position(self) -> TextPosition {
         self.tree.position(self.data().start)
     }
 
-    pub fn end_position(self) -> Position {
+    pub fn end_position(self) -> TextPosition {
         self.tree.position(self.data().end)
     }
 
@@ -284,49 +284,49 @@ impl<'t> Node<'t> {
     }
 
     /// The node before this one, with the same parent.
-    pub fn prev_sibling(self) -> Option<Node<'t>> {
+    pub fn prev_sibling(self) -> Option<TreeNode<'t>> {
         self.to(self.data().prev)
     }
 
     /// The children of the node.
-    pub fn kids(self) -> Kids<'t> {
-        Kids(self)
+    pub fn children(self) -> NodeChildren<'t> {
+        NodeChildren(self)
     }
 }
 
 /// The children of a node, each with the field it fills.
 #[derive(Clone, Copy)]
-pub struct Kids<'t>(Node<'t>);
+pub struct NodeChildren<'t>(TreeNode<'t>);
 
-impl<'t> Kids<'t> {
+impl<'t> NodeChildren<'t> {
     /// The first child in a field.
-    pub fn field(self, name: &str) -> Option<Node<'t>> {
+    pub fn field(self, name: &str) -> Option<TreeNode<'t>> {
         self.all().find(|node| node.field() == Some(name))
     }
 
     /// All children in a field.
-    pub fn fields(self, name: &str) -> impl Iterator<Item = Node<'t>> {
+    pub fn fields(self, name: &str) -> impl Iterator<Item = TreeNode<'t>> {
         self.all().filter(move |node| node.field() == Some(name))
     }
 
     /// The first child of a kind.
-    pub fn kind(self, kind: &str) -> Option<Node<'t>> {
+    pub fn kind(self, kind: &str) -> Option<TreeNode<'t>> {
         self.all().find(|node| node.kind() == kind)
     }
 
     /// Named children without comments. Error nodes are kept, because they may contain valid syntax.
-    pub fn named(self) -> impl DoubleEndedIterator<Item = Node<'t>> + Clone {
+    pub fn named(self) -> impl DoubleEndedIterator<Item = TreeNode<'t>> + Clone {
         self.all().filter(|node| node.is_named() && (!node.is_extra() || node.is_error()))
     }
 
     /// All children, including punctuation and comments.
-    pub fn all(self) -> All<'t> {
+    pub fn all(self) -> NodeChildrenIter<'t> {
         let data = self.0.data();
-        All { tree: self.0.tree, first: data.first, last: data.last }
+        NodeChildrenIter { tree: self.0.tree, first: data.first, last: data.last }
     }
 
     /// All children with the field that each fills.
-    pub fn with_fields(self) -> impl Iterator<Item = (Option<&'static str>, Node<'t>)> {
+    pub fn with_fields(self) -> impl Iterator<Item = (Option<&'static str>, TreeNode<'t>)> {
         self.all().map(|node| (node.field(), node))
     }
 
@@ -338,24 +338,24 @@ impl<'t> Kids<'t> {
 
 /// Iterates over all children, from either end.
 #[derive(Clone)]
-pub struct All<'t> {
-    tree: &'t Tree,
+pub struct NodeChildrenIter<'t> {
+    tree: &'t SyntaxTree,
     first: u32,
     last: u32,
 }
 
-impl<'t> All<'t> {
+impl<'t> NodeChildrenIter<'t> {
     /// Returns the node at one end and moves that end to the node next to it.
     fn take(
         &mut self,
         at: u32,
         beside: impl FnOnce(&Data) -> u32,
         end: impl FnOnce(&mut Self) -> &mut u32,
-    ) -> Option<Node<'t>> {
+    ) -> Option<TreeNode<'t>> {
         if at == NONE {
             return None;
         }
-        let node = Node { tree: self.tree, at };
+        let node = TreeNode { tree: self.tree, at };
         if self.first == self.last {
             (self.first, self.last) = (NONE, NONE);
         } else {
@@ -365,25 +365,25 @@ impl<'t> All<'t> {
     }
 }
 
-impl<'t> Iterator for All<'t> {
-    type Item = Node<'t>;
+impl<'t> Iterator for NodeChildrenIter<'t> {
+    type Item = TreeNode<'t>;
 
-    fn next(&mut self) -> Option<Node<'t>> {
+    fn next(&mut self) -> Option<TreeNode<'t>> {
         self.take(self.first, |data| data.next, |all| &mut all.first)
     }
 }
 
-impl DoubleEndedIterator for All<'_> {
+impl DoubleEndedIterator for NodeChildrenIter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.take(self.last, |data| data.prev, |all| &mut all.last)
     }
 }
 
 /// The span of a node, with 1-based lines.
-pub fn span(node: Node<'_>) -> Span {
+pub fn span(node: TreeNode<'_>) -> SourceSpan {
     let data = node.data();
     let (from, to) = (node.start_position(), node.end_position());
-    Span {
+    SourceSpan {
         start: data.start,
         end: data.end,
         line: from.row + 1,
@@ -394,12 +394,12 @@ pub fn span(node: Node<'_>) -> Span {
 }
 
 /// The 1-based line on which a node begins.
-pub fn line(node: Node<'_>) -> u32 {
+pub fn line(node: TreeNode<'_>) -> u32 {
     node.start_position().row + 1
 }
 
 /// The text of a node.
-pub fn text<'t>(node: Node<'_>, source: &'t str) -> &'t str {
+pub fn text<'t>(node: TreeNode<'_>, source: &'t str) -> &'t str {
     source.get(node.start_byte()..node.end_byte()).unwrap_or("")
 }
 
@@ -431,7 +431,7 @@ const DOC_BYTES: usize = 2_000;
 
 /// The comments directly above a node, in the order of the text, joined and stripped of their markers; `None` without
 /// any. `is_doc` distinguishes doc comments from others by their text.
-pub fn doc_above(node: Node<'_>, source: &str, is_doc: impl Fn(&str) -> bool) -> Option<Box<str>> {
+pub fn doc_above(node: TreeNode<'_>, source: &str, is_doc: impl Fn(&str) -> bool) -> Option<Box<str>> {
     let mut lines: Vec<&str> = Vec::new();
     let mut below = node.start_position().row;
     let mut at = node.prev_sibling();
@@ -493,12 +493,12 @@ pub fn cut(text: &str, bytes: usize) -> &str {
 }
 
 /// The first syntax error, with its line.
-pub fn first_fault(root: Node<'_>) -> Option<(u32, Box<str>)> {
+pub fn first_fault(root: TreeNode<'_>) -> Option<(u32, Box<str>)> {
     if !root.has_error() {
         return None;
     }
     let mut at = root;
-    while let Some(next) = at.kids().all().find(|c| c.has_error() || c.is_missing()) {
+    while let Some(next) = at.children().all().find(|c| c.has_error() || c.is_missing()) {
         at = next;
         if at.is_error() || at.is_missing() {
             break;

@@ -1,12 +1,12 @@
 //! Compares our own parsers with tree-sitter over a small corpus, apart from the listed differences.
 
-use lukasa_code::lang::descent::compare::{self, Difference};
-use lukasa_code::{Facts, LanguageId};
+use lukasa_code::lang::descent::compare::{self, ParserDifference};
+use lukasa_code::{FileFacts, LanguageId};
 use serde::Deserialize;
 use std::path::Path;
 
 /// The facts of a text by our own parser and by tree-sitter; `None` if our parser leaves the text to tree-sitter.
-fn both(text: &str, language: LanguageId) -> Option<(Facts, Facts)> {
+fn both(text: &str, language: LanguageId) -> Option<(FileFacts, FileFacts)> {
     let own = compare::own(text, language)?;
     let ours = compare::facts("src/file", text, language, &own);
     Some((ours, compare::facts_by_tree_sitter("src/file", text, language)))
@@ -55,7 +55,7 @@ fn differences_between_parsers_equal_the_list() {
         for language in &entry.languages {
             let language = LanguageId::named(language).expect(language);
             let (ours, theirs) = both(&entry.text, language).expect(&entry.construct);
-            let listed = Difference { only_ours: entry.ours.clone(), only_theirs: entry.tree_sitter.clone() };
+            let listed = ParserDifference { only_ours: entry.ours.clone(), only_theirs: entry.tree_sitter.clone() };
             let found = compare::difference(&ours, &theirs);
             if found.as_ref() != Some(&listed) {
                 wrong.push(format!("{language:?} {}: {found:#?}", entry.construct));

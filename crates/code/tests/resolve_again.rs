@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failing test says where")]
 
 use lukasa_code::LanguageId;
-use lukasa_code::resolve::{Program, Resolver, To, resolve};
+use lukasa_code::resolve::{LinkTarget, Program, Resolver, resolve};
 use std::sync::Arc;
 
 const FILES: &[(&str, &str)] = &[
@@ -329,7 +329,7 @@ fn the_order_of_files_does_not_matter() {
         let mut found: Vec<String> = Vec::new();
         for id in program.ids() {
             for link in &links[id].calls {
-                let To::Def(to) = link.to else { continue };
+                let LinkTarget::Def(to) = link.to else { continue };
                 let (from, to) = (&program.file(id).path, (&program.file(to.file).path, to.def));
                 found.push(format!("{from} {} -> {to:?} {:?}", link.call.index(), link.how));
             }

@@ -8,14 +8,14 @@ mod queue;
 pub use key::AuditKey;
 pub use queue::AuditState;
 
-use crate::outline::Outline;
+use crate::redacted_summary::RedactedSummary;
 use crate::registry::{self, Effect, Operation};
 use crate::{Context, Grants};
 use lukasa_model::json::canonical;
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_store::audit::AuditNote;
 use lukasa_store::{Clock, Store};
-use queue::{Place, Queue};
+use queue::{AuditQueue, AuditSlot};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +25,7 @@ const NAME_BYTES: usize = 128;
 
 /// Which operations are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeps {
+pub enum AuditedOperations {
     /// Every operation.
     #[default]
     All,
@@ -37,17 +37,23 @@ pub enum Keeps {
 /// Records operations. Dropping the last clone writes the entries that still wait.
 #[derive(Clone)]
 pub struct Audit {
-    queue: Arc<Queue>,
+    queue: Arc<AuditQueue>,
     clock: Arc<dyn Clock>,
     key: Arc<AuditKey>,
-    keeps: Keeps,
+    keeps: AuditedOperations,
 }
 
 impl Audit {
     /// `server` names the chains that entries are appended to. It is the same at each start of a server, and unique to
     /// it.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, server: &str, key: Arc<AuditKey>, keeps: Keeps) -> Audit {
-        let queue = Arc::new(Queue::new(store, server, Arc::clone(&key)));
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        server: &str,
+        key: Arc<AuditKey>,
+        keeps: AuditedOperations,
+    ) -> Audit {
+        let queue = Arc::new(AuditQueue::new(store, server, Arc::clone(&key)));
         Audit { queue, clock, key, keeps }
     }
 
@@ -72,21 +78,23 @@ impl Audit {
         context: &Context<'_>,
         operation: &Operation,
         request: &Value,
-    ) -> Result<Option<Recording>> {
+    ) -> Result<Option<AuditRecording>> {
         let reads = operation.meta.effect == Effect::Read;
-        if self.keeps == Keeps::Nothing || reads && self.keeps == Keeps::Writes {
+        if self.keeps == AuditedOperations::Nothing || reads && self.keeps == AuditedOperations::Writes {
             return Ok(None);
         }
         let place = self.queue.place(!reads)?;
         let note = self.pending_note(context, operation.meta.name, request);
         let (clock, address) = (Arc::clone(&self.clock), context.address.clone());
-        Ok(Some(Recording { note: Some(note), place: Some(place), began: Instant::now(), clock, address }))
+        Ok(Some(AuditRecording { note: Some(note), place: Some(place), began: Instant::now(), clock, address }))
     }
 
     /// Records what was refused before it began, without waiting for the record.
     pub(crate) fn refused(&self, context: &Context<'_>, what: &'static str, error: &Error) -> Result<()> {
         let reads = registry::find(what).is_some_and(|operation| operation.meta.effect == Effect::Read);
-        if self.keeps == Keeps::Nothing || self.keeps == Keeps::Writes && reads && !is_refusal(error) {
+        if self.keeps == AuditedOperations::Nothing
+            || self.keeps == AuditedOperations::Writes && reads && !is_refusal(error)
+        {
             return Ok(());
         }
         let address = context.address.clone().filter(|_| is_refusal(error));
@@ -98,7 +106,7 @@ impl Audit {
 
     /// Records a manual action that is not an operation, such as creating a key.
     pub fn note(&self, context: &Context<'_>, what: &'static str, ended: &Result<()>) -> Result<()> {
-        if self.keeps == Keeps::Nothing {
+        if self.keeps == AuditedOperations::Nothing {
             return Ok(());
         }
         let place = self.queue.place(true)?;
@@ -144,18 +152,18 @@ fn short(text: &str) -> String {
 }
 
 /// An operation in progress. One that is dropped before it ends is recorded as broken off.
-pub(crate) struct Recording {
+pub(crate) struct AuditRecording {
     note: Option<AuditNote>,
-    place: Option<Place>,
+    place: Option<AuditSlot>,
     began: Instant,
     clock: Arc<dyn Clock>,
     /// The caller's network address.
     address: Option<String>,
 }
 
-impl Recording {
+impl AuditRecording {
     /// Records the outcome. An operation that writes waits until its entry is durable.
-    pub fn end(mut self, ended: std::result::Result<&Outline, &Error>) {
+    pub fn end(mut self, ended: std::result::Result<&RedactedSummary, &Error>) {
         if let Some(note) = &mut self.note {
             match ended {
                 Ok(outline) => {
@@ -186,7 +194,7 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for AuditRecording {
     fn drop(&mut self) {
         self.fill();
     }

@@ -179,9 +179,9 @@ const NAMED: usize = 8;
 
 /// Signals long work that the caller no longer waits. Clones share the signal.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Cancellation(Arc<AtomicBool>);
 
-impl Stop {
+impl Cancellation {
     /// Requests that the work stops.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -211,7 +211,7 @@ impl Stop {
 }
 
 /// The acting agent: the one in the request, or the caller's. Returns `no_agent` if there is neither.
-pub fn asking(given: Option<&str>, context: &Context<'_>) -> Result<String> {
+pub fn acting_agent(given: Option<&str>, context: &Context<'_>) -> Result<String> {
     let agent = given.map(str::to_owned).or_else(|| context.agent.clone()).filter(|agent| !agent.trim().is_empty());
     agent.ok_or_else(|| {
         Error::invalid(ErrorCode::NoAgent, "the request names no agent")

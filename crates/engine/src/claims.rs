@@ -1,7 +1,7 @@
 //! Claims of agents, as far as other features need them: what is held, and how claims guard writes and end with them.
 
 use crate::{Context, Engine};
-use lukasa_model::claims::{ClaimType, Held, Relation, Target};
+use lukasa_model::claims::{ClaimTarget, ClaimType, HeldClaim, TargetRelation};
 use lukasa_model::{Batch, Precondition, Result, Scope, Time, TransactionKind, Tx};
 use lukasa_store::Ledger;
 use schemars::JsonSchema;
@@ -12,45 +12,51 @@ use std::path::Path;
 /// What the feature that keeps claims does for the others.
 pub trait Claims: Sync {
     /// Every claim that is held now, in the order of boards.
-    fn held(&self, engine: &Engine, ledger: &Ledger) -> Result<Vec<Held>>;
+    fn held(&self, engine: &Engine, ledger: &Ledger) -> Result<Vec<HeldClaim>>;
 
     /// Makes a claim, or returns the conflicting one.
-    fn take(&self, engine: &Engine, context: &Context<'_>, wish: &Wish) -> Result<Claimed>;
+    fn take(&self, engine: &Engine, context: &Context<'_>, wish: &ClaimIntent) -> Result<ClaimOutcome>;
 
     /// Ends the claims that a change made obsolete, and returns them.
-    fn changed(&self, engine: &Engine, ledger: &Ledger, change: &Change<'_>) -> Result<Vec<Held>>;
+    fn changed(&self, engine: &Engine, ledger: &Ledger, change: &CodeChange<'_>) -> Result<Vec<HeldClaim>>;
 
     /// What happens to an edit of a target that another agent has claimed.
-    fn edits(&self, engine: &Engine) -> Edits;
+    fn edits(&self, engine: &Engine) -> EditPolicy;
 
     /// Checks the targets of a batch against claims, and adds the preconditions to the batch.
-    fn guard(&self, engine: &Engine, context: &Context<'_>, batch: &mut Batch) -> Result<Guarded>;
+    fn guard(&self, engine: &Engine, context: &Context<'_>, batch: &mut Batch) -> Result<ClaimGuard>;
 
     /// Like `guard` for known targets, such as those of an edit that is recorded as an episode.
-    fn guard_targets(&self, engine: &Engine, ledger: &Ledger, agent: &str, targets: Vec<Target>) -> Result<Guarded>;
+    fn guard_targets(
+        &self,
+        engine: &Engine,
+        ledger: &Ledger,
+        agent: &str,
+        targets: Vec<ClaimTarget>,
+    ) -> Result<ClaimGuard>;
 }
 
 impl Engine {
     /// Every claim that is held now, in the order of boards. A claim whose holder disconnected longer ago than the
     /// grace period is not held, even if no process has ended it yet.
-    pub fn claims_held(&self, ledger: &Ledger) -> Result<Vec<Held>> {
+    pub fn claims_held(&self, ledger: &Ledger) -> Result<Vec<HeldClaim>> {
         self.claims().held(self, ledger)
     }
 
     /// Makes a claim, or returns the conflicting one.
-    pub fn claim(&self, context: &Context<'_>, wish: &Wish) -> Result<Claimed> {
+    pub fn claim(&self, context: &Context<'_>, wish: &ClaimIntent) -> Result<ClaimOutcome> {
         self.claims().take(self, context, wish)
     }
 
     /// Ends the claims that a change made obsolete, and returns them.
-    pub fn code_changed(&self, ledger: &Ledger, change: &Change<'_>) -> Result<Vec<Held>> {
+    pub fn code_changed(&self, ledger: &Ledger, change: &CodeChange<'_>) -> Result<Vec<HeldClaim>> {
         self.claims().changed(self, ledger, change)
     }
 }
 
 /// What happens to an edit that an agent records on a target that another agent has claimed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Edits {
+pub enum EditPolicy {
     /// It is recorded, with a warning: the file has already been changed.
     #[default]
     Warn,
@@ -59,7 +65,7 @@ pub enum Edits {
 
 /// A committed change of code.
 #[derive(Clone, Debug)]
-pub struct Change<'a> {
+pub struct CodeChange<'a> {
     /// The agent that made the change; none if it was found in files.
     pub agent: Option<&'a str>,
     pub branch: &'a str,
@@ -71,19 +77,19 @@ pub struct Change<'a> {
 
 /// The claims that concern the targets of a batch.
 #[derive(Clone, Debug, Default)]
-pub struct Guarded {
+pub struct ClaimGuard {
     /// Checked at commit.
     pub preconditions: Vec<Precondition>,
     /// Added to the response.
     pub warnings: Vec<String>,
     /// Targets that the batch writes about.
-    pub targets: Vec<Target>,
+    pub targets: Vec<ClaimTarget>,
 }
 
 /// A request for a claim.
 #[derive(Clone, Debug)]
-pub struct Wish {
-    pub target: Target,
+pub struct ClaimIntent {
+    pub target: ClaimTarget,
     pub agent: String,
     pub session: Option<String>,
     pub intent: String,
@@ -95,10 +101,10 @@ pub struct Wish {
 
 /// The outcome of a request for a claim.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Claimed {
-    Granted(Held),
-    Yours(Held),
-    Conflict(Held, Relation),
+pub enum ClaimOutcome {
+    Granted(HeldClaim),
+    Yours(HeldClaim),
+    Conflict(HeldClaim, TargetRelation),
 }
 
 /// A claim, held or ended.
@@ -133,7 +139,7 @@ pub struct ClaimOut {
 }
 
 impl ClaimOut {
-    pub fn of(held: Held, scope: &Scope) -> ClaimOut {
+    pub fn of(held: HeldClaim, scope: &Scope) -> ClaimOut {
         ClaimOut {
             claim_id: held.claim_id,
             agent_id: held.agent_id,

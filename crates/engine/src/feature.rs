@@ -3,10 +3,10 @@
 use crate::claims::Claims;
 use crate::group_summaries::GroupSummaries;
 use crate::registry::Operation;
-use crate::view::Look;
+use crate::view::ViewGraph;
 use crate::{Context, Engine, features};
-use lukasa_graph::cypher::Search;
-use lukasa_model::types::Pack;
+use lukasa_graph::cypher::SearchNodes;
+use lukasa_model::types::TypePack;
 use lukasa_model::{Result, Scope};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -24,9 +24,9 @@ pub struct Feature {
     /// In the order in which `--help` and docs list them.
     pub operations: &'static [fn() -> Operation],
     /// Packs of types that it declares in a project before it first writes objects of them.
-    pub types: &'static [fn() -> Result<&'static Pack>],
+    pub types: &'static [fn() -> Result<&'static TypePack>],
     /// Adds what it keeps between requests, as it is in a new engine.
-    pub state: fn(&mut States),
+    pub state: fn(&mut FeatureStates),
     pub hooks: Hooks,
 }
 
@@ -36,12 +36,12 @@ pub struct Hooks {
     /// Called with every permitted request before it runs.
     pub arrived: Option<fn(&Engine, &Context<'_>)>,
     /// Gives a request without a view the branch that the caller works on, and brings that branch up to date.
-    pub follow: Option<Follow>,
+    pub follow: Option<FollowTree>,
     /// Called after everything on a branch was written again; an empty name stands for the default branch.
     pub rebuilt: Option<fn(&Engine, &Scope, &str)>,
     pub claims: Option<&'static dyn Claims>,
     pub search: Option<MakeSearch>,
-    pub group_summaries: Option<Summarising>,
+    pub group_summaries: Option<SummariesHook>,
 }
 
 impl Hooks {
@@ -51,13 +51,13 @@ impl Hooks {
 }
 
 /// Summaries of groups of objects, if they are configured.
-pub type Summarising = fn(&Engine) -> Option<Arc<dyn GroupSummaries>>;
+pub type SummariesHook = fn(&Engine) -> Option<Arc<dyn GroupSummaries>>;
 
 /// Gives a request its view. Returns the request, and how far the index is behind.
-pub type Follow = fn(&Engine, &mut Context<'_>, &Operation, Value) -> Result<Followed>;
+pub type FollowTree = fn(&Engine, &mut Context<'_>, &Operation, Value) -> Result<FollowedRequest>;
 
 /// Makes the search function of one query. It builds the indexes of the view, so that the query does not wait for them.
-pub type MakeSearch = fn(&Engine, &mut Context<'_>, &Look) -> Result<Searcher>;
+pub type MakeSearch = fn(&Engine, &mut Context<'_>, &ViewGraph) -> Result<Searcher>;
 
 impl Engine {
     /// The claims of agents.
@@ -66,7 +66,7 @@ impl Engine {
     }
 
     /// The search function of a query in a view.
-    pub fn searcher(&self, context: &mut Context<'_>, look: &Look) -> Result<Searcher> {
+    pub fn searcher(&self, context: &mut Context<'_>, look: &ViewGraph) -> Result<Searcher> {
         let make = hook(|hooks| hooks.search).expect("a feature searches");
         make(self, context, look)
     }
@@ -89,10 +89,15 @@ impl Engine {
         }
     }
 
-    pub(crate) fn follow(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<Followed> {
+    pub(crate) fn follow(
+        &self,
+        context: &mut Context<'_>,
+        operation: &Operation,
+        request: Value,
+    ) -> Result<FollowedRequest> {
         match hook(|hooks| hooks.follow) {
             Some(follow) => follow(self, context, operation, request),
-            None => Ok(Followed { request, behind: None }),
+            None => Ok(FollowedRequest { request, behind: None }),
         }
     }
 }
@@ -103,14 +108,14 @@ fn hook<T>(of: impl Fn(&Hooks) -> Option<T>) -> Option<T> {
 }
 
 /// A request with its view, and how far the index is behind.
-pub struct Followed {
+pub struct FollowedRequest {
     pub request: Value,
-    pub behind: Option<Behind>,
+    pub behind: Option<IndexLag>,
 }
 
 /// How far the index is behind its working tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Behind {
+pub struct IndexLag {
     pub branch: String,
     /// Files that were changed, added or removed since. None if they could not be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,7 +124,7 @@ pub struct Behind {
     pub because: String,
 }
 
-impl Behind {
+impl IndexLag {
     /// A sentence for warnings.
     pub fn words(&self) -> String {
         let files = match self.files {
@@ -133,7 +138,7 @@ impl Behind {
 
 /// The search function of one query, and the warnings it collects.
 pub struct Searcher {
-    pub search: Search,
+    pub search: SearchNodes,
     pub warnings: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -146,12 +151,12 @@ impl Searcher {
 
 /// What features keep between requests: one value of each type.
 #[derive(Clone, Default)]
-pub struct States(FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub struct FeatureStates(FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>);
 
-impl States {
+impl FeatureStates {
     /// The states of a new engine.
-    pub(crate) fn of_all() -> States {
-        let mut states = States::default();
+    pub(crate) fn of_all() -> FeatureStates {
+        let mut states = FeatureStates::default();
         features::ALL.iter().for_each(|feature| (feature.state)(&mut states));
         states
     }

@@ -1,7 +1,6 @@
 //! The engine: every operation of the product, defined once, over a ledger.
 
 pub mod audit;
-pub mod beat;
 pub mod caller;
 pub mod claims;
 pub mod cursor;
@@ -12,29 +11,30 @@ pub mod group_summaries;
 pub mod hex;
 pub mod model_endpoint;
 pub mod names;
-pub mod outline;
 pub mod packs;
+pub mod periodic;
 pub mod ranges;
 pub mod redact;
+pub mod redacted_summary;
 pub mod registry;
 pub mod rendering;
+pub mod response_budget;
+pub mod responses;
 pub mod sensitive;
-pub mod shape;
 pub mod telemetry;
-pub mod tool;
 pub mod view;
 pub mod writes;
 
 pub use audit::Audit;
-pub use caller::{Agents, Grants, Stop};
-pub use registry::{Answer, Effect, Meta, Operation, operations};
+pub use caller::{Agents, Cancellation, Grants};
+pub use registry::{Effect, Meta, Operation, OperationAnswer, operations};
 
-use feature::States;
+use feature::FeatureStates;
 use lukasa_model::transaction::Header;
 use lukasa_model::{Error, ErrorCode, Result, Scope, json};
 use lukasa_store::{Clock, Ledger, Store};
-use outline::Outline;
 use parking_lot::Mutex;
+use redacted_summary::RedactedSummary;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::any::Any;
@@ -43,7 +43,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use telemetry::events::{self, Ended};
+use telemetry::events::{self, EndedOperation};
 use telemetry::log;
 use view::Graphs;
 
@@ -58,11 +58,11 @@ pub struct Engine {
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
     /// Per type pack, what each project had declared when its types were last known to be present.
-    packed: Arc<Mutex<packs::Declared>>,
+    packed: Arc<Mutex<packs::DeclaredPacks>>,
     audit: Option<Audit>,
     /// Requests being answered.
     answering: Arc<AtomicUsize>,
-    states: States,
+    states: FeatureStates,
 }
 
 /// Counts a request as being answered until it is dropped.
@@ -104,11 +104,11 @@ pub struct Context<'a> {
     /// The caller's network address.
     pub address: Option<String>,
     /// Set when the caller no longer waits. Long work checks it from time to time.
-    pub stop: Stop,
+    pub stop: Cancellation,
     /// The folder in `tree` that relative paths start from.
     pub folder: Option<PathBuf>,
     /// The objects that names in the request were resolved to.
-    pub taken: names::TakenNames,
+    pub taken: names::ResolvedNames,
     pub input: Option<&'a mut dyn BufRead>,
     pub output: Option<&'a mut dyn Write>,
     /// Called with the progress of long work: steps done, and the total if it is known.
@@ -118,7 +118,7 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// A context without author, agent or streams, and with all grants.
     pub fn of(scope: Scope, progress: &'a mut dyn FnMut(u64, Option<u64>)) -> Context<'a> {
-        let (grants, stop) = (Grants::All, Stop::default());
+        let (grants, stop) = (Grants::All, Cancellation::default());
         Context {
             scope,
             author: None,
@@ -132,7 +132,7 @@ impl<'a> Context<'a> {
             address: None,
             stop,
             folder: None,
-            taken: names::TakenNames::default(),
+            taken: names::ResolvedNames::default(),
             input: None,
             output: None,
             progress,
@@ -180,7 +180,7 @@ impl Engine {
             cache: None,
             audit: None,
             answering: Arc::default(),
-            states: States::of_all(),
+            states: FeatureStates::of_all(),
         }
     }
 
@@ -231,7 +231,7 @@ impl Engine {
     }
 
     /// Runs an operation by name. Every surface calls this function.
-    pub fn answer(&self, context: &mut Context<'_>, name: &str, request: Value) -> Result<Answer> {
+    pub fn answer(&self, context: &mut Context<'_>, name: &str, request: Value) -> Result<OperationAnswer> {
         let operation = registry::find(name).ok_or_else(|| {
             Error::not_found(ErrorCode::UnknownOperation, format!("no operation `{name}`"))
                 .hint("`lukasa --help` lists them")
@@ -243,14 +243,15 @@ impl Engine {
         };
         let _request_fields = self.request_of(context, operation);
         // Only for operations that have events: a request may be large.
-        let asked = if operation.meta.ended.is_some() { Outline::of(&request) } else { Outline::default() };
+        let asked =
+            if operation.meta.ended.is_some() { RedactedSummary::of(&request) } else { RedactedSummary::default() };
         let began = Instant::now();
         let answer = self.permitted(context, operation, request);
         let took = began.elapsed();
-        let outline = answer.as_ref().map(Answer::outline);
+        let outline = answer.as_ref().map(OperationAnswer::outline);
         let outcome = outline.as_ref().map_err(|e| *e);
         if let Some(ended) = operation.meta.ended {
-            ended(context, &Ended { request: &asked, answer: outcome, took });
+            ended(context, &EndedOperation { request: &asked, answer: outcome, took });
         }
         if let Some(recording) = recording {
             match outcome.is_ok_and(|answer| operation.meta.unrecorded.is_some_and(|is| is(answer))) {
@@ -279,7 +280,7 @@ impl Engine {
         }
     }
 
-    fn permitted(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<Answer> {
+    fn permitted(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<OperationAnswer> {
         context.grants.check(operation.meta.name, operation.meta.scope)?;
         context.check()?;
         context.agent.iter().try_for_each(|agent| context.agents.check(agent))?;
@@ -303,10 +304,10 @@ impl Engine {
     }
 
     /// The request fields that log events of this thread are written with.
-    fn request_of(&self, context: &Context<'_>, operation: &Operation) -> log::OfRequest {
+    fn request_of(&self, context: &Context<'_>, operation: &Operation) -> log::RequestFields {
         let Scope { tenant, project } = &context.scope;
-        let user = context.author.as_deref().and_then(|user| log::hidden(tenant, user));
-        log::OfRequest::new(&[
+        let user = context.author.as_deref().and_then(|user| log::hashed_user(tenant, user));
+        log::RequestFields::new(&[
             ("request_id", context.request_id.as_deref()),
             ("operation", Some(operation.meta.name)),
             ("tenant", Some(tenant)),

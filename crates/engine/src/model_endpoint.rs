@@ -27,7 +27,7 @@ pub struct EndpointConfig {
     /// The part before `/chat/completions`, `/embeddings` or `/rerank`, for example `http://localhost:11434/v1`.
     pub url: String,
     pub name: String,
-    pub key: Option<Key>,
+    pub key: Option<EndpointKey>,
     pub timeout: Duration,
 }
 
@@ -76,15 +76,15 @@ pub const RERANK: SettingNames = SettingNames {
 
 /// The API key of an endpoint. It is sent to the endpoint only, and never shown or logged.
 #[derive(Clone)]
-pub struct Key(String);
+pub struct EndpointKey(String);
 
-impl Key {
-    pub fn new(key: impl Into<String>) -> Key {
-        Key(key.into())
+impl EndpointKey {
+    pub fn new(key: impl Into<String>) -> EndpointKey {
+        EndpointKey(key.into())
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for EndpointKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
@@ -98,7 +98,7 @@ pub struct Endpoint {
     agent: Agent,
     url: String,
     name: Arc<str>,
-    key: Option<Key>,
+    key: Option<EndpointKey>,
     pause: Pause,
     called: SettingNames,
 }
@@ -122,7 +122,7 @@ impl Endpoint {
                 Error::invalid(ErrorCode::InvalidModel, format!("{} is 0", called.timeout)).hint("give at least 1")
             );
         }
-        if let Some(Key(key)) = &config.key
+        if let Some(EndpointKey(key)) = &config.key
             && !key.bytes().all(|b| b.is_ascii_graphic())
         {
             return Err(Error::invalid(
@@ -196,7 +196,7 @@ impl Endpoint {
 
     fn once(&self, path: &str, body: &str) -> Result<Value, Failure> {
         let mut request = self.agent.post(format!("{}{path}", self.url)).header("content-type", "application/json");
-        if let Some(Key(key)) = &self.key {
+        if let Some(EndpointKey(key)) = &self.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
         let mut response = request.send(body).map_err(|e| self.transport(&e))?;
@@ -298,7 +298,7 @@ impl Endpoint {
 
     fn without_key(&self, text: &str) -> String {
         match &self.key {
-            Some(Key(key)) if !key.is_empty() => text.replace(key.as_str(), "…"),
+            Some(EndpointKey(key)) if !key.is_empty() => text.replace(key.as_str(), "…"),
             _ => text.to_owned(),
         }
     }
@@ -362,7 +362,12 @@ mod tests {
     use super::*;
 
     fn config(url: &str) -> EndpointConfig {
-        EndpointConfig { url: url.into(), name: "m".into(), key: Some(Key::new("sk-very-secret")), timeout: TIMEOUT }
+        EndpointConfig {
+            url: url.into(),
+            name: "m".into(),
+            key: Some(EndpointKey::new("sk-very-secret")),
+            timeout: TIMEOUT,
+        }
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! Resolves the names that callers write to objects, for every operation that takes a name.
 
-mod form;
 mod origin;
+mod parsed_name;
 mod resolve;
 
 pub use origin::Origin;
-pub use resolve::Resolved;
+pub use resolve::ResolvedNode;
 
-use crate::view::Look;
+use crate::view::ViewGraph;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::{Reference, Result};
-use lukasa_store::ledger::{Named, ViewSpec};
+use lukasa_store::ledger::{NamedFact, ViewSpec};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +24,7 @@ const EXPLAINED: usize = 20;
 
 /// The object that a name was resolved to which is neither a key, `Type:key` nor an id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Taken {
+pub struct ResolvedName {
     /// The name as the caller wrote it.
     pub given: String,
     /// `Type:key` of the object that it was resolved to.
@@ -37,10 +37,10 @@ pub struct Taken {
 
 /// The names that were resolved while one request is answered.
 #[derive(Clone, Debug, Default)]
-pub struct TakenNames(Arc<Mutex<Vec<Taken>>>);
+pub struct ResolvedNames(Arc<Mutex<Vec<ResolvedName>>>);
 
-impl TakenNames {
-    fn note(&self, taken: Taken) {
+impl ResolvedNames {
+    fn note(&self, taken: ResolvedName) {
         let mut all = self.0.lock();
         if all.len() < EXPLAINED && !all.contains(&taken) {
             all.push(taken);
@@ -48,31 +48,31 @@ impl TakenNames {
     }
 
     /// Returns all names and empties the list.
-    pub fn take(&self) -> Vec<Taken> {
+    pub fn take(&self) -> Vec<ResolvedName> {
         std::mem::take(&mut *self.0.lock())
     }
 }
 
-impl Look {
+impl ViewGraph {
     /// Resolves a name to an object: see `docs/graph.md`, "Names". Every operation on a graph uses this function.
     pub fn node(&self, name: &str) -> Result<Node> {
         Ok(self.resolve(name)?.node)
     }
 
     /// Like `node`, with the overloads that the name also stands for.
-    pub fn resolve(&self, name: &str) -> Result<Resolved> {
-        let found = resolve::Resolver::new(self, name).any()?;
+    pub fn resolve(&self, name: &str) -> Result<ResolvedNode> {
+        let found = resolve::NameResolver::new(self, name).any()?;
         if !found.exact {
             let overloads = (!found.overloads.is_empty()).then(|| found.overloads.len() + 1);
             let reference = self.snapshot.name(found.node);
-            self.origin.taken.note(Taken { given: name.trim().to_owned(), reference, overloads });
+            self.origin.taken.note(ResolvedName { given: name.trim().to_owned(), reference, overloads });
         }
         Ok(found)
     }
 
     /// Resolves a name among the symbols of a file.
     pub fn node_in(&self, file: Node, name: &str) -> Result<Node> {
-        Ok(resolve::Resolver::new(self, name).within(file)?.node)
+        Ok(resolve::NameResolver::new(self, name).within(file)?.node)
     }
 }
 
@@ -83,8 +83,8 @@ impl Engine {
         let ledger = self.ledger(&context.scope);
         let reference = Reference::from(name.trim());
         match ledger.named(&ledger.view(spec)?, &reference)? {
-            Named::Visible(_) | Named::Ended => Ok(reference),
-            Named::Unknown => {
+            NamedFact::Visible(_) | NamedFact::Ended => Ok(reference),
+            NamedFact::Unknown => {
                 let look = self.look(context, spec)?;
                 Ok(Reference::Id(look.snapshot.id(look.node(name)?)))
             }

@@ -3,10 +3,10 @@
 pub mod fields;
 
 use crate::features;
-use crate::names::{self, Taken};
-use crate::outline::Outline;
-use crate::rendering::{Rendering, Shown};
-use crate::telemetry::events::Ended;
+use crate::names::{self, ResolvedName};
+use crate::redacted_summary::RedactedSummary;
+use crate::rendering::{Rendering, ResponseView};
+use crate::telemetry::events::EndedOperation;
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorCode, Result, json};
 use schemars::generate::SchemaSettings;
@@ -79,7 +79,7 @@ pub struct Meta {
     /// Arguments shown to agents that chose no toolset; empty where the tool is not in that default list.
     pub default_tool: &'static [&'static str],
     /// Data that the command line and HTTP stream beside request and response.
-    pub stream: Stream,
+    pub stream: DataStream,
     /// The store that the command line opens for it.
     pub needs: StoreNeed,
     /// A response field and the value of it that means: nothing is wrong, but the caller did not get what was requested.
@@ -88,7 +88,7 @@ pub struct Meta {
     /// A request field that the command line sets to the current folder if it is left out.
     pub here: Option<&'static str>,
     /// How a person sees the response.
-    pub shown: Shown,
+    pub shown: ResponseView,
     /// The interactive shell of the operation that has one.
     pub shell: Option<Shell>,
     /// Whether its effect ends with the process that ran it. The next owner of the store repeats the request.
@@ -98,16 +98,16 @@ pub struct Meta {
     /// Translates requests in the format of earlier services.
     pub translate: Option<Translate>,
     /// Records metrics and log events once it has ended.
-    pub ended: Option<fn(&Context<'_>, &Ended<'_>)>,
+    pub ended: Option<fn(&Context<'_>, &EndedOperation<'_>)>,
     /// Whether an answer is so ordinary that the audit leaves it out.
-    pub unrecorded: Option<fn(&Outline) -> bool>,
+    pub unrecorded: Option<fn(&RedactedSummary) -> bool>,
     /// Headers of its HTTP responses.
     pub headers: &'static [(&'static str, &'static str)],
     /// Requests that can follow its response, as links of OpenAPI.
-    pub links: &'static [Link],
+    pub links: &'static [OperationLink],
     /// Operations of features below whose responses link to this one, which they do not name. In each, `to` is that
     /// operation, and `route` a route of this one.
-    pub follows: &'static [Link],
+    pub follows: &'static [OperationLink],
     /// The MCP resource that contains its answer.
     pub resource: Option<Resource>,
     /// The MCP prompt that contains its answer.
@@ -144,11 +144,11 @@ pub const META: Meta = Meta {
     answer: &[],
     essential: false,
     default_tool: &[],
-    stream: Stream::None,
+    stream: DataStream::None,
     needs: StoreNeed::Usual,
     unmet: None,
     here: None,
-    shown: Shown::Fields,
+    shown: ResponseView::Fields,
     shell: None,
     lasts: false,
     for_people: None,
@@ -179,7 +179,7 @@ pub struct Shell {
 
 /// A link from a response to the request that can follow.
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
+pub struct OperationLink {
     /// The name of the operation.
     pub to: &'static str,
     /// Which of its REST routes, from 1.
@@ -217,7 +217,7 @@ pub struct Prompt {
 
 /// Which way an operation streams data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum DataStream {
     None,
     In,
     Out,
@@ -242,15 +242,15 @@ pub trait Op {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Self::Request) -> Result<Self::Response>;
 }
 
-type Run = fn(&Engine, &mut Context<'_>, Value) -> Result<Answer>;
+type Run = fn(&Engine, &mut Context<'_>, Value) -> Result<OperationAnswer>;
 
 /// The response of an operation, which each surface serializes in the form it needs.
-pub struct Answer(Box<dyn Body + Send>);
+pub struct OperationAnswer(Box<dyn Body + Send>);
 
 trait Body {
     fn text(&self) -> serde_json::Result<String>;
     fn value(&self) -> serde_json::Result<Value>;
-    fn outline(&self) -> Outline;
+    fn outline(&self) -> RedactedSummary;
 }
 
 impl<T: Serialize> Body for T {
@@ -264,8 +264,8 @@ impl<T: Serialize> Body for T {
         serde_json::to_value(self)
     }
 
-    fn outline(&self) -> Outline {
-        Outline::of(self)
+    fn outline(&self) -> RedactedSummary {
+        RedactedSummary::of(self)
     }
 }
 
@@ -281,8 +281,8 @@ impl Body for Written {
         Ok(self.1.clone())
     }
 
-    fn outline(&self) -> Outline {
-        Outline::of(&self.1)
+    fn outline(&self) -> RedactedSummary {
+        RedactedSummary::of(&self.1)
     }
 }
 
@@ -298,20 +298,20 @@ impl Body for Text {
         serde_json::from_str(&self.0)
     }
 
-    fn outline(&self) -> Outline {
-        self.value().map_or_else(|_| Outline::default(), |value| Outline::of(&value))
+    fn outline(&self) -> RedactedSummary {
+        self.value().map_or_else(|_| RedactedSummary::default(), |value| RedactedSummary::of(&value))
     }
 }
 
-impl Answer {
+impl OperationAnswer {
     /// A response from its serialized text; `value` parses it.
-    pub fn written(text: String) -> Answer {
-        Answer(Box::new(Text(text)))
+    pub fn written(text: String) -> OperationAnswer {
+        OperationAnswer(Box::new(Text(text)))
     }
 
     /// A response from elsewhere, as text and as value.
-    pub fn of(text: String, value: Value) -> Answer {
-        Answer(Box::new(Written(text, value)))
+    pub fn of(text: String, value: Value) -> OperationAnswer {
+        OperationAnswer(Box::new(Written(text, value)))
     }
 
     /// The response as JSON, fields in the order of the response type: the summary first.
@@ -325,16 +325,16 @@ impl Answer {
     }
 
     /// The same response with one more field.
-    pub(crate) fn with(self, name: &str, field: &impl Serialize) -> Result<Answer> {
+    pub(crate) fn with(self, name: &str, field: &impl Serialize) -> Result<OperationAnswer> {
         let mut value = self.value()?;
         if let Some(fields) = value.as_object_mut() {
             fields.insert(name.to_owned(), serde_json::to_value(field).map_err(unwritable)?);
         }
-        Ok(Answer::of(serde_json::to_string(&value).map_err(unwritable)?, value))
+        Ok(OperationAnswer::of(serde_json::to_string(&value).map_err(unwritable)?, value))
     }
 
     /// The structure of the response, without its contents.
-    pub fn outline(&self) -> Outline {
+    pub fn outline(&self) -> RedactedSummary {
         self.0.outline()
     }
 }
@@ -344,13 +344,13 @@ impl Answer {
 struct Explained<T> {
     #[serde(flatten)]
     response: T,
-    resolved: Vec<Taken>,
+    resolved: Vec<ResolvedName>,
 }
 
 /// The schema of responses as they are serialized: a field that may be left out is not required.
 fn response_schema<O: Op>() -> Schema {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let resolved = generator.subschema_for::<Vec<Taken>>();
+    let resolved = generator.subschema_for::<Vec<ResolvedName>>();
     let mut schema = generator.into_root_schema_for::<O::Response>();
     if O::META.names.is_empty() {
         return schema;
@@ -402,7 +402,7 @@ impl Operation {
                     }
                 })?;
                 let response = O::run(engine, context, request)?;
-                Ok(Answer(match context.taken.take() {
+                Ok(OperationAnswer(match context.taken.take() {
                     resolved if resolved.is_empty() => Box::new(response),
                     resolved => Box::new(Explained { response, resolved }),
                 }))
@@ -422,7 +422,7 @@ impl Operation {
         required.is_some_and(|names| names.iter().any(|name| name == field))
     }
 
-    pub(crate) fn run(&self, engine: &Engine, context: &mut Context<'_>, request: Value) -> Result<Answer> {
+    pub(crate) fn run(&self, engine: &Engine, context: &mut Context<'_>, request: Value) -> Result<OperationAnswer> {
         (self.run)(engine, context, self.read(request)?)
     }
 

@@ -1,7 +1,7 @@
 //! Answers for people: lines, fields, rows, tables and code, which a surface lays out.
 
 mod failure;
-pub mod places;
+pub mod locations;
 pub mod values;
 
 use crate::registry::Operation;
@@ -21,7 +21,7 @@ pub enum Block {
     /// An empty line.
     Gap,
     /// A line of prose, which may be broken between words. Leading spaces indent it.
-    Line(Vec<Span>),
+    Line(Vec<TextSpan>),
     /// A value beside its name. `name_width` is that of the longest name of the group, in columns.
     Field {
         name: String,
@@ -29,7 +29,7 @@ pub enum Block {
         value: String,
     },
     /// Results, each with its location.
-    Rows(Vec<Row>),
+    Rows(Vec<ResultRow>),
     Table {
         header: Vec<String>,
         rows: Vec<Vec<String>>,
@@ -45,14 +45,14 @@ pub enum Block {
 
 /// Text of one role within a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
-    pub role: Option<Role>,
+pub struct TextSpan {
+    pub role: Option<TextRole>,
     pub text: String,
 }
 
 /// What a text is, which decides how it stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum TextRole {
     /// `path:line`.
     Place,
     /// The name of a result.
@@ -67,7 +67,7 @@ pub enum Role {
 
 /// One result: its location, its name and further facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct ResultRow {
     /// `path:line`, or another reference.
     pub place: String,
     pub name: String,
@@ -81,7 +81,7 @@ pub struct Row {
 
 /// How the response of an operation is shown to a person, after its summary and warnings.
 #[derive(Clone, Copy, Debug)]
-pub enum Shown {
+pub enum ResponseView {
     /// Every remaining field beside its name.
     Fields,
     /// The summary contains everything.
@@ -94,13 +94,13 @@ pub enum Shown {
     Alone(fn(&mut Rendering, &Value)),
 }
 
-impl Span {
-    pub fn plain(text: impl Into<String>) -> Span {
-        Span { role: None, text: text.into() }
+impl TextSpan {
+    pub fn plain(text: impl Into<String>) -> TextSpan {
+        TextSpan { role: None, text: text.into() }
     }
 
-    pub fn of(role: Role, text: impl Into<String>) -> Span {
-        Span { role: Some(role), text: text.into() }
+    pub fn of(role: TextRole, text: impl Into<String>) -> TextSpan {
+        TextSpan { role: Some(role), text: text.into() }
     }
 }
 
@@ -113,17 +113,17 @@ impl Rendering {
             drawing.lines().for_each(|line| out.verbatim(line));
             return out;
         }
-        if let Shown::Alone(show) = operation.meta.shown {
+        if let ResponseView::Alone(show) = operation.meta.shown {
             show(&mut out, response);
             return out;
         }
         out.opening(response);
         match operation.meta.shown {
-            Shown::Fields => out.fields(response),
-            Shown::Summary => {}
-            Shown::By(show) | Shown::Cut(show) | Shown::Alone(show) => show(&mut out, response),
+            ResponseView::Fields => out.fields(response),
+            ResponseView::Summary => {}
+            ResponseView::By(show) | ResponseView::Cut(show) | ResponseView::Alone(show) => show(&mut out, response),
         }
-        if response["truncated"] == true && !matches!(operation.meta.shown, Shown::Cut(_)) {
+        if response["truncated"] == true && !matches!(operation.meta.shown, ResponseView::Cut(_)) {
             match response["next"].as_u64() {
                 Some(next) => out.line(format!("… and more: go on with --after {next}")),
                 None => out.line("… and more: raise --limit"),
@@ -171,7 +171,7 @@ impl Rendering {
 
     /// Adds a line of prose.
     pub fn line(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Line(vec![Span::plain(text)]));
+        self.blocks.push(Block::Line(vec![TextSpan::plain(text)]));
     }
 
     /// A line after an empty one.
@@ -181,18 +181,18 @@ impl Rendering {
     }
 
     /// Adds a line of prose with text of several roles.
-    pub fn spans(&mut self, spans: impl IntoIterator<Item = Span>) {
+    pub fn spans(&mut self, spans: impl IntoIterator<Item = TextSpan>) {
         self.blocks.push(Block::Line(spans.into_iter().collect()));
     }
 
     /// A line that begins with a word that stands out: `warning: …`.
-    pub fn marked(&mut self, role: Role, word: &str, text: &str) {
-        self.spans([Span::of(role, word), Span::plain(format!(": {text}"))]);
+    pub fn marked(&mut self, role: TextRole, word: &str, text: &str) {
+        self.spans([TextSpan::of(role, word), TextSpan::plain(format!(": {text}"))]);
     }
 
     /// Adds a warning.
     pub fn warning(&mut self, text: &str) {
-        self.marked(Role::Warning, "warning", text);
+        self.marked(TextRole::Warning, "warning", text);
     }
 
     /// A value beside its name; nothing if the value is empty.
@@ -204,12 +204,12 @@ impl Rendering {
     }
 
     /// Adds results.
-    pub fn rows(&mut self, rows: Vec<Row>) {
+    pub fn rows(&mut self, rows: Vec<ResultRow>) {
         self.blocks.push(Block::Rows(rows));
     }
 
     /// A table; columns without any value are left out.
-    pub fn table(&mut self, rows: Vec<&Value>, columns: &[Column<'_>]) {
+    pub fn table(&mut self, rows: Vec<&Value>, columns: &[TableColumn<'_>]) {
         let cells: Vec<Vec<String>> = rows.iter().map(|r| columns.iter().map(|(_, cell)| cell(r)).collect()).collect();
         let kept: Vec<usize> = (0..columns.len()).filter(|c| cells.iter().any(|row| !row[*c].is_empty())).collect();
         if kept.is_empty() {
@@ -254,4 +254,4 @@ impl Rendering {
 }
 
 /// A column of a table: its header, and the cell of a row.
-pub type Column<'a> = (&'a str, &'a dyn Fn(&Value) -> String);
+pub type TableColumn<'a> = (&'a str, &'a dyn Fn(&Value) -> String);

@@ -4,7 +4,7 @@
 //! through them never contain any. Content that is read from the store itself is filtered here, at the one place where
 //! every answer leaves the engine.
 
-use crate::{Answer, Context};
+use crate::{Context, OperationAnswer};
 use lukasa_model::Content;
 use lukasa_model::change::covers;
 use lukasa_model::json::push_pointer;
@@ -43,12 +43,12 @@ pub fn kept_from(context: &Context<'_>, ledger: &Ledger) -> Result<Option<std::s
 }
 
 /// Removes sensitive properties from an answer.
-pub fn strip(answer: Answer, registry: &Registry) -> Result<Answer> {
+pub fn strip(answer: OperationAnswer, registry: &Registry) -> Result<OperationAnswer> {
     let mut value: Value =
         serde_json::from_str(&answer.text()?).map_err(|e| Error::internal(format!("an answer is not JSON: {e}")))?;
     match hide(&mut value, registry) {
         0 => Ok(answer),
-        _ => Ok(Answer::of(value.to_string(), value)),
+        _ => Ok(OperationAnswer::of(value.to_string(), value)),
     }
 }
 

@@ -13,9 +13,9 @@ use lukasa_graph::walk::Filter;
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::json::Hash;
 use lukasa_model::types::Registry;
-use lukasa_model::{Content, Error, ErrorCode, Result, Scope, ThingNo, View};
+use lukasa_model::{Content, Error, ErrorCode, FactNo, Result, Scope, View};
 use lukasa_store::ledger::ViewSpec;
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::{Ledger, VersionFields};
 use memories as links;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -26,10 +26,10 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub mod memories;
-mod read;
+mod node_contents;
 pub mod symbols;
 
-pub use read::Read;
+pub use node_contents::NodeContents;
 
 /// The type under which communities are shown.
 pub const COMMUNITY: &str = "COMMUNITY";
@@ -68,7 +68,7 @@ impl Graphs {
 
 /// A view with its graph.
 #[derive(Clone)]
-pub struct Look {
+pub struct ViewGraph {
     pub ledger: Ledger,
     pub view: View,
     pub snapshot: Arc<Snapshot>,
@@ -81,16 +81,16 @@ pub struct Look {
 
 impl Engine {
     /// The graph of the view that a request names.
-    pub fn look(&self, context: &mut Context<'_>, spec: &ViewSpec) -> Result<Look> {
+    pub fn look(&self, context: &mut Context<'_>, spec: &ViewSpec) -> Result<ViewGraph> {
         let ledger = self.ledger(&context.scope);
-        let (view, snapshot) = self.graphs().projections.look(&ledger, spec, context.progress)?;
+        let (view, snapshot) = self.graphs().projections.view_graph(&ledger, spec, context.progress)?;
         let head = spec.as_of.is_none() && spec.known_at.is_none();
-        Ok(Look::new(ledger, view, snapshot, head).seen_from(Origin::of(context)))
+        Ok(ViewGraph::new(ledger, view, snapshot, head).seen_from(Origin::of(context)))
     }
 
     /// The graph of the view in which a cursor was issued, also when the branch has moved since. Returns an error if
     /// the log was replaced.
-    pub fn look_from(&self, context: &mut Context<'_>, spec: &ViewSpec, cursor: &Cursor) -> Result<Look> {
+    pub fn look_from(&self, context: &mut Context<'_>, spec: &ViewSpec, cursor: &Cursor) -> Result<ViewGraph> {
         let ledger = self.ledger(&context.scope);
         let mut view = ledger.view(spec)?;
         if (view.branch, view.known, view.valid) != (cursor.branch, cursor.known, cursor.valid) {
@@ -108,23 +108,23 @@ impl Engine {
     }
 
     /// The graph of a view from an earlier response; `was_head` is whether it was the head of its branch then.
-    pub fn look_at(&self, context: &mut Context<'_>, view: View, was_head: bool) -> Result<Look> {
+    pub fn look_at(&self, context: &mut Context<'_>, view: View, was_head: bool) -> Result<ViewGraph> {
         let ledger = self.ledger(&context.scope);
         let snapshot = self.graphs().projections.at(&ledger, &view, context.progress)?;
-        Ok(Look::new(ledger, view, snapshot, was_head).seen_from(Origin::of(context)))
+        Ok(ViewGraph::new(ledger, view, snapshot, was_head).seen_from(Origin::of(context)))
     }
 }
 
-impl Look {
-    pub fn new(ledger: Ledger, view: View, snapshot: Arc<Snapshot>, is_head: bool) -> Look {
+impl ViewGraph {
+    pub fn new(ledger: Ledger, view: View, snapshot: Arc<Snapshot>, is_head: bool) -> ViewGraph {
         let registry = Arc::clone(&snapshot.registry);
-        Look { ledger, view, snapshot, registry, is_head, origin: Origin::default() }
+        ViewGraph { ledger, view, snapshot, registry, is_head, origin: Origin::default() }
     }
 
     /// The same view for a caller in another folder of a working tree.
     #[must_use]
-    pub fn seen_from(self, origin: Origin) -> Look {
-        Look { origin, ..self }
+    pub fn seen_from(self, origin: Origin) -> ViewGraph {
+        ViewGraph { origin, ..self }
     }
 
     /// A filter by types and labels; an empty list lets everything pass. Returns an error for a type that is neither
@@ -146,7 +146,7 @@ impl Look {
     pub fn spelled_types(&self, name: &str) -> Result<Vec<String>> {
         let asked = [name.to_owned()];
         let checks = [self.check_types(&asked, false), self.check_types(&asked, true)];
-        let known = symbols::Kind::of_type(name).is_some() || type_names::relationship_type(name).is_some();
+        let known = symbols::SymbolKind::of_type(name).is_some() || type_names::relationship_type(name).is_some();
         if let ([Err(e), Err(_)], false) = (checks, known) {
             return Err(e);
         }
@@ -193,12 +193,12 @@ impl Look {
     }
 
     /// The contents of facts in the view.
-    pub fn contents(&self, things: &[ThingNo]) -> Result<FxHashMap<ThingNo, Content>> {
+    pub fn contents(&self, things: &[FactNo]) -> Result<FxHashMap<FactNo, Content>> {
         let mut numbers = things.to_vec();
         numbers.sort_unstable();
         numbers.dedup();
-        let states = self.ledger.states(&self.view, &numbers, Fields::Content)?;
-        let read = |s: lukasa_store::ledger::State| {
+        let states = self.ledger.states(&self.view, &numbers, VersionFields::Content)?;
+        let read = |s: lukasa_store::ledger::FactState| {
             let content = s.statement.map(|statement| statement.parsed()).transpose()?.unwrap_or_default();
             Ok((s.thing.no, content))
         };
@@ -206,12 +206,12 @@ impl Look {
     }
 
     /// Nodes as a response writes them.
-    pub fn nodes_out(&self, rows: Vec<NodeRow>) -> NodesOut {
+    pub fn nodes_out(&self, rows: Vec<ComputedNode>) -> NodesOut {
         NodesOut { snapshot: Arc::clone(&self.snapshot), rows, titles: FxHashMap::default() }
     }
 
     /// Like `nodes_out`, with titles, which are read from the store. Sensitive objects have none.
-    pub fn titled_out(&self, rows: Vec<NodeRow>) -> Result<NodesOut> {
+    pub fn titled_out(&self, rows: Vec<ComputedNode>) -> Result<NodesOut> {
         let nodes: Vec<_> = rows.iter().map(|row| row.node).collect();
         let title = |content: &Content| content.title.clone().filter(|_| !is_sensitive(content));
         let known = known(&self.snapshot, &self.ledger, &nodes)?;
@@ -232,7 +232,7 @@ impl Look {
     /// A path with the names of its nodes and the types of its edges.
     pub fn path_out(&self, nodes: &[Node], edges: &[Edge]) -> PathOut {
         let s = &self.snapshot;
-        let steps = edges.iter().zip(nodes).map(|(edge, from)| StepOut {
+        let steps = edges.iter().zip(nodes).map(|(edge, from)| PathStepOut {
             type_name: Arc::clone(s.edge_type(*edge)),
             direction: self.direction(*edge, *from),
             confidence: s.confidence(*edge),
@@ -250,13 +250,13 @@ impl Look {
 /// Nodes in a response; serialized directly from the snapshot.
 pub struct NodesOut {
     snapshot: Arc<Snapshot>,
-    rows: Vec<NodeRow>,
-    titles: FxHashMap<ThingNo, String>,
+    rows: Vec<ComputedNode>,
+    titles: FxHashMap<FactNo, String>,
 }
 
 /// A node with the values that the operation computed for it.
 #[derive(Clone, Copy, Debug)]
-pub struct NodeRow {
+pub struct ComputedNode {
     pub node: Node,
     pub depth: Option<u32>,
     pub distance: Option<u32>,
@@ -265,9 +265,9 @@ pub struct NodeRow {
     pub degree: Option<usize>,
 }
 
-impl NodeRow {
-    pub fn new(node: Node) -> NodeRow {
-        NodeRow { node, depth: None, distance: None, pagerank: None, score: None, degree: None }
+impl ComputedNode {
+    pub fn new(node: Node) -> ComputedNode {
+        ComputedNode { node, depth: None, distance: None, pagerank: None, score: None, degree: None }
     }
 }
 
@@ -393,13 +393,13 @@ pub struct PathOut {
     /// Names of the nodes, in order.
     pub nodes: Vec<String>,
     pub node_ids: Vec<Uuid>,
-    pub edges: Vec<StepOut>,
+    pub edges: Vec<PathStepOut>,
     /// Product of the confidences on the path; an edge without one counts as 1.
     pub confidence: f64,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct StepOut {
+pub struct PathStepOut {
     #[serde(rename = "type")]
     #[schemars(with = "String")]
     pub type_name: Arc<str>,
@@ -412,7 +412,7 @@ pub struct StepOut {
 /// The relationships and objects to traverse; shared by several operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Types {
+pub struct TypeFilter {
     /// Only relationships of these types, at most 32; all when left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relationship_types: Vec<String>,
@@ -421,13 +421,13 @@ pub struct Types {
     pub object_types: Vec<String>,
 }
 
-impl Types {
+impl TypeFilter {
     pub fn check(&self) -> Result<()> {
         check_range("relationship_types", self.relationship_types.len(), 0, 32)?;
         check_range("object_types", self.object_types.len(), 0, 64)
     }
 
-    pub fn filter(&self, look: &Look, labels: &[String]) -> Result<Filter> {
+    pub fn filter(&self, look: &ViewGraph, labels: &[String]) -> Result<Filter> {
         look.filter(&self.relationship_types, &self.object_types, labels)
     }
 }

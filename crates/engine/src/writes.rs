@@ -1,6 +1,6 @@
 //! Writing a batch for a caller: guarded by claims, committed, and reported.
 
-use crate::claims::{Change, records_code};
+use crate::claims::{CodeChange, records_code};
 use crate::{Context, Engine};
 use lukasa_model::{Batch, Error, ErrorCode, Result, Tx};
 use lukasa_store::Ledger;
@@ -52,7 +52,7 @@ impl WriteOut {
 
 /// Commits a caller's batch after checking it against the claims of other agents.
 pub fn commit(engine: &Engine, context: &Context<'_>, mut batch: Batch, what: &str) -> Result<WriteOut> {
-    engine.know_written(&context.scope, &batch)?;
+    engine.declare_needed_packs(&context.scope, &batch)?;
     let guarded = engine.claims().guard(engine, context, &mut batch)?;
     let ledger = engine.ledger(&context.scope);
     let done = ledger.commit(&batch)?;
@@ -62,16 +62,16 @@ pub fn commit(engine: &Engine, context: &Context<'_>, mut batch: Batch, what: &s
     if let Some(tx) = tx.filter(|_| records_code(batch.header.kind) && !repeated) {
         let branch = if batch.branch.is_empty() { "main" } else { &batch.branch };
         let files = guarded.targets.iter().filter_map(|target| target.file()).collect();
-        let change = Change { agent: batch.header.agent.as_deref(), branch, worktree: None, tx, files };
-        out.warnings.extend(overtaken(engine, &ledger, &change));
+        let change = CodeChange { agent: batch.header.agent.as_deref(), branch, worktree: None, tx, files };
+        out.warnings.extend(end_invalidated_claims(engine, &ledger, &change));
     }
     Ok(out)
 }
 
 /// Ends the claims that a committed change invalidates and returns one warning for each. An error becomes a warning,
 /// because the change itself is already committed.
-pub fn overtaken(engine: &Engine, ledger: &Ledger, change: &Change<'_>) -> Vec<String> {
-    let words = |claim: &lukasa_model::claims::Held| {
+pub fn end_invalidated_claims(engine: &Engine, ledger: &Ledger, change: &CodeChange<'_>) -> Vec<String> {
+    let words = |claim: &lukasa_model::claims::HeldClaim| {
         format!("this ended the claim of {} on `{}`: {}", claim.agent_id, claim.target, claim.intent)
     };
     match engine.code_changed(ledger, change) {

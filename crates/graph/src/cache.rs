@@ -15,10 +15,10 @@ use std::sync::{Arc, OnceLock};
 const PINS: usize = 64;
 
 /// Called with the progress of long work: how much is done, and of how much if that is known.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
+pub type ProgressFn<'a> = &'a mut dyn FnMut(u64, Option<u64>);
 
 /// Where graphs are kept between processes. The bytes may be outdated or of another log; they are checked before use.
-pub trait Shelf: Send + Sync {
+pub trait GraphArchive: Send + Sync {
     /// The bytes of the graph of a branch, if there are any.
     fn graph(&self, scope: &Scope, branch: BranchNo) -> Option<Vec<u8>>;
 }
@@ -26,7 +26,7 @@ pub trait Shelf: Send + Sync {
 /// The graphs of any number of projects and views.
 pub struct Projections {
     limit: usize,
-    shelf: OnceLock<Arc<dyn Shelf>>,
+    shelf: OnceLock<Arc<dyn GraphArchive>>,
     entries: Mutex<FxHashMap<Key, Arc<Entry>>>,
     uses: AtomicU64,
     /// The registry with which graphs of a project were read: its sensitive properties are left out of them.
@@ -81,7 +81,7 @@ enum Held {
 
 /// One graph in memory, for reports of memory use.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Use {
+pub struct GraphUse {
     pub scope: Scope,
     pub branch: BranchNo,
     /// Transaction and valid time of a view of the past.
@@ -99,7 +99,7 @@ impl Projections {
     }
 
     /// Sets where the graphs of branch heads are looked up before the store is read. Only the first call has an effect.
-    pub fn read_from(&self, shelf: Arc<dyn Shelf>) {
+    pub fn set_archive(&self, shelf: Arc<dyn GraphArchive>) {
         let _ = self.shelf.set(shelf);
     }
 
@@ -121,7 +121,12 @@ impl Projections {
     }
 
     /// The view of a request, and its graph.
-    pub fn look(&self, ledger: &Ledger, spec: &ViewSpec, progress: Progress<'_>) -> Result<(View, Arc<Snapshot>)> {
+    pub fn view_graph(
+        &self,
+        ledger: &Ledger,
+        spec: &ViewSpec,
+        progress: ProgressFn<'_>,
+    ) -> Result<(View, Arc<Snapshot>)> {
         let view = ledger.view(spec)?;
         self.forget_what_is_sensitive(ledger)?;
         if spec.as_of.is_none() && spec.known_at.is_none() {
@@ -133,7 +138,7 @@ impl Projections {
     }
 
     /// The graph at a fixed view.
-    pub fn at(&self, ledger: &Ledger, view: &View, progress: Progress<'_>) -> Result<Arc<Snapshot>> {
+    pub fn at(&self, ledger: &Ledger, view: &View, progress: ProgressFn<'_>) -> Result<Arc<Snapshot>> {
         self.forget_what_is_sensitive(ledger)?;
         let key = Key { scope: ledger.scope().clone(), branch: view.branch, past: Some((view.position(), view.valid)) };
         let entry = self.entry_or_older(&key);
@@ -157,7 +162,7 @@ impl Projections {
         ledger: &Ledger,
         spec: &ViewSpec,
         mut view: View,
-        progress: Progress<'_>,
+        progress: ProgressFn<'_>,
     ) -> Result<(View, Arc<Snapshot>)> {
         let key = Key { scope: ledger.scope().clone(), branch: view.branch, past: None };
         let entry = self.entry(&key);
@@ -219,7 +224,7 @@ impl Projections {
     }
 
     /// How many requests found their graph in memory, how many had to build it, and how many graphs were dropped.
-    pub fn luck(&self) -> (u64, u64, u64) {
+    pub fn cache_stats(&self) -> (u64, u64, u64) {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (of(&self.hits), of(&self.misses), of(&self.dropped))
     }
@@ -242,11 +247,11 @@ impl Projections {
     }
 
     /// The graphs in memory, the largest first.
-    pub fn uses(&self) -> Vec<Use> {
+    pub fn uses(&self) -> Vec<GraphUse> {
         let entries = self.entries.lock();
         let mut all: Vec<_> = entries
             .iter()
-            .map(|(key, entry)| Use {
+            .map(|(key, entry)| GraphUse {
                 scope: key.scope.clone(),
                 branch: key.branch,
                 past: key.past.map(|(known, valid)| (known.tx, valid)),
@@ -319,7 +324,7 @@ impl Projections {
             entry.bytes.store(snapshot.memory().bytes.max(1), Ordering::Relaxed);
             entry.counted.store(things, Ordering::Relaxed);
         }
-        entry.beside.store(snapshot.bytes_beside(), Ordering::Relaxed);
+        entry.beside.store(snapshot.derived_bytes(), Ordering::Relaxed);
         let mut entries = self.entries.lock();
         if key.past.is_none() {
             for (other, entry) in entries.iter().filter(|(other, _)| same_branch(other, key)) {
@@ -366,7 +371,7 @@ fn renew(
     projection: Option<Box<Projection>>,
     ledger: &Ledger,
     view: &View,
-    progress: Progress<'_>,
+    progress: ProgressFn<'_>,
 ) -> Result<Arc<Snapshot>> {
     let moved = match projection {
         Some(mut projection) => projection.advance(ledger, view)?.then_some(projection),

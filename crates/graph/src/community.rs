@@ -6,7 +6,7 @@ mod moves;
 pub use describe::{Community, describe};
 
 use crate::convert::to_u32;
-use crate::flat::Flat;
+use crate::flat::FlatGraph;
 use moves::{Partition, aggregate, move_nodes, refine, split};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub enum Algorithm {
 
 /// The parameters of community detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct CommunityOptions {
     pub algorithm: Algorithm,
     /// A larger value gives more and smaller communities.
     pub resolution: f64,
@@ -29,9 +29,9 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for CommunityOptions {
     fn default() -> Self {
-        Options { algorithm: Algorithm::Leiden, resolution: 1.0, seed: 42 }
+        CommunityOptions { algorithm: Algorithm::Leiden, resolution: 1.0, seed: 42 }
     }
 }
 
@@ -94,7 +94,7 @@ impl Undirected {
     }
 
     /// Every edge has weight 1, whatever its type.
-    pub fn of(flat: &Flat) -> Undirected {
+    pub fn of(flat: &FlatGraph) -> Undirected {
         let edges = (0..flat.len()).flat_map(|v| flat.out.of(v).iter().map(move |u| (to_u32(v), *u, 1.0)));
         Undirected::new(flat.len(), edges)
     }
@@ -148,7 +148,7 @@ impl Undirected {
 
 /// The communities of a graph.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct DetectedCommunities {
     /// The community of each node. 0 is the largest; ties are ordered by their first node.
     pub community: Vec<u32>,
     /// The number of communities.
@@ -166,7 +166,7 @@ const EFFORT: usize = 40_000;
 const ATTEMPTS: usize = 10;
 
 /// Finds communities. Leiden communities are always connected.
-pub fn detect(graph: &Undirected, options: &Options) -> Found {
+pub fn detect(graph: &Undirected, options: &CommunityOptions) -> DetectedCommunities {
     let attempts = match options.algorithm {
         Algorithm::Leiden => (EFFORT / graph.edges().max(1)).clamp(1, ATTEMPTS),
         Algorithm::Louvain => 1,
@@ -174,7 +174,7 @@ pub fn detect(graph: &Undirected, options: &Options) -> Found {
     let rounds = if graph.edges() >= LARGE { 2 } else { ROUNDS };
     let mut best: Option<(Vec<u32>, f64)> = None;
     for attempt in 0..attempts {
-        let mut random = Random(options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(attempt as u64));
+        let mut random = SplitMix64(options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(attempt as u64));
         let mut community: Vec<u32> = (0..to_u32(graph.len())).collect();
         for _ in 0..rounds {
             let moved = match options.algorithm {
@@ -196,11 +196,11 @@ pub fn detect(graph: &Undirected, options: &Options) -> Found {
     }
     let (community, modularity) = best.unwrap_or_default();
     let (community, count) = by_size(&community);
-    Found { community, count, modularity }
+    DetectedCommunities { community, count, modularity }
 }
 
 /// One round over all levels: moves, refines and merges, then again on the smaller graph. Returns whether a node moved.
-fn leiden(graph: &Undirected, community: &mut [u32], resolution: f64, random: &mut Random) -> bool {
+fn leiden(graph: &Undirected, community: &mut [u32], resolution: f64, random: &mut SplitMix64) -> bool {
     let mut level = None::<Undirected>;
     // For each node of the graph, its node at the current level.
     let mut place: Vec<u32> = (0..to_u32(graph.len())).collect();
@@ -233,7 +233,7 @@ fn leiden(graph: &Undirected, community: &mut [u32], resolution: f64, random: &m
     }
 }
 
-fn louvain(graph: &Undirected, community: &mut [u32], resolution: f64, random: &mut Random) -> bool {
+fn louvain(graph: &Undirected, community: &mut [u32], resolution: f64, random: &mut SplitMix64) -> bool {
     let mut level = None::<Undirected>;
     let mut any = false;
     loop {
@@ -278,9 +278,9 @@ fn by_size(community: &[u32]) -> (Vec<u32>, usize) {
 }
 
 /// SplitMix64: a small and fast generator with the same sequence on every platform.
-pub(crate) struct Random(pub u64);
+pub(crate) struct SplitMix64(pub u64);
 
-impl Random {
+impl SplitMix64 {
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -395,19 +395,20 @@ mod tests {
     fn communities_of_the_karate_club() {
         let graph = karate();
         for seed in 0..20 {
-            let found = detect(&graph, &Options { seed, ..Options::default() });
+            let found = detect(&graph, &CommunityOptions { seed, ..CommunityOptions::default() });
             assert!((found.modularity - 0.4198).abs() < 1e-4, "seed {seed}: {}", found.modularity);
             assert_eq!(found.count, 4);
             assert_eq!(
                 found,
-                detect(&graph, &Options { seed, ..Options::default() }),
+                detect(&graph, &CommunityOptions { seed, ..CommunityOptions::default() }),
                 "the same seed, the same answer"
             );
         }
-        let louvain = detect(&graph, &Options { algorithm: Algorithm::Louvain, ..Options::default() });
+        let louvain =
+            detect(&graph, &CommunityOptions { algorithm: Algorithm::Louvain, ..CommunityOptions::default() });
         assert!(louvain.modularity > 0.39, "{}", louvain.modularity);
-        let coarse = detect(&graph, &Options { resolution: 0.3, ..Options::default() });
-        let fine = detect(&graph, &Options { resolution: 3.0, ..Options::default() });
+        let coarse = detect(&graph, &CommunityOptions { resolution: 0.3, ..CommunityOptions::default() });
+        let fine = detect(&graph, &CommunityOptions { resolution: 3.0, ..CommunityOptions::default() });
         assert!(coarse.count < 4 && fine.count > 4, "{} {}", coarse.count, fine.count);
     }
 
@@ -416,7 +417,7 @@ mod tests {
         for (n, edges) in [(0, vec![]), (1, vec![]), (3, vec![(0, 0, 1.0)]), (2, vec![(0, 1, 1.0), (1, 0, 2.0)])] {
             let graph = Undirected::new(n, edges.into_iter());
             for algorithm in [Algorithm::Leiden, Algorithm::Louvain] {
-                let found = detect(&graph, &Options { algorithm, ..Options::default() });
+                let found = detect(&graph, &CommunityOptions { algorithm, ..CommunityOptions::default() });
                 assert_eq!(found.community.len(), n);
             }
         }
@@ -451,7 +452,7 @@ mod tests {
             let edges: Vec<_> = edges.into_iter().map(|(a, b, w)| (a, b, f64::from(w))).collect();
             let graph = Undirected::new(n, edges.iter().copied());
             for algorithm in [Algorithm::Leiden, Algorithm::Louvain] {
-                let found = detect(&graph, &Options { algorithm, seed, ..Options::default() });
+                let found = detect(&graph, &CommunityOptions { algorithm, seed, ..CommunityOptions::default() });
                 prop_assert!((found.modularity - naive(n, &edges, &found.community)).abs() < 1e-9);
                 if algorithm == Algorithm::Leiden {
                     prop_assert!(graph.all_connected(&found.community));

@@ -2,9 +2,9 @@
 
 use crate::cypher::stored;
 use crate::cypher::value::Value;
-use crate::snapshot::{EDGES, Edge, NODES, Node, Presence, Snapshot, index};
-use lukasa_model::{Content, Result, Statement, ThingNo, Time};
-use lukasa_store::{Fields, Ledger};
+use crate::snapshot::{EDGES, Edge, NODES, Node, NodePresence, Snapshot, index};
+use lukasa_model::{Content, FactNo, Result, Time, Version};
+use lukasa_store::{Ledger, VersionFields};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -20,19 +20,19 @@ index! {
 pub const KEY: PropertyNo = PropertyNo(0);
 
 /// Properties of one node or edge, sorted by number.
-pub type Row = Arc<[(PropertyNo, Value)]>;
+pub type PropertyRow = Arc<[(PropertyNo, Value)]>;
 
 /// What was read for each row of a chunk. Allocated on first use; a changed row is forgotten without the others.
 #[derive(Clone)]
-pub(crate) struct Cells<T>(OnceLock<Box<[OnceLock<T>]>>);
+pub(crate) struct LazyCells<T>(OnceLock<Box<[OnceLock<T>]>>);
 
-impl<T> Default for Cells<T> {
+impl<T> Default for LazyCells<T> {
     fn default() -> Self {
-        Cells(OnceLock::new())
+        LazyCells(OnceLock::new())
     }
 }
 
-impl<T> Cells<T> {
+impl<T> LazyCells<T> {
     pub fn get(&self, at: usize) -> Option<&T> {
         self.0.get()?[at].get()
     }
@@ -49,7 +49,7 @@ impl<T> Cells<T> {
 
 /// The content of an object in one version, without its sensitive properties.
 #[derive(Debug)]
-pub struct Known {
+pub struct ObjectContent {
     pub content: Content,
     /// When the version begins, or when it was recorded if it has no beginning.
     pub stated: Time,
@@ -58,12 +58,12 @@ pub struct Known {
     bytes: usize,
 }
 
-impl Known {
-    fn of(statement: &Statement, hidden: Vec<Box<str>>) -> Result<Known> {
+impl ObjectContent {
+    fn of(statement: &Version, hidden: Vec<Box<str>>) -> Result<ObjectContent> {
         let stated = if statement.period.from == Time::MIN { statement.recorded_at } else { statement.period.from };
         // A parsed content takes about three times the memory of its text.
-        let bytes = size_of::<Known>() + 3 * statement.content.as_deref().map_or(0, str::len);
-        Ok(Known { content: statement.parsed()?, stated, hidden, bytes })
+        let bytes = size_of::<ObjectContent>() + 3 * statement.content.as_deref().map_or(0, str::len);
+        Ok(ObjectContent { content: statement.parsed()?, stated, hidden, bytes })
     }
 }
 
@@ -72,10 +72,10 @@ const REMEMBERED: usize = 64 << 20;
 
 /// The contents of some nodes, in no particular order. Ended nodes are left out. Contents are kept in memory, because
 /// the readers of a store lose their cached pages with every commit.
-pub fn known(snapshot: &Snapshot, ledger: &Ledger, nodes: &[Node]) -> Result<Vec<(Node, Arc<Known>)>> {
+pub fn known(snapshot: &Snapshot, ledger: &Ledger, nodes: &[Node]) -> Result<Vec<(Node, Arc<ObjectContent>)>> {
     let cell = |node: Node| &snapshot.nodes.chunk(node.index() / NODES).known;
     let mut all = Vec::with_capacity(nodes.len());
-    let mut missing: Vec<ThingNo> = Vec::new();
+    let mut missing: Vec<FactNo> = Vec::new();
     for node in nodes {
         match cell(*node).get(node.index() % NODES) {
             Some(known) => all.push((*node, Arc::clone(known))),
@@ -88,9 +88,9 @@ pub fn known(snapshot: &Snapshot, ledger: &Ledger, nodes: &[Node]) -> Result<Vec
     missing.sort_unstable();
     missing.dedup();
     let sum = &snapshot.properties.known;
-    for state in ledger.states(&snapshot.view, &missing, Fields::Content)? {
+    for state in ledger.states(&snapshot.view, &missing, VersionFields::Content)? {
         let (Some(node), Some(statement)) = (snapshot.find(state.thing.no), &state.statement) else { continue };
-        let known = Arc::new(Known::of(statement, state.hidden)?);
+        let known = Arc::new(ObjectContent::of(statement, state.hidden)?);
         all.push((node, Arc::clone(&known)));
         let bytes = known.bytes;
         if sum.load(Ordering::Relaxed) + bytes <= REMEMBERED
@@ -188,7 +188,7 @@ impl Properties {
     }
 
     /// Subtracts what was read for a node that has been forgotten.
-    pub(crate) fn forgot_node(&self, row: Option<Row>, known: Option<Arc<Known>>) {
+    pub(crate) fn forgot_node(&self, row: Option<PropertyRow>, known: Option<Arc<ObjectContent>>) {
         if let Some(row) = row {
             less(&self.bytes, bytes(&row));
             less(&self.nodes, 1);
@@ -199,7 +199,7 @@ impl Properties {
     }
 
     /// Subtracts what was read for an edge that has been forgotten.
-    pub(crate) fn forgot_edge(&self, row: Option<Row>) {
+    pub(crate) fn forgot_edge(&self, row: Option<PropertyRow>) {
         if let Some(row) = row {
             less(&self.bytes, bytes(&row));
         }
@@ -221,7 +221,7 @@ impl Properties {
         value
     }
 
-    fn row(&self, content: &Content) -> Row {
+    fn row(&self, content: &Content) -> PropertyRow {
         let own = content.properties.iter();
         let mut row: Vec<(PropertyNo, Value)> =
             own.map(|(name, value)| (self.number(name), self.shared(stored::from_json(value)))).collect();
@@ -266,13 +266,14 @@ fn less(count: &AtomicUsize, by: usize) {
     let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(by)));
 }
 
-fn bytes(row: &Row) -> usize {
-    size_of::<OnceLock<Row>>() + row.iter().map(|(_, v)| size_of::<(PropertyNo, Value)>() + v.heap()).sum::<usize>()
+fn bytes(row: &PropertyRow) -> usize {
+    size_of::<OnceLock<PropertyRow>>()
+        + row.iter().map(|(_, v)| size_of::<(PropertyNo, Value)>() + v.heap()).sum::<usize>()
 }
 
 /// The value of a property in a row.
 #[inline]
-pub fn in_row(row: &Row, property: PropertyNo) -> Option<&Value> {
+pub fn in_row(row: &PropertyRow, property: PropertyNo) -> Option<&Value> {
     row.iter().find(|(number, _)| *number == property).map(|(_, value)| value)
 }
 
@@ -280,22 +281,22 @@ pub fn in_row(row: &Row, property: PropertyNo) -> Option<&Value> {
 const AHEAD: usize = 64;
 
 /// Reads properties in a snapshot. Each miss doubles the number of chunks that are read ahead.
-pub struct Contents<'a> {
+pub struct PropertyReader<'a> {
     pub snapshot: &'a Snapshot,
     ledger: &'a Ledger,
     node_ahead: Cell<usize>,
     edge_ahead: Cell<usize>,
 }
 
-impl<'a> Contents<'a> {
+impl<'a> PropertyReader<'a> {
     /// A reader of the properties in `snapshot`, which reads missing ones from `ledger`.
-    pub fn new(snapshot: &'a Snapshot, ledger: &'a Ledger) -> Contents<'a> {
-        Contents { snapshot, ledger, node_ahead: Cell::new(1), edge_ahead: Cell::new(1) }
+    pub fn new(snapshot: &'a Snapshot, ledger: &'a Ledger) -> PropertyReader<'a> {
+        PropertyReader { snapshot, ledger, node_ahead: Cell::new(1), edge_ahead: Cell::new(1) }
     }
 
     /// All properties of a node.
     #[inline]
-    pub fn node(&self, node: Node) -> Result<&'a Row> {
+    pub fn node(&self, node: Node) -> Result<&'a PropertyRow> {
         let chunk = node.index() / NODES;
         match self.snapshot.nodes.chunk(chunk).contents.get(node.index() % NODES) {
             Some(row) => Ok(row),
@@ -305,7 +306,7 @@ impl<'a> Contents<'a> {
 
     /// All properties of an edge.
     #[inline]
-    pub fn edge(&self, edge: Edge) -> Result<&'a Row> {
+    pub fn edge(&self, edge: Edge) -> Result<&'a PropertyRow> {
         let chunk = edge.index() / EDGES;
         match self.snapshot.edges.chunk(chunk).contents.get(edge.index() % EDGES) {
             Some(row) => Ok(row),
@@ -314,7 +315,7 @@ impl<'a> Contents<'a> {
     }
 
     #[cold]
-    fn read_nodes(&self, node: Node) -> Result<&'a Row> {
+    fn read_nodes(&self, node: Node) -> Result<&'a PropertyRow> {
         let first = node.index() / NODES;
         let ahead = self.node_ahead.get();
         self.node_ahead.set((ahead * 2).min(AHEAD));
@@ -323,18 +324,18 @@ impl<'a> Contents<'a> {
             let chunk = self.snapshot.nodes.chunk(chunk);
             let cells = chunk.contents.all(NODES);
             for (row, cell) in chunk.rows.iter().zip(cells) {
-                if cell.get().is_none() && row.presence != Presence::Free {
+                if cell.get().is_none() && row.presence != NodePresence::Free {
                     missing.push((row.thing, cell));
                 }
             }
         }
         self.fill(missing, true)?;
         let cells = self.snapshot.nodes.chunk(first).contents.all(NODES);
-        Ok(cells[node.index() % NODES].get_or_init(Row::default))
+        Ok(cells[node.index() % NODES].get_or_init(PropertyRow::default))
     }
 
     #[cold]
-    fn read_edges(&self, edge: Edge) -> Result<&'a Row> {
+    fn read_edges(&self, edge: Edge) -> Result<&'a PropertyRow> {
         let first = edge.index() / EDGES;
         let ahead = self.edge_ahead.get();
         self.edge_ahead.set((ahead * 2).min(AHEAD));
@@ -352,16 +353,16 @@ impl<'a> Contents<'a> {
         }
         self.fill(missing, false)?;
         let cells = self.snapshot.edges.chunk(first).contents.all(EDGES);
-        Ok(cells[edge.index() % EDGES].get_or_init(Row::default))
+        Ok(cells[edge.index() % EDGES].get_or_init(PropertyRow::default))
     }
 
-    fn fill(&self, missing: Vec<(ThingNo, &OnceLock<Row>)>, nodes: bool) -> Result<()> {
-        let mut numbers: Vec<ThingNo> = missing.iter().map(|(no, _)| *no).collect();
+    fn fill(&self, missing: Vec<(FactNo, &OnceLock<PropertyRow>)>, nodes: bool) -> Result<()> {
+        let mut numbers: Vec<FactNo> = missing.iter().map(|(no, _)| *no).collect();
         numbers.sort_unstable();
         numbers.dedup();
         let names = &self.snapshot.properties;
-        let mut rows: FxHashMap<ThingNo, Row> = FxHashMap::default();
-        for state in self.ledger.states(&self.snapshot.view, &numbers, Fields::Content)? {
+        let mut rows: FxHashMap<FactNo, PropertyRow> = FxHashMap::default();
+        for state in self.ledger.states(&self.snapshot.view, &numbers, VersionFields::Content)? {
             let content = state.statement.map(|s| s.parsed()).transpose()?.unwrap_or_default();
             rows.insert(state.thing.no, names.row(&content));
         }
@@ -414,7 +415,7 @@ impl<'a> Contents<'a> {
         Ok(all)
     }
 
-    fn named(&self, row: &Row) -> Vec<(Arc<str>, Value)> {
+    fn named(&self, row: &PropertyRow) -> Vec<(Arc<str>, Value)> {
         row.iter().map(|(number, value)| (self.snapshot.properties.name(*number), value.clone())).collect()
     }
 }

@@ -17,21 +17,21 @@ pub mod temporal;
 mod token;
 pub mod value;
 
-pub use compile::Parameters;
+pub use compile::QueryParameters;
 pub use explain::PlanStep;
-pub use fault::{Class, Fault};
+pub use fault::{Fault, FaultClass};
 pub use parse::parse;
-pub use run::{LONGEST_LIST, Limits, Trouble};
+pub use run::{LONGEST_LIST, QueryError, QueryLimits};
 
-use crate::contents::Contents;
+use crate::contents::PropertyReader;
 use crate::snapshot::Snapshot;
-use ast::{Mode, Query};
-use compile::{Compiled, Frame, compile};
-use explain::Teller;
-use functions::Surroundings;
+use ast::{CypherQuery, QueryMode};
+use compile::{CompileContext, CompiledQuery, compile};
+use explain::PlanWriter;
+use functions::FunctionContext;
 use lukasa_model::{Error, Result as ModelResult};
 use lukasa_store::Ledger;
-use run::Exec;
+use run::Executor;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use value::Value;
@@ -139,7 +139,7 @@ pub fn is_unfinished(query: &str) -> bool {
 
 /// What a query is run against.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct QueryContext<'a> {
     pub snapshot: &'a Arc<Snapshot>,
     /// Properties are read from here on first use.
     pub ledger: &'a Ledger,
@@ -151,18 +151,18 @@ pub struct Place<'a> {
 
 /// Finds the nodes of a snapshot that fit a text best: at most the given number, each with its score. The caller
 /// provides it, because a graph contains no text index.
-pub type Search = Arc<dyn Fn(&str, usize) -> ModelResult<Vec<(crate::Node, f64)>> + Send + Sync>;
+pub type SearchNodes = Arc<dyn Fn(&str, usize) -> ModelResult<Vec<(crate::Node, f64)>> + Send + Sync>;
 
 /// Finds the node of a name, in every form in which clients write names. The caller provides it, because a graph has no
 /// access to the working tree.
-pub type Resolve = Arc<dyn Fn(&str) -> ModelResult<crate::Node> + Send + Sync>;
+pub type ResolveNode = Arc<dyn Fn(&str) -> ModelResult<crate::Node> + Send + Sync>;
 
 /// A planned query, ready to run.
-pub struct Prepared<'a> {
-    place: Place<'a>,
-    compiled: Compiled,
-    search: Option<Search>,
-    resolve: Option<Resolve>,
+pub struct PreparedQuery<'a> {
+    place: QueryContext<'a>,
+    compiled: CompiledQuery,
+    search: Option<SearchNodes>,
+    resolve: Option<ResolveNode>,
     /// Set when the caller no longer waits for the answer.
     stop: Option<Arc<AtomicBool>>,
     /// It has been run, so the properties that it uses have been read.
@@ -171,7 +171,7 @@ pub struct Prepared<'a> {
 
 /// The result of a query.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct QueryResult {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Value>>,
     /// There were more rows than requested.
@@ -183,7 +183,11 @@ pub struct Outcome {
 }
 
 /// Parses a query and plans it. A query that can have no meaning is refused here.
-pub fn prepare<'a>(query: &str, parameters: &Parameters, place: Place<'a>) -> Result<Prepared<'a>, Fault> {
+pub fn prepare<'a>(
+    query: &str,
+    parameters: &QueryParameters,
+    place: QueryContext<'a>,
+) -> Result<PreparedQuery<'a>, Fault> {
     if query.len() > LONGEST_QUERY {
         let message = format!("the query has {} bytes, {LONGEST_QUERY} are allowed", query.len());
         return Err(Fault::syntax("UnexpectedSyntax", message, 0));
@@ -192,14 +196,19 @@ pub fn prepare<'a>(query: &str, parameters: &Parameters, place: Place<'a>) -> Re
 }
 
 /// Plans a parsed query.
-pub fn prepare_parsed<'a>(parsed: &Query, parameters: &Parameters, place: Place<'a>) -> Result<Prepared<'a>, Fault> {
-    let around = Surroundings { now: place.now, longest_list: LONGEST_LIST };
-    let frame = Frame { snapshot: place.snapshot, parameters, silent_type: place.silent_type, around: &around };
+pub fn prepare_parsed<'a>(
+    parsed: &CypherQuery,
+    parameters: &QueryParameters,
+    place: QueryContext<'a>,
+) -> Result<PreparedQuery<'a>, Fault> {
+    let around = FunctionContext { now: place.now, longest_list: LONGEST_LIST };
+    let frame =
+        CompileContext { snapshot: place.snapshot, parameters, silent_type: place.silent_type, around: &around };
     let compiled = compile(parsed, &frame)?;
-    Ok(Prepared { place, compiled, search: None, resolve: None, stop: None, ran: false.into() })
+    Ok(PreparedQuery { place, compiled, search: None, resolve: None, stop: None, ran: false.into() })
 }
 
-impl Prepared<'_> {
+impl PreparedQuery<'_> {
     /// Names of the columns.
     pub fn columns(&self) -> &[String] {
         &self.compiled.columns
@@ -216,21 +225,21 @@ impl Prepared<'_> {
         all
     }
 
-    /// Whether it calls `lukasa.search`, for which [`Prepared::searching`] must provide a search.
+    /// Whether it calls `lukasa.search`, for which [`PreparedQuery::searching`] must provide a search.
     pub fn searches(&self) -> bool {
         self.compiled.searches
     }
 
     /// Provides the search for `lukasa.search`.
     #[must_use]
-    pub fn searching(mut self, search: Search) -> Self {
+    pub fn searching(mut self, search: SearchNodes) -> Self {
         self.search = Some(search);
         self
     }
 
     /// Provides the resolution of names. Without it, seeds are given by key or as `Type:key`.
     #[must_use]
-    pub fn resolving(mut self, resolve: Resolve) -> Self {
+    pub fn resolving(mut self, resolve: ResolveNode) -> Self {
         self.resolve = Some(resolve);
         self
     }
@@ -244,22 +253,22 @@ impl Prepared<'_> {
 
     /// Whether the query only requests its plan.
     pub fn only_explains(&self) -> bool {
-        self.compiled.mode == Mode::Explain
+        self.compiled.mode == QueryMode::Explain
     }
 
     /// Runs the query. The error is a fault of the query, an exceeded limit, or a failure of the store.
-    pub fn run(&self, limits: Limits) -> Result<Outcome, Box<Trouble>> {
+    pub fn run(&self, limits: QueryLimits) -> Result<QueryResult, Box<QueryError>> {
         let compiled = &self.compiled;
         let (snapshot, mode) = (self.place.snapshot, compiled.mode);
         let columns = compiled.columns.clone();
-        if mode == Mode::Explain {
-            let plan = Some(Teller { compiled, snapshot, counts: None }.steps_of_plan());
-            return Ok(Outcome { columns, rows: vec![], truncated: false, plan, memory: 0 });
+        if mode == QueryMode::Explain {
+            let plan = Some(PlanWriter { compiled, snapshot, counts: None }.steps_of_plan());
+            return Ok(QueryResult { columns, rows: vec![], truncated: false, plan, memory: 0 });
         }
-        let around = Surroundings { now: self.place.now, longest_list: LONGEST_LIST };
-        let profile = mode == Mode::Profile;
+        let around = FunctionContext { now: self.place.now, longest_list: LONGEST_LIST };
+        let profile = mode == QueryMode::Profile;
         let mut exec =
-            Exec::new(snapshot, self.place.ledger, around, limits, (compiled.steps, compiled.slots), profile);
+            Executor::new(snapshot, self.place.ledger, around, limits, (compiled.steps, compiled.slots), profile);
         exec.silent_type = self.place.silent_type;
         exec.search.clone_from(&self.search);
         exec.resolve.clone_from(&self.resolve);
@@ -282,8 +291,8 @@ impl Prepared<'_> {
         // If no node was read, it is unknown which properties exist.
         let read = self.place.snapshot.properties().has_read();
         self.ran.store(read, std::sync::atomic::Ordering::Relaxed);
-        let plan = profile.then(|| Teller { compiled, snapshot, counts: exec.counts.as_deref() }.steps_of_plan());
-        Ok(Outcome { columns, rows, truncated, plan, memory: exec.most_used() })
+        let plan = profile.then(|| PlanWriter { compiled, snapshot, counts: exec.counts.as_deref() }.steps_of_plan());
+        Ok(QueryResult { columns, rows, truncated, plan, memory: exec.most_used() })
     }
 }
 
@@ -295,26 +304,29 @@ fn labels_of(snapshot: &Snapshot, node: crate::Node, silent_type: Option<&str>) 
     own.into_iter().chain(stated).cloned().collect()
 }
 
-impl Trouble {
+impl QueryError {
     /// The error as clients receive it.
     pub fn into_error(self, query: &str) -> Error {
         match self {
-            Trouble::Fault(fault) => fault.into_error(query),
-            Trouble::Other(error) => error,
+            QueryError::Fault(fault) => fault.into_error(query),
+            QueryError::Other(error) => error,
         }
     }
 }
 
 /// Reads the labels and properties of the nodes and edges of an outcome.
-pub struct Reader<'a> {
-    contents: Contents<'a>,
+pub struct QueryResultReader<'a> {
+    contents: PropertyReader<'a>,
     silent_type: Option<&'a str>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> QueryResultReader<'a> {
     /// A reader for outcomes of queries at this place.
-    pub fn new(place: &Place<'a>) -> Reader<'a> {
-        Reader { contents: Contents::new(place.snapshot, place.ledger), silent_type: place.silent_type }
+    pub fn new(place: &QueryContext<'a>) -> QueryResultReader<'a> {
+        QueryResultReader {
+            contents: PropertyReader::new(place.snapshot, place.ledger),
+            silent_type: place.silent_type,
+        }
     }
 
     /// The type first, then the labels.

@@ -29,7 +29,7 @@ pub struct Phase {
 
 /// The parameters of an expansion.
 #[derive(Clone, Debug)]
-pub struct Expand {
+pub struct ExpansionPlan {
     /// One for each hop.
     pub phases: Vec<Phase>,
     pub dedupe: Dedupe,
@@ -40,15 +40,15 @@ pub struct Expand {
 }
 
 /// Checks edges and nodes by their contents, a layer at a time. Each call returns one answer per item, in order.
-pub trait Judge {
+pub trait ContentFilter {
     fn edges(&mut self, edges: &[Edge]) -> Result<Vec<bool>>;
     fn nodes(&mut self, nodes: &[Node]) -> Result<Vec<bool>>;
 }
 
 /// Accepts every edge and every node.
-pub struct Everything;
+pub struct AcceptAll;
 
-impl Judge for Everything {
+impl ContentFilter for AcceptAll {
     fn edges(&mut self, edges: &[Edge]) -> Result<Vec<bool>> {
         Ok(vec![true; edges.len()])
     }
@@ -60,7 +60,7 @@ impl Judge for Everything {
 
 /// Nodes and edges in the order they were found, roots first.
 #[derive(Clone, Debug, Default)]
-pub struct Expanded {
+pub struct ExpandedGraph {
     pub nodes: Vec<Node>,
     /// The hop that first reached each node.
     pub depths: Vec<u32>,
@@ -96,8 +96,14 @@ struct Step {
 }
 
 /// Runs the phases in order, until one reaches nothing.
-pub fn expand(snapshot: &Snapshot, roots: &[Node], plan: &Expand, judge: &mut dyn Judge) -> Result<Expanded> {
-    let mut state = State { snapshot, plan, found: Expanded::default(), places: FxHashMap::default(), steps: vec![] };
+pub fn expand(
+    snapshot: &Snapshot,
+    roots: &[Node],
+    plan: &ExpansionPlan,
+    judge: &mut dyn ContentFilter,
+) -> Result<ExpandedGraph> {
+    let mut state =
+        State { snapshot, plan, found: ExpandedGraph::default(), places: FxHashMap::default(), steps: vec![] };
     let mut frontier = vec![];
     for root in roots {
         if state.places.contains_key(root) {
@@ -131,8 +137,8 @@ pub fn expand(snapshot: &Snapshot, roots: &[Node], plan: &Expand, judge: &mut dy
 
 struct State<'a> {
     snapshot: &'a Snapshot,
-    plan: &'a Expand,
-    found: Expanded,
+    plan: &'a ExpansionPlan,
+    found: ExpandedGraph,
     places: FxHashMap<Node, usize>,
     steps: Vec<Step>,
 }
@@ -196,7 +202,7 @@ impl State<'_> {
     fn judge(
         &mut self,
         candidates: &[Candidate],
-        judge: &mut dyn Judge,
+        judge: &mut dyn ContentFilter,
         walked: &mut FxHashMap<Edge, bool>,
         judged: &mut FxHashMap<Node, bool>,
     ) -> Result<()> {
@@ -277,7 +283,7 @@ impl State<'_> {
         }
     }
 
-    fn finish(mut self) -> Expanded {
+    fn finish(mut self) -> ExpandedGraph {
         if self.plan.max_paths == 0 {
             return self.found;
         }

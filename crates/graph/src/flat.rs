@@ -64,7 +64,7 @@ impl Csr {
 
 /// Both directions of a graph. It contains visible nodes only, numbered in the order of facts, so that two snapshots of
 /// the same view have equal flat graphs whatever their history.
-pub struct Flat {
+pub struct FlatGraph {
     /// The node of each dense number.
     pub nodes: Vec<Node>,
     dense: Vec<u32>,
@@ -74,9 +74,9 @@ pub struct Flat {
 
 const NONE: u32 = u32::MAX;
 
-impl Flat {
+impl FlatGraph {
     /// Builds the flat graph of a snapshot.
-    pub fn of(snapshot: &Snapshot) -> Flat {
+    pub fn of(snapshot: &Snapshot) -> FlatGraph {
         let nodes = snapshot.nodes();
         let mut dense = vec![NONE; snapshot.node_places()];
         for (i, node) in nodes.iter().enumerate() {
@@ -103,12 +103,12 @@ impl Flat {
             csr
         };
         let (out, into) = (gather(true), gather(false));
-        Flat { nodes, dense, out, into }
+        FlatGraph { nodes, dense, out, into }
     }
 
     /// Builds from edges without a snapshot, for benchmarks and tests.
-    pub fn from_edges(nodes: usize, edges: &[(u32, u32, u16)]) -> Flat {
-        Flat {
+    pub fn from_edges(nodes: usize, edges: &[(u32, u32, u16)]) -> FlatGraph {
+        FlatGraph {
             nodes: (0..nodes).map(Node::at).collect(),
             dense: (0..to_u32(nodes)).collect(),
             out: Csr::new(nodes, edges.iter().copied()),

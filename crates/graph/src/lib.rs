@@ -25,6 +25,6 @@ pub mod snapshot;
 pub mod walk;
 
 pub use cache::Projections;
-pub use flat::{Csr, Flat};
+pub use flat::{Csr, FlatGraph};
 pub use projection::Projection;
-pub use snapshot::{Edge, Links, Memory, Node, Snapshot, TypeNo};
+pub use snapshot::{Edge, EdgeList, GraphMemory, Node, Snapshot, TypeNo};

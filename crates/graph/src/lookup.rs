@@ -1,9 +1,9 @@
 //! Lookups in a snapshot: nodes by label and by the value of a property. They are built on first use, and carried over
 //! to later snapshots while few nodes change.
 
-use crate::contents::{Contents, PropertyNo};
-use crate::cypher::value::{Key, Value, order};
-use crate::snapshot::{Beside, Node, Presence, Snapshot};
+use crate::contents::{PropertyNo, PropertyReader};
+use crate::cypher::value::{GroupKey, Value, order};
+use crate::snapshot::{Node, NodePresence, Snapshot, SnapshotCache};
 use lukasa_model::Result;
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The nodes that changed since lookups may have been built. After a few thousand, lookups are built again.
 #[derive(Clone, Default)]
-pub struct Touched {
+pub struct ChangedNodes {
     epoch: u64,
     nodes: Vec<Node>,
     /// The latest changed nodes, and how many older ones were dropped. For derived data, which is updated over more
@@ -26,10 +26,10 @@ const MOST_TOUCHED: usize = 4_096;
 /// The most nodes in the log of changed nodes.
 const MOST_LOGGED: usize = 1 << 16;
 
-impl Touched {
+impl ChangedNodes {
     /// A log that counts this many changes but holds none of them.
-    pub(crate) fn so_many(forgotten: u64) -> Touched {
-        Touched { forgotten, ..Touched::default() }
+    pub(crate) fn so_many(forgotten: u64) -> ChangedNodes {
+        ChangedNodes { forgotten, ..ChangedNodes::default() }
     }
 
     pub(crate) fn add(&mut self, node: Node) {
@@ -47,20 +47,20 @@ impl Touched {
 }
 
 /// Derived data that another module computes from a whole snapshot and keeps with it.
-pub trait Kept: Any + Send + Sync {
+pub trait SnapshotDerived: Any + Send + Sync {
     /// Bytes that it takes.
     fn bytes(&self) -> usize;
 }
 
 impl Snapshot {
     /// The derived data of this type. It may be computed from an earlier snapshot; see [`Snapshot::touched_since`].
-    pub fn derived<T: Kept>(&self) -> Option<Arc<T>> {
+    pub fn derived<T: SnapshotDerived>(&self) -> Option<Arc<T>> {
         let kept = self.beside.derived.lock();
         kept.iter().find_map(|derived| (Arc::clone(derived) as Arc<dyn Any + Send + Sync>).downcast::<T>().ok())
     }
 
     /// Keeps derived data with this snapshot and all later ones, in place of any of the same type.
-    pub fn keep<T: Kept>(&self, value: Arc<T>) {
+    pub fn keep<T: SnapshotDerived>(&self, value: Arc<T>) {
         let mut kept = self.beside.derived.lock();
         kept.retain(|derived| (&**derived as &dyn Any).downcast_ref::<T>().is_none());
         kept.push(value);
@@ -129,7 +129,7 @@ pub struct Stats {
 type Sorted = (u32, Option<Arc<Vec<Node>>>);
 
 #[derive(Default)]
-pub(crate) struct Lookup {
+pub(crate) struct LookupCache {
     properties: Mutex<FxHashMap<PropertyNo, Arc<Index>>>,
     columns: Mutex<FxHashMap<PropertyNo, Arc<Column>>>,
     /// How often a property was requested.
@@ -145,7 +145,7 @@ const OFTEN: u32 = 3;
 /// More nodes than this take longer to sort than a query may run past its deadline.
 const MOST_ORDERED: usize = 200_000;
 
-impl Lookup {
+impl LookupCache {
     pub fn bytes(&self) -> usize {
         let indexes: usize = self.properties.lock().values().map(|i| i.places.capacity() * 16).sum();
         let columns: usize = self.columns.lock().values().map(|c| c.values.capacity() * size_of::<Value>()).sum();
@@ -154,15 +154,15 @@ impl Lookup {
     }
 }
 
-impl Beside {
+impl SnapshotCache {
     /// The derived data that is still valid after the graph has advanced.
-    pub(crate) fn carried(&self, touched: &Touched) -> Beside {
+    pub(crate) fn carried(&self, touched: &ChangedNodes) -> SnapshotCache {
         let mut properties = self.lookup.properties.lock().clone();
         properties.retain(|_, index| index.epoch == touched.epoch);
         let stats = self.lookup.stats.lock().clone();
         let mut columns = self.lookup.columns.lock().clone();
         columns.retain(|_, column| column.epoch == touched.epoch);
-        let lookup = Lookup {
+        let lookup = LookupCache {
             properties: Mutex::new(properties),
             columns: Mutex::new(columns),
             asked: Mutex::new(self.lookup.asked.lock().clone()),
@@ -171,7 +171,7 @@ impl Beside {
             stats: Mutex::new(stats),
         };
         let derived = Mutex::new(self.derived.lock().clone());
-        Beside { lookup, derived, ..Beside::default() }
+        SnapshotCache { lookup, derived, ..SnapshotCache::default() }
     }
 }
 
@@ -183,7 +183,7 @@ struct KeyRef<'a>(&'a Value);
 
 impl std::hash::Hash for KeyRef<'_> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        Key::hash_of(self.0, state);
+        GroupKey::hash_of(self.0, state);
     }
 }
 
@@ -205,7 +205,7 @@ impl Snapshot {
         stats.by_edge_type.resize(self.names.types().len(), 0);
         stats.by_label_set.resize(self.names.label_sets(), 0);
         for chunk in self.nodes.iter() {
-            for row in chunk.rows.iter().filter(|row| row.presence == Presence::Live) {
+            for row in chunk.rows.iter().filter(|row| row.presence == NodePresence::Live) {
                 stats.by_type[row.type_no.index()] += 1;
                 stats.by_label_set[row.labels as usize] += 1;
             }
@@ -223,7 +223,7 @@ impl Snapshot {
         if let Some(found) = self.beside.lookup.labels.lock().get(name) {
             return Arc::clone(found);
         }
-        let there = |node: &Node| self.node(*node).presence != Presence::Free;
+        let there = |node: &Node| self.node(*node).presence != NodePresence::Free;
         let found: Arc<Vec<Node>> = Arc::new(self.all_places().filter(there).filter(|n| fits(*n)).collect());
         self.beside.lookup.labels.lock().insert(name.to_owned(), Arc::clone(&found));
         found
@@ -238,7 +238,7 @@ impl Snapshot {
     /// and can stop the work with an error.
     pub fn column<E: From<lukasa_model::Error>>(
         &self,
-        contents: &Contents<'_>,
+        contents: &PropertyReader<'_>,
         property: PropertyNo,
         mut rest: impl FnMut() -> Result<(), E>,
     ) -> Result<Option<Arc<Column>>, E> {
@@ -301,7 +301,7 @@ impl Snapshot {
         kept.clone()
     }
 
-    fn value(&self, contents: &Contents<'_>, node: Node, property: PropertyNo) -> Result<Value> {
+    fn value(&self, contents: &PropertyReader<'_>, node: Node, property: PropertyNo) -> Result<Value> {
         if self.is_free(node) { Ok(Value::Null) } else { contents.node_property(node, property) }
     }
 
@@ -314,7 +314,7 @@ impl Snapshot {
     /// The index of a property, built if necessary. `rest` is called regularly and can stop the work with an error.
     pub fn index<E: From<lukasa_model::Error>>(
         &self,
-        contents: &Contents<'_>,
+        contents: &PropertyReader<'_>,
         property: PropertyNo,
         mut rest: impl FnMut() -> Result<(), E>,
     ) -> Result<Arc<Index>, E> {
@@ -324,7 +324,7 @@ impl Snapshot {
         let mut places = Vec::new();
         for node in self.all_places() {
             rest()?;
-            if self.node(node).presence == Presence::Free {
+            if self.node(node).presence == NodePresence::Free {
                 continue;
             }
             let value = contents.node_property(node, property)?;
@@ -350,7 +350,7 @@ impl Snapshot {
         others.sort_unstable();
         others.dedup();
         let again = others.clone();
-        others.retain(|node| self.node(*node).presence != Presence::Free);
+        others.retain(|node| self.node(*node).presence != NodePresence::Free);
         found.filter(move |node| again.binary_search(node).is_err()).chain(others)
     }
 }

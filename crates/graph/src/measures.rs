@@ -1,7 +1,7 @@
 //! Measures of a whole graph: components, distances, degrees.
 
 use crate::convert::{to_index, to_u32};
-use crate::flat::{Csr, Flat};
+use crate::flat::{Csr, FlatGraph};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -58,7 +58,7 @@ pub fn costs(csr: &Csr, cost: &[f64], from: u32) -> Vec<f64> {
 }
 
 /// For each node, the smallest node number of its component, with edges followed in both directions.
-pub fn components(flat: &Flat) -> Vec<u32> {
+pub fn components(flat: &FlatGraph) -> Vec<u32> {
     let n = flat.len();
     let mut parent: Vec<u32> = (0..to_u32(n)).collect();
     fn root(parent: &mut [u32], mut v: u32) -> u32 {
@@ -168,7 +168,7 @@ mod tests {
     fn strong_components_of_an_example() {
         // 0→1→2→0, 2→3, 3→4→3, 5→5, 6 alone, 5→0.
         let edges = [(0, 1, 0), (1, 2, 0), (2, 0, 0), (2, 3, 0), (3, 4, 0), (4, 3, 0), (5, 5, 0), (5, 0, 0)];
-        let of = strong_components(&Flat::from_edges(7, &edges).out);
+        let of = strong_components(&FlatGraph::from_edges(7, &edges).out);
         assert!(of[0] == of[1] && of[1] == of[2] && of[3] == of[4]);
         let mut different = of.clone();
         different.sort_unstable();
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(different.len(), 4);
         assert!(strong_components(&Csr::default()).is_empty());
         let long: Vec<_> = (0..200_000).map(|v| (v, (v + 1) % 200_000, 0)).collect();
-        assert!(strong_components(&Flat::from_edges(200_000, &long).out).iter().all(|c| *c == 0));
+        assert!(strong_components(&FlatGraph::from_edges(200_000, &long).out).iter().all(|c| *c == 0));
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         for _ in 0..200 {
             let n = 2 + random(9);
             let edges: Vec<_> = (0..random(24)).map(|_| (random(n), random(n), 0)).collect();
-            let flat = Flat::from_edges(n as usize, &edges);
+            let flat = FlatGraph::from_edges(n as usize, &edges);
             let of = strong_components(&flat.out);
             let reach: Vec<_> = (0..n).map(|v| distances(&flat.out, v)).collect();
             for a in 0..n as usize {
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn distances_costs_components_degrees() {
         let edges = [(0, 1, 0), (1, 2, 0), (0, 2, 0), (3, 4, 0), (4, 4, 0)];
-        let flat = Flat::from_edges(6, &edges);
+        let flat = FlatGraph::from_edges(6, &edges);
         assert_eq!(distances(&flat.out, 0), [Some(0), Some(1), Some(1), None, None, None]);
         assert_eq!(distances(&flat.into, 2), [Some(1), Some(1), Some(0), None, None, None]);
         // 0→1, 0→2, 1→2, 3→4, 4→4 in the order of the lists.

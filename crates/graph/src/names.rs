@@ -1,7 +1,7 @@
 //! Names of types, labels and derivations. Each is kept once; the graph stores their numbers.
 
 use crate::convert::to_u32;
-use crate::projection::{Reader, Writer};
+use crate::projection::{ByteReader, ByteWriter};
 use crate::snapshot::TypeNo;
 use lukasa_model::types::Registry;
 use lukasa_model::{Error, ErrorCode, Result};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A number keeps its meaning as long as the projection lives, so snapshots share this table.
 #[derive(Clone, Default)]
-pub struct Names {
+pub struct NameTable {
     types: Interner,
     labels: Vec<Arc<[Arc<str>]>>,
     label_sets: FxHashMap<Arc<[Arc<str>]>, u32>,
@@ -40,9 +40,9 @@ impl Interner {
     }
 }
 
-impl Names {
+impl NameTable {
     /// The number of a type. The table is copied only for a new name.
-    pub(crate) fn type_no(names: &mut Arc<Names>, name: &str) -> Result<TypeNo> {
+    pub(crate) fn type_no(names: &mut Arc<NameTable>, name: &str) -> Result<TypeNo> {
         match names.types.find(name) {
             Some(number) => Ok(number),
             None => Arc::make_mut(names).types.add(name),
@@ -50,7 +50,7 @@ impl Names {
     }
 
     /// 0 if there is no derivation.
-    pub(crate) fn derivation_no(names: &mut Arc<Names>, name: Option<&str>) -> u32 {
+    pub(crate) fn derivation_no(names: &mut Arc<NameTable>, name: Option<&str>) -> u32 {
         let Some(name) = name else { return 0 };
         if let Some(number) = names.derivation_numbers.get(name) {
             return *number;
@@ -69,7 +69,7 @@ impl Names {
     }
 
     /// `labels` must be sorted and without duplicates.
-    pub(crate) fn label_set_no(names: &mut Arc<Names>, labels: &[impl AsRef<str>]) -> u32 {
+    pub(crate) fn label_set_no(names: &mut Arc<NameTable>, labels: &[impl AsRef<str>]) -> u32 {
         if labels.is_empty() {
             return 0;
         }
@@ -84,7 +84,7 @@ impl Names {
         number
     }
 
-    pub(crate) fn write(&self, out: &mut Writer) {
+    pub(crate) fn write(&self, out: &mut ByteWriter) {
         out.u32(to_u32(self.types.names.len()));
         self.types.names.iter().for_each(|name| out.text(Some(name)));
         out.u32(to_u32(self.labels.len()));
@@ -97,10 +97,10 @@ impl Names {
     }
 
     /// Decodes names with the numbers they were encoded with. `None` if the bytes are damaged.
-    pub(crate) fn read(from: &mut Reader<'_>) -> Option<Names> {
-        let mut names = Arc::new(Names::default());
+    pub(crate) fn read(from: &mut ByteReader<'_>) -> Option<NameTable> {
+        let mut names = Arc::new(NameTable::default());
         for number in 0..from.u32()? {
-            let read = Names::type_no(&mut names, from.text()??).ok()?;
+            let read = NameTable::type_no(&mut names, from.text()??).ok()?;
             (u32::from(read.0) == number).then_some(())?;
         }
         for number in 0..from.u32()? {
@@ -108,10 +108,10 @@ impl Names {
             for _ in 0..from.u32()? {
                 labels.push(from.text()??);
             }
-            (Names::label_set_no(&mut names, &labels) == number + 1).then_some(())?;
+            (NameTable::label_set_no(&mut names, &labels) == number + 1).then_some(())?;
         }
         for number in 0..from.u32()? {
-            (Names::derivation_no(&mut names, Some(from.text()??)) == number + 1).then_some(())?;
+            (NameTable::derivation_no(&mut names, Some(from.text()??)) == number + 1).then_some(())?;
         }
         Arc::into_inner(names)
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 /// A path: nodes, and the edges between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct NodePath {
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
 }
@@ -35,9 +35,9 @@ pub fn shortest(
     direction: Direction,
     filter: &Filter,
     depth: u32,
-) -> Option<Path> {
+) -> Option<NodePath> {
     if from == to {
-        return Some(Path { nodes: vec![from], edges: vec![] });
+        return Some(NodePath { nodes: vec![from], edges: vec![] });
     }
     let mut trees: [Tree; 2] = [Tree::from_iter([(from, None)]), Tree::from_iter([(to, None)])];
     let mut frontiers = [vec![from], vec![to]];
@@ -66,7 +66,7 @@ pub fn shortest(
     None
 }
 
-fn join(trees: &[Tree; 2], middle: Node) -> Path {
+fn join(trees: &[Tree; 2], middle: Node) -> NodePath {
     let trail = |tree: &Tree| {
         let (mut nodes, mut edges, mut at) = (vec![middle], vec![], middle);
         while let Some((before, edge)) = tree[&at] {
@@ -82,7 +82,7 @@ fn join(trees: &[Tree; 2], middle: Node) -> Path {
     let (rest, more) = trail(&trees[1]);
     nodes.extend(&rest[1..]);
     edges.extend(more);
-    Path { nodes, edges }
+    NodePath { nodes, edges }
 }
 
 /// The most edges that a search for all paths examines.
@@ -98,7 +98,7 @@ pub fn all_simple(
     filter: &Filter,
     depth: u32,
     limit: usize,
-) -> (Vec<Path>, Option<Cap>) {
+) -> (Vec<NodePath>, Option<Cap>) {
     // The distance of each node from the goal: nodes that are too far away are not entered.
     let mut left: FxHashMap<Node, u32> = FxHashMap::from_iter([(to, 0)]);
     let mut frontier = vec![to];
@@ -119,7 +119,7 @@ pub fn all_simple(
         if search.cut.is_some() || !search.left.contains_key(&from) {
             break;
         }
-        search.go(&mut Path { nodes: vec![from], edges: vec![] }, hops);
+        search.go(&mut NodePath { nodes: vec![from], edges: vec![] }, hops);
     }
     (search.found, search.cut)
 }
@@ -132,13 +132,13 @@ struct Search<'a> {
     left: FxHashMap<Node, u32>,
     limit: usize,
     scanned: usize,
-    found: Vec<Path>,
+    found: Vec<NodePath>,
     cut: Option<Cap>,
 }
 
 impl Search<'_> {
     /// Extends the path by exactly `hops` more hops.
-    fn go(&mut self, way: &mut Path, hops: u32) {
+    fn go(&mut self, way: &mut NodePath, hops: u32) {
         let Some(&node) = way.nodes.last() else { return };
         let mut tried: Vec<Node> = Vec::new();
         let all: Vec<_> = steps(self.snapshot, node, self.direction, self.filter).collect();
@@ -173,12 +173,12 @@ impl Search<'_> {
 
 /// A node and the most likely path to it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sure {
+pub struct LikelyPath {
     pub node: Node,
     pub hops: u32,
     /// Product of the confidences along the path.
     pub confidence: f64,
-    pub path: Path,
+    pub path: NodePath,
 }
 
 /// The most nodes that a search for likely paths examines.
@@ -187,14 +187,14 @@ const EXPLORED: usize = 100_000;
 /// All nodes within some hops of the roots, each with its most likely path. Edges without a confidence count as
 /// certain. The result leaves out the roots, and contains a `goal` whatever the filter excludes. Also returns how many
 /// nodes were examined, and whether the search was cut.
-pub fn surest(
+pub fn most_likely(
     snapshot: &Snapshot,
     roots: &[Node],
     goal: Option<Node>,
     direction: Direction,
     filter: &Filter,
     hops: u32,
-) -> (Vec<Sure>, usize, Option<Cap>) {
+) -> (Vec<LikelyPath>, usize, Option<Cap>) {
     struct Step {
         before: usize,
         edge: Option<Edge>,
@@ -245,7 +245,7 @@ pub fn surest(
         }
     }
     let paths = order.iter().map(|node| best[node]).filter(|step| trail[*step].hops > 0).map(|last| {
-        let (mut path, mut at) = (Path { nodes: vec![], edges: vec![] }, last);
+        let (mut path, mut at) = (NodePath { nodes: vec![], edges: vec![] }, last);
         while at != usize::MAX {
             path.nodes.push(trail[at].node);
             path.edges.extend(trail[at].edge);
@@ -253,7 +253,7 @@ pub fn surest(
         }
         path.nodes.reverse();
         path.edges.reverse();
-        Sure { node: trail[last].node, hops: trail[last].hops, confidence: trail[last].confidence, path }
+        LikelyPath { node: trail[last].node, hops: trail[last].hops, confidence: trail[last].confidence, path }
     });
     (paths.collect(), order.len(), cut)
 }

@@ -21,13 +21,13 @@ pub struct Predicate(Vec<Condition>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Condition {
-    path: Path,
+    path: FieldPath,
     test: Test,
 }
 
 /// A field that a predicate may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Path {
+pub enum FieldPath {
     Field(String),
     /// A path inside `properties`, with dots between levels.
     Property(String),
@@ -51,19 +51,19 @@ pub struct Subject<'a> {
     pub content: &'a Content,
 }
 
-impl Path {
+impl FieldPath {
     /// Refuses fields that are not in the list, so that a filter never reveals what the caller may not see.
-    pub fn parse(text: &str, relationship: bool) -> Result<Path> {
+    pub fn parse(text: &str, relationship: bool) -> Result<FieldPath> {
         let fields: &[&str] = if relationship { &EDGE_FIELDS } else { &OBJECT_FIELDS };
         if text.len() > PATH_BYTES {
             return Err(Error::invalid(ErrorCode::InvalidPath, format!("a path longer than {PATH_BYTES} bytes")));
         }
         if fields.contains(&text) || relationship && text == "role_dst" {
-            return Ok(Path::Field(text.into()));
+            return Ok(FieldPath::Field(text.into()));
         }
         match text.strip_prefix("properties.") {
             Some(rest) if !rest.is_empty() && rest.split('.').all(|part| !part.is_empty()) => {
-                Ok(Path::Property(rest.into()))
+                Ok(FieldPath::Property(rest.into()))
             }
             _ => {
                 let shown: String = text.chars().take(60).collect();
@@ -80,8 +80,8 @@ impl Path {
         let number = |n: Option<f64>| n.map(|n| json!(n));
         let content = subject.content;
         match self {
-            Path::Property(path) => lookup(&content.properties, path).cloned().filter(|v| !v.is_null()),
-            Path::Field(field) => match field.as_str() {
+            FieldPath::Property(path) => lookup(&content.properties, path).cloned().filter(|v| !v.is_null()),
+            FieldPath::Field(field) => match field.as_str() {
                 "type" => Some(subject.type_name.into()),
                 "key" => subject.key.map(Value::from),
                 "subtype" => text(&content.subtype),
@@ -101,8 +101,8 @@ impl Path {
     /// As the caller wrote it.
     pub fn text(&self) -> String {
         match self {
-            Path::Field(field) => field.clone(),
-            Path::Property(path) => format!("properties.{path}"),
+            FieldPath::Field(field) => field.clone(),
+            FieldPath::Property(path) => format!("properties.{path}"),
         }
     }
 }
@@ -125,7 +125,7 @@ impl Predicate {
         };
         let mut conditions = Vec::new();
         for (path, tests) in paths {
-            let path = Path::parse(path, relationship)?;
+            let path = FieldPath::parse(path, relationship)?;
             match tests {
                 Value::Object(tests) => {
                     for (operator, operand) in tests {
@@ -153,7 +153,7 @@ impl Predicate {
 }
 
 impl Test {
-    fn parse(operator: &str, operand: &Value, path: &Path) -> Result<Test> {
+    fn parse(operator: &str, operand: &Value, path: &FieldPath) -> Result<Test> {
         use Ordering::{Equal, Greater, Less};
         let fault = |what: &str| {
             Error::invalid(ErrorCode::InvalidPredicate, format!("`{}`: `{operator}` takes {what}", path.text()))

@@ -5,14 +5,14 @@ mod build;
 mod bytes;
 mod edit;
 
-pub(crate) use bytes::{Reader, Writer};
+pub(crate) use bytes::{ByteReader, ByteWriter};
 
-use crate::snapshot::{Edge, Node, Place, Presence, Snapshot};
-use lukasa_model::statement::{Statement, Thing};
+use crate::snapshot::{Edge, FactPlace, Node, NodePresence, Snapshot};
 use lukasa_model::types::{Registry, system};
-use lukasa_model::{Lineage, Result, ThingNo, Time, Tx, View};
-use lukasa_store::ledger::State;
-use lukasa_store::{Fields, Ledger};
+use lukasa_model::version::{Fact, Version};
+use lukasa_model::{FactNo, Lineage, Result, Time, Tx, View};
+use lukasa_store::ledger::FactState;
+use lukasa_store::{Ledger, VersionFields};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use std::sync::Arc;
 pub struct Projection {
     snapshot: Arc<Snapshot>,
     /// Facts that become visible or invisible as time passes, and when.
-    agenda: BTreeSet<(Time, ThingNo)>,
+    agenda: BTreeSet<(Time, FactNo)>,
     /// Facts with this number or a higher one did not exist when it was built or last advanced.
-    next_thing: ThingNo,
+    next_thing: FactNo,
     free_nodes: Vec<Node>,
     free_edges: Vec<Edge>,
     /// Ended nodes that may have to be removed once all edges are updated.
@@ -57,9 +57,9 @@ impl Projection {
         let old = &self.snapshot.view;
         let next_thing = ledger.head()?.next_thing;
         let Some(changes) = ledger.changes(old.position(), view.position())? else { return Ok(false) };
-        let mut known: FxHashMap<ThingNo, Thing> = changes.things.into_iter().map(|t| (t.no, t)).collect();
-        let mut updated: FxHashMap<ThingNo, Statement> = FxHashMap::default();
-        let mut unclear: FxHashSet<ThingNo> = FxHashSet::default();
+        let mut known: FxHashMap<FactNo, Fact> = changes.things.into_iter().map(|t| (t.no, t)).collect();
+        let mut updated: FxHashMap<FactNo, Version> = FxHashMap::default();
+        let mut unclear: FxHashSet<FactNo> = FxHashSet::default();
         let nearest = view.lineage.entries()[0].0;
         for statement in changes.statements {
             if view.lineage.cap(statement.branch).is_none_or(|cap| statement.version.tx() > cap) {
@@ -87,7 +87,7 @@ impl Projection {
         let mut states = self.states(ledger, view, sorted(unclear))?;
         let unknown = updated.keys().filter(|no| !known.contains_key(no) && self.snapshot.place(**no).is_none());
         let unknown = sorted(unknown.copied());
-        known.extend(ledger.things(&unknown)?.into_iter().map(|t| (t.no, t)));
+        known.extend(ledger.facts(&unknown)?.into_iter().map(|t| (t.no, t)));
         for (no, statement) in updated {
             let thing = known.remove(&no);
             states.push(Seen { no, thing, statement: Some(statement).filter(|s| !s.absent) });
@@ -99,15 +99,15 @@ impl Projection {
     }
 
     /// The state of some facts in the view, read from the store.
-    fn states(&mut self, ledger: &Ledger, view: &View, things: Vec<ThingNo>) -> Result<Vec<Seen>> {
+    fn states(&mut self, ledger: &Ledger, view: &View, things: Vec<FactNo>) -> Result<Vec<Seen>> {
         if things.is_empty() {
             return Ok(vec![]);
         }
-        let states = ledger.states(view, &things, Fields::Content)?;
+        let states = ledger.states(view, &things, VersionFields::Content)?;
         Ok(states.into_iter().map(|state| self.seen(state)).collect())
     }
 
-    fn seen(&mut self, state: State) -> Seen {
+    fn seen(&mut self, state: FactState) -> Seen {
         if state.next < Time::MAX {
             self.agenda.insert((state.next, state.thing.no));
         }
@@ -120,7 +120,7 @@ impl Projection {
         let mut back = Vec::new();
         for seen in states {
             let is_node = match self.snapshot.place(seen.no) {
-                Some(place) => matches!(place, Place::Node(_)),
+                Some(place) => matches!(place, FactPlace::Node(_)),
                 None => seen.thing.as_ref().is_some_and(|t| t.ends.is_none()),
             };
             if !is_node {
@@ -141,8 +141,8 @@ impl Projection {
         edges.sort_unstable_by_key(|e| e.no);
         let stubs = self.missing_ends(&edges);
         if !stubs.is_empty() {
-            for thing in ledger.things(&stubs)?.into_iter().filter(|t| !system::is(&t.type_name)) {
-                self.add_node(&thing, None, Presence::Ended)?;
+            for thing in ledger.facts(&stubs)?.into_iter().filter(|t| !system::is(&t.type_name)) {
+                self.add_node(&thing, None, NodePresence::Ended)?;
             }
         }
         for seen in edges {
@@ -158,7 +158,7 @@ impl Projection {
     }
 
     /// Ends of lasting relationships that must be shown although they are not visible themselves.
-    fn missing_ends(&self, edges: &[Seen]) -> Vec<ThingNo> {
+    fn missing_ends(&self, edges: &[Seen]) -> Vec<FactNo> {
         let shown = edges.iter().filter(|seen| seen.statement.is_some() && self.snapshot.place(seen.no).is_none());
         let lasting =
             shown.filter_map(|seen| seen.thing.as_ref()).filter(|t| self.snapshot.registry.is_lasting(&t.type_name));
@@ -181,9 +181,9 @@ impl Projection {
 
 /// A fact and the statement that makes it visible. `thing` may be missing if the fact is in the graph already.
 struct Seen {
-    no: ThingNo,
-    thing: Option<Thing>,
-    statement: Option<Statement>,
+    no: FactNo,
+    thing: Option<Fact>,
+    statement: Option<Version>,
 }
 
 /// Whether the lineage is the same as before, except that the branch itself has advanced.
@@ -197,7 +197,7 @@ fn follows(known: Tx, old: &Lineage, view: &View) -> bool {
             .all(|(&(branch, cap), &(now, to))| branch == now && (cap == to || (cap == known && to == view.known)))
 }
 
-fn sorted(numbers: impl IntoIterator<Item = ThingNo>) -> Vec<ThingNo> {
+fn sorted(numbers: impl IntoIterator<Item = FactNo>) -> Vec<FactNo> {
     let mut all: Vec<_> = numbers.into_iter().collect();
     all.sort_unstable();
     all.dedup();

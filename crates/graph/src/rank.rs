@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 mod personalized;
 
-pub use personalized::{Spread, Stay, ppr, push, walk};
+pub use personalized::{NodeRank, TransitionShares, ppr, push, walk};
 
 /// The probability with which a walker follows an edge instead of starting again.
 pub const DAMPING: f64 = 0.85;
@@ -17,7 +17,7 @@ pub const ITERATIONS: usize = 20;
 
 /// When PageRank stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Stop {
+pub enum PageRankStop {
     /// After this many rounds.
     After(usize),
     /// Stops when ranks change by less than this in total, or after 200 rounds.
@@ -26,7 +26,7 @@ pub enum Stop {
 
 /// PageRank. Ranks sum to 1. Nodes without edges to others spread their rank over all nodes. Edges from a node to
 /// itself are ignored.
-pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: Stop) -> Vec<f64> {
+pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: PageRankStop) -> Vec<f64> {
     let n = out.len();
     if n == 0 {
         return vec![];
@@ -37,8 +37,8 @@ pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: Stop) -> Vec<f64> {
     let mut share = vec![0.0; n];
     let away: Vec<usize> = (0..n).map(|v| out.of(v).iter().filter(|u| **u as usize != v).count()).collect();
     let (rounds, tolerance) = match stop {
-        Stop::After(rounds) => (rounds, -1.0),
-        Stop::Below(tolerance) => (200, tolerance),
+        PageRankStop::After(rounds) => (rounds, -1.0),
+        PageRankStop::Below(tolerance) => (200, tolerance),
     };
     for _ in 0..rounds {
         let mut loose = 0.0;
@@ -68,17 +68,17 @@ impl Snapshot {
     pub fn ranks(&self) -> &Arc<Vec<f64>> {
         self.beside.ranks.get_or_init(|| {
             let flat = self.flat();
-            Arc::new(pagerank(&flat.out, &flat.into, DAMPING, Stop::Below(1e-9)))
+            Arc::new(pagerank(&flat.out, &flat.into, DAMPING, PageRankStop::Below(1e-9)))
         })
     }
 
     /// The shares in which walkers spread by these weights. The result for the last weights is kept.
-    pub fn spread(&self, weights: &Weights) -> Arc<Spread> {
+    pub fn spread(&self, weights: &EdgeWeights) -> Arc<TransitionShares> {
         let mut kept = self.beside.spread.lock();
         match &*kept {
             Some((by, spread)) if by == weights => Arc::clone(spread),
             _ => {
-                let spread = Arc::new(Spread::new(self.flat(), weights));
+                let spread = Arc::new(TransitionShares::new(self.flat(), weights));
                 *kept = Some((weights.clone(), Arc::clone(&spread)));
                 spread
             }
@@ -93,7 +93,7 @@ impl Snapshot {
 
 /// The weight of following an edge of each type, in its direction and against it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Weights {
+pub struct EdgeWeights {
     forward: Vec<f64>,
     backward: Vec<f64>,
 }
@@ -113,10 +113,10 @@ const KNOWN: [(&str, f64); 7] = [
 /// The weight of other types, if none is declared.
 const OTHER: f64 = 0.5;
 
-impl Weights {
+impl EdgeWeights {
     /// Weights by type number, from the declarations in the registry and from Lukasa's defaults. `given` overrides
     /// both.
-    pub fn new(snapshot: &Snapshot, registry: &Registry, given: &[(String, f64)]) -> Weights {
+    pub fn new(snapshot: &Snapshot, registry: &Registry, given: &[(String, f64)]) -> EdgeWeights {
         let named = |name: &str| given.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight);
         let known = |name: &str| KNOWN.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight);
         let (mut forward, mut backward) = (vec![], vec![]);
@@ -129,13 +129,13 @@ impl Weights {
             forward.push(weight);
             backward.push(weight * reverse);
         }
-        Weights { forward, backward }
+        EdgeWeights { forward, backward }
     }
 
     /// Weights given directly by type number.
-    pub fn by_type(forward: Vec<f64>, reverse: f64) -> Weights {
+    pub fn by_type(forward: Vec<f64>, reverse: f64) -> EdgeWeights {
         let backward = forward.iter().map(|w| w * reverse).collect();
-        Weights { forward, backward }
+        EdgeWeights { forward, backward }
     }
 
     #[inline]
@@ -157,7 +157,7 @@ pub const REST: f64 = 1e-5;
 /// How a ranking was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Method {
+pub enum RankMethod {
     PowerIteration,
     ForwardPush,
 }
@@ -166,13 +166,13 @@ pub enum Method {
 /// first.
 pub fn around(
     snapshot: &Snapshot,
-    weights: &Weights,
+    weights: &EdgeWeights,
     seeds: &[(Node, f64)],
     damping: f64,
-) -> (Vec<(Node, f64)>, Method) {
+) -> (Vec<(Node, f64)>, RankMethod) {
     if snapshot.edge_count() > WHOLE {
         let ranks = push(snapshot, weights, seeds, damping, REST);
-        return (largest(snapshot, &ranks, ranks.len()), Method::ForwardPush);
+        return (largest(snapshot, &ranks, ranks.len()), RankMethod::ForwardPush);
     }
     let flat = snapshot.flat();
     let dense: Vec<_> = seeds.iter().filter_map(|(node, w)| flat.dense(*node).map(|d| (d, *w))).collect();
@@ -181,7 +181,7 @@ pub fn around(
         ranks.into_iter().enumerate().filter(|(_, r)| *r > 0.0).map(|(i, r)| (flat.nodes[i], r)).collect();
     // Dense numbers are in the order of fact numbers, and the sort is stable.
     all.sort_by(|a, b| b.1.total_cmp(&a.1));
-    (all, Method::PowerIteration)
+    (all, RankMethod::PowerIteration)
 }
 
 /// The `most` nodes with the largest ranks, the largest first, ties by fact number.
@@ -201,15 +201,15 @@ pub fn largest(snapshot: &Snapshot, ranks: &FxHashMap<Node, f64>, most: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flat::Flat;
+    use crate::flat::FlatGraph;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn pagerank_sums_to_one(n in 1usize..12, edges in prop::collection::vec((0u32..12, 0u32..12), 0..30)) {
             let edges: Vec<_> = edges.iter().map(|(a, b)| (a % n as u32, b % n as u32, 0)).collect();
-            let flat = Flat::from_edges(n, &edges);
-            let rank = pagerank(&flat.out, &flat.into, DAMPING, Stop::Below(1e-12));
+            let flat = FlatGraph::from_edges(n, &edges);
+            let rank = pagerank(&flat.out, &flat.into, DAMPING, PageRankStop::Below(1e-12));
             prop_assert!((rank.iter().sum::<f64>() - 1.0).abs() < 1e-9);
             prop_assert!(rank.iter().all(|r| *r > 0.0));
         }
@@ -217,6 +217,6 @@ mod tests {
 
     #[test]
     fn pagerank_of_no_nodes_is_empty() {
-        assert!(pagerank(&Csr::new(0, [].into_iter()), &Csr::default(), DAMPING, Stop::After(3)).is_empty());
+        assert!(pagerank(&Csr::new(0, [].into_iter()), &Csr::default(), DAMPING, PageRankStop::After(3)).is_empty());
     }
 }

@@ -40,7 +40,7 @@ pub fn base_weight(type_name: &str, registry: &Registry) -> f64 {
 
 /// What the score of an edge is computed from.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct ScoreInputs {
     pub base_weight: f64,
     pub weight: Option<f64>,
     /// Microseconds since the edge began. Negative ages count as 0.
@@ -53,7 +53,7 @@ pub struct Facts {
 }
 
 /// Computes the score of an edge.
-pub fn score(facts: &Facts) -> Score {
+pub fn score(facts: &ScoreInputs) -> Score {
     let type_factor = facts.base_weight;
     let confidence_factor = facts.weight.unwrap_or(1.0).clamp(*WEIGHT.start(), *WEIGHT.end());
     let recency_factor = (-(facts.age.max(0) as f64) / HALF_LIFE as f64).exp();
@@ -73,7 +73,7 @@ impl Snapshot {
         let type_name = self.edge_type(edge);
         let since: Time = self.since(edge);
         let boost = registry.ranking(type_name).is_some_and(|r| r.reciprocal_boost);
-        score(&Facts {
+        score(&ScoreInputs {
             base_weight: base_weight(type_name, registry),
             weight: self.weight(edge),
             age: at.0.saturating_sub(since.0),
@@ -89,29 +89,29 @@ impl Snapshot {
 mod tests {
     use super::*;
 
-    const PLAIN: Facts =
-        Facts { base_weight: 1.0, weight: None, age: 0, boosted: false, depth: 1, src_degree: 3, dst_degree: 3 };
+    const PLAIN: ScoreInputs =
+        ScoreInputs { base_weight: 1.0, weight: None, age: 0, boosted: false, depth: 1, src_degree: 3, dst_degree: 3 };
 
-    fn of(facts: Facts) -> f64 {
+    fn of(facts: ScoreInputs) -> f64 {
         score(&facts).score
     }
 
     #[test]
     fn each_factor_raises_or_lowers_the_score() {
         let plain = of(PLAIN);
-        assert!(of(Facts { base_weight: 1.6, ..PLAIN }) > plain, "a specific type outranks a generic one");
-        assert!(of(Facts { age: HALF_LIFE, ..PLAIN }) < plain, "an old edge counts less");
-        assert!(of(Facts { depth: 2, ..PLAIN }) < plain);
-        assert!(of(Facts { src_degree: 900, ..PLAIN }) < plain, "hubs are damped");
-        assert!(of(Facts { boosted: true, ..PLAIN }) > plain);
-        assert_eq!(of(Facts { weight: Some(99.0), ..PLAIN }), of(Facts { weight: Some(2.0), ..PLAIN }));
-        assert_eq!(of(Facts { weight: Some(-1.0), ..PLAIN }), of(Facts { weight: Some(0.25), ..PLAIN }));
-        assert_eq!(of(Facts { age: -5, ..PLAIN }), plain, "the future is not fresher than now");
+        assert!(of(ScoreInputs { base_weight: 1.6, ..PLAIN }) > plain, "a specific type outranks a generic one");
+        assert!(of(ScoreInputs { age: HALF_LIFE, ..PLAIN }) < plain, "an old edge counts less");
+        assert!(of(ScoreInputs { depth: 2, ..PLAIN }) < plain);
+        assert!(of(ScoreInputs { src_degree: 900, ..PLAIN }) < plain, "hubs are damped");
+        assert!(of(ScoreInputs { boosted: true, ..PLAIN }) > plain);
+        assert_eq!(of(ScoreInputs { weight: Some(99.0), ..PLAIN }), of(ScoreInputs { weight: Some(2.0), ..PLAIN }));
+        assert_eq!(of(ScoreInputs { weight: Some(-1.0), ..PLAIN }), of(ScoreInputs { weight: Some(0.25), ..PLAIN }));
+        assert_eq!(of(ScoreInputs { age: -5, ..PLAIN }), plain, "the future is not fresher than now");
     }
 
     #[test]
     fn the_score_matches_the_formula() {
-        let s = score(&Facts { weight: Some(0.5), age: HALF_LIFE, boosted: true, ..PLAIN });
+        let s = score(&ScoreInputs { weight: Some(0.5), age: HALF_LIFE, boosted: true, ..PLAIN });
         let raw = 1.0 * 0.5 * (-1.0f64).exp() * 1.15 * 0.5 / (1.0 + 2.0 * 4.0f64.ln());
         assert!((s.score - raw / (raw + 1.0)).abs() < 1e-15);
     }

@@ -1,14 +1,14 @@
 //! One immutable graph of a view: nodes, edges and both directions of adjacency, in shared chunks.
 
 use crate::chunked::{Chunked, Heap};
-use crate::contents::{Cells, Known, Properties, Row};
+use crate::contents::{LazyCells, ObjectContent, Properties, PropertyRow};
 use crate::convert::to_u32;
-use crate::flat::Flat;
-use crate::lookup::{Kept, Lookup, Touched};
-use crate::names::Names;
-use crate::rank::{Spread, Weights};
+use crate::flat::FlatGraph;
+use crate::lookup::{ChangedNodes, LookupCache, SnapshotDerived};
+use crate::names::NameTable;
+use crate::rank::{EdgeWeights, TransitionShares};
 use lukasa_model::types::Registry;
-use lukasa_model::{ThingNo, Time, View};
+use lukasa_model::{FactNo, Time, View};
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
@@ -59,14 +59,14 @@ const EDGE_TAG: u32 = 1 << 31;
 pub const MOST: usize = (EDGE_TAG - 2) as usize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FactPlace {
     Node(Node),
     Edge(Edge),
 }
 
 /// Whether a place holds a node, and whether it is visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Presence {
+pub(crate) enum NodePresence {
     #[default]
     Free,
     Live,
@@ -76,28 +76,35 @@ pub(crate) enum Presence {
 
 /// The fields of a node other than its key. They are stored together because they are read together.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct NodeRow {
+pub(crate) struct NodeRecord {
     pub id: Uuid,
-    pub thing: ThingNo,
+    pub thing: FactNo,
     pub labels: u32,
     pub type_no: TypeNo,
-    pub presence: Presence,
+    pub presence: NodePresence,
 }
 
 #[derive(Clone)]
 pub(crate) struct NodeChunk {
-    pub rows: [NodeRow; NODES],
+    pub rows: [NodeRecord; NODES],
     keyed: u64,
     key_ends: [u32; NODES],
     keys: String,
-    pub contents: Cells<Row>,
-    pub known: Cells<Arc<Known>>,
+    pub contents: LazyCells<PropertyRow>,
+    pub known: LazyCells<Arc<ObjectContent>>,
 }
 
 impl Default for NodeChunk {
     fn default() -> Self {
-        let (rows, key_ends) = ([NodeRow::default(); NODES], [0; NODES]);
-        NodeChunk { rows, keyed: 0, key_ends, keys: String::new(), contents: Cells::default(), known: Cells::default() }
+        let (rows, key_ends) = ([NodeRecord::default(); NODES], [0; NODES]);
+        NodeChunk {
+            rows,
+            keyed: 0,
+            key_ends,
+            keys: String::new(),
+            contents: LazyCells::default(),
+            known: LazyCells::default(),
+        }
     }
 }
 
@@ -171,9 +178,9 @@ impl Adjacency {
     }
 
     #[inline]
-    pub fn links(&self, at: usize) -> Links<'_> {
+    pub fn links(&self, at: usize) -> EdgeList<'_> {
         let range = self.range(at);
-        Links { nodes: &self.nodes[range.clone()], edges: &self.edges[range.clone()], types: &self.types[range] }
+        EdgeList { nodes: &self.nodes[range.clone()], edges: &self.edges[range.clone()], types: &self.types[range] }
     }
 
     /// Inserts an edge at a position of the list of a node.
@@ -210,14 +217,14 @@ impl Heap for Adjacency {
 
 /// The edges of one node in one direction, as arrays of equal length. Most walks read only the other ends.
 #[derive(Clone, Copy)]
-pub struct Links<'a> {
+pub struct EdgeList<'a> {
     /// The other ends.
     pub nodes: &'a [Node],
     pub edges: &'a [Edge],
     pub types: &'a [TypeNo],
 }
 
-impl<'a> Links<'a> {
+impl<'a> EdgeList<'a> {
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -235,9 +242,9 @@ impl<'a> Links<'a> {
 
 /// The fields of an edge. They are stored together because they are read together.
 #[derive(Clone, Copy)]
-pub(crate) struct EdgeRow {
+pub(crate) struct EdgeRecord {
     pub id: Uuid,
-    pub thing: ThingNo,
+    pub thing: FactNo,
     /// NaN if there is none; likewise the weight.
     pub confidence: f64,
     pub weight: f64,
@@ -254,14 +261,14 @@ pub(crate) const DAY: i64 = 86_400_000_000;
 
 #[derive(Clone)]
 pub(crate) struct EdgeChunk {
-    pub rows: [EdgeRow; EDGES],
-    pub contents: Cells<Row>,
+    pub rows: [EdgeRecord; EDGES],
+    pub contents: LazyCells<PropertyRow>,
 }
 
 impl Default for EdgeChunk {
     fn default() -> Self {
         let (id, thing, confidence, weight) = (Uuid::nil(), 0, f64::NAN, f64::NAN);
-        let none = EdgeRow {
+        let none = EdgeRecord {
             id,
             thing,
             confidence,
@@ -272,7 +279,7 @@ impl Default for EdgeChunk {
             type_no: TypeNo(0),
             derivation: 0,
         };
-        EdgeChunk { rows: [none; EDGES], contents: Cells::default() }
+        EdgeChunk { rows: [none; EDGES], contents: LazyCells::default() }
     }
 }
 
@@ -284,15 +291,15 @@ impl Heap for EdgeChunk {
 
 /// The places of a range of facts, by fact number. 0 means that the fact is not in the graph.
 #[derive(Clone)]
-pub(crate) struct Places(pub Vec<u32>);
+pub(crate) struct PlaceChunk(pub Vec<u32>);
 
-impl Default for Places {
+impl Default for PlaceChunk {
     fn default() -> Self {
-        Places(vec![0; PLACES])
+        PlaceChunk(vec![0; PLACES])
     }
 }
 
-impl Heap for Places {
+impl Heap for PlaceChunk {
     fn bytes(&self) -> usize {
         self.0.capacity() * 4
     }
@@ -311,17 +318,17 @@ pub struct Snapshot {
     pub(crate) out: Chunked<Adjacency>,
     pub(crate) into: Chunked<Adjacency>,
     pub(crate) edges: Chunked<EdgeChunk>,
-    pub(crate) places: Chunked<Places>,
-    pub(crate) names: Arc<Names>,
+    pub(crate) places: Chunked<PlaceChunk>,
+    pub(crate) names: Arc<NameTable>,
     pub(crate) properties: Arc<Properties>,
     /// Nodes that appeared, ended or changed since the build.
-    pub(crate) touched: Arc<Touched>,
+    pub(crate) touched: Arc<ChangedNodes>,
     pub(crate) live: usize,
     pub(crate) ended: usize,
     pub(crate) node_places: usize,
     pub(crate) edge_count: usize,
     pub(crate) edge_places: usize,
-    pub(crate) beside: Arc<Beside>,
+    pub(crate) beside: Arc<SnapshotCache>,
     /// Identifies the build that it goes back to. Snapshots of one build share unchanged chunks.
     pub(crate) build: u64,
     /// Identifies the bytes that it was decoded from, if it was.
@@ -330,19 +337,19 @@ pub struct Snapshot {
 
 /// Data computed from a snapshot on first use and kept with it.
 #[derive(Default)]
-pub(crate) struct Beside {
-    pub flat: OnceLock<Arc<Flat>>,
+pub(crate) struct SnapshotCache {
+    pub flat: OnceLock<Arc<FlatGraph>>,
     pub ranks: OnceLock<Arc<Vec<f64>>>,
-    pub spread: Mutex<Option<(Weights, Arc<Spread>)>>,
+    pub spread: Mutex<Option<(EdgeWeights, Arc<TransitionShares>)>>,
     /// For the resolution it was computed with.
     pub communities: Mutex<Option<(f64, Arc<Vec<u32>>)>>,
-    pub lookup: Lookup,
-    pub derived: Mutex<Vec<Arc<dyn Kept>>>,
+    pub lookup: LookupCache,
+    pub derived: Mutex<Vec<Arc<dyn SnapshotDerived>>>,
 }
 
 /// The memory that a snapshot takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Memory {
+pub struct GraphMemory {
     /// All of it, in bytes.
     pub bytes: usize,
     pub bytes_per_node: f64,
@@ -350,7 +357,7 @@ pub struct Memory {
 }
 
 impl Snapshot {
-    /// Identifies the bytes that this graph, or an earlier state of it, was decoded from; see [`crate::cache::Shelf`].
+    /// Identifies the bytes that this graph, or an earlier state of it, was decoded from; see [`crate::cache::GraphArchive`].
     pub fn origin(&self) -> Option<u64> {
         self.origin
     }
@@ -377,10 +384,10 @@ impl Snapshot {
 
     /// Every visible node, in order of fact numbers.
     pub fn nodes(&self) -> Vec<Node> {
-        let mut all: Vec<(ThingNo, Node)> = Vec::with_capacity(self.live);
+        let mut all: Vec<(FactNo, Node)> = Vec::with_capacity(self.live);
         for (c, chunk) in self.nodes.iter().enumerate() {
             for at in 0..NODES {
-                if chunk.rows[at].presence == Presence::Live {
+                if chunk.rows[at].presence == NodePresence::Live {
                     all.push((chunk.rows[at].thing, Node::at(c * NODES + at)));
                 }
             }
@@ -392,12 +399,12 @@ impl Snapshot {
     }
 
     #[inline]
-    pub(crate) fn node(&self, node: Node) -> &NodeRow {
+    pub(crate) fn node(&self, node: Node) -> &NodeRecord {
         &self.nodes.chunk(node.index() / NODES).rows[node.index() % NODES]
     }
 
     /// The fact number of the object. Answers list nodes in this order.
-    pub fn thing(&self, node: Node) -> ThingNo {
+    pub fn thing(&self, node: Node) -> FactNo {
         self.node(node).thing
     }
 
@@ -449,28 +456,28 @@ impl Snapshot {
     /// Whether the node is visible: not ended, and not a free place.
     #[inline]
     pub fn is_live(&self, node: Node) -> bool {
-        self.node(node).presence == Presence::Live
+        self.node(node).presence == NodePresence::Live
     }
 
     #[inline]
     pub(crate) fn is_free(&self, node: Node) -> bool {
-        self.node(node).presence == Presence::Free
+        self.node(node).presence == NodePresence::Free
     }
 
     /// Whether the node has ended and is shown only as the end of a lasting relationship.
     pub fn is_ended(&self, node: Node) -> bool {
-        self.node(node).presence == Presence::Ended
+        self.node(node).presence == NodePresence::Ended
     }
 
     /// The edges that lead out of a node.
     #[inline]
-    pub fn outgoing(&self, node: Node) -> Links<'_> {
+    pub fn outgoing(&self, node: Node) -> EdgeList<'_> {
         self.out.chunk(node.index() / NODES).links(node.index() % NODES)
     }
 
     /// The edges that lead to a node.
     #[inline]
-    pub fn incoming(&self, node: Node) -> Links<'_> {
+    pub fn incoming(&self, node: Node) -> EdgeList<'_> {
         self.into.chunk(node.index() / NODES).links(node.index() % NODES)
     }
 
@@ -480,12 +487,12 @@ impl Snapshot {
     }
 
     #[inline]
-    pub(crate) fn edge(&self, edge: Edge) -> &EdgeRow {
+    pub(crate) fn edge(&self, edge: Edge) -> &EdgeRecord {
         &self.edges.chunk(edge.index() / EDGES).rows[edge.index() % EDGES]
     }
 
     /// The fact number of the relationship.
-    pub fn edge_thing(&self, edge: Edge) -> ThingNo {
+    pub fn edge_thing(&self, edge: Edge) -> FactNo {
         self.edge(edge).thing
     }
 
@@ -531,47 +538,47 @@ impl Snapshot {
     }
 
     /// The names of types, labels and derivations.
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &NameTable {
         &self.names
     }
 
-    pub(crate) fn place(&self, thing: ThingNo) -> Option<Place> {
+    pub(crate) fn place(&self, thing: FactNo) -> Option<FactPlace> {
         let index = usize::try_from(thing).ok()?;
         match self.places.get(index / PLACES)?.0[index % PLACES] {
             0 => None,
-            place if place & EDGE_TAG != 0 => Some(Place::Edge(Edge((place & !EDGE_TAG) - 1))),
-            place => Some(Place::Node(Node(place - 1))),
+            place if place & EDGE_TAG != 0 => Some(FactPlace::Edge(Edge((place & !EDGE_TAG) - 1))),
+            place => Some(FactPlace::Node(Node(place - 1))),
         }
     }
 
     /// The node of an object, if it is in the graph.
-    pub fn find(&self, thing: ThingNo) -> Option<Node> {
+    pub fn find(&self, thing: FactNo) -> Option<Node> {
         match self.place(thing)? {
-            Place::Node(node) => Some(node),
-            Place::Edge(_) => None,
+            FactPlace::Node(node) => Some(node),
+            FactPlace::Edge(_) => None,
         }
     }
 
     /// The edge of a relationship, if it is in the graph.
-    pub fn find_edge(&self, thing: ThingNo) -> Option<Edge> {
+    pub fn find_edge(&self, thing: FactNo) -> Option<Edge> {
         match self.place(thing)? {
-            Place::Edge(edge) => Some(edge),
-            Place::Node(_) => None,
+            FactPlace::Edge(edge) => Some(edge),
+            FactPlace::Node(_) => None,
         }
     }
 
     /// The whole graph as flat arrays. Computed once per snapshot.
-    pub fn flat(&self) -> &Arc<Flat> {
-        self.beside.flat.get_or_init(|| Arc::new(Flat::of(self)))
+    pub fn flat(&self) -> &Arc<FlatGraph> {
+        self.beside.flat.get_or_init(|| Arc::new(FlatGraph::of(self)))
     }
 
     /// Measures the memory of the graph itself, without derived data.
-    pub fn memory(&self) -> Memory {
+    pub fn memory(&self) -> GraphMemory {
         let around_edges = self.out.bytes() + self.into.bytes() + self.edges.bytes();
         let around_nodes = self.nodes.bytes();
         let bytes = around_edges + around_nodes + self.places.bytes();
         let per = |bytes: usize, count: usize| if count == 0 { 0.0 } else { bytes as f64 / count as f64 };
-        Memory {
+        GraphMemory {
             bytes,
             bytes_per_node: per(around_nodes, self.live),
             bytes_per_edge: per(around_edges, self.edge_count),
@@ -584,7 +591,7 @@ impl Snapshot {
     }
 
     /// Bytes of derived data and of contents read so far.
-    pub fn bytes_beside(&self) -> usize {
+    pub fn derived_bytes(&self) -> usize {
         let flat = self.beside.flat.get().map_or(0, |flat| flat.bytes());
         let spread = self.beside.spread.lock().as_ref().map_or(0, |(_, spread)| spread.bytes());
         let read = self.properties.bytes() + self.beside.lookup.bytes();
@@ -598,11 +605,11 @@ impl Snapshot {
     }
 }
 
-impl Place {
+impl FactPlace {
     pub(crate) fn tagged(self) -> u32 {
         match self {
-            Place::Node(node) => node.0 + 1,
-            Place::Edge(edge) => (edge.0 + 1) | EDGE_TAG,
+            FactPlace::Node(node) => node.0 + 1,
+            FactPlace::Edge(edge) => (edge.0 + 1) | EDGE_TAG,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Breadth-first walks with filters and caps: what lies within some hops of some nodes.
 
 use crate::convert::to_u32;
-use crate::snapshot::{Edge, Links, Node, Snapshot, TypeNo};
+use crate::snapshot::{Edge, EdgeList, Node, Snapshot, TypeNo};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,11 @@ impl Filter {
 }
 
 /// The lists of edges in a direction, each with whether it is the outgoing one.
-pub(crate) fn sides(snapshot: &Snapshot, node: Node, direction: Direction) -> impl Iterator<Item = (Links<'_>, bool)> {
+pub(crate) fn sides(
+    snapshot: &Snapshot,
+    node: Node,
+    direction: Direction,
+) -> impl Iterator<Item = (EdgeList<'_>, bool)> {
     let out = (direction != Direction::In).then(|| (snapshot.outgoing(node), true));
     let into = (direction != Direction::Out).then(|| (snapshot.incoming(node), false));
     out.into_iter().chain(into)
@@ -107,18 +111,18 @@ pub enum Cap {
 
 /// The result of a walk. When dropped, its memory is used again by the next walk of the thread.
 #[derive(Debug, Default)]
-pub struct Reached(Found);
+pub struct PooledWalkResult(WalkResult);
 
-impl std::ops::Deref for Reached {
-    type Target = Found;
-    fn deref(&self) -> &Found {
+impl std::ops::Deref for PooledWalkResult {
+    type Target = WalkResult;
+    fn deref(&self) -> &WalkResult {
         &self.0
     }
 }
 
 /// Nodes and edges in the order they were found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct WalkResult {
     /// Roots first. The filter does not apply to roots.
     pub nodes: Vec<Node>,
     /// The cap that ended the walk early, if one did.
@@ -135,7 +139,7 @@ pub struct Found {
     whole: Option<Direction>,
 }
 
-impl Found {
+impl WalkResult {
     /// The depth of the node that was reached last.
     pub fn depth_reached(&self) -> u32 {
         self.depth(self.nodes.len().saturating_sub(1))
@@ -164,7 +168,7 @@ impl Found {
     }
 
     /// How each node was reached. Computed by this call, because most callers do not need it.
-    pub fn trails(&self, snapshot: &Snapshot) -> Trails<'_> {
+    pub fn trails(&self, snapshot: &Snapshot) -> WalkPaths<'_> {
         let mut places: FxHashMap<Node, u32> = FxHashMap::default();
         let roots = self.layers.get(1).map_or(self.nodes.len(), |first| *first as usize);
         places.extend(self.nodes[..roots].iter().copied().zip(0..));
@@ -184,7 +188,7 @@ impl Found {
             }
             first = end;
         }
-        Trails { found: self, from, edges, edge_places }
+        WalkPaths { found: self, from, edges, edge_places }
     }
 
     fn clear(&mut self) {
@@ -198,8 +202,8 @@ impl Found {
 }
 
 /// How a walk reached its nodes.
-pub struct Trails<'a> {
-    found: &'a Found,
+pub struct WalkPaths<'a> {
+    found: &'a WalkResult,
     from: Vec<Option<(u32, Edge)>>,
     /// The edges, in the order they were followed.
     pub edges: Vec<Edge>,
@@ -207,7 +211,7 @@ pub struct Trails<'a> {
     pub edge_places: Vec<u32>,
 }
 
-impl Trails<'_> {
+impl WalkPaths<'_> {
     /// The edge by which the node at a position was reached. `None` for roots.
     pub fn edge_to(&self, place: usize) -> Option<Edge> {
         self.from[place].map(|(_, edge)| edge)
@@ -228,7 +232,7 @@ impl Trails<'_> {
     }
 }
 
-impl Drop for Reached {
+impl Drop for PooledWalkResult {
     fn drop(&mut self) {
         // Memory that has grown too large is not kept. A thread that is ending keeps none.
         if self.nodes.capacity().max(self.chosen.capacity()) <= 1 << 16 {
@@ -250,7 +254,7 @@ struct Scratch {
     /// The position of the node in that round, if the walk needs it.
     places: Vec<u32>,
     /// The memory of the last result that was dropped.
-    room: Found,
+    room: WalkResult,
 }
 
 thread_local! {
@@ -291,7 +295,7 @@ impl Scratch {
 }
 
 /// Walks from the roots, nearest first, in the order of the edges' fact numbers.
-pub fn walk(snapshot: &Snapshot, roots: &[Node], walk: &Walk<'_>) -> Reached {
+pub fn walk(snapshot: &Snapshot, roots: &[Node], walk: &Walk<'_>) -> PooledWalkResult {
     SCRATCH.with_borrow_mut(|scratch| {
         let filter = walk.filter;
         let plain = filter.is_open_to_nodes() && filter.edge_types.is_none() && filter.min_confidence.is_none();
@@ -307,7 +311,7 @@ pub fn walk(snapshot: &Snapshot, roots: &[Node], walk: &Walk<'_>) -> Reached {
             (false, false) => run.all::<false, false>(roots),
             (false, true) => run.all::<false, true>(roots),
         }
-        Reached(found)
+        PooledWalkResult(found)
     })
 }
 
@@ -315,7 +319,7 @@ struct Run<'a> {
     snapshot: &'a Snapshot,
     walk: &'a Walk<'a>,
     marks: &'a mut Scratch,
-    found: &'a mut Found,
+    found: &'a mut WalkResult,
     /// The number of edges in the result so far.
     edge_count: usize,
 }
@@ -368,7 +372,7 @@ impl Run<'_> {
     fn leave<const PLAIN: bool, const BOTH: bool, const OUTGOING: bool>(
         &mut self,
         at: usize,
-        links: Links<'_>,
+        links: EdgeList<'_>,
     ) -> Result<(), Full> {
         self.found.scanned += links.len();
         if PLAIN && !BOTH {
@@ -403,7 +407,7 @@ impl Run<'_> {
 
     /// Without filters, and with each edge seen from one end only: every edge and every new end is added.
     #[inline]
-    fn leave_plainly(&mut self, links: Links<'_>) -> Result<(), Full> {
+    fn leave_plainly(&mut self, links: EdgeList<'_>) -> Result<(), Full> {
         let room = (self.walk.max_nodes - self.found.nodes.len()).min(self.walk.max_edges - self.edge_count);
         if links.len() <= room {
             for &other in links.nodes {

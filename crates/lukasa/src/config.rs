@@ -2,7 +2,7 @@
 
 use crate::settings;
 use clap::ArgMatches;
-use lukasa_engine::features::code::files::KeptOut;
+use lukasa_engine::features::code::files::ExcludedPaths;
 use lukasa_engine::features::code::trees::TreeNames;
 use lukasa_engine::telemetry::log;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 const FOLDER: &str = ".lukasa";
 
 /// An opened store, and the project of the command.
-pub struct Opened {
+pub struct OpenedStore {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub scope: Scope,
@@ -36,7 +36,7 @@ pub struct Opened {
 
 /// What an operation requires of a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+pub enum StoreAccess {
     /// No store is opened: the operation uses its own.
     Nothing,
     Existing,
@@ -44,7 +44,7 @@ pub enum Need {
 }
 
 /// The chosen store, before it is opened.
-pub struct Meant {
+pub struct ChosenStore {
     /// None: a database server.
     pub file: Option<PathBuf>,
     pub scope: Scope,
@@ -53,7 +53,7 @@ pub struct Meant {
 }
 
 /// Finds the store. For a store in a file its folder is created, so that processes can agree on its owner.
-pub fn meant(matches: &ArgMatches) -> Result<Meant> {
+pub fn chosen_store(matches: &ArgMatches) -> Result<ChosenStore> {
     let named = named_store(matches)?;
     let (file, home) = match named {
         Some(url) if is_postgres(&url) => (None, home(&start(None)?)),
@@ -65,11 +65,11 @@ pub fn meant(matches: &ArgMatches) -> Result<Meant> {
             (Some(path), home)
         }
     };
-    Ok(Meant { file, scope: scope(matches, &home)?, home })
+    Ok(ChosenStore { file, scope: scope(matches, &home)?, home })
 }
 
 /// The existing store file, if this process works in the tree that it belongs to. `near` as for [`open`].
-pub fn there(matches: &ArgMatches, near: Option<&Path>) -> Result<Option<Meant>> {
+pub fn existing_store(matches: &ArgMatches, near: Option<&Path>) -> Result<Option<ChosenStore>> {
     let named = text(matches, "store", "LUKASA_STORE");
     if named.as_deref().is_some_and(is_postgres) {
         return Ok(None);
@@ -85,7 +85,7 @@ pub fn there(matches: &ArgMatches, near: Option<&Path>) -> Result<Option<Meant>>
     if !tree.is_none_or(same) {
         return Ok(None);
     }
-    Ok(Some(Meant { file: Some(path), scope: scope(matches, &home)?, home }))
+    Ok(Some(ChosenStore { file: Some(path), scope: scope(matches, &home)?, home }))
 }
 
 fn scope(matches: &ArgMatches, home: &Path) -> Result<Scope> {
@@ -95,10 +95,10 @@ fn scope(matches: &ArgMatches, home: &Path) -> Result<Scope> {
 }
 
 /// Opens the store. `near`: the folder to search from, instead of the current one.
-pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Opened> {
+pub fn open(matches: &ArgMatches, need: StoreAccess, near: Option<&Path>) -> Result<OpenedStore> {
     let guarded = |store: Option<&Path>| -> Result<Arc<dyn Clock>> {
         let clock = GuardedClock::new(Arc::new(SystemClock), settings::allows_clock_jump()?, |jump| {
-            log::event(log::Level::Warn, "clock.jumped", &[("message", json!(jump.message))]);
+            log::event(log::LogLevel::Warn, "clock.jumped", &[("message", json!(jump.message))]);
         });
         Ok(Arc::new(match store {
             Some(store) => clock.beside(store),
@@ -110,7 +110,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
     let mut notes = Vec::new();
     let mut file = None;
     let (store, runtime, home): (Arc<dyn Store>, _, _) = match (need, named) {
-        (Need::Nothing, _) => (Arc::new(MemoryStore::new(Arc::clone(&clock))), None, PathBuf::from("demo")),
+        (StoreAccess::Nothing, _) => (Arc::new(MemoryStore::new(Arc::clone(&clock))), None, PathBuf::from("demo")),
         (_, Some(url)) if is_postgres(&url) => {
             let runtime = runtime()?;
             let mut config = PostgresConfig::new(&url);
@@ -123,7 +123,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
             let path = file_of(named, near)?;
             let home = home_of(&path);
             if path.metadata().map_or(0, |m| m.len()) == 0 {
-                if need == Need::Existing {
+                if need == StoreAccess::Existing {
                     return Err(Error::not_found(
                         ErrorCode::NoStore,
                         format!("there is no store at `{}`", path.display()),
@@ -143,7 +143,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
     };
     let scope = scope(matches, &home)?;
     let cache = home.join(FOLDER).join("cache");
-    Ok(Opened { store, clock, scope, file, home, cache, notes, runtime })
+    Ok(OpenedStore { store, clock, scope, file, home, cache, notes, runtime })
 }
 
 /// The current working tree: the git root, otherwise the folder of the store if we are inside it, otherwise the current
@@ -169,13 +169,13 @@ pub fn tree_names(store: Option<&Path>, home: &Path) -> TreeNames {
 
 /// Our own files that are never indexed: the store with its audit log and keys, and files with secrets. The folder of a
 /// store is left out entirely, unless it is the root of the working tree.
-pub fn kept_out(store: Option<&Path>, secrets: Vec<PathBuf>) -> KeptOut {
+pub fn kept_out(store: Option<&Path>, secrets: Vec<PathBuf>) -> ExcludedPaths {
     let real = |path: &Path| {
         let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
         folder.zip(path.file_name()).map_or_else(|| path.to_path_buf(), |(folder, name)| folder.join(name))
     };
     let whole = |path: &Path| real(&std::path::absolute(path).unwrap_or_else(|_| path.into()));
-    let mut kept = KeptOut { exact: secrets.iter().map(|path| whole(path)).collect(), beginnings: vec![] };
+    let mut kept = ExcludedPaths { exact: secrets.iter().map(|path| whole(path)).collect(), beginnings: vec![] };
     if let Some(store) = store.map(whole) {
         kept.exact.extend(store.parent().map(Path::to_path_buf));
         kept.beginnings.extend(["audit.", "clock"].map(|extension| store.with_extension(extension)));

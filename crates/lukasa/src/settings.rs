@@ -3,18 +3,18 @@
 //! It is in the home folder and never in a repository: a cloned repository must not be able to send code, or a key from
 //! the environment, to an endpoint of its choice.
 
-use lukasa_engine::audit::Keeps;
-use lukasa_engine::claims::Edits;
+use lukasa_engine::audit::AuditedOperations;
+use lukasa_engine::claims::EditPolicy;
 use lukasa_engine::features::code::summaries::PER_PASS;
 use lukasa_engine::features::coordination::{ClaimRules, GRACE};
 use lukasa_engine::features::memory::Vault;
 use lukasa_engine::features::search::RERANK_MS;
 use lukasa_engine::features::search::embedding::EmbeddingEndpointConfig;
 use lukasa_engine::features::search::embedding::endpoint::BATCH;
-use lukasa_engine::model_endpoint::{EndpointConfig, Key, TIMEOUT};
+use lukasa_engine::model_endpoint::{EndpointConfig, EndpointKey, TIMEOUT};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
-use lukasa_server::given::repository_around;
-use lukasa_server::{Given, Limits};
+use lukasa_server::project_folders::repository_around;
+use lukasa_server::{ProjectFolders, RequestLimits};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use std::time::Duration;
 const AUDIT_KEY: &str = "audit.key";
 
 /// The configured language model.
-pub struct Model {
+pub struct LanguageModelOptions {
     pub endpoint: EndpointConfig,
     pub per_pass: usize,
 }
@@ -119,11 +119,11 @@ struct GivenFolder {
 }
 
 /// What a server gives to projects: the working trees of their requests, and folders for their data.
-pub fn given() -> Result<Given> {
+pub fn given() -> Result<ProjectFolders> {
     given_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
 
-fn given_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Given> {
+fn given_from(env: &dyn Fn(&str) -> Option<String>) -> Result<ProjectFolders> {
     let ServeSettings { trees, folders, .. } = read(env)?.serve;
     let checked = |what: &str, of: GivenFolder| -> Result<(Scope, PathBuf)> {
         let GivenFolder { tenant, project, path } = of;
@@ -140,7 +140,7 @@ fn given_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Given> {
         }
         Ok((Scope::new(tenant, project)?, path))
     };
-    let mut given = Given::default();
+    let mut given = ProjectFolders::default();
     for tree in trees {
         let (scope, path) = checked("trees", tree)?;
         given = given.with_tree(scope, path);
@@ -153,11 +153,11 @@ fn given_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Given> {
 }
 
 /// Limits of a server, unless set on the command line.
-pub fn limits() -> Result<Limits> {
+pub fn limits() -> Result<RequestLimits> {
     limits_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
 
-fn limits_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Limits> {
+fn limits_from(env: &dyn Fn(&str) -> Option<String>) -> Result<RequestLimits> {
     let ServeSettings { at_once, time_seconds, .. } = read(env)?.serve;
     let within = |name: &str, setting: &str, given: Option<u64>, most: u64| -> Result<Option<u64>> {
         let wrong = |given: &str| {
@@ -169,7 +169,7 @@ fn limits_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Limits> {
         };
         number.map(|number| if (1..=most).contains(&number) { Ok(number) } else { Err(wrong(&given_text)) }).transpose()
     };
-    let mut limits = Limits::default();
+    let mut limits = RequestLimits::default();
     if let Some(most) = within("LUKASA_AT_ONCE", "serve.at_once", at_once, 10_000)? {
         limits.at_once = most as usize;
     }
@@ -208,8 +208,8 @@ pub fn claims() -> Result<ClaimRules> {
 fn claims_from(env: &dyn Fn(&str) -> Option<String>) -> Result<ClaimRules> {
     let ClaimSettings { edits, grace_seconds } = read(env)?.claims;
     let edits = match env("LUKASA_CLAIMED_EDITS").or(edits).as_deref() {
-        None | Some("warn") => Edits::Warn,
-        Some("refuse") => Edits::Refuse,
+        None | Some("warn") => EditPolicy::Warn,
+        Some("refuse") => EditPolicy::Refuse,
         Some(word) => {
             return Err(Error::invalid(
                 ErrorCode::InvalidSettings,
@@ -302,8 +302,8 @@ fn vault_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vault> {
 
 /// How operations are recorded.
 #[derive(Debug, Default)]
-pub struct AuditWishes {
-    pub keep: Option<Keeps>,
+pub struct AuditOptions {
+    pub keep: Option<AuditedOperations>,
     pub key_file: Option<PathBuf>,
     /// Further key files whose seals are accepted: of other servers, or from before a key change.
     pub known_key_files: Vec<PathBuf>,
@@ -312,19 +312,19 @@ pub struct AuditWishes {
 }
 
 /// The settings of the audit log.
-pub fn audit() -> Result<AuditWishes> {
+pub fn audit() -> Result<AuditOptions> {
     audit_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
 
-fn audit_from(env: &dyn Fn(&str) -> Option<String>) -> Result<AuditWishes> {
+fn audit_from(env: &dyn Fn(&str) -> Option<String>) -> Result<AuditOptions> {
     let AuditSettings { keep, key_file, known_key_files, server } = read(env)?.audit;
     let keep = env("LUKASA_AUDIT").or(keep).map(|word| match word.as_str() {
-        "all" | "on" => Ok(Keeps::All),
-        "writes" => Ok(Keeps::Writes),
-        "off" => Ok(Keeps::Nothing),
+        "all" | "on" => Ok(AuditedOperations::All),
+        "writes" => Ok(AuditedOperations::Writes),
+        "off" => Ok(AuditedOperations::Nothing),
         _ => Err(Error::invalid(ErrorCode::InvalidSettings, format!("audit.keep: `{word}` is not all, writes or off"))),
     });
-    Ok(AuditWishes {
+    Ok(AuditOptions {
         keep: keep.transpose()?,
         key_file: env("LUKASA_AUDIT_KEY_FILE").or(key_file).map(PathBuf::from),
         known_key_files: env("LUKASA_AUDIT_KNOWN_KEY_FILES")
@@ -342,7 +342,7 @@ pub fn log() -> Result<(Option<String>, Option<String>)> {
 
 /// How objects are embedded.
 #[derive(Debug, Default)]
-pub struct Embedding {
+pub struct EmbeddingOptions {
     /// None: the built-in model.
     pub endpoint: Option<EmbeddingEndpointConfig>,
     /// The id of the model whose vectors search reads. None: the model in use.
@@ -352,11 +352,11 @@ pub struct Embedding {
 }
 
 /// The embedding settings: the built-in model unless an endpoint is configured.
-pub fn embedding() -> Result<Embedding> {
+pub fn embedding() -> Result<EmbeddingOptions> {
     embedding_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
 
-fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Embedding> {
+fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<EmbeddingOptions> {
     let file = read(env)?.embedding;
     let text = |name: &str, set: Option<String>| env(&format!("LUKASA_EMBEDDING_{name}")).or(set);
     let count = |name: &str, set: Option<u64>| -> Result<Option<usize>> {
@@ -365,14 +365,14 @@ fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Embedding> {
     };
     let (reads, redact) = (text("READS", file.reads), file.redact);
     let Some(base_url) = text("BASE_URL", file.base_url).filter(|url| url != "off") else {
-        return Ok(Embedding { endpoint: None, reads, redact });
+        return Ok(EmbeddingOptions { endpoint: None, reads, redact });
     };
     let dimensions = count("DIMENSIONS", file.dimensions)?.ok_or_else(|| {
         Error::invalid(ErrorCode::InvalidModel, "embedding.dimensions is not set")
             .hint("set the length of the model's vectors (LUKASA_EMBEDDING_DIMENSIONS), for example 768")
     })?;
     let key = match (env("LUKASA_EMBEDDING_API_KEY"), text("KEY_ENV", file.key_env)) {
-        (Some(key), _) => Some(Key::new(key)),
+        (Some(key), _) => Some(EndpointKey::new(key)),
         (None, Some(variable)) => Some(key(env, "embedding.key_env", &variable)?),
         (None, None) => None,
     };
@@ -388,7 +388,7 @@ fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Embedding> {
         timeout: count("TIMEOUT_SECONDS", file.timeout_seconds)?
             .map_or(TIMEOUT, |seconds| Duration::from_secs(seconds as u64)),
     };
-    Ok(Embedding { endpoint: Some(endpoint), reads, redact })
+    Ok(EmbeddingOptions { endpoint: Some(endpoint), reads, redact })
 }
 
 /// The configured reranking model. None without a URL.
@@ -409,11 +409,11 @@ fn rerank_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<EndpointCo
 }
 
 /// The configured language model. None without a URL.
-pub fn model() -> Result<Option<Model>> {
+pub fn model() -> Result<Option<LanguageModelOptions>> {
     model_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
 
-fn model_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Model>> {
+fn model_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<LanguageModelOptions>> {
     let ModelSettings { url, name, key_env, timeout_seconds, per_pass } = read(env)?.model;
     let Some(url) = env("LUKASA_MODEL_URL").or(url).filter(|url| url != "off") else { return Ok(None) };
     let name = env("LUKASA_MODEL_NAME").or(name).unwrap_or_default();
@@ -426,10 +426,10 @@ fn model_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Model>> {
         Some(variable) => Some(key(env, "model.key_env", &variable)?),
         None => None,
     };
-    Ok(Some(Model { endpoint: EndpointConfig { url, name, key, timeout }, per_pass }))
+    Ok(Some(LanguageModelOptions { endpoint: EndpointConfig { url, name, key, timeout }, per_pass }))
 }
 
-fn key(env: &dyn Fn(&str) -> Option<String>, setting: &str, variable: &str) -> Result<Key> {
+fn key(env: &dyn Fn(&str) -> Option<String>, setting: &str, variable: &str) -> Result<EndpointKey> {
     let is_name = variable.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     if !is_name {
         // It may be the key itself, so it is not printed.
@@ -439,7 +439,7 @@ fn key(env: &dyn Fn(&str) -> Option<String>, setting: &str, variable: &str) -> R
         )
         .hint("name the variable that holds the key, in capitals, for example MODEL_KEY; not the key"));
     }
-    env(variable).map(Key::new).ok_or_else(|| {
+    env(variable).map(EndpointKey::new).ok_or_else(|| {
         Error::invalid(ErrorCode::InvalidModel, format!("{setting} names `{variable}`, and there is no such variable"))
             .hint(format!("set {variable} to the key, or leave {setting} out if none is needed"))
     })
@@ -495,7 +495,7 @@ mod tests {
 
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Result<Option<Model>> {
+    fn of(variables: &[(&str, &str)]) -> Result<Option<LanguageModelOptions>> {
         model_from(&|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
     }
 
@@ -628,7 +628,7 @@ mod tests {
         assert_eq!(of(&[("LUKASA_AGENT_KEYS_FILE", "/nowhere/at/all")]).unwrap_err().code, ErrorCode::FileFailure);
     }
 
-    fn embedding_of(variables: &[(&str, &str)]) -> Result<Embedding> {
+    fn embedding_of(variables: &[(&str, &str)]) -> Result<EmbeddingOptions> {
         embedding_from(&|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
     }
 
@@ -642,7 +642,7 @@ mod tests {
                     prefix = \"passage: \"\nreads = \"old@1\"\nredact = [\"codename-[a-z]+\"]\n";
         std::fs::write(&path, text).unwrap();
         let file = ("LUKASA_CONFIG", path.to_str().unwrap());
-        let Embedding { endpoint, reads, redact } = embedding_of(&[file, ("K", "sk-secret")]).unwrap();
+        let EmbeddingOptions { endpoint, reads, redact } = embedding_of(&[file, ("K", "sk-secret")]).unwrap();
         let endpoint = endpoint.unwrap();
         assert_eq!((endpoint.model.as_str(), endpoint.dimensions, endpoint.batch), ("small", 768, BATCH));
         assert_eq!((endpoint.prefix.as_str(), endpoint.question_prefix.as_str()), ("passage: ", ""));
@@ -689,9 +689,12 @@ mod record {
             })
         };
         let wishes = of(&[]).unwrap();
-        assert_eq!((wishes.keep, wishes.key_file, wishes.server), (Some(Keeps::Writes), Some("/k".into()), None));
+        assert_eq!(
+            (wishes.keep, wishes.key_file, wishes.server),
+            (Some(AuditedOperations::Writes), Some("/k".into()), None)
+        );
         let wishes = of(&[("LUKASA_AUDIT", "off"), ("LUKASA_SERVER_ID", "web-1")]).unwrap();
-        assert_eq!((wishes.keep, wishes.server.as_deref()), (Some(Keeps::Nothing), Some("web-1")));
+        assert_eq!((wishes.keep, wishes.server.as_deref()), (Some(AuditedOperations::Nothing), Some("web-1")));
         assert_eq!(of(&[("LUKASA_AUDIT", "maybe")]).unwrap_err().code, ErrorCode::InvalidSettings);
     }
 }

@@ -32,7 +32,7 @@ fn a_subscriber_is_notified_of_changes_by_others() {
     let uri = "lukasa://project/events";
     bob.request("resources/subscribe", json!({"uri": uri})).unwrap();
     ada.ok("put", json!({"type": "Episode", "key": "episode:1", "title": "it broke"}));
-    assert_eq!(bob.notice("notifications/resources/updated")["uri"], uri);
+    assert_eq!(bob.wait_for_notification("notifications/resources/updated")["uri"], uri);
     let read = bob.request("resources/read", json!({"uri": uri})).unwrap();
     let text = read["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains("it broke") && text.contains("episode"), "{text}");
@@ -40,7 +40,7 @@ fn a_subscriber_is_notified_of_changes_by_others() {
     let uri = "lukasa://project/claims";
     bob.request("resources/subscribe", json!({"uri": uri})).unwrap();
     ada.ok("agent_claim", json!({"target_id": "src/auth.ts", "intent": "mend it", "new": true}));
-    assert_eq!(bob.notice("notifications/resources/updated")["uri"], uri);
+    assert_eq!(bob.wait_for_notification("notifications/resources/updated")["uri"], uri);
     let read = bob.request("resources/read", json!({"uri": uri})).unwrap();
     let text = read["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains("src/auth.ts") && text.contains("mend it"), "{text}");
@@ -61,7 +61,7 @@ fn long_work_reports_progress() {
     let call = json!({"name": "index_directory", "arguments": {"path": tree}, "_meta": {"progressToken": "far"}});
     let answer = ada.request("tools/call", call).unwrap();
     assert_eq!(answer["structuredContent"]["ok"], true, "{answer}");
-    let notice = ada.notice("notifications/progress");
+    let notice = ada.wait_for_notification("notifications/progress");
     assert_eq!((&notice["progressToken"], notice["total"].as_f64()), (&json!("far"), Some(400.0)), "{notice}");
     assert!(notice["progress"].as_f64().is_some_and(|done| (0.0..=400.0).contains(&done)), "{notice}");
 }
@@ -89,7 +89,7 @@ fn cancelled_work_stops() {
     if cfg!(target_os = "linux") {
         assert!(process.exists(), "they run");
     }
-    ada.tell("notifications/cancelled", &json!({"requestId": id, "reason": "enough"}));
+    ada.notify("notifications/cancelled", &json!({"requestId": id, "reason": "enough"}));
     if cfg!(target_os = "linux") {
         wait_until("what was cancelled still runs", || !process.exists());
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use lukasa_testkit::{FakeEmbeddings, FakeEndpoint, Mood, Reply, TestDatabase, git, has_git};
+use lukasa_testkit::{FakeBehavior, FakeEmbeddings, FakeEndpoint, FakeReply, TestDatabase, git, has_git};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -681,7 +681,7 @@ fn worktrees_share_the_store_of_their_main_tree() {
 
 #[test]
 fn a_configured_model_writes_summaries() {
-    let model = FakeEndpoint::start(|_, _| Reply::ok(r#"{"choices": [{"message": {"content": "Says hello."}}]}"#));
+    let model = FakeEndpoint::start(|_, _| FakeReply::ok(r#"{"choices": [{"message": {"content": "Says hello."}}]}"#));
     let desk = Desk::new();
     desk.write("a.py", "def greet():\n    return 'hello'\n");
     let settings = format!("[model]\nurl = \"{}\"\nname = \"small\"\nkey_env = \"MODEL_KEY\"\n", model.url());
@@ -747,7 +747,7 @@ fn progress_of_embedding_is_shown() {
     }
     // Failed objects are retried after half a minute. Nothing is embedded after this, however long the test takes.
     desk.ok(&["put", "Note", "c", "--set", "about=the third note"]);
-    fake.set(Mood::WrongDimensions);
+    fake.set(FakeBehavior::WrongDimensions);
     let failed = run(&["embed"]);
     assert!(!failed.status.success() && text(&failed.stderr).contains("9 dimensions, 8 are configured"));
     let waiting = shown(&["readiness"]);

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use lukasa_testkit::http::{Reply, ask};
+use lukasa_testkit::http::{HttpReply, ask};
 use lukasa_testkit::{Cluster, TestDatabase};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -37,7 +37,7 @@ impl Server {
         Server { address: address.expect("it prints where it listens").parse().unwrap(), child }
     }
 
-    fn call(&self, operation: &str, request: &Value) -> Reply {
+    fn call(&self, operation: &str, request: &Value) -> HttpReply {
         ask(self.address, "POST", &format!("/v1/{operation}"), &[], &request.to_string())
     }
 

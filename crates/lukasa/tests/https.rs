@@ -63,7 +63,7 @@ fn a_server_with_a_certificate_is_reached_by_https_only() {
     assert!(tls12.stdout.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&tls12.stderr));
     let strange = ask(address, &stranger.root(), &[]);
     assert!(strange.stdout.is_empty() && !strange.status.success(), "a client that trusts another authority refuses");
-    let plain = lukasa_testkit::http::tried(address.parse().unwrap(), "GET", "/healthz", &[], "");
+    let plain = lukasa_testkit::http::try_ask(address.parse().unwrap(), "GET", "/healthz", &[], "");
     assert!(!matches!(plain, Ok(Some(reply)) if reply.status == 200), "nothing is answered without TLS");
     assert!(ask(address, &authority.root(), &[]).stdout.starts_with(b"HTTP/1.1 200"), "it goes on after that");
     drop(server);

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use lukasa_testkit::http::{Reply, ask, connect, tried};
+use lukasa_testkit::http::{HttpReply, ask, connect, try_ask};
 use lukasa_testkit::{TestDatabase, git, has_git};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,7 @@ impl Server {
         Server { address: address.parse().unwrap(), child }
     }
 
-    fn call(&self, operation: &str, request: &Value) -> Reply {
+    fn call(&self, operation: &str, request: &Value) -> HttpReply {
         ask(self.address, "POST", &format!("/v1/{operation}"), &[], &request.to_string())
     }
 
@@ -86,7 +86,7 @@ fn write(address: SocketAddr, round: usize, writer: usize, first: &AtomicBool) -
         let name = format!("{round}:{writer}:{n}");
         let object = |part: usize| json!({"object": {"type": "Note", "key": format!("{name}:{part}"), "title": name}});
         let writes: Vec<Value> = (0..EACH).map(object).collect();
-        match tried(address, "POST", "/v1/batch", &[], &json!({"writes": writes}).to_string()) {
+        match try_ask(address, "POST", "/v1/batch", &[], &json!({"writes": writes}).to_string()) {
             Ok(Some(reply)) if reply.status == 200 => {
                 acknowledged.push(name);
                 first.store(true, Ordering::SeqCst);
@@ -399,7 +399,7 @@ fn a_server_whose_database_is_paused_is_not_ready_and_ends_on_a_signal() {
     let waiting: Vec<_> = (0..24)
         .map(|n| {
             let request = put(&format!("b{n}")).to_string();
-            std::thread::spawn(move || tried(address, "POST", "/v1/put", &[], &request).ok().flatten())
+            std::thread::spawn(move || try_ask(address, "POST", "/v1/put", &[], &request).ok().flatten())
         })
         .collect();
     let refused = ask(address, "GET", "/readyz", &[], "");
@@ -481,7 +481,7 @@ impl Guarded {
     }
 
     /// The answers over REST and over MCP.
-    fn answers(&self, operation: &str, request: &Value) -> [Reply; 2] {
+    fn answers(&self, operation: &str, request: &Value) -> [HttpReply; 2] {
         let key = ("x-api-key", self.key.as_str());
         let rest = ask(self.server.address, "POST", &format!("/v1/{operation}"), &[key], &request.to_string());
         let accept = ("accept", "application/json, text/event-stream");
@@ -626,7 +626,7 @@ fn no_answer_shows_the_password_of_the_database() {
     let encoded = rest.split_once('@').unwrap().0;
     let plain = encoded.replace("%20", " ").replace("%22", "\"").replace("%5C", "\\");
     let in_json = json!(plain).to_string().trim_matches('"').to_owned();
-    let hidden = |replies: &[Reply]| {
+    let hidden = |replies: &[HttpReply]| {
         for reply in replies {
             let shown = [encoded, &plain, &in_json].into_iter().find(|form| reply.all().contains(form));
             assert!(shown.is_none(), "{}", reply.all());

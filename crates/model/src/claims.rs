@@ -54,7 +54,7 @@ impl ClaimType {
 
 /// Something that can be claimed, by its normalised name: `task:12`, `feature:login`, `src/a.rs`, `src/a.rs::A::b`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Target {
+pub struct ClaimTarget {
     pub kind: ClaimType,
     pub name: String,
 }
@@ -62,7 +62,7 @@ pub struct Target {
 /// How a wanted target relates to a held one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Relation {
+pub enum TargetRelation {
     Same,
     /// The held target contains the wanted one.
     Within,
@@ -70,14 +70,17 @@ pub enum Relation {
     Contains,
 }
 
-impl Target {
+impl ClaimTarget {
     /// Parses a target in any accepted spelling. Returns `None` for a bare word, which may be the name of a symbol.
-    pub fn read(text: &str, kind: Option<ClaimType>) -> Result<Option<Target>> {
+    pub fn read(text: &str, kind: Option<ClaimType>) -> Result<Option<ClaimTarget>> {
         let text = text.trim();
         check_text("target", text, limits::KEY_BYTES)?;
         if let Some((type_name, rest)) = typed(text) {
             if let Some(named) = ClaimType::of_type(type_name) {
-                return Target::read(rest, Some(kind.filter(|kind| is_code(*kind) && is_code(named)).unwrap_or(named)));
+                return ClaimTarget::read(
+                    rest,
+                    Some(kind.filter(|kind| is_code(*kind) && is_code(named)).unwrap_or(named)),
+                );
             }
             if kind.is_none_or(is_code) {
                 return Err(Error::invalid(
@@ -88,45 +91,45 @@ impl Target {
             }
         }
         Ok(match kind {
-            Some(ClaimType::Task) => Some(Target { kind: ClaimType::Task, name: format!("task:{text}") }),
-            Some(ClaimType::Feature) => Some(Target { kind: ClaimType::Feature, name: format!("feature:{text}") }),
+            Some(ClaimType::Task) => Some(ClaimTarget { kind: ClaimType::Task, name: format!("task:{text}") }),
+            Some(ClaimType::Feature) => Some(ClaimTarget { kind: ClaimType::Feature, name: format!("feature:{text}") }),
             Some(ClaimType::Function) if !text.contains("::") => None,
-            Some(ClaimType::File) if !text.contains("::") => Some(Target::code(text)?),
-            _ if text.contains("::") && text.contains(['/', '.', '\\']) => Some(Target::code(text)?),
+            Some(ClaimType::File) if !text.contains("::") => Some(ClaimTarget::code(text)?),
+            _ if text.contains("::") && text.contains(['/', '.', '\\']) => Some(ClaimTarget::code(text)?),
             _ if text.contains("::") => None,
-            _ if text.contains(['/', '.', '\\']) => Some(Target::code(text)?),
+            _ if text.contains(['/', '.', '\\']) => Some(ClaimTarget::code(text)?),
             _ => None,
         })
     }
 
     /// The target for a file path, or for the key of a symbol.
-    pub fn code(key: &str) -> Result<Target> {
+    pub fn code(key: &str) -> Result<ClaimTarget> {
         let (path, symbol) = key.split_once("::").map_or((key, None), |(path, symbol)| (path, Some(symbol)));
         let path = plain_path(path)?;
         let symbol = symbol.map(str::trim).filter(|symbol| !symbol.is_empty());
         Ok(match symbol {
-            Some(symbol) => Target { kind: ClaimType::Function, name: format!("{path}::{symbol}") },
-            None => Target { kind: ClaimType::File, name: path },
+            Some(symbol) => ClaimTarget { kind: ClaimType::Function, name: format!("{path}::{symbol}") },
+            None => ClaimTarget { kind: ClaimType::File, name: path },
         })
     }
 
     /// Returns the target for a task, from its id with or without the prefix `task:`.
-    pub fn task(id: &str) -> Target {
-        Target { kind: ClaimType::Task, name: own_key("task", id) }
+    pub fn task(id: &str) -> ClaimTarget {
+        ClaimTarget { kind: ClaimType::Task, name: own_key("task", id) }
     }
 
     /// Returns the target for a feature, from its id with or without the prefix `feature:`.
-    pub fn feature(id: &str) -> Target {
-        Target { kind: ClaimType::Feature, name: own_key("feature", id) }
+    pub fn feature(id: &str) -> ClaimTarget {
+        ClaimTarget { kind: ClaimType::Feature, name: own_key("feature", id) }
     }
 
     /// Returns the target that an object stands for, or `None` if it cannot be claimed.
-    pub fn of_object(type_name: &str, key: &str) -> Option<Target> {
+    pub fn of_object(type_name: &str, key: &str) -> Option<ClaimTarget> {
         match ClaimType::of_type(type_name)? {
-            ClaimType::Task => Some(Target::task(key)),
-            ClaimType::Feature => Some(Target::feature(key)),
+            ClaimType::Task => Some(ClaimTarget::task(key)),
+            ClaimType::Feature => Some(ClaimTarget::feature(key)),
             // A symbol that is not defined in the project, such as an external name, is not a valid target.
-            _ => Target::code(key).ok(),
+            _ => ClaimTarget::code(key).ok(),
         }
     }
 
@@ -149,22 +152,22 @@ impl Target {
     }
 
     /// Returns how this target relates to a held one, or `None` if neither contains the other.
-    pub fn relation(&self, held: &Target) -> Option<Relation> {
+    pub fn relation(&self, held: &ClaimTarget) -> Option<TargetRelation> {
         if self.name == held.name {
-            return Some(Relation::Same);
+            return Some(TargetRelation::Same);
         }
         if !is_code(self.kind) || !is_code(held.kind) {
             return None;
         }
         let within = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"));
         if within(&self.name, &held.name) {
-            return Some(Relation::Within);
+            return Some(TargetRelation::Within);
         }
-        within(&held.name, &self.name).then_some(Relation::Contains)
+        within(&held.name, &self.name).then_some(TargetRelation::Contains)
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ClaimTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
@@ -217,7 +220,7 @@ fn plain_path(path: &str) -> Result<String> {
 
 /// A claim as recorded on its claim board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
+pub struct HeldClaim {
     pub claim_id: String,
     pub claim_type: ClaimType,
     pub target: String,
@@ -242,64 +245,71 @@ pub struct Held {
     pub branch: Option<String>,
 }
 
-impl Held {
+impl HeldClaim {
     /// Returns the target that is claimed.
-    pub fn at(&self) -> Target {
-        Target { kind: self.claim_type, name: self.target.clone() }
+    pub fn at(&self) -> ClaimTarget {
+        ClaimTarget { kind: self.claim_type, name: self.target.clone() }
     }
 }
 
 /// The outcome of a request to claim a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision<'a> {
+pub enum ClaimDecision<'a> {
     Grant,
     /// The requesting agent already holds it.
-    Yours(&'a Held),
-    Conflict(&'a Held, Relation),
+    Yours(&'a HeldClaim),
+    Conflict(&'a HeldClaim, TargetRelation),
 }
 
 /// Decides from the claims on the target's board. Claims for which `own` returns true never conflict.
-pub fn decide<'a>(held: &'a [Held], wanted: &Target, own: &dyn Fn(&Held) -> bool) -> Decision<'a> {
+pub fn decide<'a>(held: &'a [HeldClaim], wanted: &ClaimTarget, own: &dyn Fn(&HeldClaim) -> bool) -> ClaimDecision<'a> {
     if let Some((held, relation)) = nearest(held.iter().filter(|held| !own(held)), wanted) {
-        return Decision::Conflict(held, relation);
+        return ClaimDecision::Conflict(held, relation);
     }
     match held.iter().find(|held| held.target == wanted.name) {
-        Some(own) => Decision::Yours(own),
-        None => Decision::Grant,
+        Some(own) => ClaimDecision::Yours(own),
+        None => ClaimDecision::Grant,
     }
 }
 
 /// Returns a claim by another agent on the target, on what contains it or on what it contains; one on the same target
 /// is preferred.
-pub fn in_the_way<'a>(held: &'a [Held], wanted: &Target, agent: Option<&str>) -> Option<(&'a Held, Relation)> {
+pub fn conflicting_claim<'a>(
+    held: &'a [HeldClaim],
+    wanted: &ClaimTarget,
+    agent: Option<&str>,
+) -> Option<(&'a HeldClaim, TargetRelation)> {
     nearest(held.iter().filter(|held| Some(held.agent_id.as_str()) != agent), wanted)
 }
 
 /// Returns all claims by other agents that conflict with the target: the same target first, then by age.
-pub fn all_in_the_way<'a>(held: &'a [Held], wanted: &Target, agent: Option<&str>) -> Vec<&'a Held> {
+pub fn conflicting_claims<'a>(held: &'a [HeldClaim], wanted: &ClaimTarget, agent: Option<&str>) -> Vec<&'a HeldClaim> {
     let others = held.iter().filter(|held| Some(held.agent_id.as_str()) != agent);
     let mut all: Vec<_> = others.filter_map(|held| Some((wanted.relation(&held.at())?, held))).collect();
     all.sort_by_key(|(relation, held)| (*relation as u8, held.since));
     all.into_iter().map(|(_, held)| held).collect()
 }
 
-fn nearest<'a>(others: impl Iterator<Item = &'a Held>, wanted: &Target) -> Option<(&'a Held, Relation)> {
+fn nearest<'a>(
+    others: impl Iterator<Item = &'a HeldClaim>,
+    wanted: &ClaimTarget,
+) -> Option<(&'a HeldClaim, TargetRelation)> {
     let related = others.filter_map(|held| Some((held, wanted.relation(&held.at())?)));
     related.min_by_key(|(held, relation)| (*relation as u8, held.since))
 }
 
 /// Parses the claims that a claim board lists.
-pub fn held_in(content: &Content) -> Result<Vec<Held>> {
+pub fn held_in(content: &Content) -> Result<Vec<HeldClaim>> {
     let list = content.properties.get(HELD).cloned().unwrap_or_else(|| Value::Array(vec![]));
     serde_json::from_value(list).map_err(|e| Error::internal(format!("a board of claims cannot be read: {e}")))
 }
 
 /// The error for a write that a claim prevents: holder, target, intent, and since when.
-pub fn claimed(wanted: &Target, held: &Held, relation: Relation) -> Error {
+pub fn claim_conflict(wanted: &ClaimTarget, held: &HeldClaim, relation: TargetRelation) -> Error {
     let how = match relation {
-        Relation::Same => String::new(),
-        Relation::Within => format!(" by a claim on `{}`", held.target),
-        Relation::Contains => format!(" in part, `{}`,", held.target),
+        TargetRelation::Same => String::new(),
+        TargetRelation::Within => format!(" by a claim on `{}`", held.target),
+        TargetRelation::Contains => format!(" in part, `{}`,", held.target),
     };
     Error::conflict(
         ErrorCode::Claimed,
@@ -317,7 +327,7 @@ mod tests {
     use super::*;
 
     fn name(text: &str, kind: Option<ClaimType>) -> String {
-        match Target::read(text, kind) {
+        match ClaimTarget::read(text, kind) {
             Ok(Some(target)) => format!("{} {}", target.kind.name(), target.name),
             Ok(None) => "?".into(),
             Err(e) => e.code.to_string(),
@@ -350,14 +360,14 @@ mod tests {
         ] {
             assert_eq!(name(text, kind), expected, "{text}");
         }
-        assert_eq!(Target::of_object("Task", "12").map(|t| t.board()).as_deref(), Some("board:task:12"));
-        assert_eq!(Target::of_object("Method", "a.py::A::b").map(|t| t.board()).as_deref(), Some("board:a.py"));
-        assert_eq!(Target::of_object("Service", "auth"), None);
+        assert_eq!(ClaimTarget::of_object("Task", "12").map(|t| t.board()).as_deref(), Some("board:task:12"));
+        assert_eq!(ClaimTarget::of_object("Method", "a.py::A::b").map(|t| t.board()).as_deref(), Some("board:a.py"));
+        assert_eq!(ClaimTarget::of_object("Service", "auth"), None);
     }
 
-    fn held(target: &str, agent: &str) -> Held {
-        let target = Target::read(target, None).expect("a target").expect("not a bare word");
-        Held {
+    fn held(target: &str, agent: &str) -> HeldClaim {
+        let target = ClaimTarget::read(target, None).expect("a target").expect("not a bare word");
+        HeldClaim {
             claim_id: format!("claim:{target}"),
             claim_type: target.kind,
             target: target.name,
@@ -376,11 +386,11 @@ mod tests {
     #[test]
     fn claims_conflict_when_one_target_contains_the_other() {
         let board = [held("a.py::A", "ada"), held("a.py::f", "bob")];
-        let wanted = |text: &str| Target::read(text, None).expect("a target").expect("not a bare word");
+        let wanted = |text: &str| ClaimTarget::read(text, None).expect("a target").expect("not a bare word");
         let decided = |text: &str, agent: &str| match decide(&board, &wanted(text), &|held| held.agent_id == agent) {
-            Decision::Grant => "grant".to_string(),
-            Decision::Yours(held) => format!("yours {}", held.target),
-            Decision::Conflict(held, relation) => format!("{} {relation:?}", held.agent_id),
+            ClaimDecision::Grant => "grant".to_string(),
+            ClaimDecision::Yours(held) => format!("yours {}", held.target),
+            ClaimDecision::Conflict(held, relation) => format!("{} {relation:?}", held.agent_id),
         };
         assert_eq!(decided("a.py::A", "bob"), "ada Same");
         assert_eq!(decided("a.py::A::run", "bob"), "ada Within");

@@ -16,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The kinds of errors, each with one HTTP status. Surfaces match on the kind only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ErrorKind {
     InvalidInput,
     Unauthenticated,
     Forbidden,
@@ -31,22 +31,22 @@ pub enum Kind {
     Timeout,
 }
 
-impl Kind {
+impl ErrorKind {
     /// Returns the HTTP status for errors of this kind.
     pub fn http_status(self) -> u16 {
         match self {
-            Kind::InvalidInput => 400,
-            Kind::Unauthenticated => 401,
-            Kind::Forbidden => 403,
-            Kind::NotFound => 404,
-            Kind::Conflict => 409,
-            Kind::TooLarge => 413,
-            Kind::ValidationFailed => 422,
-            Kind::RateLimited => 429,
-            Kind::Internal => 500,
-            Kind::Unsupported => 501,
-            Kind::Unavailable => 503,
-            Kind::Timeout => 504,
+            ErrorKind::InvalidInput => 400,
+            ErrorKind::Unauthenticated => 401,
+            ErrorKind::Forbidden => 403,
+            ErrorKind::NotFound => 404,
+            ErrorKind::Conflict => 409,
+            ErrorKind::TooLarge => 413,
+            ErrorKind::ValidationFailed => 422,
+            ErrorKind::RateLimited => 429,
+            ErrorKind::Internal => 500,
+            ErrorKind::Unsupported => 501,
+            ErrorKind::Unavailable => 503,
+            ErrorKind::Timeout => 504,
         }
     }
 }
@@ -55,7 +55,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Error {
     /// Decides how surfaces report the error, for example by its HTTP status.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// A stable name in snake case that programs can match on, for example `unknown_branch`.
     pub code: ErrorCode,
     pub message: String,
@@ -68,34 +68,34 @@ pub struct Error {
 
 impl Error {
     /// Creates an error. Credentials in URLs within the message are redacted.
-    pub fn new(kind: Kind, code: ErrorCode, message: impl Into<String>) -> Self {
+    pub fn new(kind: ErrorKind, code: ErrorCode, message: impl Into<String>) -> Self {
         Error { kind, code, message: shown(message.into()), hint: None, details: Box::new(Value::Null) }
     }
 
     /// Creates an error of kind `InvalidInput`.
     pub fn invalid(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::new(Kind::InvalidInput, code, message)
+        Self::new(ErrorKind::InvalidInput, code, message)
     }
 
     /// Creates an error of kind `NotFound`.
     pub fn not_found(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::new(Kind::NotFound, code, message)
+        Self::new(ErrorKind::NotFound, code, message)
     }
 
     /// Creates an error of kind `Conflict`.
     pub fn conflict(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::new(Kind::Conflict, code, message)
+        Self::new(ErrorKind::Conflict, code, message)
     }
 
     /// Creates an error of kind `TooLarge`.
     pub fn too_large(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::new(Kind::TooLarge, code, message)
+        Self::new(ErrorKind::TooLarge, code, message)
     }
 
     /// Creates an error of kind `Internal` with the code `internal_error`: a defect or damaged data,
     /// not a mistake of the caller.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, ErrorCode::InternalError, message)
+        Self::new(ErrorKind::Internal, ErrorCode::InternalError, message)
     }
 
     /// Sets the hint: what the caller can do next.

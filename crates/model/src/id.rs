@@ -133,7 +133,7 @@ pub fn check_ref_name(what: &str, name: &str) -> Result<()> {
 pub type Tx = u64;
 
 /// Number of an object or relationship within its project, in order of its first version.
-pub type ThingNo = u64;
+pub type FactNo = u64;
 
 /// Number of a branch within its project.
 pub type BranchNo = u32;

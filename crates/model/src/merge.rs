@@ -5,10 +5,10 @@ use crate::content::{ABSENT, Content};
 use crate::id::VersionId;
 use crate::json::rule::present;
 use crate::json::{Hash, canonical};
-use crate::statement::{Provenance, Role, Statement};
-use crate::three_way::{self, Clash, Strategies};
+use crate::three_way::{self, MergeStrategies, PathConflict};
 use crate::time::{Period, Time};
 use crate::timeline::{Segment, timeline};
+use crate::version::{MergeRole, Provenance, Version};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum MergeClass {
     Unchanged,
     Added,
     FastForward,
@@ -26,12 +26,12 @@ pub enum Class {
 
 /// The result of merging one fact.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    pub class: Class,
+pub struct MergeOutcome {
+    pub class: MergeClass,
     pub writes: Vec<MergeWrite>,
     /// Provenance to record for versions that already agree.
-    pub record: Vec<(VersionId, VersionId, Role)>,
-    pub conflicts: Vec<Clash>,
+    pub record: Vec<(VersionId, VersionId, MergeRole)>,
+    pub conflicts: Vec<PathConflict>,
 }
 
 /// A version to write on the target, for one period.
@@ -47,21 +47,22 @@ pub struct MergeWrite {
 }
 
 /// Merges one fact. `statements` contains all its versions, on every branch, with content.
-pub fn merge_thing(
-    statements: &[Statement],
+pub fn merge_fact(
+    statements: &[Version],
     provenance: &[Provenance],
     source: &Lineage,
     target: &Lineage,
     now: Time,
-    strategies: &Strategies,
-) -> Outcome {
+    strategies: &MergeStrategies,
+) -> MergeOutcome {
     let mut ancestry = Ancestry::of(statements, provenance);
     let ours = timeline(statements, target, Period::ALWAYS);
     let theirs = timeline(statements, source, Period::ALWAYS);
     let pieces = zip(&theirs, &ours);
     let mut record = Vec::new();
     let mut outcome = loop {
-        let mut outcome = Outcome { class: Class::Unchanged, writes: vec![], record: vec![], conflicts: vec![] };
+        let mut outcome =
+            MergeOutcome { class: MergeClass::Unchanged, writes: vec![], record: vec![], conflicts: vec![] };
         // A source version taken at `now` is taken for its whole period, so the piece that contains `now` is decided
         // first.
         let mut taken = None;
@@ -72,7 +73,7 @@ pub fn merge_thing(
                     merge_piece(&ancestry, &piece, strategies, &mut outcome);
                 }
             }
-            if at_now && matches!(outcome.class, Class::Added | Class::FastForward) {
+            if at_now && matches!(outcome.class, MergeClass::Added | MergeClass::FastForward) {
                 taken = outcome.writes.first().map(|write| write.source);
             }
         }
@@ -92,7 +93,7 @@ pub fn merge_thing(
     if outcome.conflicts.is_empty() {
         outcome.record = record;
     } else {
-        outcome.class = Class::Conflict;
+        outcome.class = MergeClass::Conflict;
         outcome.writes.clear();
     }
     outcome
@@ -101,18 +102,18 @@ pub fn merge_thing(
 /// A piece of valid time in which neither side changes.
 struct Piece<'a> {
     period: Period,
-    s: &'a Statement,
-    t: Option<&'a Statement>,
+    s: &'a Version,
+    t: Option<&'a Version>,
     now: Time,
     /// The source version that was taken at `now`.
     taken: Option<VersionId>,
 }
 
-fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategies, outcome: &mut Outcome) {
+fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &MergeStrategies, outcome: &mut MergeOutcome) {
     let Piece { period, s, t, now, taken } = *piece;
-    let mut remember = |t: &Statement| {
+    let mut remember = |t: &Version| {
         if !ancestry.related(s.version, t.version) {
-            outcome.record.push((t.version, s.version, Role::Source));
+            outcome.record.push((t.version, s.version, MergeRole::Source));
         }
     };
     // An ordinary edit (one that holds at `now`) does not change the target's history: where the target has a version
@@ -129,7 +130,7 @@ fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategi
         return;
     }
     let bases = t.map_or_else(Vec::new, |t| ancestry.bases(s.version, t.version));
-    let (source_hash, target_hash) = (s.present_hash(), t.map_or(ABSENT, Statement::present_hash));
+    let (source_hash, target_hash) = (s.present_hash(), t.map_or(ABSENT, Version::present_hash));
     // Without a common ancestor, the base is empty.
     let equals_every_base = |hash: Hash| {
         if bases.is_empty() { hash == ABSENT } else { bases.iter().all(|base| ancestry.hash(*base) == hash) }
@@ -137,20 +138,20 @@ fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategi
     if source_hash == target_hash {
         return t.into_iter().for_each(remember);
     }
-    let mut write = |class: Class, content: Option<Box<str>>, hash: Hash| {
+    let mut write = |class: MergeClass, content: Option<Box<str>>, hash: Hash| {
         outcome.class = outcome.class.max(class);
         let (source, target) = (s.version, t.map(|t| t.version));
         outcome.writes.push(MergeWrite { period, content, hash, source, target, bases: bases.clone() });
     };
     if equals_every_base(target_hash) {
-        let class = if t.is_none() { Class::Added } else { Class::FastForward };
+        let class = if t.is_none() { MergeClass::Added } else { MergeClass::FastForward };
         return write(class, s.content.as_deref().map(|text| present(text).into()), source_hash);
     }
     if equals_every_base(source_hash) || (ordinary && t.is_some_and(|t| t.period.holds(now))) {
         return;
     }
-    let whole = |outcome: &mut Outcome| {
-        outcome.conflicts.push(Clash {
+    let whole = |outcome: &mut MergeOutcome| {
+        outcome.conflicts.push(PathConflict {
             path: String::new(),
             base: bases.first().and_then(|base| ancestry.value(*base)),
             ours: t.and_then(value),
@@ -177,13 +178,13 @@ fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategi
             let text = serde_json::from_value::<Content>(merged.clone())
                 .map_or_else(|_| canonical(&merged), |content| content.canonical());
             let hash = Hash::of(text.as_bytes());
-            write(Class::Merged, Some(text.into()), hash);
+            write(MergeClass::Merged, Some(text.into()), hash);
         }
     }
 }
 
 /// Splits valid time into pieces where the source has a version, each with the target's version there, if any.
-fn zip<'a>(theirs: &[Segment<'a>], ours: &[Segment<'a>]) -> Vec<(Period, &'a Statement, Option<&'a Statement>)> {
+fn zip<'a>(theirs: &[Segment<'a>], ours: &[Segment<'a>]) -> Vec<(Period, &'a Version, Option<&'a Version>)> {
     let mut pieces = Vec::new();
     for source in theirs {
         let mut open = vec![source.period];
@@ -212,18 +213,18 @@ fn join_neighbours(writes: &mut Vec<MergeWrite>) {
     });
 }
 
-fn value(statement: &Statement) -> Option<Value> {
+fn value(statement: &Version) -> Option<Value> {
     statement.content.as_deref().and_then(|text| serde_json::from_str(text).ok())
 }
 
 /// The ancestry graph of one fact's versions: parents and merge provenance.
 struct Ancestry<'a> {
-    statements: FxHashMap<VersionId, &'a Statement>,
+    statements: FxHashMap<VersionId, &'a Version>,
     parents: FxHashMap<VersionId, Vec<VersionId>>,
 }
 
 impl<'a> Ancestry<'a> {
-    fn of(statements: &'a [Statement], provenance: &[Provenance]) -> Ancestry<'a> {
+    fn of(statements: &'a [Version], provenance: &[Provenance]) -> Ancestry<'a> {
         let parents = statements.iter().map(|s| (s.version, s.parents.clone())).collect();
         let mut ancestry = Ancestry { statements: statements.iter().map(|s| (s.version, s)).collect(), parents };
         for p in provenance {
@@ -293,9 +294,9 @@ mod tests {
         .unwrap()
     }
 
-    fn version_of(branch: BranchNo, tx: Tx, parents: &[Tx], content: Option<&str>) -> Statement {
+    fn version_of(branch: BranchNo, tx: Tx, parents: &[Tx], content: Option<&str>) -> Version {
         let text = content.map(|c| canonical(&serde_json::from_str(c).unwrap()));
-        Statement {
+        Version {
             thing: 1,
             branch,
             version: VersionId::new(tx, 0),
@@ -311,15 +312,20 @@ mod tests {
     }
 
     fn from(child: Tx, parent: Tx) -> Provenance {
-        Provenance { thing: 1, child: VersionId::new(child, 0), parent: VersionId::new(parent, 0), role: Role::Source }
+        Provenance {
+            thing: 1,
+            child: VersionId::new(child, 0),
+            parent: VersionId::new(parent, 0),
+            role: MergeRole::Source,
+        }
     }
 
     /// Merges branch 2 into branch 3 and compares the class, and the newest content or the conflicting paths.
-    fn check(mut all: Vec<Statement>, provenance: &[Provenance], want: (Class, &str)) {
+    fn check(mut all: Vec<Version>, provenance: &[Provenance], want: (MergeClass, &str)) {
         all.sort_by_key(|s| (s.branch, s.version));
-        let got = merge_thing(&all, provenance, &line(2), &line(3), Time(50), &Strategies::new());
+        let got = merge_fact(&all, provenance, &line(2), &line(3), Time(50), &MergeStrategies::new());
         let shown = match got.class {
-            Class::Conflict => got.conflicts.iter().map(|c| c.path.as_str()).collect::<Vec<_>>().join(" "),
+            MergeClass::Conflict => got.conflicts.iter().map(|c| c.path.as_str()).collect::<Vec<_>>().join(" "),
             _ => got.writes.last().map_or_else(
                 || got.record.iter().map(|(c, p, _)| format!("{c}<-{p}")).collect(),
                 |w| w.content.as_deref().unwrap_or("absent").to_string(),
@@ -335,7 +341,7 @@ mod tests {
 
     #[test]
     fn classes() {
-        use Class::{Added, Conflict, FastForward, Merged, Unchanged};
+        use MergeClass::{Added, Conflict, FastForward, Merged, Unchanged};
         check(vec![version_of(1, 1, &[], A)], &[], (Unchanged, ""));
         check(vec![version_of(2, 2, &[], A)], &[], (Added, A.unwrap()));
         check(vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], X2)], &[], (FastForward, X2.unwrap()));
@@ -371,37 +377,37 @@ mod tests {
             version_of(2, 2, &[1], Some(r#"{"title":"t"}"#)),
             version_of(3, 3, &[1], Some(r#"{"properties":{"x":1,"y":1},"title":"t"}"#)),
         ];
-        check(all, &[], (Class::Merged, r#"{"properties":{"y":1},"title":"t"}"#));
+        check(all, &[], (MergeClass::Merged, r#"{"properties":{"y":1},"title":"t"}"#));
     }
 
     #[test]
     fn a_source_version_is_taken_for_its_whole_period() {
         // The source changes the past too: the target's past is unchanged, so it is fast-forwarded.
         let all =
-            vec![version_of(1, 1, &[], A), Statement { period: Period::since(Time(-9)), ..version_of(2, 2, &[1], X2) }];
+            vec![version_of(1, 1, &[], A), Version { period: Period::since(Time(-9)), ..version_of(2, 2, &[1], X2) }];
         let mut all: Vec<_> = all;
-        all.insert(0, Statement { period: Period { from: Time(-9), to: Time(1) }, ..version_of(1, 0, &[], Y2) });
+        all.insert(0, Version { period: Period { from: Time(-9), to: Time(1) }, ..version_of(1, 0, &[], Y2) });
         all[2].parents.push(VersionId::new(0, 0));
         all.sort_by_key(|s| (s.branch, s.version));
-        let got = merge_thing(&all, &[], &line(2), &line(3), Time(50), &Strategies::new());
+        let got = merge_fact(&all, &[], &line(2), &line(3), Time(50), &MergeStrategies::new());
         let first = got.writes.first().map(|w| w.period.from.0);
-        assert_eq!((got.class, first), (Class::FastForward, Some(-9)), "{:?}", got.writes);
+        assert_eq!((got.class, first), (MergeClass::FastForward, Some(-9)), "{:?}", got.writes);
     }
 
     #[test]
     fn a_further_edit_after_equal_edits_is_a_fast_forward() {
         let mut all = vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], X2), version_of(3, 3, &[1], X2)];
-        check(all.clone(), &[], (Class::Unchanged, "3.0<-2.0"));
+        check(all.clone(), &[], (MergeClass::Unchanged, "3.0<-2.0"));
         all.push(version_of(2, 4, &[2], X3));
         // Without provenance the base is A, and both sides changed x.
-        check(all.clone(), &[], (Class::Conflict, "/properties/x"));
-        check(all, &[from(3, 2)], (Class::FastForward, X3.unwrap()));
+        check(all.clone(), &[], (MergeClass::Conflict, "/properties/x"));
+        check(all, &[from(3, 2)], (MergeClass::FastForward, X3.unwrap()));
     }
 
     #[test]
     fn a_reverted_edit_changes_nothing() {
         let all = vec![version_of(1, 1, &[], A), version_of(2, 2, &[1], X2), version_of(2, 3, &[2], A)];
-        check(all, &[], (Class::Unchanged, ""));
+        check(all, &[], (MergeClass::Unchanged, ""));
     }
 
     #[test]
@@ -415,30 +421,30 @@ mod tests {
             version_of(2, 4, &[2], Some(both)),
             version_of(3, 5, &[3], Some(both)),
         ];
-        let all: Vec<_> = all.into_iter().map(|s| Statement { period: Period::since(Time(1)), ..s }).collect();
+        let all: Vec<_> = all.into_iter().map(|s| Version { period: Period::since(Time(1)), ..s }).collect();
         let crossed = [from(4, 3), from(5, 2)];
-        check(all.clone(), &crossed, (Class::Unchanged, "5.0<-4.0"));
+        check(all.clone(), &crossed, (MergeClass::Unchanged, "5.0<-4.0"));
         let mut further = all;
         further.push(version_of(2, 6, &[4], Some(r#"{"properties":{"x":2,"y":2,"z":1}}"#)));
-        check(further.clone(), &crossed, (Class::Merged, r#"{"properties":{"x":2,"y":2,"z":1}}"#));
+        check(further.clone(), &crossed, (MergeClass::Merged, r#"{"properties":{"x":2,"y":2,"z":1}}"#));
         further.push(version_of(3, 7, &[5], Some(r#"{"properties":{"x":9,"y":2}}"#)));
         further.push(version_of(2, 8, &[6], Some(r#"{"properties":{"x":8,"y":2,"z":1}}"#)));
-        check(further, &crossed, (Class::Conflict, "/properties/x"));
+        check(further, &crossed, (MergeClass::Conflict, "/properties/x"));
     }
 
     #[test]
     fn other_periods_are_copied_or_conflict() {
-        let backfill = |branch, tx, content| Statement {
+        let backfill = |branch, tx, content| Version {
             period: Period { from: Time(-20), to: Time(-10) },
             parents: vec![],
             ..version_of(branch, tx, &[], content)
         };
-        check(vec![version_of(1, 1, &[], A), backfill(2, 2, X2)], &[], (Class::Added, X2.unwrap()));
-        check(vec![version_of(1, 1, &[], A), backfill(2, 2, X2), backfill(3, 3, X3)], &[], (Class::Conflict, ""));
+        check(vec![version_of(1, 1, &[], A), backfill(2, 2, X2)], &[], (MergeClass::Added, X2.unwrap()));
+        check(vec![version_of(1, 1, &[], A), backfill(2, 2, X2), backfill(3, 3, X3)], &[], (MergeClass::Conflict, ""));
         check(
             vec![version_of(1, 1, &[], A), backfill(2, 2, X2), backfill(3, 3, X2)],
             &[],
-            (Class::Unchanged, "3.0<-2.0"),
+            (MergeClass::Unchanged, "3.0<-2.0"),
         );
     }
 
@@ -451,12 +457,12 @@ mod tests {
             version_of(3, 20, &[1], X3),
             version_of(2, 30, &[10], A),
         ];
-        check(all, &[], (Class::Unchanged, ""));
+        check(all, &[], (MergeClass::Unchanged, ""));
         // A fact that the target never had is added with its history.
         let mut all = vec![version_of(2, 10, &[], A), version_of(2, 20, &[10], X2)];
         all.sort_by_key(|s| (s.branch, s.version));
-        let got = merge_thing(&all, &[], &line(2), &line(3), Time(50), &Strategies::new());
+        let got = merge_fact(&all, &[], &line(2), &line(3), Time(50), &MergeStrategies::new());
         let periods: Vec<_> = got.writes.iter().map(|w| (w.period.from.0, w.period.to.0)).collect();
-        assert_eq!((got.class, periods), (Class::Added, vec![(10, 20), (20, i64::MAX)]));
+        assert_eq!((got.class, periods), (MergeClass::Added, vec![(10, 20), (20, i64::MAX)]));
     }
 }

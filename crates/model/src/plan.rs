@@ -3,25 +3,25 @@
 //! A store runs it in three steps: [`Drafts::read`] determines which ids and keys to load, [`Drafts::resolve`] turns
 //! names into ids once those are loaded, and [`plan`] decides what to record once all versions are loaded.
 
+mod created_objects;
 mod drafts;
-mod made;
 
-pub use drafts::{DecidedWrite, Drafts, Resolved};
-pub use made::Made;
+pub use created_objects::CreatedObjects;
+pub use drafts::{DecidedWrite, Drafts, ResolvedBatch};
 
 use crate::ErrorCode;
 use crate::batch::Reference;
 use crate::branch::Lineage;
 use crate::change::{self, summarise};
-use crate::claims::{self, Target};
+use crate::claims::{self, ClaimTarget};
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::id::{BranchNo, PROJECT_WIDE, ThingNo, Tx, VersionId};
-use crate::statement::{Ends, Provenance, Role, Statement, Thing};
+use crate::id::{BranchNo, FactNo, PROJECT_WIDE, Tx, VersionId};
 use crate::time::{Period, Time};
-use crate::timeline::{is_there, last_number, timeline, visible};
+use crate::timeline::{has_content, last_number, timeline, visible};
 use crate::types::{Count, Registry};
-use drafts::{Item, Said};
+use crate::version::{Fact, MergeRole, Provenance, RelationshipEnds, Version};
+use drafts::{DraftContent, ResolvedWrite};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -31,31 +31,31 @@ use uuid::Uuid;
 
 /// What a store has loaded for a batch.
 #[derive(Debug, Default)]
-pub struct Known<'m> {
+pub struct LoadedFacts<'m> {
     /// Facts by id.
-    pub things: FxHashMap<Uuid, Thing>,
+    pub things: FxHashMap<Uuid, Fact>,
     /// Ids of the objects with a key, of any type.
     pub by_key: FxHashMap<Box<str>, Vec<Uuid>>,
     /// All versions of the facts above, ordered by branch and version.
-    pub statements: FxHashMap<ThingNo, Vec<Statement>>,
+    pub statements: FxHashMap<FactNo, Vec<Version>>,
     /// Relationships that share an end of limited multiplicity with one that is written.
     pub rivals: FxHashSet<Uuid>,
     /// Objects created by earlier parts of the same load; consulted after `things`.
-    pub made: Option<&'m Made>,
+    pub made: Option<&'m CreatedObjects>,
 }
 
-impl Known<'_> {
+impl LoadedFacts<'_> {
     /// Returns a fact, stored before or created by an earlier part of the load.
-    pub fn thing(&self, id: Uuid) -> Option<&Thing> {
+    pub fn fact(&self, id: Uuid) -> Option<&Fact> {
         self.things.get(&id).or_else(|| self.made?.get(&id).map(|(thing, _)| thing))
     }
 
-    fn statements_of(&self, id: Uuid) -> &[Statement] {
+    fn versions_of(&self, id: Uuid) -> &[Version] {
         self.found(id).1
     }
 
     /// Returns a fact that was stored before this load, and all its versions.
-    fn stored(&self, id: Uuid) -> (Option<&Thing>, &[Statement]) {
+    fn stored(&self, id: Uuid) -> (Option<&Fact>, &[Version]) {
         match self.things.get(&id) {
             Some(thing) => (Some(thing), self.statements.get(&thing.no).map_or(&[], Vec::as_slice)),
             None => (None, &[]),
@@ -63,7 +63,7 @@ impl Known<'_> {
     }
 
     /// Like `stored`, and also finds objects that an earlier part of the load created.
-    fn found(&self, id: Uuid) -> (Option<&Thing>, &[Statement]) {
+    fn found(&self, id: Uuid) -> (Option<&Fact>, &[Version]) {
         if let found @ (Some(_), _) = self.stored(id) {
             return found;
         }
@@ -75,7 +75,7 @@ impl Known<'_> {
 }
 
 /// Where and when a batch is recorded.
-pub struct Place<'a> {
+pub struct PlanContext<'a> {
     pub registry: &'a Registry,
     pub branch: BranchNo,
     /// The lineage of the branch before the batch.
@@ -85,7 +85,7 @@ pub struct Place<'a> {
     /// The recording time.
     pub now: Time,
     /// The number of the next new fact.
-    pub next_thing: ThingNo,
+    pub next_thing: FactNo,
     /// Index of the first version in the transaction; 0 unless a load is split into parts.
     pub first_place: u32,
 }
@@ -118,8 +118,8 @@ fn limited_sides(registry: &Registry, type_name: &str) -> impl Iterator<Item = S
 /// What to record for a batch.
 #[derive(Debug, Default)]
 pub struct Plan {
-    pub things: Vec<Thing>,
-    pub statements: Vec<Statement>,
+    pub things: Vec<Fact>,
+    pub statements: Vec<Version>,
     pub provenance: Vec<Provenance>,
     /// The numbers of versions of objects and of relationships.
     pub objects: u32,
@@ -128,12 +128,12 @@ pub struct Plan {
     pub unchanged: usize,
     pub warnings: Vec<String>,
     /// One result per write, in the order of the batch: the fact and its version number now visible to the writer.
-    pub results: Vec<Written>,
+    pub results: Vec<WriteResult>,
 }
 
 /// The result of one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteResult {
     pub id: Uuid,
     /// `None` when the write changed nothing.
     pub version: Option<VersionId>,
@@ -142,7 +142,7 @@ pub struct Written {
 }
 
 /// Decides what a batch records. Fails if a check of the batch fails.
-pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result<Plan> {
+pub fn plan(mut resolved: ResolvedBatch, known: &LoadedFacts<'_>, at: &PlanContext<'_>) -> Result<Plan> {
     let items = resolved.items.len();
     let mut planner = Planner {
         known,
@@ -153,7 +153,7 @@ pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result
         lineage_after: lineage_after(at),
     };
     planner.plan.warnings = resolved.warnings;
-    planner.plan.results = vec![Written { id: Uuid::nil(), version: None, number: 0 }; items];
+    planner.plan.results = vec![WriteResult { id: Uuid::nil(), version: None, number: 0 }; items];
     for (name, id, want) in &resolved.preconditions {
         planner.expect(name, *id, *want)?;
     }
@@ -180,12 +180,12 @@ pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result
 
 /// Rejects two writes of one fact for overlapping periods, or under two identities. For facts that end within the
 /// batch, returns the periods after the first end that no write covers.
-fn find_gaps(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
+fn find_gaps(items: &[ResolvedWrite]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
     let mut seen = FxHashSet::with_capacity_and_hasher(items.len(), Default::default());
     if items.iter().all(|item| !item.then_absent && seen.insert(item.id)) {
         return Ok(FxHashMap::default());
     }
-    let mut sorted: Vec<&Item> = items.iter().collect();
+    let mut sorted: Vec<&ResolvedWrite> = items.iter().collect();
     sorted.sort_unstable_by_key(|item| (item.id, item.period));
     let mut all_gaps = FxHashMap::default();
     for items in sorted.chunk_by(|a, b| a.id == b.id) {
@@ -202,7 +202,8 @@ fn find_gaps(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
                 let hint = "write each fact once, or for periods that do not overlap";
                 return Err(at_write(error.hint(hint), later.place));
             }
-            let identity = |item: &Item| (item.type_name.to_ascii_lowercase(), item.key.clone(), item.ends.is_some());
+            let identity =
+                |item: &ResolvedWrite| (item.type_name.to_ascii_lowercase(), item.key.clone(), item.ends.is_some());
             if !pair[0].named && !pair[1].named && identity(pair[0]) != identity(pair[1]) {
                 return Err(at_write(
                     Error::conflict(ErrorCode::TypeChanged, format!("`{}` is written as two different facts", name())),
@@ -233,18 +234,18 @@ struct Group {
     written: Vec<Period>,
 }
 
-fn lineage_after(at: &Place<'_>) -> Lineage {
+fn lineage_after(at: &PlanContext<'_>) -> Lineage {
     let find = |number, tx| at.registry.branch_at(number, tx);
     Lineage::of(at.branch, at.tx, find).unwrap_or_else(|_| at.lineage.clone())
 }
 
 struct Planner<'a> {
-    known: &'a Known<'a>,
-    at: &'a Place<'a>,
+    known: &'a LoadedFacts<'a>,
+    at: &'a PlanContext<'a>,
     plan: Plan,
     /// Numbers of the facts that the batch creates, and the versions it adds, by fact.
-    numbers: FxHashMap<Uuid, ThingNo>,
-    fresh: FxHashMap<ThingNo, Fresh>,
+    numbers: FxHashMap<Uuid, FactNo>,
+    fresh: FxHashMap<FactNo, Fresh>,
     /// The lineage once the batch is recorded.
     lineage_after: Lineage,
 }
@@ -257,22 +258,22 @@ struct Fresh {
 
 impl Planner<'_> {
     fn expect(&self, name: &str, id: Uuid, want: u32) -> Result<()> {
-        let actual = visible(self.known.statements_of(id), self.at.lineage, self.at.now).map_or(0, |s| s.number);
+        let actual = visible(self.known.versions_of(id), self.at.lineage, self.at.now).map_or(0, |s| s.number);
         if actual == want { Ok(()) } else { Err(lost_race(name, want, actual)) }
     }
 
     /// Fails if the claim board lists a conflicting claim by another agent.
-    fn expect_unclaimed(&self, target: &Target, board: Uuid, agent: Option<&str>) -> Result<()> {
-        let listed = visible(self.known.statements_of(board), self.at.lineage, self.at.now);
+    fn expect_unclaimed(&self, target: &ClaimTarget, board: Uuid, agent: Option<&str>) -> Result<()> {
+        let listed = visible(self.known.versions_of(board), self.at.lineage, self.at.now);
         let Some(text) = listed.and_then(|s| s.content.as_deref()) else { return Ok(()) };
         let held = claims::held_in(&Content::parse(text)?)?;
-        match claims::in_the_way(&held, target, agent) {
-            Some((held, relation)) => Err(claims::claimed(target, held, relation)),
+        match claims::conflicting_claim(&held, target, agent) {
+            Some((held, relation)) => Err(claims::claim_conflict(target, held, relation)),
             None => Ok(()),
         }
     }
 
-    fn item(&mut self, item: &mut Item, gaps: &[Period]) -> Result<()> {
+    fn item(&mut self, item: &mut ResolvedWrite, gaps: &[Period]) -> Result<()> {
         // Earlier parts of a load remember only objects, so relationships are looked up among stored facts only.
         let (thing, before) = if item.ends.is_some() { self.known.stored(item.id) } else { self.known.found(item.id) };
         if let Some(thing) = thing {
@@ -292,7 +293,7 @@ impl Planner<'_> {
         for period in gaps {
             let line = timeline(before, self.at.lineage, *period);
             if !(covers(&line, *period) && line.iter().all(|s| s.statement.absent)) {
-                self.record(item, (thing, before), Said::Absent, *period, ignored)?;
+                self.record(item, (thing, before), DraftContent::Absent, *period, ignored)?;
             }
         }
         self.plan.unchanged += usize::from(last.is_none());
@@ -300,15 +301,15 @@ impl Planner<'_> {
             || visible(before, self.at.lineage, self.at.now).map_or(0, |s| s.number),
             |(_, number)| number,
         );
-        self.plan.results[item.place] = Written { id: item.id, version: last.map(|(version, _)| version), number };
+        self.plan.results[item.place] = WriteResult { id: item.id, version: last.map(|(version, _)| version), number };
         Ok(())
     }
 
     fn record(
         &mut self,
-        item: &Item,
-        (known, before): (Option<&Thing>, &[Statement]),
-        content: Said,
+        item: &ResolvedWrite,
+        (known, before): (Option<&Fact>, &[Version]),
+        content: DraftContent,
         period: Period,
         ignored: &[String],
     ) -> Result<(VersionId, u32)> {
@@ -341,14 +342,14 @@ impl Planner<'_> {
         let version = VersionId::at(self.at.tx, self.at.first_place as usize + place);
         if let Some(merged) = &item.merged {
             let row = |parent, role| Provenance { thing, child: version, parent, role };
-            self.plan.provenance.push(row(merged.source, Role::Source));
-            self.plan.provenance.extend(merged.target.map(|target| row(target, Role::Target)));
-            self.plan.provenance.extend(merged.bases.iter().map(|base| row(*base, Role::Base)));
+            self.plan.provenance.push(row(merged.source, MergeRole::Source));
+            self.plan.provenance.extend(merged.target.map(|target| row(target, MergeRole::Target)));
+            self.plan.provenance.extend(merged.bases.iter().map(|base| row(*base, MergeRole::Base)));
         }
         let relationship = known.map_or(item.ends.is_some(), |t| t.ends.is_some());
         *(if relationship { &mut self.plan.relationships } else { &mut self.plan.objects }) += 1;
         let branchless = self.at.registry.is_branchless(&item.type_name, relationship);
-        self.plan.statements.push(Statement {
+        self.plan.statements.push(Version {
             thing,
             branch: if branchless { PROJECT_WIDE } else { self.at.branch },
             version,
@@ -357,10 +358,10 @@ impl Planner<'_> {
             number,
             parents,
             hash: content.hash(),
-            absent: matches!(content, Said::Absent),
+            absent: matches!(content, DraftContent::Absent),
             content: match content {
-                Said::Content { text, .. } => Some(text),
-                Said::Absent => None,
+                DraftContent::Content { text, .. } => Some(text),
+                DraftContent::Absent => None,
             },
             change,
         });
@@ -368,7 +369,7 @@ impl Planner<'_> {
     }
 
     /// Returns the number of a fact that the batch creates.
-    fn number_of(&mut self, item: &Item) -> Result<ThingNo> {
+    fn number_of(&mut self, item: &ResolvedWrite) -> Result<FactNo> {
         if let Some(no) = self.numbers.get(&item.id) {
             return Ok(*no);
         }
@@ -376,46 +377,46 @@ impl Planner<'_> {
             None => None,
             Some((src, dst, discriminator)) => {
                 let missing = || Error::internal("a relationship was planned before its ends");
-                Some(Ends {
+                Some(RelationshipEnds {
                     src: self.number(*src).ok_or_else(missing)?,
                     dst: self.number(*dst).ok_or_else(missing)?,
                     discriminator: discriminator.clone(),
                 })
             }
         };
-        let no = self.at.next_thing + self.plan.things.len() as ThingNo;
+        let no = self.at.next_thing + self.plan.things.len() as FactNo;
         self.numbers.insert(item.id, no);
         let (type_name, key) = (Arc::clone(&item.type_name), item.key.clone());
-        self.plan.things.push(Thing { no, id: item.id, type_name, key, ends });
+        self.plan.things.push(Fact { no, id: item.id, type_name, key, ends });
         Ok(no)
     }
 
-    fn number(&self, id: Uuid) -> Option<ThingNo> {
-        self.known.thing(id).map(|t| t.no).or_else(|| self.numbers.get(&id).copied())
+    fn number(&self, id: Uuid) -> Option<FactNo> {
+        self.known.fact(id).map(|t| t.no).or_else(|| self.numbers.get(&id).copied())
     }
 
     /// Returns all versions of a fact as they will be once the batch is recorded.
-    fn after(&self, id: Uuid) -> Cow<'_, [Statement]> {
+    fn after(&self, id: Uuid) -> Cow<'_, [Version]> {
         let (thing, before) = self.known.found(id);
         let number = thing.map(|thing| thing.no).or_else(|| self.numbers.get(&id).copied());
         self.with_fresh(number, before)
     }
 
     /// Combines the stored versions of a fact with those that the batch adds.
-    fn with_fresh<'s>(&'s self, number: Option<ThingNo>, before: &'s [Statement]) -> Cow<'s, [Statement]> {
+    fn with_fresh<'s>(&'s self, number: Option<FactNo>, before: &'s [Version]) -> Cow<'s, [Version]> {
         let Some(fresh) = number.and_then(|no| self.fresh.get(&no)) else { return Cow::Borrowed(before) };
         if before.is_empty() && fresh.more.is_empty() {
             return Cow::Borrowed(std::slice::from_ref(&self.plan.statements[fresh.first]));
         }
         // Contents are not needed here and may be large.
-        let mut all: Vec<_> = before.iter().map(Statement::header).collect();
+        let mut all: Vec<_> = before.iter().map(Version::header).collect();
         all.extend([fresh.first].iter().chain(&fresh.more).map(|place| self.plan.statements[*place].header()));
         all.sort_by_key(|s| (s.branch, s.version));
         Cow::Owned(all)
     }
 
-    fn check_ends(&self, item: &Item) -> Result<()> {
-        let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.content) else { return Ok(()) };
+    fn check_ends(&self, item: &ResolvedWrite) -> Result<()> {
+        let (Some((src, dst, _)), DraftContent::Content { .. }) = (&item.ends, &item.content) else { return Ok(()) };
         let declared = self.at.registry.relationship_type(&item.type_name);
         let lasting = self.at.registry.is_lasting(&item.type_name);
         for (side, id) in [(Side::Src, *src), (Side::Dst, *dst)] {
@@ -455,7 +456,7 @@ impl Planner<'_> {
                 .hint(format!("allowed: {}", allowed.join(", "))));
             }
             let statements = self.with_fresh(known.map(|thing| thing.no).or(new), before);
-            if !is_there(&statements, &self.lineage_after, item.period) && (!lasting || statements.is_empty()) {
+            if !has_content(&statements, &self.lineage_after, item.period) && (!lasting || statements.is_empty()) {
                 return Err(dangling(side.name(), &self.name_of(id)));
             }
         }
@@ -464,13 +465,13 @@ impl Planner<'_> {
 
     fn name_of(&self, id: Uuid) -> String {
         let new = || self.plan.things.iter().find(|t| t.id == id);
-        self.known.thing(id).or_else(new).map_or_else(|| id.to_string(), Thing::name)
+        self.known.fact(id).or_else(new).map_or_else(|| id.to_string(), Fact::name)
     }
 
-    fn check_multiplicity(&self, items: &[Item]) -> Result<()> {
+    fn check_multiplicity(&self, items: &[ResolvedWrite]) -> Result<()> {
         let mut groups: FxHashMap<(String, Side, Uuid), Group> = FxHashMap::default();
         for item in items {
-            let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.content) else { continue };
+            let (Some((src, dst, _)), DraftContent::Content { .. }) = (&item.ends, &item.content) else { continue };
             for side in limited_sides(self.at.registry, &item.type_name) {
                 let end = if side == Side::Src { *src } else { *dst };
                 let key = (item.type_name.to_ascii_lowercase(), side, end);
@@ -486,7 +487,7 @@ impl Planner<'_> {
         if groups.is_empty() {
             return Ok(());
         }
-        let by_number: FxHashMap<ThingNo, Uuid> = self.known.things.values().map(|t| (t.no, t.id)).collect();
+        let by_number: FxHashMap<FactNo, Uuid> = self.known.things.values().map(|t| (t.no, t.id)).collect();
         for rival in &self.known.rivals {
             let Some(thing) = self.known.things.get(rival) else { continue };
             let Some(ends) = &thing.ends else { continue };
@@ -532,7 +533,7 @@ impl Planner<'_> {
     }
 }
 
-fn same_identity(thing: &Thing, item: &Item) -> Result<()> {
+fn same_identity(thing: &Fact, item: &ResolvedWrite) -> Result<()> {
     if item.named {
         return Ok(());
     }
@@ -559,7 +560,7 @@ fn same_identity(thing: &Thing, item: &Item) -> Result<()> {
 }
 
 /// Whether the stored versions already have this content for the whole period.
-fn is_recorded(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &[String]) -> bool {
+fn is_recorded(before: &[Version], lineage: &Lineage, item: &ResolvedWrite, ignored: &[String]) -> bool {
     // Without an explicit time, only the version visible at that moment counts, not later periods.
     let window = if item.defaulted {
         Period { from: item.period.from, to: Time(item.period.from.0.saturating_add(1)) }
@@ -567,7 +568,7 @@ fn is_recorded(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &[
         item.period
     };
     let line = timeline(before, lineage, window);
-    let same = |s: &Statement| {
+    let same = |s: &Version| {
         let hash = item.content.hash();
         s.hash == hash
             || s.present_hash() == hash
@@ -575,12 +576,12 @@ fn is_recorded(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &[
     };
     match item.content {
         // A period without a version counts as absent.
-        Said::Absent => line.iter().all(|s| s.statement.absent),
-        Said::Content { .. } => covers(&line, window) && line.iter().all(|s| same(s.statement)),
+        DraftContent::Absent => line.iter().all(|s| s.statement.absent),
+        DraftContent::Content { .. } => covers(&line, window) && line.iter().all(|s| same(s.statement)),
     }
 }
 
-fn same_but_for(statement: &Statement, text: Option<&str>, ignored: &[String]) -> bool {
+fn same_but_for(statement: &Version, text: Option<&str>, ignored: &[String]) -> bool {
     let parse = |text: Option<&str>| text.and_then(|t| serde_json::from_str::<Value>(t).ok());
     match (parse(statement.content.as_deref()), parse(text)) {
         (Some(a), Some(b)) => change::diff(&a, &b).ignoring(ignored).is_empty(),
@@ -631,7 +632,7 @@ fn lost_race(name: &str, expected: u32, actual: u32) -> Error {
 }
 
 /// The error for a key that several objects have; lists their names.
-pub fn ambiguous<'a>(key: &str, candidates: impl Iterator<Item = &'a Thing>) -> Error {
+pub fn ambiguous<'a>(key: &str, candidates: impl Iterator<Item = &'a Fact>) -> Error {
     let mut candidates: Vec<_> =
         candidates.map(|t| format!("{}:{}", t.type_name, t.key.as_deref().unwrap_or_default())).collect();
     candidates.sort();

@@ -2,7 +2,7 @@
 
 use crate::id::Tx;
 use crate::json::Hash;
-use crate::transaction::{Chain, Transaction};
+use crate::transaction::{Transaction, TransactionHasher};
 
 /// Identifies one state of one log. A transaction number alone does not: after a failover or a restore, another
 /// transaction may have the same number. Everything that is cached "as of a transaction" is cached with its position.
@@ -18,7 +18,7 @@ const TX_BITS: u32 = 40;
 
 impl Position {
     /// The position before the first transaction.
-    pub const START: Position = Position { tx: 0, hash: Chain::START };
+    pub const START: Position = Position { tx: 0, hash: TransactionHasher::START };
 
     /// The first eight bytes of the hash, for cursors: enough that two logs do not match by chance.
     pub fn digest(&self) -> u64 {

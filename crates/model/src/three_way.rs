@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How to resolve a path that both sides changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Strategy {
+pub enum MergeStrategy {
     SourceWins,
     TargetWins,
     /// Arrays are merged as sets and sorted.
@@ -20,11 +20,11 @@ pub enum Strategy {
 }
 
 /// Strategies by JSON Pointer; the longest path at or above a conflict applies.
-pub type Strategies = BTreeMap<String, Strategy>;
+pub type MergeStrategies = BTreeMap<String, MergeStrategy>;
 
 /// A path that both sides changed and no strategy resolves. `None` is absence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Clash {
+pub struct PathConflict {
     pub path: String,
     pub base: Option<Value>,
     pub ours: Option<Value>,
@@ -33,7 +33,12 @@ pub struct Clash {
 
 /// Merges two whole contents. With several bases (criss-cross), a path is decided only where all bases agree; without a
 /// base, the base is empty. Fails with all conflicting paths.
-pub fn merge(bases: &[Value], ours: &Value, theirs: &Value, strategies: &Strategies) -> Result<Value, Vec<Clash>> {
+pub fn merge(
+    bases: &[Value],
+    ours: &Value,
+    theirs: &Value,
+    strategies: &MergeStrategies,
+) -> Result<Value, Vec<PathConflict>> {
     let empty = [Value::Object(Map::new())];
     let bases: Vec<_> = if bases.is_empty() { &empty[..] } else { bases }.iter().map(Some).collect();
     let mut clashes = Vec::new();
@@ -46,8 +51,8 @@ fn node(
     ours: Option<&Value>,
     theirs: Option<&Value>,
     path: String,
-    strategies: &Strategies,
-    clashes: &mut Vec<Clash>,
+    strategies: &MergeStrategies,
+    clashes: &mut Vec<PathConflict>,
 ) -> Option<Value> {
     if ours == theirs || bases.iter().all(|base| *base == theirs) {
         return ours.cloned();
@@ -74,7 +79,7 @@ fn node(
         settle(strategy_for(strategies, &path), ours, theirs)
     };
     settled.unwrap_or_else(|| {
-        clashes.push(Clash {
+        clashes.push(PathConflict {
             path,
             base: bases.first().copied().flatten().cloned(),
             ours: ours.cloned(),
@@ -84,28 +89,28 @@ fn node(
     })
 }
 
-fn strategy_for(strategies: &Strategies, path: &str) -> Strategy {
+fn strategy_for(strategies: &MergeStrategies, path: &str) -> MergeStrategy {
     strategies
         .iter()
         .filter(|(prefix, _)| crate::change::covers(prefix, path))
         .max_by_key(|(prefix, _)| prefix.len())
-        .map_or(Strategy::Fail, |(_, strategy)| *strategy)
+        .map_or(MergeStrategy::Fail, |(_, strategy)| *strategy)
 }
 
 /// Returns `None` if the strategy cannot resolve these values, and `Some(None)` if the path is removed.
 #[allow(clippy::option_option, reason = "undecided and decided-as-absent differ")]
-fn settle(strategy: Strategy, ours: Option<&Value>, theirs: Option<&Value>) -> Option<Option<Value>> {
+fn settle(strategy: MergeStrategy, ours: Option<&Value>, theirs: Option<&Value>) -> Option<Option<Value>> {
     match (strategy, ours, theirs) {
-        (Strategy::SourceWins, _, theirs) => Some(theirs.cloned()),
-        (Strategy::TargetWins, ours, _) => Some(ours.cloned()),
-        (Strategy::Union, Some(Value::Array(a)), Some(Value::Array(b))) => {
+        (MergeStrategy::SourceWins, _, theirs) => Some(theirs.cloned()),
+        (MergeStrategy::TargetWins, ours, _) => Some(ours.cloned()),
+        (MergeStrategy::Union, Some(Value::Array(a)), Some(Value::Array(b))) => {
             let all: BTreeMap<String, &Value> = a.iter().chain(b).map(|v| (canonical(v), v)).collect();
             Some(Some(Value::Array(all.into_values().cloned().collect())))
         }
-        (Strategy::Concat, Some(Value::Array(a)), Some(Value::Array(b))) => {
+        (MergeStrategy::Concat, Some(Value::Array(a)), Some(Value::Array(b))) => {
             Some(Some(Value::Array(a.iter().chain(b).cloned().collect())))
         }
-        (Strategy::Concat, Some(Value::String(a)), Some(Value::String(b))) => {
+        (MergeStrategy::Concat, Some(Value::String(a)), Some(Value::String(b))) => {
             Some(Some(Value::String(format!("{a}{b}"))))
         }
         _ => None,
@@ -137,7 +142,7 @@ fn labels(bases: &[Option<&Value>], ours: Option<&Value>, theirs: Option<&Value>
 
 #[cfg(test)]
 mod tests {
-    use super::Strategy;
+    use super::MergeStrategy;
     use super::*;
     use crate::json::tests::any_json;
     use proptest::prelude::{Strategy as Generate, prop, prop_assert_eq, proptest};
@@ -147,7 +152,7 @@ mod tests {
         bases: &[Value],
         ours: Value,
         theirs: Value,
-        strategies: &[(&str, Strategy)],
+        strategies: &[(&str, MergeStrategy)],
         want: Result<Value, &[&str]>,
     ) {
         let strategies = strategies.iter().map(|(p, s)| (p.to_string(), *s)).collect();
@@ -158,7 +163,7 @@ mod tests {
 
     #[test]
     fn cases() {
-        use Strategy::{Concat, SourceWins, TargetWins, Union};
+        use MergeStrategy::{Concat, SourceWins, TargetWins, Union};
         let base = || [json!({"p": {"a": 1, "b": 1, "l": [1]}})];
         // Changes to different paths merge; the same change on both sides counts once.
         check(
@@ -213,13 +218,13 @@ mod tests {
     proptest! {
         #[test]
         fn merge_is_symmetric(base in object(), ours in object(), theirs in object()) {
-            let none = Strategies::new();
-            let flip = |c: Vec<Clash>| -> Vec<Clash> {
-                c.into_iter().map(|c| Clash { ours: c.theirs, theirs: c.ours, ..c }).collect()
+            let none = MergeStrategies::new();
+            let flip = |c: Vec<PathConflict>| -> Vec<PathConflict> {
+                c.into_iter().map(|c| PathConflict { ours: c.theirs, theirs: c.ours, ..c }).collect()
             };
             let bases = [base];
             prop_assert_eq!(merge(&bases, &ours, &theirs, &none), merge(&bases, &theirs, &ours, &none).map_err(flip));
-            let union: Strategies = [(String::new(), Strategy::Union)].into();
+            let union: MergeStrategies = [(String::new(), MergeStrategy::Union)].into();
             prop_assert_eq!(
                 merge(&bases, &ours, &theirs, &union),
                 merge(&bases, &theirs, &ours, &union).map_err(flip)
@@ -228,7 +233,7 @@ mod tests {
 
         #[test]
         fn a_side_without_changes_takes_the_other(base in object(), other in object()) {
-            let none = Strategies::new();
+            let none = MergeStrategies::new();
             let bases = [base.clone()];
             prop_assert_eq!(merge(&bases, &base, &other, &none), Ok(other.clone()));
             prop_assert_eq!(merge(&bases, &other, &base, &none), Ok(other.clone()));

@@ -2,29 +2,29 @@
 
 use crate::branch::Lineage;
 use crate::id::VersionId;
-use crate::statement::Statement;
 use crate::time::{Period, Time};
+use crate::version::Version;
 
 /// A piece of valid time and the version that holds there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment<'a> {
     pub period: Period,
-    pub statement: &'a Statement,
+    pub statement: &'a Version,
 }
 
 /// Returns the version of a fact that holds at `at`, content or absence. `statements` contains all versions of the
 /// fact, ordered by branch and version.
-pub fn holding<'a>(statements: &'a [Statement], lineage: &Lineage, at: Time) -> Option<&'a Statement> {
+pub fn holding<'a>(statements: &'a [Version], lineage: &Lineage, at: Time) -> Option<&'a Version> {
     by_precedence(statements, lineage).find(|s| s.period.holds(at))
 }
 
 /// Like `holding`, but `None` for absence.
-pub fn visible<'a>(statements: &'a [Statement], lineage: &Lineage, at: Time) -> Option<&'a Statement> {
+pub fn visible<'a>(statements: &'a [Version], lineage: &Lineage, at: Time) -> Option<&'a Version> {
     holding(statements, lineage, at).filter(|s| !s.absent)
 }
 
 /// Returns which version holds when inside `window`, in time order. Periods without a version are omitted.
-pub fn timeline<'a>(statements: &'a [Statement], lineage: &Lineage, window: Period) -> Vec<Segment<'a>> {
+pub fn timeline<'a>(statements: &'a [Version], lineage: &Lineage, window: Period) -> Vec<Segment<'a>> {
     if statements.is_empty() {
         return Vec::new();
     }
@@ -51,7 +51,7 @@ pub fn timeline<'a>(statements: &'a [Statement], lineage: &Lineage, window: Peri
 }
 
 /// Whether the fact has content anywhere inside `window`.
-pub fn is_there(statements: &[Statement], lineage: &Lineage, window: Period) -> bool {
+pub fn has_content(statements: &[Version], lineage: &Lineage, window: Period) -> bool {
     match by_precedence(statements, lineage).next() {
         None => false,
         // Fast path: usually the version with the highest precedence covers the whole window.
@@ -61,7 +61,7 @@ pub fn is_there(statements: &[Statement], lineage: &Lineage, window: Period) -> 
 }
 
 /// Returns the next moment after `after` at which another version may begin to hold; `Time::MAX` when there is none.
-pub fn next_border(statements: &[Statement], lineage: &Lineage, after: Time) -> Time {
+pub fn next_border(statements: &[Version], lineage: &Lineage, after: Time) -> Time {
     by_precedence(statements, lineage)
         .flat_map(|s| [s.period.from, s.period.to])
         .filter(|border| *border > after)
@@ -70,7 +70,7 @@ pub fn next_border(statements: &[Statement], lineage: &Lineage, after: Time) -> 
 }
 
 /// Iterates over visible versions in order of precedence: nearest branch first, then the latest recorded.
-fn by_precedence<'a>(statements: &'a [Statement], lineage: &Lineage) -> impl Iterator<Item = &'a Statement> {
+fn by_precedence<'a>(statements: &'a [Version], lineage: &Lineage) -> impl Iterator<Item = &'a Version> {
     debug_assert!(statements.is_sorted_by_key(|s| (s.branch, s.version)));
     lineage.entries().iter().flat_map(move |&(branch, cap)| {
         let last = VersionId::last_of(cap);
@@ -81,12 +81,12 @@ fn by_precedence<'a>(statements: &'a [Statement], lineage: &Lineage) -> impl Ite
 }
 
 /// Returns the highest version number along a lineage.
-pub fn last_number(statements: &[Statement], lineage: &Lineage) -> u32 {
+pub fn last_number(statements: &[Version], lineage: &Lineage) -> u32 {
     by_precedence(statements, lineage).map(|s| s.number).max().unwrap_or(0)
 }
 
 /// Returns the recording time at which later versions on the same branch had replaced a version for its whole period.
-pub fn superseded_at(statements: &[Statement], version: VersionId) -> Option<Time> {
+pub fn superseded_at(statements: &[Version], version: VersionId) -> Option<Time> {
     let this = statements.iter().find(|s| s.version == version)?;
     let mut open = vec![this.period];
     for later in statements.iter().filter(|s| s.branch == this.branch && s.version > version) {
@@ -107,8 +107,8 @@ pub(crate) mod tests {
     use crate::json::Hash;
     use proptest::prelude::*;
 
-    pub fn statement(branch: BranchNo, tx: Tx, from: i64, to: i64, content: Option<u8>) -> Statement {
-        Statement {
+    pub fn statement(branch: BranchNo, tx: Tx, from: i64, to: i64, content: Option<u8>) -> Version {
+        Version {
             thing: 1,
             branch,
             version: VersionId::new(tx, 0),
@@ -135,7 +135,7 @@ pub(crate) mod tests {
     }
 
     /// A direct transcription of the visibility rule, scanning all versions.
-    fn naive(all: &[Statement], branch: BranchNo, known: Tx, at: Time) -> Option<&Statement> {
+    fn naive(all: &[Version], branch: BranchNo, known: Tx, at: Time) -> Option<&Version> {
         let on = |b, t| {
             all.iter().filter(|s| s.branch == b && s.version.tx() <= t && s.period.holds(at)).max_by_key(|s| s.version)
         };
@@ -150,7 +150,7 @@ pub(crate) mod tests {
         on(0, known)
     }
 
-    fn statements() -> impl Strategy<Value = Vec<Statement>> {
+    fn statements() -> impl Strategy<Value = Vec<Version>> {
         let one = (0u32..=3, 0i64..12, 1i64..12, prop::option::of(0u8..3), any::<bool>());
         prop::collection::vec(one, 0..12).prop_map(|list| {
             let mut all: Vec<_> = list
@@ -193,7 +193,7 @@ pub(crate) mod tests {
             let lineage = Lineage::of(branch, known, branches).unwrap();
             let window = Period { from: Time(from), to: Time(from + len) };
             let some = timeline(&all, &lineage, window).iter().any(|s| !s.statement.absent);
-            prop_assert_eq!(is_there(&all, &lineage, window), some);
+            prop_assert_eq!(has_content(&all, &lineage, window), some);
         }
 
         #[test]
@@ -217,7 +217,7 @@ pub(crate) mod tests {
             for s in &all {
                 let own: Vec<_> = all.iter().filter(|o| o.branch == s.branch).cloned().collect();
                 let only = Lineage::of(1, 99, |n, _| (n == 1).then(Branch::main)).unwrap();
-                let moved: Vec<_> = own.iter().map(|o| Statement { branch: 1, ..o.clone() }).collect();
+                let moved: Vec<_> = own.iter().map(|o| Version { branch: 1, ..o.clone() }).collect();
                 let holds = timeline(&moved, &only, Period::ALWAYS).iter().any(|g| g.statement.version == s.version);
                 prop_assert_eq!(superseded_at(&all, s.version).is_none(), holds);
             }

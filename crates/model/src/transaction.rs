@@ -1,10 +1,10 @@
 //! Entries of a project's log, and the hash chain that makes tampering evident.
 
 use crate::id::{BranchNo, Tx};
-use crate::json::rule::Rule;
+use crate::json::rule::CanonicalRule;
 use crate::json::{Hash, Hasher};
-use crate::statement::{Provenance, Statement};
 use crate::time::Time;
+use crate::version::{Provenance, Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -53,9 +53,9 @@ pub struct Header {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The rule of canonical text for the contents of this transaction. Set by the ledger.
-    #[serde(skip_serializing_if = "Rule::is_first")]
+    #[serde(skip_serializing_if = "CanonicalRule::is_first")]
     #[schemars(skip)]
-    pub rule: Rule,
+    pub rule: CanonicalRule,
 }
 
 /// One entry of the log.
@@ -84,19 +84,19 @@ impl Transaction {
 const TOGETHER: usize = 4_096;
 
 /// Computes the hash of one transaction incrementally.
-pub struct Chain {
+pub struct TransactionHasher {
     hash: Hasher,
     /// Bytes not yet hashed: hashing many small parts together is faster.
     next: Vec<u8>,
 }
 
-impl Chain {
+impl TransactionHasher {
     /// The hash before the first transaction.
     pub const START: Hash = Hash([0; 32]);
 
     /// Starts the hash of a transaction with the hash of its predecessor and its own header.
-    pub fn new(previous: Hash, tx: Tx, recorded_at: Time, branch: BranchNo, header: &Header) -> Chain {
-        let mut chain = Chain { hash: Hasher::default(), next: Vec::with_capacity(2 * TOGETHER) };
+    pub fn new(previous: Hash, tx: Tx, recorded_at: Time, branch: BranchNo, header: &Header) -> TransactionHasher {
+        let mut chain = TransactionHasher { hash: Hasher::default(), next: Vec::with_capacity(2 * TOGETHER) };
         chain.add(&previous.0);
         chain.add(&tx.to_be_bytes());
         chain.add(&recorded_at.0.to_be_bytes());
@@ -106,7 +106,7 @@ impl Chain {
     }
 
     /// Adds a version. Versions are added in the order of their ids, with the id and type of their fact.
-    pub fn statement(&mut self, id: Uuid, type_name: &str, s: &Statement) {
+    pub fn add_version(&mut self, id: Uuid, type_name: &str, s: &Version) {
         self.add(b"s");
         self.add(id.as_bytes());
         self.text(type_name);
@@ -137,7 +137,7 @@ impl Chain {
     }
 
     /// Adds a provenance entry. Entries are added in sorted order.
-    pub fn provenance(&mut self, p: &Provenance) {
+    pub fn add_provenance(&mut self, p: &Provenance) {
         self.add(b"p");
         self.add(&p.thing.to_be_bytes());
         self.add(&p.child.0.to_be_bytes());
@@ -175,7 +175,7 @@ mod tests {
             client_id: Some("c".into()),
             files: vec!["f".into()],
             duration_ms: Some(7),
-            rule: Rule::Second,
+            rule: CanonicalRule::Second,
         };
         assert_eq!(
             text(&full),
@@ -186,12 +186,12 @@ mod tests {
                 r#""valid_at":"2026-01-01T00:00:00Z","client_id":"c","files":["f"],"duration_ms":7,"rule":2}"#
             )
         );
-        assert_eq!(serde_json::from_str::<Header>(r#"{"kind":"api"}"#).unwrap().rule, Rule::First);
+        assert_eq!(serde_json::from_str::<Header>(r#"{"kind":"api"}"#).unwrap().rule, CanonicalRule::First);
     }
 
     #[test]
     fn the_hash_of_a_transaction_is_pinned() {
-        let chain = Chain::new(Chain::START, 1, Time(0), 1, &Header::default());
+        let chain = TransactionHasher::new(TransactionHasher::START, 1, Time(0), 1, &Header::default());
         assert_eq!(
             chain.finish(0, 0).to_string(),
             "sha256:b26e6e9e8e143fb5a6c43e3648186d7ca2647b424ea547f514433034a02475b1"

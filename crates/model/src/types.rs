@@ -3,11 +3,11 @@
 use crate::ErrorCode;
 use crate::branch::{Branch, Lineage};
 use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::id::{BranchNo, MAIN, Tx};
 use crate::json::Hash;
 use crate::sensitive;
-use crate::three_way::Strategies;
+use crate::three_way::MergeStrategies;
 use crate::time::Time;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -58,11 +58,11 @@ pub struct ObjectType {
     pub branchless: bool,
     /// Merge strategy by JSON Pointer into the content, for example `/properties/tags`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub merge: Strategies,
+    pub merge: MergeStrategies,
     /// A change at these paths alone creates no new version and appears in no summary.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored_paths: Vec<String>,
-    pub embedding: Embedding,
+    pub embedding: TypeEmbedding,
     /// The type pack that declared it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pack: Option<String>,
@@ -70,7 +70,7 @@ pub struct ObjectType {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Embedding {
+pub struct TypeEmbedding {
     pub policy: EmbeddingPolicy,
     /// Paths to embed; empty: all properties.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -79,9 +79,9 @@ pub struct Embedding {
     pub fts: bool,
 }
 
-impl Default for Embedding {
+impl Default for TypeEmbedding {
     fn default() -> Self {
-        Embedding { policy: EmbeddingPolicy::Optional, relevant_paths: vec![], fts: true }
+        TypeEmbedding { policy: EmbeddingPolicy::Optional, relevant_paths: vec![], fts: true }
     }
 }
 
@@ -118,7 +118,7 @@ pub struct RelationshipType {
     #[serde(skip_serializing_if = "Value::is_null")]
     pub schema: Value,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub merge: Strategies,
+    pub merge: MergeStrategies,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored_paths: Vec<String>,
     /// How relationships of this type are ranked; by default like those of an undeclared type.
@@ -131,7 +131,7 @@ pub struct RelationshipType {
 /// A type pack: types that are versioned and installed together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Pack {
+pub struct TypePack {
     pub name: String,
     pub version: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,7 @@ pub struct Pack {
     pub relationship_types: Vec<RelationshipType>,
 }
 
-impl Pack {
+impl TypePack {
     /// Returns the `pack` label of its types: `name@version`.
     pub fn label(&self) -> String {
         format!("{}@{}", self.name, self.version)
@@ -232,8 +232,8 @@ pub struct Declaration {
 /// state of its parent.
 #[derive(Debug, Default)]
 pub struct Registry {
-    object_types: FxHashMap<String, Arc<Known<ObjectType>>>,
-    relationship_types: FxHashMap<String, Arc<Known<RelationshipType>>>,
+    object_types: FxHashMap<String, Arc<DeclaredType<ObjectType>>>,
+    relationship_types: FxHashMap<String, Arc<DeclaredType<RelationshipType>>>,
     branches: BTreeMap<BranchNo, Vec<(Tx, Branch)>>,
     releases: BTreeMap<String, Release>,
     tags: BTreeMap<String, Tag>,
@@ -242,15 +242,15 @@ pub struct Registry {
 }
 
 #[derive(Debug)]
-struct Known<T> {
+struct DeclaredType<T> {
     declared: T,
     sensitive: Vec<Box<str>>,
     validator: OnceLock<Option<jsonschema::Validator>>,
 }
 
-impl<T> Known<T> {
-    fn new(declared: T, schema: &Value) -> Arc<Known<T>> {
-        Arc::new(Known { declared, sensitive: sensitive::marked(schema), validator: OnceLock::new() })
+impl<T> DeclaredType<T> {
+    fn new(declared: T, schema: &Value) -> Arc<DeclaredType<T>> {
+        Arc::new(DeclaredType { declared, sensitive: sensitive::marked(schema), validator: OnceLock::new() })
     }
 }
 
@@ -281,7 +281,7 @@ impl Registry {
                 self.object_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key));
                 let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
                 let schema = declared.schema.clone();
-                let known = Known::new(declared, &schema);
+                let known = DeclaredType::new(declared, &schema);
                 self.object_types.extend(names.into_iter().map(|name| (name, Arc::clone(&known))));
             }
             (system::RELATIONSHIP_TYPE, Some(p)) => {
@@ -290,7 +290,7 @@ impl Registry {
                 self.relationship_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key));
                 let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
                 let schema = declared.schema.clone();
-                let known = Known::new(declared, &schema);
+                let known = DeclaredType::new(declared, &schema);
                 self.relationship_types.extend(names.into_iter().map(|name| (name, Arc::clone(&known))));
             }
             (system::OBJECT_TYPE, None) => self.object_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key)),
@@ -397,7 +397,7 @@ impl Registry {
     }
 
     /// Returns the merge strategies of a type; none if it is not declared.
-    pub fn strategies(&self, type_name: &str, relationship: bool) -> Strategies {
+    pub fn strategies(&self, type_name: &str, relationship: bool) -> MergeStrategies {
         if relationship {
             self.relationship_type(type_name).map(|t| t.merge.clone())
         } else {
@@ -457,7 +457,7 @@ impl Registry {
         match (known, refuse) {
             (true, _) => Ok(None),
             (false, true) => Err(Error::new(
-                Kind::ValidationFailed,
+                ErrorKind::ValidationFailed,
                 ErrorCode::UnknownType,
                 format!("this project knows no {what} `{type_name}`"),
             )
@@ -496,7 +496,7 @@ impl Registry {
         let first =
             fields.first().map(|f| format!(": {}", f["message"].as_str().unwrap_or_default())).unwrap_or_default();
         Err(Error::new(
-            Kind::ValidationFailed,
+            ErrorKind::ValidationFailed,
             ErrorCode::SchemaViolation,
             format!("`properties` do not fit the schema of `{type_name}`{first}"),
         )

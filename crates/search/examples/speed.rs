@@ -2,17 +2,17 @@
 
 use std::time::Instant;
 
-use lukasa_search::embed::builtin::{Builtin, Level};
+use lukasa_search::embed::builtin::{BuiltinModel, InstructionSet};
 use lukasa_search::vectors::Vectors;
 use rayon::ThreadPoolBuilder;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
-    let builtin = Builtin::get()?;
+    let builtin = BuiltinModel::get()?;
     println!("ready after {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
     let one = ThreadPoolBuilder::new().num_threads(1).build()?;
     let all = ThreadPoolBuilder::new().build()?;
-    let levels = [("best", Level::best()), ("plain", Level::plain())];
+    let levels = [("best", InstructionSet::best()), ("plain", InstructionSet::plain())];
     for (words, count) in [(8, 1024), (30, 512), (126, 256), (300, 128)] {
         let texts: Vec<String> = (0..count).map(|number| text(number, words)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

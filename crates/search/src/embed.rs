@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Identifies the model that made a vector. Vectors of different models are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Model {
+pub struct EmbedderModel {
     /// `all-MiniLM-L6-v2`, or the name that an endpoint uses.
     pub name: String,
     /// Distinguishes weights and preprocessing: a hash of the weights, or the endpoint's version.
@@ -21,10 +21,10 @@ pub struct Model {
     pub question_prefix: String,
 }
 
-impl Model {
+impl EmbedderModel {
     /// Returns one text that contains all fields; stored with every vector.
     pub fn id(&self) -> String {
-        let Model { name, version, dimensions, pooling, prefix, question_prefix } = self;
+        let EmbedderModel { name, version, dimensions, pooling, prefix, question_prefix } = self;
         format!("{name}@{version}/{dimensions}/{pooling}/{prefix}/{question_prefix}")
     }
 }
@@ -34,7 +34,7 @@ impl Model {
 /// The same text always has the same vector, whatever other texts are in the same call.
 pub trait Embedder: Send + Sync {
     /// The model, by which vectors are stored.
-    fn model(&self) -> &Model;
+    fn model(&self) -> &EmbedderModel;
 
     /// The best number of texts per call.
     fn batch(&self) -> usize;

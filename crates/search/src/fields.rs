@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// The fields of an object that are shown.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shown {
+pub struct ShownFields {
     /// The shown fields, with long texts shortened.
     pub fields: Map<String, Value>,
     /// Fields that were omitted or shortened.
@@ -47,11 +47,11 @@ fn is_technical(name: &str) -> bool {
 }
 
 /// Returns the requested fields and the most informative others; long texts are cut after whole sentences.
-pub fn prune(properties: &Map<String, Value>, question: &[Term], include: &[String], most: usize) -> Shown {
+pub fn prune(properties: &Map<String, Value>, question: &[Term], include: &[String], most: usize) -> ShownFields {
     let mut ranked: Vec<(f64, &String, &Value)> =
         properties.iter().map(|(name, value)| (salience(name, value, question), name, value)).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    let mut shown = Shown::default();
+    let mut shown = ShownFields::default();
     let mut taken = 0;
     for (salience, name, value) in ranked {
         let asked = include.contains(name);

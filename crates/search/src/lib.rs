@@ -6,7 +6,7 @@ pub mod cite;
 pub mod count;
 pub mod embed;
 pub mod fields;
-pub mod ladder;
+pub mod load_shedding;
 pub mod pipeline;
 pub mod question;
 pub mod recipes;

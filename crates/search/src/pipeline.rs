@@ -8,7 +8,7 @@
 //! | spread: personalized PageRank | [`spread`] | `along`, `around` |
 //! | expand | [`expand`], [`passages`] | `expand`; `turns`, `bridges` |
 //! | rerank | [`rerank`] | `blend`, `fade`, `towards`, `multiply` |
-//! | marginal gain | [`gain`] | `Covered` |
+//! | marginal gain | [`gain`] | `CoveredWords` |
 //! | pack | [`pack`] | `by_file`, `choose`, `weave` |
 //!
 //! [`code()`], [`objects()`], [`recall()`] and [`mixed()`] run the stages from seeds to expansion for one kind of
@@ -30,7 +30,7 @@ mod mixed;
 mod objects;
 mod recall;
 
-pub use code::{CodeIndexes, Located, code};
+pub use code::{CodeIndexes, LocatedCode, code};
 pub use memory::{MemoryParts, remembered};
 pub use mixed::mixed;
 pub use objects::{ObjectsQuestion, objects};

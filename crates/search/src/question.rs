@@ -28,7 +28,7 @@ const LONGEST_SCOPE: usize = 40;
 
 /// A task as people write it: a title, text, code, names in backticks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Task {
+pub struct TaskText {
     /// The first line that is not empty.
     pub title: String,
     /// All further text outside of blocks.
@@ -41,11 +41,11 @@ pub struct Task {
     pub scope: String,
 }
 
-impl Task {
+impl TaskText {
     /// Splits the text of a task or issue into its parts, without HTML comments, URLs, issue numbers and trailer lines.
-    pub fn read(text: &str) -> Task {
+    pub fn read(text: &str) -> TaskText {
         let text = without_comments(text);
-        let mut task = Task::default();
+        let mut task = TaskText::default();
         let mut in_fence = false;
         for line in text.lines() {
             let trimmed = line.trim();
@@ -102,7 +102,7 @@ impl Task {
     }
 }
 
-impl Task {
+impl TaskText {
     /// Returns the identifiers that a task mentions, case-folded and sorted, each once, and whether the title contains
     /// it. A word counts as an identifier if it has several parts, is in code or backticks, or occurs as a call or
     /// after a dot.
@@ -134,7 +134,7 @@ impl Task {
 }
 
 /// Maps each searched form of a word to the word as written in the query.
-pub fn said(question: &str) -> FxHashMap<String, String> {
+pub fn written_forms(question: &str) -> FxHashMap<String, String> {
     let mut all = FxHashMap::default();
     for word in words(question) {
         let each = |form: &str| {
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_task_is_split_into_its_parts() {
-        let task = Task::read(
+        let task = TaskText::read(
             "fix(parser): empty `LIST` crashes (#12)\n\nSee https://example.org/x?y=1#z for `parse_list`.\n<!-- template\nasks -->\n```\nTraceback: boom\n```\nSigned-off-by: A <a@b.c>\n",
         );
         assert_eq!(task.title, "fix(parser): empty `LIST` crashes ()");
@@ -261,8 +261,9 @@ mod tests {
 
     #[test]
     fn identifiers_of_a_task_are_returned() {
-        let task =
-            Task::read("Crash in parse_list\n\nCalling load(x) or self.close with `Reader` fails.\n```\nboom y\n```\n");
+        let task = TaskText::read(
+            "Crash in parse_list\n\nCalling load(x) or self.close with `Reader` fails.\n```\nboom y\n```\n",
+        );
         let names = task.names();
         let names: Vec<_> = names.iter().map(|(name, title)| (name.as_str(), *title)).collect();
         assert_eq!(
@@ -300,7 +301,7 @@ mod tests {
     #[test]
     fn malformed_texts_are_read() {
         for text in ["<!-- never closed", "```\nnever closed", "httphttp:// x://", "[", "a(b: c", "#", "`", "é: ü"] {
-            let task = Task::read(text);
+            let task = TaskText::read(text);
             task.terms();
         }
     }

@@ -107,7 +107,7 @@ pub const FUSION: FusionRecipe = FusionRecipe { clamp: 4.0, few: 5, epsilon: 1e-
 
 /// Channel weights for an intent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Template {
+pub struct IntentWeights {
     pub lexical: f64,
     pub vector: f64,
     /// The share of a hit's score that an edge with score 1 carries to a neighbour.
@@ -121,11 +121,11 @@ pub struct Template {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectsRecipe {
     /// Where no intent is detected. Specified (objects A.5; `neighbor` objects A.8).
-    pub plain: Template,
-    pub explain: Template,
-    pub locate_config: Template,
-    pub debug_error: Template,
-    pub roadmap: Template,
+    pub plain: IntentWeights,
+    pub explain: IntentWeights,
+    pub locate_config: IntentWeights,
+    pub debug_error: IntentWeights,
+    pub roadmap: IntentWeights,
     /// The weight of a channel that is alone. Specified (objects A.5).
     pub alone: f64,
     /// Days after which the decaying share of a score counts about a third. Judgement: the same as for edges.
@@ -133,11 +133,11 @@ pub struct ObjectsRecipe {
 }
 
 pub const OBJECTS: ObjectsRecipe = ObjectsRecipe {
-    plain: Template { lexical: 0.5, vector: 0.5, neighbor: 0.15, recency: 0.0 },
-    explain: Template { lexical: 0.4, vector: 0.5, neighbor: 0.1, recency: 0.05 },
-    locate_config: Template { lexical: 0.7, vector: 0.3, neighbor: 0.0, recency: 0.15 },
-    debug_error: Template { lexical: 0.5, vector: 0.3, neighbor: 0.2, recency: 0.4 },
-    roadmap: Template { lexical: 0.3, vector: 0.5, neighbor: 0.2, recency: 0.05 },
+    plain: IntentWeights { lexical: 0.5, vector: 0.5, neighbor: 0.15, recency: 0.0 },
+    explain: IntentWeights { lexical: 0.4, vector: 0.5, neighbor: 0.1, recency: 0.05 },
+    locate_config: IntentWeights { lexical: 0.7, vector: 0.3, neighbor: 0.0, recency: 0.15 },
+    debug_error: IntentWeights { lexical: 0.5, vector: 0.3, neighbor: 0.2, recency: 0.4 },
+    roadmap: IntentWeights { lexical: 0.3, vector: 0.5, neighbor: 0.2, recency: 0.05 },
     alone: 1.0,
     fades_days: 30.0,
 };

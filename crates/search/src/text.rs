@@ -8,12 +8,12 @@ mod best;
 mod bytes;
 mod segment;
 
-pub use segment::Gathered;
+pub use segment::DocumentBatch;
 
 use crate::recipes::ANY_FIELD;
-use best::Wanted;
+use best::QueryWord;
 use rustc_hash::{FxHashMap, FxHashSet};
-use segment::{Segment, index_u32};
+use segment::{TextSegment, index_u32};
 use std::sync::Arc;
 
 /// A document: a node of the snapshot, or an index into what else is searched.
@@ -21,7 +21,7 @@ pub type Doc = lukasa_graph::Node;
 
 /// The field of a document in which a word occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum TextField {
     /// Name or title.
     Name,
     /// Path or key.
@@ -36,7 +36,7 @@ pub enum Field {
 pub const FIELDS: usize = 4;
 
 /// How often a word occurs in each field, capped at 255.
-pub(crate) type Counts = [u8; FIELDS];
+pub(crate) type FieldCounts = [u8; FIELDS];
 
 /// Parameters of the scoring.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +61,7 @@ impl Default for Scoring {
 
 impl Scoring {
     /// Plain BM25 over one field, as a baseline.
-    pub fn plain(field: Field) -> Scoring {
+    pub fn plain(field: TextField) -> Scoring {
         let mut boosts = [0.0; FIELDS];
         boosts[field as usize] = 1.0;
         Scoring { boosts, delta: 0.0, ..Scoring::default() }
@@ -86,7 +86,7 @@ pub struct TextIndex {
 
 #[derive(Clone)]
 struct Part {
-    segment: Arc<Segment>,
+    segment: Arc<TextSegment>,
     gone: Arc<Gone>,
 }
 
@@ -103,17 +103,17 @@ const JOIN: usize = 3;
 
 impl TextIndex {
     /// Builds an index from gathered documents.
-    pub fn build(gathered: Vec<Gathered>) -> TextIndex {
+    pub fn build(gathered: Vec<DocumentBatch>) -> TextIndex {
         TextIndex::default().with(&[], gathered)
     }
 
     /// Returns the index after a commit: without the documents in `gone`, with the gathered ones, which may replace
     /// others.
     #[must_use]
-    pub fn with(&self, gone: &[Doc], gathered: Vec<Gathered>) -> TextIndex {
+    pub fn with(&self, gone: &[Doc], gathered: Vec<DocumentBatch>) -> TextIndex {
         let mut next = self.clone();
         gone.iter().for_each(|doc| next.remove(*doc));
-        let segment = Segment::new(gathered);
+        let segment = TextSegment::new(gathered);
         if segment.len() == 0 {
             return next;
         }
@@ -125,7 +125,7 @@ impl TextIndex {
         next
     }
 
-    fn add(&mut self, segment: Segment) {
+    fn add(&mut self, segment: TextSegment) {
         for at in 0..index_u32(segment.len()) {
             self.docs += 1;
             for (sum, length) in self.lengths.iter_mut().zip(segment.lengths(at)) {
@@ -208,12 +208,12 @@ impl TextIndex {
     pub fn words(&self, doc: Doc) -> Vec<(&str, u32)> {
         let found = self.parts.iter().find_map(|part| Some((part, part.find(doc)?)));
         let Some((part, at)) = found else { return vec![] };
-        let sum = |counts: &Counts| counts.iter().map(|count| u32::from(*count)).sum();
+        let sum = |counts: &FieldCounts| counts.iter().map(|count| u32::from(*count)).sum();
         part.segment.words(at).iter().map(|(word, counts)| (part.segment.text(*word), sum(counts))).collect()
     }
 
     /// The total weight of the terms that a document contains.
-    pub fn said(&self, doc: Doc, terms: &[Term]) -> f32 {
+    pub fn matched_weight(&self, doc: Doc, terms: &[Term]) -> f32 {
         let found = self.parts.iter().find_map(|part| Some((part, part.find(doc)?)));
         let Some((part, at)) = found else { return 0.0 };
         let own = part.segment.words(at);
@@ -247,9 +247,9 @@ impl TextIndex {
     /// order.
     fn sums<const N: usize>(&self, terms: &[Term], scorings: [&Scoring; N], most: usize) -> Vec<(Doc, [f32; N])> {
         let norms = scorings.map(|scoring| self.norms(scoring));
-        let mut wanted: Vec<Wanted<'_>> = terms
+        let mut wanted: Vec<QueryWord<'_>> = terms
             .iter()
-            .map(|term| Wanted { word: &term.word, rarity: self.rarity(&term.word) * term.weight })
+            .map(|term| QueryWord { word: &term.word, rarity: self.rarity(&term.word) * term.weight })
             .filter(|wanted| wanted.rarity > 0.0)
             .collect();
         wanted.sort_by(|a, b| b.rarity.total_cmp(&a.rarity));
@@ -311,7 +311,7 @@ impl Part {
 
 /// Merges the live documents of some parts into one part.
 fn joined(parts: &[Part]) -> Part {
-    let mut gathered = Gathered::default();
+    let mut gathered = DocumentBatch::default();
     for part in parts {
         let there = (0..index_u32(part.segment.len())).filter(|at| !part.gone.docs.contains(at));
         for at in there {
@@ -322,7 +322,7 @@ fn joined(parts: &[Part]) -> Part {
             gathered.set_lengths(*part.segment.lengths(at));
         }
     }
-    Part { segment: Arc::new(Segment::new(vec![gathered])), gone: Arc::default() }
+    Part { segment: Arc::new(TextSegment::new(vec![gathered])), gone: Arc::default() }
 }
 
 /// Returns the score that `most` documents reach, 0 if fewer do. Scores are not negative, so their bits sort like them.
@@ -365,7 +365,7 @@ struct Lengths {
 impl Lengths {
     /// Counts of a word per field, normalised by length. All fields alike, so that the compiler can vectorise it.
     #[inline]
-    fn shares(&self, lengths: &[u32; FIELDS], counts: &Counts) -> [f32; FIELDS] {
+    fn shares(&self, lengths: &[u32; FIELDS], counts: &FieldCounts) -> [f32; FIELDS] {
         std::array::from_fn(|field| {
             // No text has 2^31 words, and signed integers are converted in one instruction.
             let length = (lengths[field].cast_signed() as f32).max(self.shortest);
@@ -377,7 +377,7 @@ impl Lengths {
 impl Norms {
     /// The score of a word in a document, without its rarity.
     #[inline]
-    fn score(&self, lengths: &[u32; FIELDS], counts: &Counts) -> f32 {
+    fn score(&self, lengths: &[u32; FIELDS], counts: &FieldCounts) -> f32 {
         self.score_of(&self.by.shares(lengths, counts))
     }
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 pub use quantised::{Quantised, VectorError};
-use quantised::{Question, signs, words};
-use top::Top;
+use quantised::{QuantisedQuery, signs, words};
+use top::BestIds;
 
 /// Up to this number of vectors, all are compared, which takes a few milliseconds. Above it, most are excluded by their
 /// signs.
@@ -116,7 +116,7 @@ impl Vectors {
         allowed: impl Fn(u32) -> bool + Sync,
     ) -> Result<Vec<(u32, f32)>, VectorError> {
         self.check(question.len())?;
-        let question = Question::new(question)?;
+        let question = QuantisedQuery::new(question)?;
         if self.count > SCAN_ALL {
             let pool = (self.count / POOL_SHARE).max(most.saturating_mul(POOL_EACH));
             if let Some(border) = self.border(&question, pool, &allowed) {
@@ -134,7 +134,12 @@ impl Vectors {
         }
     }
 
-    fn scan_all(&self, question: &Question, most: usize, allowed: &(impl Fn(u32) -> bool + Sync)) -> Vec<(u32, f32)> {
+    fn scan_all(
+        &self,
+        question: &QuantisedQuery,
+        most: usize,
+        allowed: &(impl Fn(u32) -> bool + Sync),
+    ) -> Vec<(u32, f32)> {
         self.best(most, |chunk, top| {
             let mut dots = [0; CHUNK as usize];
             let dots = &mut dots[..chunk.ids.len()];
@@ -151,7 +156,7 @@ impl Vectors {
     /// Compares only vectors that differ from the question in at most `border` signs.
     fn scan_near(
         &self,
-        question: &Question,
+        question: &QuantisedQuery,
         most: usize,
         border: u32,
         allowed: &(impl Fn(u32) -> bool + Sync),
@@ -177,7 +182,7 @@ impl Vectors {
 
     /// Returns the largest number of differing signs to accept, so that at least `pool` allowed vectors are compared;
     /// `None` if there are so few allowed vectors that all can be compared.
-    fn border(&self, question: &Question, pool: usize, allowed: &(impl Fn(u32) -> bool + Sync)) -> Option<u32> {
+    fn border(&self, question: &QuantisedQuery, pool: usize, allowed: &(impl Fn(u32) -> bool + Sync)) -> Option<u32> {
         let none = || vec![0usize; self.dimensions + 1];
         let counts = self.chunks.par_iter().fold(none, |mut counts, (_, chunk)| {
             let mut distances = [0; CHUNK as usize];
@@ -205,20 +210,20 @@ impl Vectors {
 
     /// Runs `look` on each chunk and returns the best of all. The result does not depend on the order of chunks, so
     /// threads may scan them in parallel.
-    fn best(&self, most: usize, look: impl Fn(&Chunk, &mut Top) + Sync) -> Vec<(u32, f32)> {
+    fn best(&self, most: usize, look: impl Fn(&Chunk, &mut BestIds) + Sync) -> Vec<(u32, f32)> {
         if self.chunks.len() < CHUNKS_TO_SPREAD {
-            let mut top = Top::new(most);
+            let mut top = BestIds::new(most);
             self.chunks.values().for_each(|chunk| look(chunk, &mut top));
             return top.into_best_first();
         }
         let found = self.chunks.par_iter().fold(
-            || Top::new(most),
+            || BestIds::new(most),
             |mut top, (_, chunk)| {
                 look(chunk, &mut top);
                 top
             },
         );
-        found.reduce(|| Top::new(most), Top::merge).into_best_first()
+        found.reduce(|| BestIds::new(most), BestIds::merge).into_best_first()
     }
 }
 

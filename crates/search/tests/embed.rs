@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use lukasa_search::embed::builtin::{Builtin, Level};
+use lukasa_search::embed::builtin::{BuiltinModel, InstructionSet};
 use lukasa_search::embed::{Embedder, Purpose};
 use sha2::{Digest, Sha256};
 
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 fn embed_tokens_equal_those_of_the_original() {
     // TOKEN_CASES is the path of a larger file, which models/fixtures.py writes.
     let path = std::env::var_os("TOKEN_CASES").map_or_else(|| fixture("tokens.jsonl"), PathBuf::from);
-    let tokenizer = Builtin::get().unwrap().tokenizer();
+    let tokenizer = BuiltinModel::get().unwrap().tokenizer();
     let (mut cases, mut wrong) = (0, Vec::new());
     for line in BufReader::new(std::fs::File::open(path).unwrap()).lines() {
         let case: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -66,9 +66,9 @@ fn embed_returns_the_same_bits_for_one_text_and_for_many() {
 fn embed_returns_the_same_vectors_with_plain_instructions() {
     let texts: Vec<String> = texts().into_iter().step_by(15).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let builtin = Builtin::get().unwrap();
-    let plain = builtin.embed_at(Level::plain(), &texts);
-    let best = builtin.embed_at(Level::best(), &texts);
+    let builtin = BuiltinModel::get().unwrap();
+    let plain = builtin.embed_at(InstructionSet::plain(), &texts);
+    let best = builtin.embed_at(InstructionSet::best(), &texts);
     assert!(plain.iter().zip(&best).all(|(plain, best)| bits(plain) == bits(best)));
 }
 
@@ -89,14 +89,14 @@ fn embed_model_version_is_the_hash_of_its_weights() {
     let data = &weights[(12 + length).next_multiple_of(64)..];
     let digest: String = Sha256::digest(data).iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(weights[12..].starts_with(format!("sha256 {digest}\n").as_bytes()));
-    let model = Builtin::get().unwrap().model();
+    let model = BuiltinModel::get().unwrap().model();
     assert!(model.version.starts_with(&digest[..16]), "{}", model.version);
     assert_eq!(model.dimensions, 384);
 }
 
 fn embed(texts: &[String]) -> Vec<Vec<f32>> {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    Builtin::get().unwrap().embed(&texts, Purpose::Keep).unwrap()
+    BuiltinModel::get().unwrap().embed(&texts, Purpose::Keep).unwrap()
 }
 
 fn texts() -> Vec<String> {

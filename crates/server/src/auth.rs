@@ -32,15 +32,15 @@ const FORWARDED: [HeaderName; 3] = [
 ];
 
 /// Authenticates a request: turns its headers and peer address into a [`Caller`], or refuses it.
-pub struct Door(Way);
+pub struct Authenticator(AccessMode);
 
-enum Way {
+enum AccessMode {
     Open(Scope),
-    Guarded(Guarded),
+    Guarded(AuthConfig),
 }
 
 /// The credentials that a server with authentication accepts.
-pub struct Guarded {
+pub struct AuthConfig {
     /// None: tokens are not accepted.
     pub tokens: Option<Tokens>,
     /// The store that holds access keys. None: access keys are not accepted.
@@ -56,11 +56,11 @@ pub struct Tokens {
     /// The keys that verify signatures.
     pub keys: KeySource,
     /// The issuers and audiences that are accepted.
-    pub rules: jwt::Rules,
+    pub rules: jwt::TokenRules,
 }
 
 impl Tokens {
-    fn verify(&self, token: &str, now: Time) -> Result<jwt::Claims> {
+    fn verify(&self, token: &str, now: Time) -> Result<jwt::TokenClaims> {
         let verified = jwt::verify(token, &*self.keys.current()?, &self.rules, now);
         match verified {
             // The issuer may have begun to sign with another key.
@@ -75,7 +75,7 @@ impl Tokens {
 
 /// Which kinds of credentials are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Opens {
+pub struct AcceptedCredentials {
     /// JSON Web Tokens are accepted.
     pub tokens: bool,
     /// Access keys are accepted.
@@ -83,7 +83,7 @@ pub struct Opens {
 }
 
 /// The holder of a valid credential, before the project of the request is known.
-struct Known {
+struct CredentialHolder {
     tenant: String,
     project: Option<String>,
     user: String,
@@ -93,61 +93,63 @@ struct Known {
 
 /// A refused request.
 #[derive(Debug)]
-pub struct TurnedAway {
+pub struct AuthFailure {
     /// Why the request was refused.
     pub error: Error,
     /// The caller, if the credential itself was valid.
     pub known: Option<Box<Caller>>,
 }
 
-impl From<Error> for TurnedAway {
-    fn from(error: Error) -> TurnedAway {
-        TurnedAway { error, known: None }
+impl From<Error> for AuthFailure {
+    fn from(error: Error) -> AuthFailure {
+        AuthFailure { error, known: None }
     }
 }
 
-impl Door {
+impl Authenticator {
     /// No authentication: every client on this machine may do everything in one project. Check [`guard`] as well.
-    pub fn open(scope: Scope) -> Door {
-        Door(Way::Open(scope))
+    pub fn open(scope: Scope) -> Authenticator {
+        Authenticator(AccessMode::Open(scope))
     }
 
     /// Authentication by tokens, access keys or both. An error if neither is accepted.
-    pub fn guarded(guarded: Guarded) -> Result<Door> {
+    pub fn with_credentials(guarded: AuthConfig) -> Result<Authenticator> {
         if guarded.tokens.is_none() && guarded.keys.is_none() {
             return Err(Error::invalid(ErrorCode::InvalidSettings, "authentication accepts neither tokens nor keys")
                 .hint("name a file of keys for tokens, or allow access keys"));
         }
-        Ok(Door(Way::Guarded(guarded)))
+        Ok(Authenticator(AccessMode::Guarded(guarded)))
     }
 
     /// The kinds of credentials that are accepted; none without authentication.
-    pub fn opens(&self) -> Opens {
+    pub fn accepted_credentials(&self) -> AcceptedCredentials {
         match &self.0 {
-            Way::Open(_) => Opens::default(),
-            Way::Guarded(guarded) => Opens { tokens: guarded.tokens.is_some(), keys: guarded.keys.is_some() },
+            AccessMode::Open(_) => AcceptedCredentials::default(),
+            AccessMode::Guarded(guarded) => {
+                AcceptedCredentials { tokens: guarded.tokens.is_some(), keys: guarded.keys.is_some() }
+            }
         }
     }
 
     /// Whether there is no authentication.
     pub fn is_open(&self) -> bool {
-        matches!(self.0, Way::Open(_))
+        matches!(self.0, AccessMode::Open(_))
     }
 
     /// Authenticates a request. A key is looked up in the store, so do not call this on a thread of an asynchronous
     /// runtime.
-    pub fn let_in(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, TurnedAway> {
+    pub fn authenticate(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, AuthFailure> {
         let address = Some(peer.ip().to_canonical().to_string());
         let caller = match &self.0 {
-            Way::Open(scope) => open_to(scope, headers, peer)?,
-            Way::Guarded(guarded) => guarded.let_in(headers)?,
+            AccessMode::Open(scope) => open_to(scope, headers, peer)?,
+            AccessMode::Guarded(guarded) => guarded.let_in(headers)?,
         };
         Ok(Caller { address, ..caller })
     }
 
     /// Reports whether authentication can work: the keys of tokens and the store of access keys must be readable.
     pub fn check(&self) -> Result<()> {
-        let Way::Guarded(guarded) = &self.0 else { return Ok(()) };
+        let AccessMode::Guarded(guarded) = &self.0 else { return Ok(()) };
         if let Some(tokens) = &guarded.tokens {
             tokens.keys.current()?;
         }
@@ -176,8 +178,8 @@ fn open_to(scope: &Scope, headers: &HeaderMap, peer: SocketAddr) -> Result<Calle
     Ok(Caller { local: false, ..Caller::owner(scope.clone()) })
 }
 
-impl Guarded {
-    fn let_in(&self, headers: &HeaderMap) -> Result<Caller, TurnedAway> {
+impl AuthConfig {
+    fn let_in(&self, headers: &HeaderMap) -> Result<Caller, AuthFailure> {
         let sent = credential(headers)?.ok_or_else(|| {
             refused(ErrorCode::MissingToken, "neither a token nor a key was sent")
                 .hint("send `Authorization: Bearer …` or `x-api-key: …`")
@@ -197,13 +199,13 @@ impl Guarded {
         match scope {
             Ok(scope) => Ok(of(scope)),
             Err(error) => {
-                Err(TurnedAway { error, known: Scope::new(&*known.tenant, own).ok().map(|scope| Box::new(of(scope))) })
+                Err(AuthFailure { error, known: Scope::new(&*known.tenant, own).ok().map(|scope| Box::new(of(scope))) })
             }
         }
     }
 
     /// The holder of a valid credential, and whether the credential is still in force.
-    fn recognise(&self, sent: &str) -> Result<(Known, Result<()>)> {
+    fn recognise(&self, sent: &str) -> Result<(CredentialHolder, Result<()>)> {
         let now = self.clock.now();
         if sent.starts_with(api_key::PREFIX) {
             let keys = self
@@ -214,11 +216,14 @@ impl Guarded {
             let still = api_key::check(keys.access_keys(), &key, now);
             let grants = Grants::of(key.scopes);
             let agents = if key.agents.is_empty() { Agents::of_user(&key.user) } else { Agents::bound(key.agents) };
-            return Ok((Known { tenant: key.tenant, project: key.project, user: key.user, grants, agents }, still));
+            return Ok((
+                CredentialHolder { tenant: key.tenant, project: key.project, user: key.user, grants, agents },
+                still,
+            ));
         }
         let tokens =
             self.tokens.as_ref().ok_or_else(|| refused(ErrorCode::InvalidToken, "tokens are not accepted here"))?;
-        let jwt::Claims { user, tenant, project, scopes, agents } = tokens.verify(sent, now)?;
+        let jwt::TokenClaims { user, tenant, project, scopes, agents } = tokens.verify(sent, now)?;
         // A name that no project can have makes the token invalid, rather than the request.
         Scope::new(&*tenant, project.as_deref().unwrap_or("any"))
             .and_then(|_| check_text("user", &user, limits::REF_NAME_BYTES))
@@ -227,12 +232,12 @@ impl Guarded {
             })
             .map_err(|e| refused(ErrorCode::InvalidToken, e.message))?;
         let agents = agents.map_or_else(|| Agents::of_user(&user), Agents::bound);
-        Ok((Known { tenant, project, user, grants: Grants::of(scopes), agents }, Ok(())))
+        Ok((CredentialHolder { tenant, project, user, grants: Grants::of(scopes), agents }, Ok(())))
     }
 
     /// The project of the request. A key or token that is bound to a project decides; a header may repeat that project,
     /// and chooses one when the credential is bound to none.
-    fn scope(&self, known: &Known, named: Option<&str>) -> Result<Scope> {
+    fn scope(&self, known: &CredentialHolder, named: Option<&str>) -> Result<Scope> {
         let project = match (known.project.as_deref(), named) {
             (Some(own), Some(named)) if own != named => return Err(other_project(named, own)),
             (Some(own), _) => own,

@@ -1,8 +1,8 @@
 //! Delivers events to subscribers as they happen.
 
-use crate::front::{Caller, Front};
-use crate::shares::One;
-use lukasa_engine::features::coordination::happenings::Heard;
+use crate::request_gate::{Caller, RequestGate};
+use crate::shares::UsagePermit;
+use lukasa_engine::features::coordination::events::EventCursor;
 use lukasa_engine::features::coordination::ops::event_list::EventList;
 use lukasa_engine::registry::Op;
 use lukasa_model::json::Hash;
@@ -16,18 +16,18 @@ const EVERY: Duration = Duration::from_millis(250);
 const PART: usize = 200;
 
 /// An event, and the cursor to resume from after it; None in the middle of a transaction.
-pub type Told = (Map<String, Value>, Option<String>);
+pub type EventWithCursor = (Map<String, Value>, Option<String>);
 
 /// Adds the resume cursor to each event. The event of a transaction follows all other events of that transaction, so it
 /// is safe to resume after it. Conflicts follow all transactions, so until then the cursor keeps the conflict of
 /// `before`. The last event of a poll gets the cursor `after`.
-fn marked(events: Vec<Map<String, Value>>, before: Option<Heard>, after: &str) -> Vec<Told> {
+fn with_cursors(events: Vec<Map<String, Value>>, before: Option<EventCursor>, after: &str) -> Vec<EventWithCursor> {
     let last = events.len().saturating_sub(1);
     let mark = |(at, event): (usize, Map<String, Value>)| {
         let tx = event.get("tx").and_then(Value::as_u64).filter(|_| event.get("kind") == Some(&json!("transaction")));
         let id = match tx {
             _ if at == last => Some(after.to_owned()),
-            Some(tx) => before.map(|before| Heard { tx, digest: digest(&event), ..before }.to_string()),
+            Some(tx) => before.map(|before| EventCursor { tx, digest: digest(&event), ..before }.to_string()),
             None => None,
         };
         (event, id)
@@ -43,18 +43,23 @@ fn digest(event: &Map<String, Value>) -> Option<u64> {
 
 /// A subscriber and its position in the events.
 pub struct Follower {
-    front: Front,
+    front: RequestGate,
     caller: Caller,
     kinds: Vec<String>,
     after: String,
     /// The last poll was truncated: poll again at once.
     more: bool,
-    _counted: One,
+    _counted: UsagePermit,
 }
 
 impl Follower {
     /// Starts at `after`, or now. The first poll is an ordinary operation with its permission checks.
-    pub async fn start(front: &Front, caller: Caller, kinds: Vec<String>, after: Option<String>) -> Result<Follower> {
+    pub async fn start(
+        front: &RequestGate,
+        caller: Caller,
+        kinds: Vec<String>,
+        after: Option<String>,
+    ) -> Result<Follower> {
         let _counted = front.listener(&caller)?;
         let request = json!({"limit": 1, "kinds": kinds});
         let now = front.call(&caller, EventList::META.name, request, None).await?.value()?;
@@ -64,7 +69,7 @@ impl Follower {
     }
 
     /// Waits for events and returns them, each with the cursor to resume from after it, where there is one.
-    pub async fn next(&mut self) -> Result<Vec<Told>> {
+    pub async fn next(&mut self) -> Result<Vec<EventWithCursor>> {
         loop {
             if !self.more {
                 tokio::time::sleep(EVERY).await;
@@ -72,7 +77,7 @@ impl Follower {
             let request = json!({"after": self.after, "limit": PART, "kinds": self.kinds});
             let mut poll = self.front.listen(&self.caller, request).await?.value()?;
             self.more = poll["truncated"] == true;
-            let before = self.after.parse::<Heard>().ok();
+            let before = self.after.parse::<EventCursor>().ok();
             if let Some(cursor) = poll["cursor"].as_str() {
                 self.after = cursor.to_owned();
             }
@@ -82,7 +87,7 @@ impl Follower {
             };
             if !events.is_empty() {
                 let events = events.into_iter().filter_map(|event| event.as_object().cloned()).collect();
-                return Ok(marked(events, before, &self.after));
+                return Ok(with_cursors(events, before, &self.after));
             }
         }
     }
@@ -97,10 +102,10 @@ mod tests {
         let events = |list: Value| -> Vec<Map<String, Value>> {
             list.as_array().into_iter().flatten().filter_map(|event| event.as_object().cloned()).collect()
         };
-        let ids = |list: Value, before: Option<Heard>| -> Vec<Option<String>> {
-            marked(events(list), before, "42~9").into_iter().map(|(_, id)| id).collect()
+        let ids = |list: Value, before: Option<EventCursor>| -> Vec<Option<String>> {
+            with_cursors(events(list), before, "42~9").into_iter().map(|(_, id)| id).collect()
         };
-        let before = Some(Heard { tx: 40, digest: Some(1), conflict: Some(7) });
+        let before = Some(EventCursor { tx: 40, digest: Some(1), conflict: Some(7) });
         let all = json!([
             {"kind": "claim", "tx": 41}, {"kind": "transaction", "tx": 41},
             {"kind": "transaction", "tx": 42, "hash": format!("sha256:{}", "0f".repeat(32))}, {"kind": "conflict"}

@@ -3,8 +3,8 @@
 mod body;
 mod bulk;
 mod card;
-mod contract;
 mod events;
+mod legacy_requests;
 mod listen;
 mod openapi;
 mod page;
@@ -17,17 +17,17 @@ pub mod paths {
     pub use super::routes::{Route, named, own_path};
 }
 
-pub use listen::Patience;
+pub use listen::ClientLimits;
 pub use openapi::document;
 pub(crate) use sessions::SESSION;
 pub use tls::Encryption;
 
-use crate::auth::failures::Failures;
+use crate::auth::failures::LoginFailures;
 use crate::auth::guard::{self, GuardRules};
-use crate::auth::rate::{Rates, Taken};
-use crate::auth::{Door, TurnedAway, challenge};
-use crate::front::{Caller, Front};
-use crate::mcp::{Mcp, Toolsets};
+use crate::auth::rate::{RateLimiter, RateStatus};
+use crate::auth::{AuthFailure, Authenticator, challenge};
+use crate::mcp::{McpServer, Toolsets};
+use crate::request_gate::{Caller, RequestGate};
 use crate::trace::TraceParent;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
@@ -56,11 +56,11 @@ const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 #[derive(Clone)]
 pub struct Site {
     /// The engine that serves the requests.
-    pub front: Front,
+    pub front: RequestGate,
     /// Authenticates the requests.
-    pub door: Arc<Door>,
+    pub door: Arc<Authenticator>,
     /// Rate limits per user. None: unlimited.
-    pub rates: Option<Arc<Rates>>,
+    pub rates: Option<Arc<RateLimiter>>,
     /// Accepted values of `Host` and `Origin`.
     pub guard: GuardRules,
     /// The tools that are listed to MCP clients.
@@ -68,17 +68,17 @@ pub struct Site {
     /// The time for credentials and rate limits.
     pub clock: Arc<dyn Clock>,
     /// Limits on failed authentications. None: unlimited.
-    pub failures: Option<Arc<Failures>>,
+    pub failures: Option<Arc<LoginFailures>>,
     /// Timeouts of clients and limits of connections.
-    pub patience: Patience,
+    pub patience: ClientLimits,
     /// The project whose audit record contains failed authentications of unknown callers.
     pub record: Scope,
     /// Readiness checks beside those of the store and the keys.
-    pub checks: Vec<Check>,
+    pub checks: Vec<ReadinessCheck>,
 }
 
 /// Checks one dependency of the server.
-pub type Check = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+pub type ReadinessCheck = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// Credential lookups at the same time. Each occupies a thread for as long as the store takes.
 const LOOKUPS: usize = 32;
@@ -120,8 +120,11 @@ pub fn router(site: Site) -> Router {
             .with_max_request_body_bytes(site.front.limits().bytes);
         let known = Arc::new(sessions::Sessions::new(sessions::manager()));
         let manager = Arc::clone(known.manager());
-        let service =
-            StreamableHttpService::new(move || Ok(Mcp::of_anyone(front.clone(), toolsets.clone())), manager, config);
+        let service = StreamableHttpService::new(
+            move || Ok(McpServer::of_anyone(front.clone(), toolsets.clone())),
+            manager,
+            config,
+        );
         let time = site.patience.body;
         Router::new()
             .route_service("/mcp", service)
@@ -168,7 +171,7 @@ async fn identify(
     let mut response = match guard::check(&site.guard, request.headers(), authority.as_deref()) {
         Ok(()) => next.run(request).await,
         Err(error) => {
-            turned_away(&site, Caller { local: false, ..Caller::owner(site.record.clone()) }, &error, &id, peer)
+            failed_login(&site, Caller { local: false, ..Caller::owner(site.record.clone()) }, &error, &id, peer)
         }
     };
     if let Ok(value) = HeaderValue::from_str(&id.0) {
@@ -193,7 +196,7 @@ async fn require_caller(
         let caller = authenticate(&site, &headers, peer).await?;
         let now = site.clock.now();
         let taken = site.rates.as_ref().map(|rates| rates.take(&caller, now)).transpose()?;
-        Ok::<_, TurnedAway>((caller, taken))
+        Ok::<_, AuthFailure>((caller, taken))
     };
     match admitted.await {
         Ok((caller, taken)) => {
@@ -201,10 +204,10 @@ async fn require_caller(
             let trace = headers.get(TRACE_PARENT).and_then(|value| TraceParent::parse(value.to_str().ok()?));
             request.extensions_mut().insert(Caller { request_id, trace, ..caller });
             let mut response = next.run(request).await;
-            response.headers_mut().extend(taken.iter().flat_map(Taken::headers));
+            response.headers_mut().extend(taken.iter().flat_map(RateStatus::headers));
             response
         }
-        Err(TurnedAway { error, known }) => {
+        Err(AuthFailure { error, known }) => {
             // A request without credential is not a guess.
             let guessed = error.kind == ErrorKind::Unauthenticated && error.code != ErrorCode::MissingToken;
             if let Some(failures) = site.failures.as_ref().filter(|_| guessed) {
@@ -215,24 +218,24 @@ async fn require_caller(
                 || Caller { grants: Grants::of::<&str>([]), local: false, ..Caller::owner(site.record.clone()) },
                 |known| *known,
             );
-            turned_away(&site, caller, &error, &id, peer)
+            failed_login(&site, caller, &error, &id, peer)
         }
     }
 }
 
 /// Authenticates a request, with limits on concurrent lookups and their time.
-async fn authenticate(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, TurnedAway> {
+async fn authenticate(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, AuthFailure> {
     static PLACES: Semaphore = Semaphore::const_new(LOOKUPS);
     let door = Arc::clone(&site.door);
     if door.is_open() {
-        return door.let_in(headers, peer);
+        return door.authenticate(headers, peer);
     }
     let headers = headers.clone();
     let looked_up = async {
         let place = PLACES.acquire().await.map_err(|_| Error::internal("credentials are no longer looked up"))?;
         // A key is looked up in the store. If the store hangs, the blocked thread keeps its permit.
         let looking = tokio::task::spawn_blocking(move || {
-            let caller = door.let_in(&headers, peer);
+            let caller = door.authenticate(&headers, peer);
             drop(place);
             caller
         });
@@ -245,7 +248,7 @@ async fn authenticate(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Res
 }
 
 /// Answers a failed authentication, and logs, counts and records it.
-fn turned_away(site: &Site, caller: Caller, error: &Error, id: &RequestId, peer: SocketAddr) -> Response {
+fn failed_login(site: &Site, caller: Caller, error: &Error, id: &RequestId, peer: SocketAddr) -> Response {
     let address = peer.ip().to_canonical().to_string();
     let fields = [
         ("request_id", json!(id.0)),
@@ -253,9 +256,9 @@ fn turned_away(site: &Site, caller: Caller, error: &Error, id: &RequestId, peer:
         ("code", json!(error.code)),
         ("address", json!(address)),
     ];
-    log::event(log::Level::Warn, "door.refused", &fields);
+    log::event(log::LogLevel::Warn, "door.refused", &fields);
     let caller = Caller { request_id: Some(id.0.clone()), address: Some(address), ..caller };
-    site.front.turned_away(&caller, error);
+    site.front.record_failed_login(&caller, error);
     refusal(error, id)
 }
 
@@ -320,7 +323,7 @@ async fn metrics_text(State(site): State<Site>, Extension(caller): Extension<Cal
     if let Err(error) = caller.grants.check("metrics", "graph:admin:metrics") {
         return refusal(&error, &id_of(&request));
     }
-    let engine = site.front.desk().engine();
+    let engine = site.front.engine_handle().engine();
     // Without authentication the caller owns the store and sees all tenants.
     let own = (!site.door.is_open()).then_some(caller.scope.tenant);
     let text = tokio::task::spawn_blocking(move || {

@@ -2,17 +2,17 @@
 
 pub mod auth;
 pub mod follow;
-pub mod front;
-pub mod given;
 pub mod http;
 pub mod mcp;
 #[cfg(feature = "otel")]
 pub mod otel;
 pub mod owner;
+pub mod project_folders;
 pub mod reference;
+pub mod request_gate;
 pub mod shares;
 pub mod trace;
 
-pub use front::{Caller, Front, Limits};
-pub use given::Given;
-pub use owner::{Connection, Desk, Place, Role};
+pub use owner::{Connection, EngineHandle, EngineRole, StoreLocation};
+pub use project_folders::ProjectFolders;
+pub use request_gate::{Caller, RequestGate, RequestLimits};

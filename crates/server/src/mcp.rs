@@ -10,9 +10,9 @@ pub use listing::is_listed;
 pub(crate) use resources::decoded;
 pub use tools::Toolsets;
 
-use crate::front::{Caller, Front};
 use crate::http::SESSION;
 use crate::owner::Connection;
+use crate::request_gate::{Caller, RequestGate};
 use crate::trace::TraceParent;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
@@ -33,8 +33,8 @@ change (`agent_claim`), record what you learn (`episode_add`) and decide (`decis
 
 /// The MCP server for one client.
 #[derive(Clone)]
-pub struct Mcp {
-    front: Front,
+pub struct McpServer {
+    front: RequestGate,
     /// The caller, if the requests do not carry one.
     caller: Option<Caller>,
     toolsets: Toolsets,
@@ -43,15 +43,15 @@ pub struct Mcp {
     connection: Arc<OnceLock<Connection>>,
 }
 
-impl Mcp {
+impl McpServer {
     /// For the client that started this process.
-    pub fn of_owner(front: Front, caller: Caller, toolsets: Toolsets) -> Mcp {
-        Mcp { front, caller: Some(caller), toolsets, subscriptions: Arc::default(), connection: Arc::default() }
+    pub fn of_owner(front: RequestGate, caller: Caller, toolsets: Toolsets) -> McpServer {
+        McpServer { front, caller: Some(caller), toolsets, subscriptions: Arc::default(), connection: Arc::default() }
     }
 
     /// For clients that are authenticated with each request.
-    pub fn of_anyone(front: Front, toolsets: Toolsets) -> Mcp {
-        Mcp { front, caller: None, toolsets, subscriptions: Arc::default(), connection: Arc::default() }
+    pub fn of_anyone(front: RequestGate, toolsets: Toolsets) -> McpServer {
+        McpServer { front, caller: None, toolsets, subscriptions: Arc::default(), connection: Arc::default() }
     }
 
     /// The caller of a request, with the client's name as its agent if it has none.
@@ -67,17 +67,18 @@ impl Mcp {
             let called = context.peer.peer_info().map(|info| info.client_info.name.clone());
             caller.agent = caller.agents.known_as(called.as_deref());
         }
-        caller.connection = stays.then(|| self.connection.get_or_init(|| self.front.desk().connect()).id().to_owned());
+        caller.connection =
+            stays.then(|| self.connection.get_or_init(|| self.front.engine_handle().connect()).id().to_owned());
         // A request in a session may belong to another trace than the HTTP request that carries it.
         let own = context.meta.get("traceparent").and_then(|value| TraceParent::parse(value.as_str()?));
         caller.trace = own.or(caller.trace);
         // Created here, so that even a failed request reports its id.
-        caller.request_id.get_or_insert_with(crate::front::new_id);
+        caller.request_id.get_or_insert_with(crate::request_gate::new_id);
         Ok(caller)
     }
 }
 
-impl ServerHandler for Mcp {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_completions()

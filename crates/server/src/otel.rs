@@ -32,7 +32,7 @@ pub struct OtelConfig {
 }
 
 /// A completed request.
-pub struct Span<'a> {
+pub struct RequestSpan<'a> {
     pub request_id: &'a str,
     /// The span of the caller that caused the request.
     pub parent: Option<&'a TraceParent>,
@@ -67,7 +67,7 @@ pub fn start(config: OtelConfig) -> Result<()> {
 }
 
 /// Records the span of a request, if an exporter is running.
-pub fn span(span: &Span<'_>) {
+pub fn span(span: &RequestSpan<'_>) {
     let Some(exporter) = EXPORTER.get() else { return };
     if exporter.try_send(Message::Span(Box::new(written(span, SystemTime::now())))).is_err() {
         metrics().spans_dropped.inc();
@@ -88,7 +88,7 @@ fn text(key: &str, value: &str) -> Value {
     json!({"key": key, "value": {"stringValue": value}})
 }
 
-fn written(span: &Span<'_>, end: SystemTime) -> Value {
+fn written(span: &RequestSpan<'_>, end: SystemTime) -> Value {
     let nanos = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string();
     let ok = span.status == "ok";
     json!({
@@ -184,7 +184,7 @@ impl Exporter {
             metrics().spans_dropped.add(count);
             // Logged once until sending works again, to keep the log short.
             if !self.failing {
-                log::event(log::Level::Warn, "otel.failed", &[("message", json!(why)), ("spans", json!(count))]);
+                log::event(log::LogLevel::Warn, "otel.failed", &[("message", json!(why)), ("spans", json!(count))]);
             }
         }
         self.failing = failed.is_some();
@@ -196,15 +196,15 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
     use super::*;
-    use lukasa_testkit::{FakeEndpoint, Reply};
+    use lukasa_testkit::{FakeEndpoint, FakeReply};
 
     #[test]
     fn spans_arrive_in_the_format_of_a_collector() {
-        let collector = FakeEndpoint::start(|_, _| Reply::ok("{\"partialSuccess\":{}}"));
+        let collector = FakeEndpoint::start(|_, _| FakeReply::ok("{\"partialSuccess\":{}}"));
         let headers = vec![("x-collector-key".to_string(), "k1".to_string())];
         start(OtelConfig { endpoint: collector.url().replace("/v1", ""), headers, service: "shop".into() }).unwrap();
         let id = "0192a3b4c5d60192a3b4c5d60192a3b4";
-        let of = |request_id, status| Span {
+        let of = |request_id, status| RequestSpan {
             request_id,
             parent: None,
             operation: "search",
@@ -216,7 +216,7 @@ mod tests {
         span(&of(id, "ok"));
         span(&of("other-form", "not_found"));
         let parent = TraceParent { trace: "0af7651916cd43dd8448eb211c80319c".into(), span: "b7ad6b7169203331".into() };
-        span(&Span { parent: Some(&parent), ..of(id, "ok") });
+        span(&RequestSpan { parent: Some(&parent), ..of(id, "ok") });
         flush();
         let asked = collector.asked();
         let bodies: Vec<Value> = asked.iter().map(|asked| serde_json::from_str(&asked.body).unwrap()).collect();

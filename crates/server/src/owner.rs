@@ -1,15 +1,15 @@
 //! One engine per store: the first process owns it, others attach to it, and one of them takes over when it ends.
 //!
 //! The process that holds the lock beside the store opens the engine and listens on a local socket. The lock ends with
-//! the process. A [`Desk`] hides whether this process is the owner or attached. Systems without Unix sockets have an
+//! the process. A [`EngineHandle`] hides whether this process is the owner or attached. Systems without Unix sockets have an
 //! engine in every process.
 
+#[cfg(unix)]
+mod attached;
 mod connections;
 #[cfg(unix)]
-mod line;
-mod opening;
-#[cfg(unix)]
-mod place;
+mod location;
+mod pending_engine;
 mod probe;
 #[cfg(unix)]
 mod serve;
@@ -23,21 +23,21 @@ mod workers;
 #[cfg(not(unix))]
 pub use elsewhere::{Owner, Place};
 #[cfg(unix)]
-pub use place::{Owner, Place};
+pub use location::{OwnerInfo, StoreLocation};
 
 pub use connections::Connection;
 pub use probe::Probe;
 pub(crate) use workers::workers;
 
-use crate::front::{Caller, Progress};
+use crate::request_gate::{Caller, WorkProgress};
+#[cfg(unix)]
+use attached::{AttachError, OwnerConnection, OwnerReply};
 use connections::Connections;
 #[cfg(unix)]
-use line::{Line, NoLine, Reply};
-#[cfg(unix)]
 use lukasa_engine::Effect;
-use lukasa_engine::{Answer, Engine, Operation};
+use lukasa_engine::{Engine, Operation, OperationAnswer};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
-use opening::{Open, Opening};
+use pending_engine::{OpenEngine, PendingEngine};
 use serde_json::Value;
 use std::any::Any;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 #[cfg(unix)]
-use watched::Watched;
+use watched::WatchedTrees;
 use work::Work;
 
 /// How long a request waits until an owner is found. An owner that is still opening the store counts as found; the
@@ -64,14 +64,14 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// Accepts requests, whichever process has the engine. Clones share one state; dropping the last one gives up the
 /// ownership of the store.
 #[derive(Clone)]
-pub struct Desk(Arc<Inner>);
+pub struct EngineHandle(Arc<Inner>);
 
 struct Inner {
     state: watch::Receiver<State>,
     keeper: Option<AbortHandle>,
     connections: Connections,
     #[cfg(unix)]
-    watched: Watched,
+    watched: WatchedTrees,
 }
 
 impl Inner {
@@ -81,14 +81,14 @@ impl Inner {
             keeper: None,
             connections: Connections::default(),
             #[cfg(unix)]
-            watched: Watched::default(),
+            watched: WatchedTrees::default(),
         }
     }
 }
 
 /// The role of this process for the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum EngineRole {
     /// Has not found the owner yet.
     Seeking,
     /// Has the engine and serves the other processes.
@@ -103,42 +103,42 @@ pub enum Role {
 #[derive(Clone)]
 enum State {
     Seeking,
-    Own(Opening),
+    Own(PendingEngine),
     #[cfg(unix)]
-    Attached(Line),
+    Attached(OwnerConnection),
     /// The owner cannot be attached to. Retried until that changes.
     #[cfg(unix)]
     Refused(Error),
 }
 
-impl Desk {
+impl EngineHandle {
     /// Over an engine that only this process uses.
-    pub fn own(engine: Engine) -> Desk {
-        let (_, state) = watch::channel(State::Own(Opening::done(engine)));
-        Desk(Arc::new(Inner::new(state)))
+    pub fn own(engine: Engine) -> EngineHandle {
+        let (_, state) = watch::channel(State::Own(PendingEngine::done(engine)));
+        EngineHandle(Arc::new(Inner::new(state)))
     }
 
     /// Attaches to the owner of the store, or becomes the owner. Only the owner calls `open`, on a thread. Must be
     /// called within a runtime, which the handle must not outlive.
     #[cfg(unix)]
-    pub fn start(place: Place, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
+    pub fn start(place: StoreLocation, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> EngineHandle {
         let (sender, state) = watch::channel(State::Seeking);
-        let (watched, connections) = (Watched::default(), Connections::default());
+        let (watched, connections) = (WatchedTrees::default(), Connections::default());
         let keeping = keep(place, Arc::new(open), sender, watched.clone(), connections.clone());
         let keeper = tokio::spawn(keeping).abort_handle();
-        Desk(Arc::new(Inner { state, keeper: Some(keeper), connections, watched }))
+        EngineHandle(Arc::new(Inner { state, keeper: Some(keeper), connections, watched }))
     }
 
     /// Over an engine that only this process uses, opened on a thread: without Unix sockets processes cannot attach.
     #[cfg(not(unix))]
-    pub fn start(_: Place, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
-        Desk::alone(open)
+    pub fn start(_: StoreLocation, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> EngineHandle {
+        EngineHandle::alone(open)
     }
 
     /// Over an engine that only this process uses, opened on a thread. Must be called within a runtime.
-    pub fn alone(open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
-        let (_, state) = watch::channel(State::Own(Opening::start(Arc::new(open) as Arc<Open>)));
-        Desk(Arc::new(Inner::new(state)))
+    pub fn alone(open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> EngineHandle {
+        let (_, state) = watch::channel(State::Own(PendingEngine::start(Arc::new(open) as Arc<OpenEngine>)));
+        EngineHandle(Arc::new(Inner::new(state)))
     }
 
     /// Registers a client that stays connected between requests.
@@ -156,8 +156,8 @@ impl Desk {
         caller: &Caller,
         operation: &'static Operation,
         request: Value,
-        progress: Option<UnboundedSender<Progress>>,
-    ) -> Result<Answer> {
+        progress: Option<UnboundedSender<WorkProgress>>,
+    ) -> Result<OperationAnswer> {
         self.call_holding(caller, operation, request, progress, ()).await
     }
 
@@ -167,9 +167,9 @@ impl Desk {
         caller: &Caller,
         operation: &'static Operation,
         request: Value,
-        progress: Option<UnboundedSender<Progress>>,
+        progress: Option<UnboundedSender<WorkProgress>>,
         held: impl Any + Send,
-    ) -> Result<Answer> {
+    ) -> Result<OperationAnswer> {
         #[cfg(unix)]
         let mut sendings = 0;
         loop {
@@ -182,9 +182,9 @@ impl Desk {
                     }
                     let report = move |done, of| {
                         // The receiver may be gone; the work goes on.
-                        let _ = progress.as_ref().map(|progress| progress.send(Progress { done, of }));
+                        let _ = progress.as_ref().map(|progress| progress.send(WorkProgress { done, of }));
                     };
-                    let written = |answer: Answer| Ok(Answer::written(answer.text()?));
+                    let written = |answer: OperationAnswer| Ok(OperationAnswer::written(answer.text()?));
                     #[cfg(unix)]
                     let asked = operation.meta.lasts.then(|| from_here(operation, &request)).transpose()?;
                     let work = Work { caller: caller.clone(), operation, request, held: Box::new(held) };
@@ -199,15 +199,15 @@ impl Desk {
                 State::Attached(line) => {
                     let request = from_here(operation, &request)?;
                     match line.call(caller, operation, &request, progress.clone()).await {
-                        Reply::Answer(text) => {
+                        OwnerReply::Answer(text) => {
                             if operation.meta.lasts {
                                 self.0.watched.note(caller, operation, &request);
                             }
                             return read(text).await;
                         }
-                        Reply::Failed(error) => return Err(error),
-                        Reply::Lost { sent: false } => {}
-                        Reply::Lost { sent: true } => {
+                        OwnerReply::Failed(error) => return Err(error),
+                        OwnerReply::Lost { sent: false } => {}
+                        OwnerReply::Lost { sent: true } => {
                             sendings += 1;
                             if operation.meta.effect != Effect::Read || sendings == SENDINGS {
                                 return Err(owner_changed(operation));
@@ -234,12 +234,12 @@ impl Desk {
     }
 
     /// The current role of this process.
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> EngineRole {
         role(&self.0.state.borrow())
     }
 
     /// Waits for the next role that differs from `last`.
-    pub async fn role_after(&self, last: Role) -> Role {
+    pub async fn role_after(&self, last: EngineRole) -> EngineRole {
         let mut state = self.0.state.clone();
         let next = state.wait_for(|state| role(state) != last).await.map(|state| role(&state));
         match next {
@@ -280,7 +280,7 @@ impl Desk {
 }
 
 /// Records a refusal once the engine is open, in a separate task because recording may block.
-fn refuse(opening: Opening, caller: Caller, what: &'static str, error: Error) {
+fn refuse(opening: PendingEngine, caller: Caller, what: &'static str, error: Error) {
     tokio::spawn(async move {
         let Ok(engine) = opening.engine().await else { return };
         let recorded = tokio::task::spawn_blocking(move || {
@@ -297,15 +297,15 @@ fn refuse(opening: Opening, caller: Caller, what: &'static str, error: Error) {
 /// may have been done.
 #[cfg(unix)]
 pub async fn ask(
-    place: &Place,
+    place: &StoreLocation,
     caller: &Caller,
     operation: &Operation,
     request: &Value,
-    progress: Option<UnboundedSender<Progress>>,
-) -> Result<Option<Answer>> {
+    progress: Option<UnboundedSender<WorkProgress>>,
+) -> Result<Option<OperationAnswer>> {
     // An owner that cannot be attached to, for example of another version, does not stop the caller from opening the
     // store.
-    let Ok((line, moving)) = line::attach(place).await else { return Ok(None) };
+    let Ok((line, moving)) = attached::attach(place).await else { return Ok(None) };
     let request = from_here(operation, request)?;
     let mut calling = std::pin::pin!(line.call(caller, operation, &request, progress));
     let reply = tokio::select! {
@@ -314,31 +314,31 @@ pub async fn ask(
         () = moving => calling.await,
     };
     match reply {
-        Reply::Answer(text) => read(text).await.map(Some),
-        Reply::Failed(error) => Err(error),
-        Reply::Lost { sent: true } if operation.meta.effect != Effect::Read => Err(owner_changed(operation)),
-        Reply::Lost { .. } => Ok(None),
+        OwnerReply::Answer(text) => read(text).await.map(Some),
+        OwnerReply::Failed(error) => Err(error),
+        OwnerReply::Lost { sent: true } if operation.meta.effect != Effect::Read => Err(owner_changed(operation)),
+        OwnerReply::Lost { .. } => Ok(None),
     }
 }
 
 /// Processes do not share a store on this system.
 #[cfg(not(unix))]
 pub async fn ask(
-    _: &Place,
+    _: &StoreLocation,
     _: &Caller,
     _: &Operation,
     _: &Value,
-    _: Option<UnboundedSender<Progress>>,
-) -> Result<Option<Answer>> {
+    _: Option<UnboundedSender<WorkProgress>>,
+) -> Result<Option<OperationAnswer>> {
     Ok(None)
 }
 
-fn role(state: &State) -> Role {
+fn role(state: &State) -> EngineRole {
     match state {
-        State::Own(_) => Role::Owner,
+        State::Own(_) => EngineRole::Owner,
         #[cfg(unix)]
-        State::Attached(line) => Role::Attached { owner: line.owner() },
-        _ => Role::Seeking,
+        State::Attached(line) => EngineRole::Attached { owner: line.owner() },
+        _ => EngineRole::Seeking,
     }
 }
 
@@ -352,12 +352,18 @@ impl Drop for Inner {
 
 /// Becomes the owner or stays attached to it, for as long as the handle exists.
 #[cfg(unix)]
-async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watched: Watched, connections: Connections) {
+async fn keep(
+    place: StoreLocation,
+    open: Arc<OpenEngine>,
+    state: watch::Sender<State>,
+    watched: WatchedTrees,
+    connections: Connections,
+) {
     let mut pause = FIRST_PAUSE;
     loop {
         match place.take() {
             Ok(Some(mut seat)) => {
-                let opening = Opening::start(Arc::clone(&open));
+                let opening = PendingEngine::start(Arc::clone(&open));
                 // Listens before the engine is open, so that other processes find the owner at once and wait for it.
                 let listener = seat.listen(&place);
                 state.send_replace(State::Own(opening.clone()));
@@ -369,7 +375,7 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
                     Err(_) => std::future::pending().await,
                 }
             }
-            Ok(None) => match line::attach(&place).await {
+            Ok(None) => match attached::attach(&place).await {
                 Ok((line, moving)) => {
                     watched.ask(&line);
                     let attached = State::Attached(line);
@@ -384,8 +390,8 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
                     pause = FIRST_PAUSE;
                     continue;
                 }
-                Err(NoLine::NotYet) => {}
-                Err(NoLine::Refused(error)) => drop(state.send_replace(State::Refused(error))),
+                Err(AttachError::NotYet) => {}
+                Err(AttachError::Refused(error)) => drop(state.send_replace(State::Refused(error))),
             },
             Err(error) => drop(state.send_replace(State::Refused(error))),
         }
@@ -396,7 +402,7 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
 
 /// Announces the connections of this process once the engine is open. Its clients may send no request for a while.
 #[cfg(unix)]
-fn announce_when_open(opening: &Opening, connections: &Connections) {
+fn announce_when_open(opening: &PendingEngine, connections: &Connections) {
     let (opening, connections) = (opening.clone(), connections.clone());
     tokio::spawn(async move {
         if let Ok(engine) = opening.engine().await {
@@ -422,11 +428,11 @@ fn from_here(operation: &Operation, request: &Value) -> Result<Value> {
 
 /// Parses an answer on a blocking thread, because it may be large.
 #[cfg(unix)]
-async fn read(text: String) -> Result<Answer> {
+async fn read(text: String) -> Result<OperationAnswer> {
     let reading = tokio::task::spawn_blocking(move || {
         let value = serde_json::from_str(&text)
             .map_err(|e| Error::internal(format!("the owner's answer cannot be read: {e}")))?;
-        Ok(Answer::of(text, value))
+        Ok(OperationAnswer::of(text, value))
     });
     reading.await.unwrap_or_else(|panic| Err(Error::internal(format!("reading an answer panicked: {panic}"))))
 }
@@ -449,22 +455,22 @@ mod elsewhere {
 
     /// Stands for a store, which processes do not share on this system.
     #[derive(Clone, Debug)]
-    pub struct Place;
+    pub struct StoreLocation;
 
-    impl Place {
-        pub fn of(_store: &Path, _runtime: Option<&Path>, _temp: &Path) -> Result<Place> {
-            Ok(Place)
+    impl StoreLocation {
+        pub fn of(_store: &Path, _runtime: Option<&Path>, _temp: &Path) -> Result<StoreLocation> {
+            Ok(StoreLocation)
         }
 
         /// None: every process has its own engine.
-        pub fn owner(&self) -> Option<Owner> {
+        pub fn owner(&self) -> Option<OwnerInfo> {
             None
         }
     }
 
     /// The process that owns a store.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Owner {
+    pub struct OwnerInfo {
         pub pid: Option<u32>,
         pub fault: Option<String>,
     }

@@ -2,7 +2,7 @@
 
 use crate::http::paths;
 use crate::mcp::is_listed;
-use lukasa_engine::registry::fields::{Shape, fields};
+use lukasa_engine::registry::fields::{FieldSyntax, fields};
 use lukasa_engine::{Effect, Operation, operations};
 use std::fmt::Write;
 
@@ -63,12 +63,12 @@ fn entry(operation: &Operation) -> String {
     }
     for field in &all {
         let shape = match &field.shape {
-            Shape::Flag | Shape::Switch => "true or false".into(),
-            Shape::Text => "text".into(),
-            Shape::Number => "number".into(),
-            Shape::Choice(choices) => choices.join(", "),
-            Shape::Texts => "texts".into(),
-            Shape::Json => "JSON".into(),
+            FieldSyntax::Flag | FieldSyntax::Switch => "true or false".into(),
+            FieldSyntax::Text => "text".into(),
+            FieldSyntax::Number => "number".into(),
+            FieldSyntax::Choice(choices) => choices.join(", "),
+            FieldSyntax::Texts => "texts".into(),
+            FieldSyntax::Json => "JSON".into(),
         };
         let needed = if field.required { ", required".into() } else { default(field.default.as_ref()) };
         let help = field.help.replace('\n', " ").replace('|', "\\|");

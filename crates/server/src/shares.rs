@@ -1,6 +1,6 @@
 //! Fair shares of limited resources (turns to work, streams, sessions): no caller gets all of them.
 
-use crate::front::Caller;
+use crate::request_gate::Caller;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use tokio::sync::oneshot;
 
 /// The unit of sharing: a user of a tenant. Callers without a user own the store and have no individual limit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Holder {
+pub struct ShareKey {
     /// The tenant of the caller.
     pub tenant: String,
     /// None: the caller owns the store.
     pub user: Option<String>,
 }
 
-impl From<&Caller> for Holder {
-    fn from(caller: &Caller) -> Holder {
-        Holder { tenant: caller.scope.tenant.clone(), user: caller.user.clone() }
+impl From<&Caller> for ShareKey {
+    fn from(caller: &Caller) -> ShareKey {
+        ShareKey { tenant: caller.scope.tenant.clone(), user: caller.user.clone() }
     }
 }
 
@@ -39,10 +39,10 @@ struct Shared {
 #[derive(Default)]
 struct State {
     working: usize,
-    by_user: BTreeMap<Holder, usize>,
+    by_user: BTreeMap<ShareKey, usize>,
     by_tenant: BTreeMap<String, usize>,
     /// Waiting requests by user; the first user is next.
-    queues: VecDeque<(Holder, VecDeque<Waiter>)>,
+    queues: VecDeque<(ShareKey, VecDeque<Waiter>)>,
     waiting: usize,
     last_id: u64,
 }
@@ -55,12 +55,12 @@ struct Waiter {
 /// A turn, returned when it is dropped.
 pub struct Turn {
     shared: Arc<Shared>,
-    holder: Holder,
+    holder: ShareKey,
 }
 
 /// The queue is full.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Crowded;
+pub struct QueueFull;
 
 impl Turns {
     /// `waiting`: most requests in the queue, of all callers together.
@@ -69,7 +69,7 @@ impl Turns {
     }
 
     /// Waits for a turn. Dropping the future leaves the queue.
-    pub async fn take(&self, holder: Holder) -> Result<Turn, Crowded> {
+    pub async fn take(&self, holder: ShareKey) -> Result<Turn, QueueFull> {
         let mut waiting = {
             let mut state = self.0.state.lock();
             let first = state.queue(&holder).is_none_or(VecDeque::is_empty);
@@ -80,7 +80,7 @@ impl Turns {
             let own = state.queue(&holder).map_or(0, VecDeque::len);
             let share = if holder.user.is_some() { self.0.waiting.div_ceil(2) } else { self.0.waiting };
             if state.waiting >= self.0.waiting || own >= share {
-                return Err(Crowded);
+                return Err(QueueFull);
             }
             let (called, calls) = oneshot::channel();
             let id = state.wait(&holder, called);
@@ -93,7 +93,7 @@ impl Turns {
                 Ok(Turn { shared: Arc::clone(&waiting.shared), holder: waiting.holder.clone() })
             }
             // Unreachable: a waiter is either called or still in the queue.
-            Err(_) => Err(Crowded),
+            Err(_) => Err(QueueFull),
         }
     }
 
@@ -109,7 +109,7 @@ impl Turns {
 }
 
 impl Shared {
-    fn may_work(&self, state: &State, holder: &Holder) -> bool {
+    fn may_work(&self, state: &State, holder: &ShareKey) -> bool {
         let all = self.places;
         if holder.user.is_none() {
             return state.working < all;
@@ -151,7 +151,7 @@ impl Shared {
         }
     }
 
-    fn end(&self, holder: &Holder) {
+    fn end(&self, holder: &ShareKey) {
         let mut state = self.state.lock();
         state.end(holder);
         self.call(&mut state);
@@ -159,11 +159,11 @@ impl Shared {
 }
 
 impl State {
-    fn queue(&self, holder: &Holder) -> Option<&VecDeque<Waiter>> {
+    fn queue(&self, holder: &ShareKey) -> Option<&VecDeque<Waiter>> {
         self.queues.iter().find(|(own, _)| own == holder).map(|(_, queue)| queue)
     }
 
-    fn wait(&mut self, holder: &Holder, called: oneshot::Sender<()>) -> u64 {
+    fn wait(&mut self, holder: &ShareKey, called: oneshot::Sender<()>) -> u64 {
         self.last_id += 1;
         self.waiting += 1;
         let waiter = Waiter { id: self.last_id, called };
@@ -174,7 +174,7 @@ impl State {
         self.last_id
     }
 
-    fn leave(&mut self, holder: &Holder, id: u64) {
+    fn leave(&mut self, holder: &ShareKey, id: u64) {
         if let Some((_, queue)) = self.queues.iter_mut().find(|(own, _)| own == holder) {
             let before = queue.len();
             queue.retain(|waiter| waiter.id != id);
@@ -183,13 +183,13 @@ impl State {
         self.queues.retain(|(_, queue)| !queue.is_empty());
     }
 
-    fn begin(&mut self, holder: &Holder) {
+    fn begin(&mut self, holder: &ShareKey) {
         self.working += 1;
         *self.by_user.entry(holder.clone()).or_default() += 1;
         *self.by_tenant.entry(holder.tenant.clone()).or_default() += 1;
     }
 
-    fn end(&mut self, holder: &Holder) {
+    fn end(&mut self, holder: &ShareKey) {
         self.working -= 1;
         one_less(&mut self.by_user, holder);
         one_less(&mut self.by_tenant, &holder.tenant);
@@ -214,7 +214,7 @@ impl Drop for Turn {
 /// Leaves the queue when the future is dropped, or returns the turn if it was just given.
 struct Waiting {
     shared: Arc<Shared>,
-    holder: Holder,
+    holder: ShareKey,
     id: u64,
     calls: Option<oneshot::Receiver<()>>,
 }
@@ -235,28 +235,28 @@ impl Drop for Waiting {
 
 /// Limits how many of a resource each caller may hold, and all callers together. Clones share the counts.
 #[derive(Clone)]
-pub struct Counted(Arc<Counts>);
+pub struct UsageLimit(Arc<Counts>);
 
 struct Counts {
     all: usize,
     each: usize,
-    held: Mutex<BTreeMap<Holder, usize>>,
+    held: Mutex<BTreeMap<ShareKey, usize>>,
 }
 
 /// One unit of the resource, returned when it is dropped.
-pub struct One {
+pub struct UsagePermit {
     counts: Arc<Counts>,
-    holder: Holder,
+    holder: ShareKey,
 }
 
-impl Counted {
+impl UsageLimit {
     /// `all`: most units in total. `each`: most units per caller.
-    pub fn new(all: usize, each: usize) -> Counted {
-        Counted(Arc::new(Counts { all, each, held: Mutex::default() }))
+    pub fn new(all: usize, each: usize) -> UsageLimit {
+        UsageLimit(Arc::new(Counts { all, each, held: Mutex::default() }))
     }
 
     /// None if the limit is reached. Callers without a user have only the limit for all.
-    pub fn take(&self, holder: Holder) -> Option<One> {
+    pub fn take(&self, holder: ShareKey) -> Option<UsagePermit> {
         let mut held = self.0.held.lock();
         let own = held.get(&holder).copied().unwrap_or(0);
         let each = if holder.user.is_some() { self.0.each } else { self.0.all };
@@ -264,7 +264,7 @@ impl Counted {
             return None;
         }
         *held.entry(holder.clone()).or_default() += 1;
-        Some(One { counts: Arc::clone(&self.0), holder })
+        Some(UsagePermit { counts: Arc::clone(&self.0), holder })
     }
 
     /// The limit per caller.
@@ -273,7 +273,7 @@ impl Counted {
     }
 }
 
-impl Drop for One {
+impl Drop for UsagePermit {
     fn drop(&mut self) {
         one_less(&mut self.counts.held.lock(), &self.holder);
     }
@@ -287,11 +287,11 @@ mod tests {
     use futures_util::FutureExt;
     use std::pin::Pin;
 
-    fn holder(tenant: &str, user: &str) -> Holder {
-        Holder { tenant: tenant.into(), user: (!user.is_empty()).then(|| user.to_owned()) }
+    fn holder(tenant: &str, user: &str) -> ShareKey {
+        ShareKey { tenant: tenant.into(), user: (!user.is_empty()).then(|| user.to_owned()) }
     }
 
-    type Asking = Pin<Box<dyn Future<Output = Result<Turn, Crowded>> + Send>>;
+    type Asking = Pin<Box<dyn Future<Output = Result<Turn, QueueFull>> + Send>>;
 
     /// Requests a turn. Returns it, or the future that waits for one.
     fn ask(places: &Turns, tenant: &str, user: &str) -> Result<Turn, Asking> {
@@ -387,17 +387,17 @@ mod tests {
         let _held = ask(&places, "a", "ada").ok().unwrap();
         let _waiting: Vec<Asking> = (0..2).filter_map(|_| ask(&places, "a", "ada").err()).collect();
         let crowded = |user: &str| places.take(holder("a", user)).now_or_never().map(|taken| taken.map(drop));
-        assert_eq!(crowded("ada"), Some(Err(Crowded)));
+        assert_eq!(crowded("ada"), Some(Err(QueueFull)));
         let _others: Vec<Asking> = (0..2).filter_map(|_| ask(&places, "a", "bob").err()).collect();
-        assert_eq!(crowded("eve"), Some(Err(Crowded)), "all of it is full");
+        assert_eq!(crowded("eve"), Some(Err(QueueFull)), "all of it is full");
         let none = Turns::new(1, 0);
         let _held = ask(&none, "a", "ada").ok().unwrap();
-        assert_eq!(none.take(holder("a", "bob")).now_or_never().map(|taken| taken.map(drop)), Some(Err(Crowded)));
+        assert_eq!(none.take(holder("a", "bob")).now_or_never().map(|taken| taken.map(drop)), Some(Err(QueueFull)));
     }
 
     #[test]
     fn counts_are_limited_per_caller_and_in_total() {
-        let counted = Counted::new(3, 2);
+        let counted = UsageLimit::new(3, 2);
         let one = counted.take(holder("a", "ada")).unwrap();
         let _two = counted.take(holder("a", "ada")).unwrap();
         assert!(counted.take(holder("a", "ada")).is_none(), "her share");
@@ -405,8 +405,8 @@ mod tests {
         assert!(counted.take(holder("c", "cid")).is_none(), "all there are");
         drop(one);
         assert!(counted.take(holder("c", "cid")).is_some());
-        let owner = Counted::new(3, 1);
-        let all: Vec<One> = (0..5).filter_map(|_| owner.take(holder("local", ""))).collect();
+        let owner = UsageLimit::new(3, 1);
+        let all: Vec<UsagePermit> = (0..5).filter_map(|_| owner.take(holder("local", ""))).collect();
         assert_eq!(all.len(), 3);
     }
 }

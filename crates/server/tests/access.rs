@@ -4,19 +4,19 @@
 
 use lukasa_engine::{Engine, Grants, operations};
 use lukasa_model::{ErrorCode, Scope};
-use lukasa_server::{Caller, Front, Given, Limits};
+use lukasa_server::{Caller, ProjectFolders, RequestGate, RequestLimits};
 use lukasa_store::{Clock, MemoryStore, SystemClock};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
-fn front(home: &Path) -> Front {
+fn front(home: &Path) -> RequestGate {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = Arc::new(MemoryStore::new(Arc::clone(&clock)));
     let engine = Engine::new(store, clock, std::env::temp_dir());
     let shop = Scope::new("local", "shop").unwrap();
-    let given = Given::default().with_tree(shop.clone(), home).with_folder(shop, home);
-    Front::new(engine, Limits::default(), given)
+    let given = ProjectFolders::default().with_tree(shop.clone(), home).with_folder(shop, home);
+    RequestGate::new(engine, RequestLimits::default(), given)
 }
 
 fn caller(grants: Grants) -> Caller {

@@ -37,7 +37,7 @@ pub trait AuditTrail: Send + Sync {
 
     /// Returns matching entries, newest first, at most `limit`. Entries of the same time are ordered by server, then by
     /// descending number.
-    fn find(&self, tenant: &str, find: &AuditFind, limit: usize) -> Result<Vec<AuditEntry>>;
+    fn find(&self, tenant: &str, find: &AuditFilter, limit: usize) -> Result<Vec<AuditEntry>>;
 }
 
 /// What is recorded about one operation.
@@ -99,7 +99,7 @@ pub struct AuditHead {
 
 /// A filter: every field that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AuditFind {
+pub struct AuditFilter {
     pub project: Option<String>,
     pub operation: Option<String>,
     pub user: Option<String>,
@@ -110,7 +110,7 @@ pub struct AuditFind {
     pub until: Option<Time>,
 }
 
-impl AuditFind {
+impl AuditFilter {
     /// Whether a note matches every set field.
     pub fn matches(&self, note: &AuditNote) -> bool {
         let is = |wanted: &Option<String>, own: Option<&String>| wanted.is_none() || wanted.as_ref() == own;

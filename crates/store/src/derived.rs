@@ -52,7 +52,7 @@ pub trait Derived: Send + Sync {
     fn finish(&self, scope: &Scope, kind: &str, owner: &str, keys: &[String]) -> Result<u64>;
 
     /// Returns failed jobs to the queue with one more attempt each. Returns how many of them `owner` still held.
-    fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[Failure]) -> Result<u64>;
+    fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[JobFailure]) -> Result<u64>;
 
     /// Counts the jobs of a kind.
     fn job_counts(&self, scope: &Scope, kind: &str, now: Time) -> Result<JobCounts>;
@@ -109,7 +109,7 @@ pub struct VectorCount {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewJob {
     pub key: String,
-    pub lane: Lane,
+    pub lane: JobLane,
     /// Required jobs run before optional ones.
     pub required: bool,
     /// Among otherwise equal jobs, the highest runs first.
@@ -122,24 +122,24 @@ pub struct NewJob {
 
 /// The most significant part of the order of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lane {
+pub enum JobLane {
     /// Inputs whose vectors were made by another version of the model.
     Mismatch,
     Ordinary,
 }
 
-impl Lane {
+impl JobLane {
     pub(crate) fn number(self) -> i16 {
         match self {
-            Lane::Mismatch => 0,
-            Lane::Ordinary => 1,
+            JobLane::Mismatch => 0,
+            JobLane::Ordinary => 1,
         }
     }
 
-    pub(crate) fn of(number: i16) -> Result<Lane> {
+    pub(crate) fn of(number: i16) -> Result<JobLane> {
         match number {
-            0 => Ok(Lane::Mismatch),
-            1 => Ok(Lane::Ordinary),
+            0 => Ok(JobLane::Mismatch),
+            1 => Ok(JobLane::Ordinary),
             other => Err(Error::internal(format!("there is no lane {other} for jobs"))),
         }
     }
@@ -149,7 +149,7 @@ impl Lane {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     pub key: String,
-    pub lane: Lane,
+    pub lane: JobLane,
     pub required: bool,
     pub priority: f64,
     pub payload: String,
@@ -178,7 +178,7 @@ impl Job {
 
 /// The failure of a leased job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct JobFailure {
     pub key: String,
     /// Truncated to [`ERROR_CHARS`] characters when stored.
     pub error: String,
@@ -188,7 +188,7 @@ pub struct Failure {
 /// Longest stored error of a job: a reason, not a log.
 pub const ERROR_CHARS: usize = 500;
 
-impl Failure {
+impl JobFailure {
     pub(crate) fn shortened(&self) -> String {
         // PostgreSQL cannot store NUL characters.
         self.error.chars().filter(|c| *c != '\0').take(ERROR_CHARS).collect()

@@ -24,7 +24,7 @@ const FORMAT: u32 = 1;
 
 /// A reading of a clock that cannot be set: microseconds since an arbitrary moment, fixed until the machine reboots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Steady {
+pub struct SteadyReading {
     /// Differs after every boot of the machine.
     pub boot: String,
     pub micros: i64,
@@ -39,7 +39,7 @@ struct Reading {
     wall_us: i64,
 }
 
-type SteadySource = Box<dyn Fn() -> Option<Steady> + Send + Sync>;
+type SteadySource = Box<dyn Fn() -> Option<SteadyReading> + Send + Sync>;
 type Report = Box<dyn Fn(&Error) + Send + Sync>;
 
 /// A clock that rejects times after a jump of the wall clock.
@@ -77,7 +77,7 @@ impl GuardedClock {
 
     /// Replaces the system's steady clock, for tests.
     #[must_use]
-    pub fn with_steady(mut self, steady: impl Fn() -> Option<Steady> + Send + Sync + 'static) -> GuardedClock {
+    pub fn with_steady(mut self, steady: impl Fn() -> Option<SteadyReading> + Send + Sync + 'static) -> GuardedClock {
         self.steady = Box::new(steady);
         self
     }
@@ -121,7 +121,7 @@ impl Clock for GuardedClock {
         if ahead > LONGEST_STEP {
             self.jumped(ahead, "the database server's clock is ahead of this machine's")?;
         }
-        let Some(Steady { boot, micros }) = (self.steady)() else { return Ok(()) };
+        let Some(SteadyReading { boot, micros }) = (self.steady)() else { return Ok(()) };
         let mut last = self.last.lock();
         let before = last.reading.take().or_else(|| self.read());
         let comparable = before.as_ref().filter(|r| r.boot == boot && r.wall_us >= UNSET.0);
@@ -144,16 +144,16 @@ impl Clock for GuardedClock {
 
 /// On Linux, the time since boot, including sleep. Not available on other systems.
 #[cfg(target_os = "linux")]
-fn steady() -> Option<Steady> {
+fn steady() -> Option<SteadyReading> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_string();
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
     let seconds: f64 = uptime.split(' ').next()?.parse().ok()?;
     #[allow(clippy::cast_possible_truncation, reason = "no machine runs for a hundred thousand years")]
     let micros = (seconds * 1e6) as i64;
-    Some(Steady { boot, micros })
+    Some(SteadyReading { boot, micros })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn steady() -> Option<Steady> {
+fn steady() -> Option<SteadyReading> {
     None
 }

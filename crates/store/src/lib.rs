@@ -29,9 +29,9 @@ pub use sqlite::SqliteStore;
 
 use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
-use lukasa_model::statement::Provenance;
 use lukasa_model::types::Declaration;
-use lukasa_model::{BranchNo, Position, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
+use lukasa_model::version::Provenance;
+use lukasa_model::{BranchNo, Fact, FactNo, Position, Result, Scope, Time, Transaction, Tx, Version, VersionId};
 use std::ops::Range;
 use std::path::Path;
 use uuid::Uuid;
@@ -84,43 +84,43 @@ pub trait Reader {
     fn head(&mut self) -> Result<Head>;
 
     /// In no particular order.
-    fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>>;
+    fn facts(&mut self, ids: &[Uuid]) -> Result<Vec<Fact>>;
 
     /// In no particular order.
-    fn things_numbered(&mut self, numbers: &[ThingNo]) -> Result<Vec<Thing>>;
+    fn facts_numbered(&mut self, numbers: &[FactNo]) -> Result<Vec<Fact>>;
 
     /// Objects that have one of these keys, of any type.
-    fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>>;
+    fn objects_keyed(&mut self, keys: &[String]) -> Result<Vec<Fact>>;
 
     /// Objects whose key contains the text, case-insensitively, at most `limit`.
-    fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>>;
+    fn objects_like(&mut self, part: &str, limit: usize) -> Result<Vec<Fact>>;
 
     /// Objects whose key begins with the prefix, byte for byte, of one type or of any, ordered by key.
-    fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>>;
+    fn objects_with_prefix(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Fact>>;
 
     /// Facts with numbers in the range, ascending.
-    fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>>;
+    fn facts_in(&mut self, range: Range<FactNo>) -> Result<Vec<Fact>>;
 
     /// All versions of these facts, ordered by fact, branch and version.
-    fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>>;
+    fn versions(&mut self, things: &[FactNo], fields: VersionFields) -> Result<Vec<Version>>;
 
     /// All versions of facts with numbers in the range, ordered by fact, branch and version.
-    fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>>;
+    fn versions_in(&mut self, range: Range<FactNo>, fields: VersionFields) -> Result<Vec<Version>>;
 
     /// Versions recorded after this one, in order of recording, at most `limit`, with all fields.
-    fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>>;
+    fn versions_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Version>>;
 
     /// Numbers of facts written on a branch in transactions `from..=to`, ascending, each once.
-    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>>;
+    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<FactNo>>;
 
     /// Relationships at these ends, ascending by number, each once.
-    fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>>;
+    fn relationships(&mut self, ends: &[(FactNo, Side)]) -> Result<Vec<Fact>>;
 
     /// Every version of the system objects, in order of recording.
     fn declarations(&mut self) -> Result<Vec<Declaration>>;
 
     /// Provenance of versions of these facts, sorted.
-    fn provenance(&mut self, things: &[ThingNo]) -> Result<Vec<Provenance>>;
+    fn provenance(&mut self, things: &[FactNo]) -> Result<Vec<Provenance>>;
 
     /// Provenance recorded by one transaction, sorted.
     fn provenance_of(&mut self, tx: Tx) -> Result<Vec<Provenance>>;
@@ -142,7 +142,7 @@ pub trait Reader {
     }
 
     /// Log entries that match, newest first, at most `limit`.
-    fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>>;
+    fn find_transactions(&mut self, find: &TransactionFilter, limit: usize) -> Result<Vec<Transaction>>;
 
     /// The result recorded under a client's batch id.
     fn client_batch(&mut self, client_id: &str) -> Result<Option<ClientBatch>>;
@@ -203,7 +203,7 @@ pub(crate) fn index(number: u64) -> usize {
 
 /// Which parts of a version to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fields {
+pub enum VersionFields {
     /// Neither content nor change summary.
     Header,
     /// Content, but no change summary.
@@ -222,7 +222,7 @@ pub struct Head {
     /// The hash of the last transaction.
     pub hash: Hash,
     /// The number of the next new fact.
-    pub next_thing: ThingNo,
+    pub next_thing: FactNo,
     /// The last transaction that wrote a system object.
     pub declared: Position,
     /// The namespace from which the ids of the project are derived.
@@ -240,8 +240,8 @@ impl Head {
 pub struct Entry<'a> {
     /// Appended once per transaction, with its last rows.
     pub transaction: Option<&'a Transaction>,
-    pub things: &'a [Thing],
-    pub statements: &'a [Statement],
+    pub things: &'a [Fact],
+    pub statements: &'a [Version],
     pub provenance: &'a [Provenance],
     pub client_batch: Option<(&'a str, ClientBatch)>,
     /// The head after these rows.
@@ -261,7 +261,7 @@ pub struct ClientBatch {
 
 /// What to search log entries for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Find {
+pub enum TransactionFilter {
     /// The Git commit begins with this prefix, in lower case.
     Commit(String),
     /// Written by this agent.

@@ -5,15 +5,15 @@ mod derived;
 mod keys;
 
 use crate::{
-    AccessKey, AccessKeys, AuditTrail, ClientBatch, Clock, Counts, Derived, Entry, Fields, Find, Head, Reader, Store,
-    Writer,
+    AccessKey, AccessKeys, AuditTrail, ClientBatch, Clock, Counts, Derived, Entry, Head, Reader, Store,
+    TransactionFilter, VersionFields, Writer,
 };
 use lukasa_model::plan::Side;
-use lukasa_model::statement::Provenance;
-use lukasa_model::transaction::Chain;
+use lukasa_model::transaction::TransactionHasher;
 use lukasa_model::types::{Declaration, system};
+use lukasa_model::version::Provenance;
 use lukasa_model::{
-    BranchNo, Error, ErrorCode, ErrorKind, Position, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx,
+    BranchNo, Error, ErrorCode, ErrorKind, Fact, FactNo, Position, Result, Scope, Time, Transaction, Tx, Version,
     VersionId,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -26,11 +26,11 @@ use uuid::Uuid;
 /// A store in memory, for tests. Nothing is durable.
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
-    projects: RwLock<BTreeMap<Scope, Arc<Rows>>>,
+    projects: RwLock<BTreeMap<Scope, Arc<MemoryRows>>>,
     writing: Mutex<()>,
-    derived_data: Mutex<BTreeMap<Scope, derived::Shelf>>,
+    derived_data: Mutex<BTreeMap<Scope, derived::DerivedData>>,
     keys: Mutex<BTreeMap<String, AccessKey>>,
-    audit: Mutex<audit::Chains>,
+    audit: Mutex<audit::AuditChains>,
 }
 
 impl MemoryStore {
@@ -47,18 +47,18 @@ impl MemoryStore {
 }
 
 #[derive(Clone)]
-struct Rows {
+struct MemoryRows {
     head: Head,
-    things: Vec<Thing>,
-    statements: Vec<Statement>,
+    things: Vec<Fact>,
+    statements: Vec<Version>,
     provenance: Vec<(Tx, Provenance)>,
     transactions: Vec<Transaction>,
     client_batches: Vec<(String, ClientBatch)>,
 }
 
-impl Rows {
-    fn new(scope: &Scope) -> Rows {
-        Rows {
+impl MemoryRows {
+    fn new(scope: &Scope) -> MemoryRows {
+        MemoryRows {
             head: empty_head(scope),
             things: vec![],
             statements: vec![],
@@ -71,7 +71,7 @@ impl Rows {
 
 /// The head of a new project.
 pub(crate) fn empty_head(scope: &Scope) -> Head {
-    let (hash, namespace) = (Chain::START, scope.namespace());
+    let (hash, namespace) = (TransactionHasher::START, scope.namespace());
     Head { tx: 0, recorded_at: Time::MIN, hash, next_thing: 1, declared: Position::START, namespace }
 }
 
@@ -83,13 +83,13 @@ pub(crate) fn unknown_project(scope: &Scope) -> Error {
 impl Store for MemoryStore {
     fn read<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Reader + 'a>> {
         let rows = self.projects.read().get(scope).cloned().ok_or_else(|| unknown_project(scope))?;
-        Ok(Box::new(Session { rows, store: self, scope: scope.clone(), _alone: None }))
+        Ok(Box::new(MemorySession { rows, store: self, scope: scope.clone(), _alone: None }))
     }
 
     fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>> {
         let alone = Some(self.writing.lock());
-        let rows = self.projects.read().get(scope).cloned().unwrap_or_else(|| Arc::new(Rows::new(scope)));
-        Ok(Box::new(Session { rows, store: self, scope: scope.clone(), _alone: alone }))
+        let rows = self.projects.read().get(scope).cloned().unwrap_or_else(|| Arc::new(MemoryRows::new(scope)));
+        Ok(Box::new(MemorySession { rows, store: self, scope: scope.clone(), _alone: alone }))
     }
 
     fn derived(&self) -> &dyn Derived {
@@ -118,30 +118,30 @@ impl Store for MemoryStore {
 }
 
 /// A snapshot of the rows from when the session was opened, plus what it appended since.
-struct Session<'a> {
-    rows: Arc<Rows>,
+struct MemorySession<'a> {
+    rows: Arc<MemoryRows>,
     store: &'a MemoryStore,
     scope: Scope,
     /// The writer lock, held by writers only.
     _alone: Option<MutexGuard<'a, ()>>,
 }
 
-fn cut(mut statement: Statement, fields: Fields) -> Statement {
-    if fields == Fields::Header {
+fn cut(mut statement: Version, fields: VersionFields) -> Version {
+    if fields == VersionFields::Header {
         statement.content = None;
     }
-    if fields != Fields::All {
+    if fields != VersionFields::All {
         statement.change = None;
     }
     statement
 }
 
-impl Session<'_> {
-    fn facts_where(&self, keep: impl Fn(&Thing) -> bool) -> Vec<Thing> {
+impl MemorySession<'_> {
+    fn facts_where(&self, keep: impl Fn(&Fact) -> bool) -> Vec<Fact> {
         self.rows.things.iter().filter(|t| keep(t)).cloned().collect()
     }
 
-    fn versions_where(&self, fields: Fields, keep: impl Fn(&Statement) -> bool) -> Vec<Statement> {
+    fn versions_where(&self, fields: VersionFields, keep: impl Fn(&Version) -> bool) -> Vec<Version> {
         let mut found: Vec<_> =
             self.rows.statements.iter().filter(|s| keep(s)).cloned().map(|s| cut(s, fields)).collect();
         found.sort_by_key(|s| (s.thing, s.branch, s.version));
@@ -149,24 +149,24 @@ impl Session<'_> {
     }
 }
 
-impl Reader for Session<'_> {
+impl Reader for MemorySession<'_> {
     fn head(&mut self) -> Result<Head> {
         Ok(self.rows.head)
     }
 
-    fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
+    fn facts(&mut self, ids: &[Uuid]) -> Result<Vec<Fact>> {
         Ok(self.facts_where(|t| ids.contains(&t.id)))
     }
 
-    fn things_numbered(&mut self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
+    fn facts_numbered(&mut self, numbers: &[FactNo]) -> Result<Vec<Fact>> {
         Ok(self.facts_where(|t| numbers.contains(&t.no)))
     }
 
-    fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
+    fn objects_keyed(&mut self, keys: &[String]) -> Result<Vec<Fact>> {
         Ok(self.facts_where(|t| t.key.as_deref().is_some_and(|key| keys.iter().any(|k| k == key))))
     }
 
-    fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
+    fn objects_with_prefix(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Fact>> {
         let mut found = self.facts_where(|t| {
             t.key.as_deref().is_some_and(|k| k.starts_with(prefix)) && type_name.is_none_or(|n| *t.type_name == *n)
         });
@@ -174,42 +174,45 @@ impl Reader for Session<'_> {
         Ok(found)
     }
 
-    fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
+    fn objects_like(&mut self, part: &str, limit: usize) -> Result<Vec<Fact>> {
         let part = part.to_lowercase();
         let mut found = self.facts_where(|t| t.key.as_deref().is_some_and(|key| key.to_lowercase().contains(&part)));
         found.truncate(limit);
         Ok(found)
     }
 
-    fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
+    fn facts_in(&mut self, range: Range<FactNo>) -> Result<Vec<Fact>> {
         Ok(self.facts_where(|t| range.contains(&t.no)))
     }
 
-    fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
+    fn versions(&mut self, things: &[FactNo], fields: VersionFields) -> Result<Vec<Version>> {
         Ok(self.versions_where(fields, |s| things.contains(&s.thing)))
     }
 
-    fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
+    fn versions_in(&mut self, range: Range<FactNo>, fields: VersionFields) -> Result<Vec<Version>> {
         Ok(self.versions_where(fields, |s| range.contains(&s.thing)))
     }
 
-    fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
-        let mut found = self.versions_where(Fields::All, |s| s.version > after);
+    fn versions_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Version>> {
+        let mut found = self.versions_where(VersionFields::All, |s| s.version > after);
         found.sort_by_key(|s| s.version);
         found.truncate(limit);
         Ok(found)
     }
 
-    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
-        let hits = self.versions_where(Fields::Header, |s| s.branch == branch && (from..=to).contains(&s.version.tx()));
+    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<FactNo>> {
+        let hits =
+            self.versions_where(VersionFields::Header, |s| s.branch == branch && (from..=to).contains(&s.version.tx()));
         let mut found: Vec<_> = hits.iter().map(|s| s.thing).collect();
         found.dedup();
         Ok(found)
     }
 
-    fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
+    fn relationships(&mut self, ends: &[(FactNo, Side)]) -> Result<Vec<Fact>> {
         Ok(self.facts_where(|t| {
-            let at = |e: &lukasa_model::Ends| ends.contains(&(e.src, Side::Src)) || ends.contains(&(e.dst, Side::Dst));
+            let at = |e: &lukasa_model::RelationshipEnds| {
+                ends.contains(&(e.src, Side::Src)) || ends.contains(&(e.dst, Side::Dst))
+            };
             t.ends.as_ref().is_some_and(at)
         }))
     }
@@ -218,7 +221,7 @@ impl Reader for Session<'_> {
         let mut found = Vec::new();
         for s in &self.rows.statements {
             let thing = self.rows.things.iter().find(|t| t.no == s.thing).filter(|t| system::is(&t.type_name));
-            if let Some(Thing { type_name, key: Some(key), .. }) = thing {
+            if let Some(Fact { type_name, key: Some(key), .. }) = thing {
                 let (type_name, key) = (Arc::clone(type_name), key.clone());
                 found.push(Declaration { tx: s.version.tx(), type_name, key, content: s.content.clone() });
             }
@@ -226,7 +229,7 @@ impl Reader for Session<'_> {
         Ok(found)
     }
 
-    fn provenance(&mut self, things: &[ThingNo]) -> Result<Vec<Provenance>> {
+    fn provenance(&mut self, things: &[FactNo]) -> Result<Vec<Provenance>> {
         let mut found: Vec<_> =
             self.rows.provenance.iter().map(|(_, p)| *p).filter(|p| things.contains(&p.thing)).collect();
         found.sort();
@@ -244,13 +247,13 @@ impl Reader for Session<'_> {
         Ok(all.take(limit).cloned().collect())
     }
 
-    fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>> {
+    fn find_transactions(&mut self, find: &TransactionFilter, limit: usize) -> Result<Vec<Transaction>> {
         let hit = |t: &&Transaction| match find {
-            Find::Commit(prefix) => {
+            TransactionFilter::Commit(prefix) => {
                 t.header.git_commit.as_ref().is_some_and(|c| c.to_lowercase().starts_with(prefix.as_str()))
             }
-            Find::Agent(agent) => t.header.agent.as_ref() == Some(agent),
-            Find::Until(time) => t.recorded_at <= *time,
+            TransactionFilter::Agent(agent) => t.header.agent.as_ref() == Some(agent),
+            TransactionFilter::Until(time) => t.recorded_at <= *time,
         };
         Ok(self.rows.transactions.iter().rev().filter(hit).take(limit).cloned().collect())
     }
@@ -274,7 +277,7 @@ impl Reader for Session<'_> {
     }
 }
 
-impl Writer for Session<'_> {
+impl Writer for MemorySession<'_> {
     fn now(&mut self) -> Result<Time> {
         Ok(self.store.clock.now())
     }

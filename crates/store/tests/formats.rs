@@ -6,10 +6,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::json::rule::Rule;
+use lukasa_model::json::rule::CanonicalRule;
 use lukasa_model::transaction::Header;
 use lukasa_model::{Batch, ErrorCode, Reference, Scope, Transaction};
-use lukasa_store::guarded_clock::{GuardedClock, Steady};
+use lukasa_store::guarded_clock::{GuardedClock, SteadyReading};
 use lukasa_store::ledger::{Ledger, NewBranch, ViewSpec};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{Clock, SqliteStore, SystemClock};
@@ -63,7 +63,7 @@ fn auth(properties: &Value) -> PutObject {
 fn goes_on(ledger: &Ledger, name: &str) {
     ledger.verify(&mut |_, _| {}).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     let before = transactions(ledger);
-    assert!(before.iter().all(|t| t.header.rule == Rule::First), "{name}");
+    assert!(before.iter().all(|t| t.header.rule == CanonicalRule::First), "{name}");
     let first = ViewSpec::default().as_of("tx:2");
     assert_eq!(properties(ledger, &first, "Service:auth").to_string(), numbers_as_read().to_string(), "{name}");
     // On a branch that sees the version written under the first rule.
@@ -77,7 +77,7 @@ fn goes_on(ledger: &Ledger, name: &str) {
     let changed = ledger.commit(&Batch::on("again").write(auth(&other))).unwrap();
     assert!(changed.tx.is_some(), "{name}");
     let after = transactions(ledger);
-    assert_eq!(after.last().unwrap().header.rule, Rule::Second, "{name}");
+    assert_eq!(after.last().unwrap().header.rule, CanonicalRule::Second, "{name}");
     assert_eq!(after[..before.len()], before[..], "{name}");
     ledger.verify(&mut |_, _| {}).unwrap_or_else(|e| panic!("{name}: {e:?}"));
 }
@@ -114,7 +114,7 @@ fn a_sqlite_store_of_schema_8_opens_with_rows_and_runs() {
     let (folder, ledger) = copied("sqlite-schema-8.db");
     let report = ledger.verify(&mut |_, _| {}).unwrap();
     assert_eq!((report.transactions, report.releases), (transactions(&ledger).len() as u64, 0));
-    assert!(transactions(&ledger).iter().all(|t| t.header.rule == Rule::Second));
+    assert!(transactions(&ledger).iter().all(|t| t.header.rule == CanonicalRule::Second));
     let raw = rusqlite::Connection::open(folder.path().join("lukasa.db")).unwrap();
     let runs: i64 = raw.query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).unwrap();
     assert!(runs > 0, "the fixture has runs");
@@ -162,7 +162,7 @@ fn readings_of_the_clock_of_format_1_are_used_and_other_formats_ignored() {
     let check_after = |hours: i64| {
         let wall = Arc::new(ManualClock::default());
         let now = wall.advance(hours * 3_600);
-        let steady = || Some(Steady { boot: "first".into(), micros: 1_000_000 });
+        let steady = || Some(SteadyReading { boot: "first".into(), micros: 1_000_000 });
         GuardedClock::new(wall, false, |_| ()).with_steady(steady).beside(&store).check(now)
     };
     check_after(0).unwrap();
@@ -192,8 +192,9 @@ fn verification_finds_content_that_is_not_canonical_under_its_rule() {
     let found = ledger.verify(&mut |_, _| {}).unwrap_err();
     assert_eq!(found.code, ErrorCode::VerificationFailed);
     assert!(found.message.contains("transaction 1"), "the header is part of what is hashed: {}", found.message);
-    let text = ledger.store().read(ledger.scope()).unwrap().statements_after(lukasa_model::VersionId(0), 100).unwrap();
-    let depends = text.iter().filter_map(|s| s.content.as_deref()).filter(|text| !Rule::First.holds(text)).count();
+    let text = ledger.store().read(ledger.scope()).unwrap().versions_after(lukasa_model::VersionId(0), 100).unwrap();
+    let depends =
+        text.iter().filter_map(|s| s.content.as_deref()).filter(|text| !CanonicalRule::First.holds(text)).count();
     assert_eq!(depends, 1, "one content is not canonical under the first rule");
 }
 

@@ -6,7 +6,7 @@ use lukasa_model::batch::PutObject;
 use lukasa_model::json::Hash;
 use lukasa_model::{Batch, ErrorCode, Scope};
 use lukasa_store::audit::{AuditFlaw, AuditHead, AuditNote, Seals, walk};
-use lukasa_store::derived::{Lane, NewJob, Vector};
+use lukasa_store::derived::{JobLane, NewJob, Vector};
 use lukasa_store::postgres::PostgresConfig;
 use lukasa_store::{AccessKey, Ledger, Store, SystemClock};
 use lukasa_testkit::TestDatabase;
@@ -97,7 +97,7 @@ fn without_a_scope_the_application_role_sees_no_rows() {
         let vector = Vector { input: Hash::of(b"x"), bytes: vec![1], made_at, redacted: 0 };
         derived.put_vectors(&scope, "m", &[vector]).unwrap();
         let (key, payload) = ("k".into(), String::new());
-        let job = NewJob { key, lane: Lane::Ordinary, required: true, priority: 0.0, payload, not_before: made_at };
+        let job = NewJob { key, lane: JobLane::Ordinary, required: true, priority: 0.0, payload, not_before: made_at };
         derived.enqueue(&scope, "embedding", &[job], made_at).unwrap();
         derived.set_mark(&scope, "m", 1).unwrap();
         store.access_keys().add(&access_key(&format!("of-{tenant}"), tenant)).unwrap();
@@ -315,7 +315,7 @@ fn two_servers_on_one_database_share_one_log() {
     put(&one, "z");
     assert_eq!(two.head().unwrap().tx, 3);
     let view = two.view(&Default::default()).unwrap();
-    assert_eq!(two.heads(&view, lukasa_store::Fields::Header).unwrap().count(), 3);
+    assert_eq!(two.stream_view(&view, lukasa_store::VersionFields::Header).unwrap().count(), 3);
     one.verify(&mut |_, _| {}).unwrap();
 }
 

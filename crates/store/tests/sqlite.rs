@@ -480,7 +480,7 @@ mod record {
 mod clock {
     use super::*;
     use lukasa_model::{Error, Result, Time};
-    use lukasa_store::guarded_clock::{LONGEST_STEP, Steady};
+    use lukasa_store::guarded_clock::{LONGEST_STEP, SteadyReading};
     use lukasa_store::{Clock, GuardedClock};
     use lukasa_testkit::ManualClock;
     use parking_lot::Mutex;
@@ -509,7 +509,9 @@ mod clock {
                 (Arc::clone(&self.steady), Arc::clone(&self.boot), Arc::clone(&self.reported));
             let wall = Arc::clone(&self.wall) as Arc<dyn Clock>;
             let clock = GuardedClock::new(wall, allows, move |jump| reported.lock().push(jump.clone()))
-                .with_steady(move || Some(Steady { boot: boot.lock().clone(), micros: steady.load(Ordering::SeqCst) }))
+                .with_steady(move || {
+                    Some(SteadyReading { boot: boot.lock().clone(), micros: steady.load(Ordering::SeqCst) })
+                })
                 .beside(&path);
             let clock: Arc<dyn Clock> = Arc::new(clock);
             let store = SqliteStore::open(&path, Arc::clone(&clock), Durability::Full).unwrap();

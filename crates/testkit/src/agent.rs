@@ -52,7 +52,7 @@ impl Agent {
     }
 
     /// Sends a notification, which has no response.
-    pub fn tell(&mut self, method: &str, params: &Value) {
+    pub fn notify(&mut self, method: &str, params: &Value) {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
@@ -95,7 +95,7 @@ impl Agent {
     }
 
     /// Waits for a notification with this method and returns its parameters.
-    pub fn notice(&mut self, method: &str) -> Value {
+    pub fn wait_for_notification(&mut self, method: &str) -> Value {
         loop {
             if let Some(at) = self.notices.iter().position(|notice| notice["method"] == method) {
                 return self.notices.remove(at)["params"].clone();

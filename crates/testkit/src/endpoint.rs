@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 /// A received request.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ReceivedRequest {
     pub path: String,
     /// The header lines as received, one per line.
     pub headers: String,
@@ -17,7 +17,7 @@ pub struct Asked {
 
 /// The response to a request.
 #[derive(Clone, Debug)]
-pub enum Reply {
+pub enum FakeReply {
     /// Status, further header lines, body.
     Say(u16, Vec<String>, String),
     /// No response; the connection stays open until the endpoint is dropped.
@@ -26,30 +26,30 @@ pub enum Reply {
     HangUp,
 }
 
-impl Reply {
-    pub fn ok(body: impl Into<String>) -> Reply {
-        Reply::Say(200, vec![], body.into())
+impl FakeReply {
+    pub fn ok(body: impl Into<String>) -> FakeReply {
+        FakeReply::Say(200, vec![], body.into())
     }
 
-    pub fn status(status: u16, body: impl Into<String>) -> Reply {
-        Reply::Say(status, vec![], body.into())
+    pub fn status(status: u16, body: impl Into<String>) -> FakeReply {
+        FakeReply::Say(status, vec![], body.into())
     }
 }
 
 /// A running endpoint. It stops when dropped.
 pub struct FakeEndpoint {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl FakeEndpoint {
     /// Starts an endpoint. `answer` gets each request and the number of requests before it.
-    pub fn start(answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> FakeEndpoint {
+    pub fn start(answer: impl Fn(&ReceivedRequest, usize) -> FakeReply + Send + Sync + 'static) -> FakeEndpoint {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let asked: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
         let stop = Arc::new(AtomicBool::new(false));
         let (seen, ended, answer) = (Arc::clone(&asked), Arc::clone(&stop), Arc::new(answer));
         let thread = std::thread::spawn(move || {
@@ -79,7 +79,7 @@ impl FakeEndpoint {
     }
 
     /// Returns the requests received so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().expect("no thread panics while it holds the lock").clone()
     }
 }
@@ -95,7 +95,11 @@ impl Drop for FakeEndpoint {
     }
 }
 
-fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Asked>>, answer: &(dyn Fn(&Asked, usize) -> Reply + Send + Sync)) {
+fn serve(
+    mut stream: TcpStream,
+    seen: &Mutex<Vec<ReceivedRequest>>,
+    answer: &(dyn Fn(&ReceivedRequest, usize) -> FakeReply + Send + Sync),
+) {
     let Some(asked) = stream.try_clone().ok().and_then(read) else { return };
     let before = {
         let mut seen = seen.lock().expect("no thread panics while it holds the lock");
@@ -103,9 +107,9 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Asked>>, answer: &(dyn Fn(&Aske
         seen.len() - 1
     };
     let (status, headers, body) = match answer(&asked, before) {
-        Reply::Say(status, headers, body) => (status, headers, body),
-        Reply::Nothing => return,
-        Reply::HangUp => {
+        FakeReply::Say(status, headers, body) => (status, headers, body),
+        FakeReply::Nothing => return,
+        FakeReply::HangUp => {
             let _ = stream.shutdown(std::net::Shutdown::Both);
             return;
         }
@@ -118,7 +122,7 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Asked>>, answer: &(dyn Fn(&Aske
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
 
-fn read(stream: TcpStream) -> Option<Asked> {
+fn read(stream: TcpStream) -> Option<ReceivedRequest> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -139,12 +143,12 @@ fn read(stream: TcpStream) -> Option<Asked> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(Asked { path, headers, body: String::from_utf8_lossy(&body).into_owned() })
+    Some(ReceivedRequest { path, headers, body: String::from_utf8_lossy(&body).into_owned() })
 }
 
 /// How an endpoint for embeddings behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
+pub enum FakeBehavior {
     Fine,
     /// Returns vectors in another order than the texts, with the right `index`.
     Shuffled,
@@ -172,52 +176,56 @@ pub enum Mood {
 /// alone.
 pub struct FakeEmbeddings {
     endpoint: FakeEndpoint,
-    mood: Arc<Mutex<Mood>>,
+    mood: Arc<Mutex<FakeBehavior>>,
 }
 
 impl FakeEmbeddings {
     pub fn start(dimensions: usize) -> FakeEmbeddings {
-        let mood = Arc::new(Mutex::new(Mood::Fine));
+        let mood = Arc::new(Mutex::new(FakeBehavior::Fine));
         let now = Arc::clone(&mood);
         let endpoint = FakeEndpoint::start(move |asked, _| {
             let mood = *now.lock().expect("no thread panics while it holds the lock");
             match mood {
-                Mood::Down => return Reply::status(503, r#"{"error": {"message": "down for repairs"}}"#),
-                Mood::Busy => return Reply::status(429, r#"{"error": {"message": "slow down"}}"#),
-                Mood::Slow => return Reply::Nothing,
-                Mood::Garbage => return Reply::ok("<html>a page of a proxy</html>"),
-                Mood::HangsUp => return Reply::HangUp,
-                Mood::Fine | Mood::Shuffled | Mood::WrongDimensions | Mood::TooFew | Mood::NotANumber | Mood::Nulls => {
-                }
+                FakeBehavior::Down => return FakeReply::status(503, r#"{"error": {"message": "down for repairs"}}"#),
+                FakeBehavior::Busy => return FakeReply::status(429, r#"{"error": {"message": "slow down"}}"#),
+                FakeBehavior::Slow => return FakeReply::Nothing,
+                FakeBehavior::Garbage => return FakeReply::ok("<html>a page of a proxy</html>"),
+                FakeBehavior::HangsUp => return FakeReply::HangUp,
+                FakeBehavior::Fine
+                | FakeBehavior::Shuffled
+                | FakeBehavior::WrongDimensions
+                | FakeBehavior::TooFew
+                | FakeBehavior::NotANumber
+                | FakeBehavior::Nulls => {}
             }
             let Ok(body) = serde_json::from_str::<serde_json::Value>(&asked.body) else {
-                return Reply::status(400, r#"{"error": {"message": "not JSON"}}"#);
+                return FakeReply::status(400, r#"{"error": {"message": "not JSON"}}"#);
             };
             let texts = body["input"].as_array().cloned().unwrap_or_default();
-            let dimensions = dimensions + usize::from(mood == Mood::WrongDimensions);
+            let dimensions = dimensions + usize::from(mood == FakeBehavior::WrongDimensions);
             let mut data: Vec<_> = texts
                 .iter()
                 .enumerate()
                 .map(|(index, text)| {
                     let mut vector = serde_json::json!(vector_of(text.as_str().unwrap_or_default(), dimensions));
-                    if matches!(mood, Mood::Nulls | Mood::NotANumber) {
+                    if matches!(mood, FakeBehavior::Nulls | FakeBehavior::NotANumber) {
                         vector[0] = serde_json::Value::Null;
                     }
                     serde_json::json!({"object": "embedding", "index": index, "embedding": vector})
                 })
                 .collect();
             match mood {
-                Mood::Shuffled => data.reverse(),
-                Mood::TooFew => drop(data.pop()),
+                FakeBehavior::Shuffled => data.reverse(),
+                FakeBehavior::TooFew => drop(data.pop()),
                 _ => {}
             }
             let answer = serde_json::json!({"object": "list", "data": data, "model": body["model"]}).to_string();
-            Reply::ok(if mood == Mood::NotANumber { answer.replace("null", "NaN") } else { answer })
+            FakeReply::ok(if mood == FakeBehavior::NotANumber { answer.replace("null", "NaN") } else { answer })
         });
         FakeEmbeddings { endpoint, mood }
     }
 
-    pub fn set(&self, mood: Mood) {
+    pub fn set(&self, mood: FakeBehavior) {
         *self.mood.lock().expect("no thread panics while it holds the lock") = mood;
     }
 
@@ -225,7 +233,7 @@ impl FakeEmbeddings {
         self.endpoint.url()
     }
 
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<ReceivedRequest> {
         self.endpoint.asked()
     }
 }

@@ -1,7 +1,7 @@
 //! A store that fails or blocks on request.
 
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
-use lukasa_store::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, Seals};
+use lukasa_store::audit::{AuditEntry, AuditFilter, AuditHead, AuditNote, Seals};
 use lukasa_store::{AccessKeys, AuditTrail, Derived, Reader, Store, Writer};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,7 +131,7 @@ impl AuditTrail for FaultyStore {
         self.inner.audit().chain(tenant, server, after, limit)
     }
 
-    fn find(&self, tenant: &str, find: &AuditFind, limit: usize) -> Result<Vec<AuditEntry>> {
+    fn find(&self, tenant: &str, find: &AuditFilter, limit: usize) -> Result<Vec<AuditEntry>> {
         self.inner.audit().find(tenant, find, limit)
     }
 }

@@ -68,7 +68,7 @@ pub fn step() -> impl Strategy<Value = (u8, Step)> {
 }
 
 /// Performs a step and returns its result as text, so that stores can be compared.
-pub fn take(l: &Ledger, clock: &ManualClock, (seconds, step): &(u8, Step)) -> String {
+pub fn perform(l: &Ledger, clock: &ManualClock, (seconds, step): &(u8, Step)) -> String {
     clock.advance(i64::from(*seconds));
     let now = lukasa_store::Clock::now(clock);
     let branches: Vec<String> =

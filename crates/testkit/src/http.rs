@@ -11,14 +11,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A parsed response.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub struct HttpReply {
     pub status: u16,
     /// The status line and the headers.
     pub head: String,
     pub body: String,
 }
 
-impl Reply {
+impl HttpReply {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
         lines.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
@@ -57,20 +57,20 @@ pub fn connect(address: SocketAddr) -> TcpStream {
 }
 
 /// Sends a request on a new connection and returns the response. Panics without one.
-pub fn ask(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-    let reply = tried(address, method, path, headers, body).unwrap_or_else(|e| panic!("{method} {path}: {e}"));
+pub fn ask(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpReply {
+    let reply = try_ask(address, method, path, headers, body).unwrap_or_else(|e| panic!("{method} {path}: {e}"));
     reply.unwrap_or_else(|| panic!("no answer to {method} {path}"))
 }
 
 /// Like `ask`, for a server that may close the connection at any moment. Returns `None` if the response is missing or
 /// incomplete.
-pub fn tried(
+pub fn try_ask(
     address: SocketAddr,
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
     body: &str,
-) -> std::io::Result<Option<Reply>> {
+) -> std::io::Result<Option<HttpReply>> {
     let mut text = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
     for (name, value) in headers {
         text += &format!("{name}: {value}\r\n");
@@ -83,24 +83,24 @@ pub fn tried(
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(text.as_bytes())?;
-    Ok(rest(&mut stream).filter(Reply::is_whole))
+    Ok(read_reply(&mut stream).filter(HttpReply::is_whole))
 }
 
 /// Reads a response until the server closes the connection; `None` if it sends none.
-pub fn rest(stream: &mut TcpStream) -> Option<Reply> {
+pub fn read_reply(stream: &mut TcpStream) -> Option<HttpReply> {
     let mut bytes = Vec::new();
     if let Err(e) = stream.read_to_end(&mut bytes) {
         assert!(e.kind() == std::io::ErrorKind::ConnectionReset, "{e}");
     }
-    reply(&bytes)
+    parse_reply(&bytes)
 }
 
 /// Parses a response; `None` if its head is incomplete.
-pub fn reply(bytes: &[u8]) -> Option<Reply> {
+pub fn parse_reply(bytes: &[u8]) -> Option<HttpReply> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
     let status = head.split(' ').nth(1)?.parse().unwrap();
-    let mut reply = Reply { status, head, body: String::new() };
+    let mut reply = HttpReply { status, head, body: String::new() };
     let body = &bytes[end + 4..];
     let chunked = reply.header("transfer-encoding") == Some("chunked");
     reply.body = String::from_utf8_lossy(&if chunked { joined(body) } else { body.to_vec() }).into_owned();

@@ -11,14 +11,14 @@ mod git;
 pub mod history;
 pub mod http;
 mod postgres;
-pub mod questions;
+pub mod random_queries;
 mod standby;
 mod swapped;
 
 pub use agent::Agent;
 pub use certificates::{Authority, Certificate};
 pub use clock::ManualClock;
-pub use endpoint::{Asked, FakeEmbeddings, FakeEndpoint, Mood, Reply};
+pub use endpoint::{FakeBehavior, FakeEmbeddings, FakeEndpoint, FakeReply, ReceivedRequest};
 pub use faulty::FaultyStore;
 pub use fixture::{Fixture, fixtures};
 pub use git::{git, has_git};

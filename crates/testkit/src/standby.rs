@@ -15,7 +15,7 @@ pub struct Cluster {
 
 /// One of the two servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum ServerRole {
     Primary,
     Standby,
 }
@@ -25,9 +25,9 @@ impl Cluster {
     /// set, panics instead.
     pub fn start() -> Option<Cluster> {
         let cluster = Cluster::alone()?;
-        let (copy, from) = (cluster.data(Role::Standby), cluster.admin_url(Role::Primary));
+        let (copy, from) = (cluster.data(ServerRole::Standby), cluster.admin_url(ServerRole::Primary));
         cluster.run("pg_basebackup", &["-D", &copy, "-d", &from, "-R", "-X", "stream", "--checkpoint=fast"]);
-        cluster.boot(Role::Standby, "-c hot_standby=on");
+        cluster.boot(ServerRole::Standby, "-c hot_standby=on");
         Some(cluster)
     }
 
@@ -43,16 +43,16 @@ impl Cluster {
         if is_root() {
             cluster.must(Command::new("chown").arg("-R").arg(user()).arg(cluster.folder.path()));
         }
-        let data = cluster.data(Role::Primary);
+        let data = cluster.data(ServerRole::Primary);
         cluster.run("initdb", &["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]);
         // Commits do not wait for the standby, so a failover can lose the end of the log.
-        cluster.boot(Role::Primary, "-c synchronous_standby_names='' -c wal_level=replica -c max_wal_senders=4");
+        cluster.boot(ServerRole::Primary, "-c synchronous_standby_names='' -c wal_level=replica -c max_wal_senders=4");
         Some(cluster)
     }
 
     /// Enables TLS on the primary with a certificate and a trusted root, and replaces `pg_hba.conf` with these lines.
     pub fn encrypt(&self, server: &Certificate, root: &Path, let_in: &str) {
-        let data = PathBuf::from(self.data(Role::Primary));
+        let data = PathBuf::from(self.data(ServerRole::Primary));
         let own = |from: &Path, name: &str| {
             let to = data.join(name);
             std::fs::copy(from, &to).expect("the file is copied");
@@ -70,14 +70,14 @@ impl Cluster {
             settings += "\nssl = on\nssl_ca_file = 'root.crt'\n";
             std::fs::write(data.join("postgresql.conf"), settings).expect("the settings are written");
         }
-        self.run("pg_ctl", &["-D", &self.data(Role::Primary), "reload"]);
+        self.run("pg_ctl", &["-D", &self.data(ServerRole::Primary), "reload"]);
         // A reload is asynchronous: connections made immediately may still use the previous settings.
         std::thread::sleep(Duration::from_millis(500));
     }
 
     /// The administrator's URL of the primary.
     pub fn primary_url(&self) -> String {
-        self.admin_url(Role::Primary)
+        self.admin_url(ServerRole::Primary)
     }
 
     /// Rewrites a URL of the primary so that it lists both servers and selects the one that accepts writes.
@@ -93,7 +93,7 @@ impl Cluster {
     pub fn settle(&self) {
         let behind = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()";
         for _ in 0..600 {
-            if self.sql(Role::Primary, behind).trim() == "1" {
+            if self.sql(ServerRole::Primary, behind).trim() == "1" {
                 return;
             }
             std::thread::sleep(Duration::from_millis(100));
@@ -103,10 +103,10 @@ impl Cluster {
 
     /// Stops replication to the standby.
     pub fn cut_off(&self) {
-        self.sql(Role::Standby, "ALTER SYSTEM SET primary_conninfo = ''");
-        self.sql(Role::Standby, "SELECT pg_reload_conf()");
+        self.sql(ServerRole::Standby, "ALTER SYSTEM SET primary_conninfo = ''");
+        self.sql(ServerRole::Standby, "SELECT pg_reload_conf()");
         for _ in 0..600 {
-            if self.sql(Role::Primary, "SELECT count(*) FROM pg_stat_replication").trim() == "0" {
+            if self.sql(ServerRole::Primary, "SELECT count(*) FROM pg_stat_replication").trim() == "0" {
                 return;
             }
             std::thread::sleep(Duration::from_millis(100));
@@ -116,24 +116,24 @@ impl Cluster {
 
     /// Stops the primary immediately, as a failing machine would, and promotes the standby.
     pub fn fail_over(&self) {
-        self.stop(Role::Primary);
-        self.run("pg_ctl", &["-D", &self.data(Role::Standby), "-w", "-t", "60", "promote"]);
+        self.stop(ServerRole::Primary);
+        self.run("pg_ctl", &["-D", &self.data(ServerRole::Standby), "-w", "-t", "60", "promote"]);
     }
 
-    fn admin_url(&self, role: Role) -> String {
+    fn admin_url(&self, role: ServerRole) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port(role))
     }
 
-    fn port(&self, role: Role) -> u16 {
-        self.ports[usize::from(role == Role::Standby)]
+    fn port(&self, role: ServerRole) -> u16 {
+        self.ports[usize::from(role == ServerRole::Standby)]
     }
 
-    fn data(&self, role: Role) -> String {
-        let name = if role == Role::Primary { "primary" } else { "standby" };
+    fn data(&self, role: ServerRole) -> String {
+        let name = if role == ServerRole::Primary { "primary" } else { "standby" };
         self.folder.path().join(name).display().to_string()
     }
 
-    fn boot(&self, role: Role, more: &str) {
+    fn boot(&self, role: ServerRole, more: &str) {
         let (data, port) = (self.data(role), self.port(role));
         let options = format!(
             "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=100 {more}"
@@ -142,12 +142,12 @@ impl Cluster {
         self.run("pg_ctl", &["-D", &data, "-w", "-t", "60", "-l", &log, "-o", &options, "start"]);
     }
 
-    fn stop(&self, role: Role) {
+    fn stop(&self, role: ServerRole) {
         let data = self.data(role);
         let _ = self.program("pg_ctl", &["-D", &data, "-m", "immediate", "stop"]).output();
     }
 
-    fn sql(&self, role: Role, sql: &str) -> String {
+    fn sql(&self, role: ServerRole, sql: &str) -> String {
         let out = self.run("psql", &["-d", &self.admin_url(role), "-Atqc", sql]);
         String::from_utf8_lossy(&out.stdout).into_owned()
     }
@@ -194,8 +194,8 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        self.stop(Role::Standby);
-        self.stop(Role::Primary);
+        self.stop(ServerRole::Standby);
+        self.stop(ServerRole::Primary);
     }
 }
 

@@ -5,7 +5,7 @@
 use lukasa_model::{Scope, VersionId};
 use lukasa_store::ledger::{Ledger, ViewSpec};
 use lukasa_store::sqlite::Durability;
-use lukasa_store::{Fields, SqliteStore, Store, SystemClock};
+use lukasa_store::{SqliteStore, Store, SystemClock, VersionFields};
 use lukasa_testkit::TestDatabase;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
@@ -49,7 +49,7 @@ fn random(below: u64) -> u64 {
 /// Returns the number of stored objects per batch, by writer and number of the batch.
 fn found(ledger: &Ledger) -> BTreeMap<(String, u64), usize> {
     let mut batches = BTreeMap::new();
-    for row in ledger.heads(&ledger.view(&ViewSpec::default()).unwrap(), Fields::Content).unwrap() {
+    for row in ledger.stream_view(&ledger.view(&ViewSpec::default()).unwrap(), VersionFields::Content).unwrap() {
         let row = row.unwrap();
         let key = row.thing.key.clone().unwrap();
         let parts: Vec<_> = key.split(':').collect();
@@ -220,6 +220,6 @@ fn a_postgres_server_killed_under_its_writers_loses_nothing() {
     let scope = Scope::new("crash", "test").unwrap();
     let ledger = Ledger::new(Arc::clone(&store) as Arc<dyn Store>, Arc::new(SystemClock), scope.clone());
     check(&ledger, &acked);
-    let rows = store.read(&scope).unwrap().statements_after(VersionId(0), usize::MAX >> 1).unwrap();
+    let rows = store.read(&scope).unwrap().versions_after(VersionId(0), usize::MAX >> 1).unwrap();
     assert_eq!(rows.len() % 5, 0);
 }

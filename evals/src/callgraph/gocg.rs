@@ -18,8 +18,8 @@
 //! body are functions.
 
 use super::{Analysis, Case, Fault};
-use lukasa_code::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT, flag};
-use lukasa_code::resolve::Gid;
+use lukasa_code::facts::{DefId, DefKind, ExprId, FileFacts, ROOT, SourceExpr, flag};
+use lukasa_code::resolve::DefRef;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -33,26 +33,26 @@ pub fn cases(data: &Path, least: f64) -> Result<Vec<Case>, Fault> {
         let name = file_name(&path);
         if name.starts_with("callgraph_") || name == "arrays_generics.go" || name == "issue63146.go" {
             let text = std::fs::read_to_string(&path)?;
-            let want = Want::vta(&wanted(&text));
+            let want = ExpectedCalls::vta(&wanted(&text));
             cases.push(compare(format!("vta/{name}"), vec![(name, text)], &want, least));
         }
     }
     for name in ["iface.go", "issue23925.go", "recv.go"] {
         if let Ok(text) = std::fs::read_to_string(base.join("cha/testdata").join(name)) {
-            let want = Want::cha(&wanted(&text));
+            let want = ExpectedCalls::cha(&wanted(&text));
             cases.push(compare(format!("cha/{name}"), vec![(name.to_owned(), text)], &want, least));
         }
     }
     for path in files_of(&base.join("rta/testdata"), "txtar")? {
         let files = archive(&std::fs::read_to_string(&path)?);
-        let want = Want::rta(&files.iter().flat_map(|(_, text)| wanted(text)).collect::<Vec<_>>());
+        let want = ExpectedCalls::rta(&files.iter().flat_map(|(_, text)| wanted(text)).collect::<Vec<_>>());
         if !want.edges.is_empty() {
             cases.push(compare(format!("rta/{}", file_name(&path)), files, &want, least));
         }
     }
     if let Ok(text) = std::fs::read_to_string(base.join("static/static_test.go")) {
         for (name, input, edges) in static_tests(&text) {
-            cases.push(compare(format!("static/{name}"), archive(&input), &Want::listed(edges), least));
+            cases.push(compare(format!("static/{name}"), archive(&input), &ExpectedCalls::listed(edges), least));
         }
     }
     Ok(cases)
@@ -110,14 +110,14 @@ fn static_tests(text: &str) -> Vec<(String, String, Vec<Pair>)> {
 
 /// The content of a list, with its names.
 #[derive(Debug, Default, PartialEq)]
-struct Want {
+struct ExpectedCalls {
     edges: Vec<Pair>,
     /// The callees that a partial list covers.
     about: Option<BTreeSet<String>>,
 }
 
-impl Want {
-    fn vta(lines: &[String]) -> Want {
+impl ExpectedCalls {
+    fn vta(lines: &[String]) -> ExpectedCalls {
         let mut edges = Vec::new();
         for line in lines {
             let Some((caller, sites)) = line.split_once(": ") else { continue };
@@ -130,15 +130,15 @@ impl Want {
                 }
             }
         }
-        Want { edges, about: None }
+        ExpectedCalls { edges, about: None }
     }
 
-    fn cha(lines: &[String]) -> Want {
+    fn cha(lines: &[String]) -> ExpectedCalls {
         let edges = lines.iter().filter_map(|line| line.split_once(" --> "));
-        Want { edges: edges.map(|(a, b)| (a.to_owned(), b.to_owned())).collect(), about: None }
+        ExpectedCalls { edges: edges.map(|(a, b)| (a.to_owned(), b.to_owned())).collect(), about: None }
     }
 
-    fn rta(lines: &[String]) -> Want {
+    fn rta(lines: &[String]) -> ExpectedCalls {
         let mut edges = Vec::new();
         let mut denied = BTreeSet::new();
         let mut reached = BTreeSet::new();
@@ -156,14 +156,14 @@ impl Want {
                 }
             }
         }
-        let mut want = Want::listed(edges);
+        let mut want = ExpectedCalls::listed(edges);
         want.about.get_or_insert_default().extend(denied.difference(&reached).cloned());
         want
     }
 
-    fn listed(edges: Vec<Pair>) -> Want {
+    fn listed(edges: Vec<Pair>) -> ExpectedCalls {
         let about = Some(real(&edges).iter().map(|(_, callee)| plain(callee)).collect());
-        Want { edges, about }
+        ExpectedCalls { edges, about }
     }
 }
 
@@ -208,7 +208,7 @@ fn plain(name: &str) -> String {
     if name.contains('$') { name.rsplit('.').next().unwrap_or_default().to_owned() } else { name.to_owned() }
 }
 
-fn compare(name: String, files: Vec<(String, String)>, want: &Want, least: f64) -> Case {
+fn compare(name: String, files: Vec<(String, String)>, want: &ExpectedCalls, least: f64) -> Case {
     let analysis = Analysis::of(&files);
     let home = files.iter().find(|(_, text)| text.contains("// WANT:")).or(files.last());
     let home = home.map(|(_, text)| package(text)).unwrap_or_default();
@@ -243,7 +243,7 @@ fn compare(name: String, files: Vec<(String, String)>, want: &Want, least: f64) 
         if !def.kind.callable() || def.is(flag::ABSTRACT) {
             continue;
         }
-        let Gid { file, def } = analysis.caller(owner);
+        let DefRef { file, def } = analysis.caller(owner);
         let caller = label(&analysis.program.file(file).facts, def, &home);
         let callee = label(to_facts, to.def, &home);
         let spoken = callers.contains(&caller) || loops.contains(&(caller.clone(), last(&callee).to_owned()));
@@ -282,14 +282,14 @@ fn declared(text: &str, home: &str) -> Vec<String> {
 }
 
 /// The name of one of our definitions, written as `plain` writes it.
-fn label(facts: &Facts, def: DefId, home: &str) -> String {
+fn label(facts: &FileFacts, def: DefId, home: &str) -> String {
     let prefix = if *facts.package == *home { String::new() } else { format!("{}.", facts.package) };
     let entry = facts.def(def);
     let name = facts.name(entry.name);
     if def == ROOT {
         return format!("{prefix}init");
     }
-    if entry.kind != Kind::Lambda {
+    if entry.kind != DefKind::Lambda {
         return match entry.receiver.and_then(|ty| type_name(facts, ty)) {
             Some(ty) => format!("{prefix}{ty}.{name}"),
             None => format!("{prefix}{name}"),
@@ -297,11 +297,11 @@ fn label(facts: &Facts, def: DefId, home: &str) -> String {
     }
     let around = enclosing(facts, def);
     let before = facts.defs.ids().take(def.index()).skip(1);
-    let before = before.filter(|d| facts.def(*d).kind == Kind::Lambda && enclosing(facts, *d) == around).count();
+    let before = before.filter(|d| facts.def(*d).kind == DefKind::Lambda && enclosing(facts, *d) == around).count();
     format!("{}${}", last(&label(facts, around, home)), before + 1)
 }
 
-fn enclosing(facts: &Facts, def: DefId) -> DefId {
+fn enclosing(facts: &FileFacts, def: DefId) -> DefId {
     let mut at = facts.def(def).parent;
     while at != ROOT && !facts.def(at).kind.callable() {
         at = facts.def(at).parent;
@@ -309,11 +309,11 @@ fn enclosing(facts: &Facts, def: DefId) -> DefId {
     at
 }
 
-fn type_name(facts: &Facts, ty: ExprId) -> Option<&str> {
+fn type_name(facts: &FileFacts, ty: ExprId) -> Option<&str> {
     match facts.expr(ty) {
-        Expr::Var(var) => Some(facts.name(facts.vars[var].name)),
-        Expr::Free(name) => Some(facts.name(name)),
-        Expr::Generic(of, _) | Expr::InstanceOf(of) => type_name(facts, of),
+        SourceExpr::Var(var) => Some(facts.name(facts.vars[var].name)),
+        SourceExpr::Free(name) => Some(facts.name(name)),
+        SourceExpr::Generic(of, _) | SourceExpr::InstanceOf(of) => type_name(facts, of),
         _ => None,
     }
 }
@@ -338,12 +338,12 @@ mod tests {
     fn lists_are_read() {
         let text = "package p\n\n// WANT:\n// F: g[int](t0, 1:int) -> g[int]; invoke t1.M() -> A.M, B.M\n// A.M: (p.A).M(t1) -> A.M\n";
         let all = [("F", "g"), ("F", "A.M"), ("F", "B.M")];
-        assert_eq!(Want::vta(&wanted(text)).edges.into_iter().collect::<BTreeSet<_>>(), pairs(&all));
+        assert_eq!(ExpectedCalls::vta(&wanted(text)).edges.into_iter().collect::<BTreeSet<_>>(), pairs(&all));
         let text = "// WANT:\n//\n//  edge f --dynamic method call--> (*T).m\n//  edge (*T).m --static method call--> (T).m\n// !reachable g\n// !reachable h\n//  reachable h\n";
-        let want = Want::rta(&wanted(text));
+        let want = ExpectedCalls::rta(&wanted(text));
         assert_eq!(real(&want.edges).into_iter().collect::<BTreeSet<_>>(), pairs(&[("f", "(*T).m")]));
         assert_eq!(want.about, Some(BTreeSet::from(["T.m".to_owned(), "g".to_owned()])));
-        let edges = Want::cha(&["f --> (J).m$bound".to_owned(), "(J).m$bound --> (*D).m".to_owned()]).edges;
+        let edges = ExpectedCalls::cha(&["f --> (J).m$bound".to_owned(), "(J).m$bound --> (*D).m".to_owned()]).edges;
         assert_eq!(real(&edges).into_iter().collect::<BTreeSet<_>>(), pairs(&[("f", "(*D).m")]));
     }
 
@@ -361,7 +361,7 @@ mod tests {
     fn loops_and_functions_without_a_name_have_their_place() {
         let text = "package p\n\ntype T struct{}\n\nfunc (t T) M() {}\n\nfunc X(all func(func(T) bool)) {\n\tfor t := range all {\n\t\tt.M()\n\t}\n}\n\nfunc Y() {\n\tf := func() { T{}.M() }\n\tf()\n}\n";
         let list = ["X$1: (T).M(t0) -> T.M", "Y: t0() -> Y$1", "Y$1: (T).M(t0) -> T.M", "Z: all(t0) -> X$1"];
-        let want = Want::vta(&list.map(str::to_owned));
+        let want = ExpectedCalls::vta(&list.map(str::to_owned));
         let case = compare("t".into(), vec![("a.go".into(), text.into())], &want, 0.5);
         assert_eq!(case.truth, pairs(&[("X", "T.M"), ("Y", "Y$1"), ("Y$1", "T.M")]));
         assert!(case.found.is_subset(&case.truth));

@@ -12,8 +12,8 @@
 //! same name. A line that is one too high or too low, as some are, means the function of that name next to it.
 
 use super::{Analysis, Case, Edge, Fault, line_at, read_all};
-use lukasa_code::facts::{Call, CallKind, DefId, Expr, Facts, Kind, ROOT, flag};
-use lukasa_code::resolve::Gid;
+use lukasa_code::facts::{CallKind, CallSite, DefId, DefKind, FileFacts, ROOT, SourceExpr, flag};
+use lukasa_code::resolve::DefRef;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -173,7 +173,7 @@ fn class_of_descriptor(text: &str) -> String {
 
 fn java(name: String, files: &[(String, String)], least: f64) -> Case {
     let analysis = Analysis::of(files);
-    let calls: Vec<(Gid, Gid, &Call)> = analysis
+    let calls: Vec<(DefRef, DefRef, &CallSite)> = analysis
         .calls(least)
         .into_iter()
         .filter(|(_, to, _)| analysis.runs(*to))
@@ -182,7 +182,7 @@ fn java(name: String, files: &[(String, String)], least: f64) -> Case {
     let defined: BTreeSet<String> = analysis
         .program
         .ids()
-        .flat_map(|file| analysis.program.file(file).facts.defs.ids().skip(1).map(move |def| Gid { file, def }))
+        .flat_map(|file| analysis.program.file(file).facts.defs.ids().skip(1).map(move |def| DefRef { file, def }))
         .filter(|gid| analysis.kind(*gid).callable())
         .map(|gid| method(&analysis.program.file(gid.file).facts, gid.def))
         .collect();
@@ -198,7 +198,7 @@ fn java(name: String, files: &[(String, String)], least: f64) -> Case {
                 truth.extend(note.resolved.iter().map(|class| (place.clone(), format!("{class}.{}", note.name))));
                 continue;
             };
-            let caller = Gid { file, def };
+            let caller = DefRef { file, def };
             let line = note.line.unwrap_or_default();
             let site = format!("{}:{line} {}", method(facts, caller.def), note.name);
             let target = |class: &String| format!("{class}.{}", note.name);
@@ -229,7 +229,7 @@ fn java(name: String, files: &[(String, String)], least: f64) -> Case {
     Case { name, truth, found }
 }
 
-fn reachable(calls: &[(Gid, Gid, &Call)], from: Gid) -> BTreeSet<Gid> {
+fn reachable(calls: &[(DefRef, DefRef, &CallSite)], from: DefRef) -> BTreeSet<DefRef> {
     let mut seen = BTreeSet::new();
     let mut queue = vec![from];
     while let Some(at) = queue.pop() {
@@ -243,18 +243,18 @@ fn reachable(calls: &[(Gid, Gid, &Call)], from: Gid) -> BTreeSet<Gid> {
 }
 
 /// The name by which a call is written.
-fn called<'f>(facts: &'f Facts, call: &Call) -> &'f str {
+fn called<'f>(facts: &'f FileFacts, call: &CallSite) -> &'f str {
     match facts.expr(call.callee) {
         _ if call.how == CallKind::New => "<init>",
-        Expr::Super | Expr::This => "<init>",
-        Expr::Member(_, name) | Expr::Free(name) => facts.name(name),
-        Expr::Var(var) => facts.name(facts.vars[var].name),
+        SourceExpr::Super | SourceExpr::This => "<init>",
+        SourceExpr::Member(_, name) | SourceExpr::Free(name) => facts.name(name),
+        SourceExpr::Var(var) => facts.name(facts.vars[var].name),
         _ => "",
     }
 }
 
 /// `a/b/Outer$Inner.method`.
-fn method(facts: &Facts, def: DefId) -> String {
+fn method(facts: &FileFacts, def: DefId) -> String {
     let entry = facts.def(def);
     let mut classes = Vec::new();
     let mut at = entry.parent;
@@ -355,7 +355,7 @@ fn places(analysis: &Analysis) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for file in analysis.program.ids() {
         let defs = analysis.program.file(file).facts.defs.ids().skip(1);
-        out.extend(defs.map(|def| label(analysis, Gid { file, def }, &BTreeSet::new())));
+        out.extend(defs.map(|def| label(analysis, DefRef { file, def }, &BTreeSet::new())));
     }
     out
 }
@@ -376,7 +376,7 @@ fn placed(name: &str, places: &BTreeSet<String>) -> String {
 }
 
 /// The name of a function as the list writes it: with its line or class where the list has them.
-fn label(analysis: &Analysis, gid: Gid, named: &BTreeSet<&str>) -> String {
+fn label(analysis: &Analysis, gid: DefRef, named: &BTreeSet<&str>) -> String {
     if gid.def == ROOT {
         return GLOBAL.to_owned();
     }
@@ -384,7 +384,7 @@ fn label(analysis: &Analysis, gid: Gid, named: &BTreeSet<&str>) -> String {
     let stem = file.path.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or("");
     let def = file.facts.def(gid.def);
     let (name, line) = (file.facts.name(def.name), def.span.line);
-    if def.kind == Kind::Lambda {
+    if def.kind == DefKind::Lambda {
         return format!("{stem}.<anonymous:{line}>");
     }
     let class = file.facts.name(file.facts.def(def.parent).name);

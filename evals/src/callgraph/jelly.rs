@@ -12,9 +12,9 @@
 //! though it may be right, so precision is a lower bound.
 
 use super::{Analysis, Case, Fault};
-use lukasa_code::facts::{Call, CallKind, DefId, Expr, ROOT, Span, flag};
+use lukasa_code::facts::{CallKind, CallSite, DefId, ROOT, SourceExpr, SourceSpan, flag};
 use lukasa_code::resolve::program::is_manifest;
-use lukasa_code::resolve::{Gid, To};
+use lukasa_code::resolve::{DefRef, LinkTarget};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -71,25 +71,25 @@ fn sources(folder: &Path, files: &[String]) -> Option<Vec<(String, String)>> {
 
 /// A place as Jelly writes it: lines and columns from 1, columns in UTF-16 units, the end exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct SourceRange {
     file: usize,
     start: (u32, u32),
     end: (u32, u32),
 }
 
-impl Place {
-    fn read(text: &str) -> Option<Place> {
+impl SourceRange {
+    fn read(text: &str) -> Option<SourceRange> {
         let mut parts = text.split(':');
         let file = parts.next()?.parse().ok()?;
         let mut next = || parts.next()?.parse::<u32>().ok();
-        Some(Place { file, start: (next()?, next()?), end: (next()?, next()?) })
+        Some(SourceRange { file, start: (next()?, next()?), end: (next()?, next()?) })
     }
 }
 
 #[derive(Debug, PartialEq)]
 struct Graph {
     files: Vec<String>,
-    functions: BTreeMap<u64, Place>,
+    functions: BTreeMap<u64, SourceRange>,
     edges: Vec<(u64, u64)>,
 }
 
@@ -104,7 +104,7 @@ impl Graph {
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
-            .filter_map(|v| Place::read(v.as_str()?))
+            .filter_map(|v| SourceRange::read(v.as_str()?))
             .map(|place| (place.file, place.start))
             .collect();
         let places: Vec<(u64, &Value)> = match json.get("functions")? {
@@ -114,7 +114,7 @@ impl Graph {
         };
         let functions = places
             .into_iter()
-            .filter_map(|(id, v)| Some((id, Place::read(v.as_str()?)?)))
+            .filter_map(|(id, v)| Some((id, SourceRange::read(v.as_str()?)?)))
             .filter(|(_, place)| !ignored.contains(&(place.file, place.start)))
             .collect();
         let edges = json.get("fun2fun")?.as_array()?.iter();
@@ -126,7 +126,7 @@ impl Graph {
 fn compare(name: String, graph: &Graph, files: &[(String, String)], least: f64) -> Case {
     let analysis = Analysis::of(files);
     let matched = matches(&analysis, graph, files);
-    let show = |gid: Gid| {
+    let show = |gid: DefRef| {
         let file = analysis.program.file(gid.file);
         let def = file.facts.def(gid.def);
         match gid.def {
@@ -143,7 +143,7 @@ fn compare(name: String, graph: &Graph, files: &[(String, String)], least: f64) 
         (None, None) => None,
     };
     let truth = graph.edges.iter().filter_map(|(from, to)| Some((label(from)?, label(to)?))).collect();
-    let ran: BTreeSet<Gid> = matched.values().copied().collect();
+    let ran: BTreeSet<DefRef> = matched.values().copied().collect();
     let mut found = BTreeSet::new();
     for (owner, to, call) in analysis.calls(least) {
         let from = construct(&analysis, analysis.caller(owner));
@@ -189,11 +189,11 @@ const CALL_BACK: &[&str] = &[
 ];
 
 /// Whether the recorder records such calls.
-fn is_seen(analysis: &Analysis, owner: Gid, to: Gid, call: &Call) -> bool {
+fn is_seen(analysis: &Analysis, owner: DefRef, to: DefRef, call: &CallSite) -> bool {
     let facts = &analysis.program.file(owner.file).facts;
     let name = match facts.expr(call.callee) {
-        Expr::Super => return false,
-        Expr::Member(_, name) | Expr::Free(name) => facts.name(name),
+        SourceExpr::Super => return false,
+        SourceExpr::Member(_, name) | SourceExpr::Free(name) => facts.name(name),
         _ => "",
     };
     let target = analysis.program.file(to.file).facts.name(analysis.program.def(to).name);
@@ -201,7 +201,7 @@ fn is_seen(analysis: &Analysis, owner: Gid, to: Gid, call: &Call) -> bool {
 }
 
 /// For a class, the constructor that runs when it is instantiated; other definitions unchanged.
-fn construct(analysis: &Analysis, gid: Gid) -> Gid {
+fn construct(analysis: &Analysis, gid: DefRef) -> DefRef {
     let mut at = gid;
     for _ in 0..16 {
         if !analysis.kind(at).type_like() {
@@ -211,11 +211,11 @@ fn construct(analysis: &Analysis, gid: Gid) -> Gid {
         let own =
             facts.defs.iter_ids().find(|(_, d)| d.parent == at.def && d.is(flag::CONSTRUCTOR) && !d.is(flag::DECLARED));
         if let Some((own, _)) = own {
-            return Gid { file: at.file, def: own };
+            return DefRef { file: at.file, def: own };
         }
         let mut bases = analysis.links[at.file].bases.iter();
         match bases.find(|b| b.class == at.def).map(|b| b.to) {
-            Some(To::Def(base)) => at = base,
+            Some(LinkTarget::Def(base)) => at = base,
             _ => return gid,
         }
     }
@@ -223,14 +223,14 @@ fn construct(analysis: &Analysis, gid: Gid) -> Gid {
 }
 
 /// Our definition of each function of the graph.
-fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BTreeMap<u64, Gid> {
+fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BTreeMap<u64, DefRef> {
     let texts: BTreeMap<&str, &str> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let mut out = BTreeMap::new();
     for (index, path) in graph.files.iter().enumerate() {
         let Some(file) = analysis.program.find_file(path) else { continue };
         let text = texts.get(path.as_str()).copied().unwrap_or("");
         let lines: Vec<&str> = text.split('\n').collect();
-        let defs: Vec<(DefId, Place)> = analysis
+        let defs: Vec<(DefId, SourceRange)> = analysis
             .program
             .file(file)
             .facts
@@ -240,10 +240,10 @@ fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BT
             .filter(|(_, d)| (d.kind.callable() && !d.is(flag::CONSTRUCTOR)) || d.kind.type_like())
             .map(|(id, d)| (id, place(index, d.span, &lines)))
             .collect();
-        let mut open: BTreeMap<u64, Place> =
+        let mut open: BTreeMap<u64, SourceRange> =
             graph.functions.iter().filter(|(_, p)| p.file == index).map(|(id, p)| (*id, *p)).collect();
         let mut free: BTreeSet<DefId> = defs.iter().map(|(id, _)| *id).collect();
-        let same: [fn(&Place, &Place) -> bool; 4] = [
+        let same: [fn(&SourceRange, &SourceRange) -> bool; 4] = [
             |ours, want| ours == want,
             |ours, want| ours.end == want.end,
             |ours, want| ours.start == want.start,
@@ -261,7 +261,7 @@ fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BT
             for id in ids {
                 let want = open[&id];
                 if pass > 0 && is_module(&want, &lines) {
-                    out.insert(id, Gid { file, def: ROOT });
+                    out.insert(id, DefRef { file, def: ROOT });
                     open.remove(&id);
                     continue;
                 }
@@ -269,21 +269,23 @@ fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BT
                     .iter()
                     .filter(|(def, p)| free.contains(def) && fits(p, &want))
                     // The recorded end of a field's initialiser may be the end of its class.
-                    .filter(|(def, p)| !analysis.kind(Gid { file, def: *def }).type_like() || p.start.0 == want.start.0)
+                    .filter(|(def, p)| {
+                        !analysis.kind(DefRef { file, def: *def }).type_like() || p.start.0 == want.start.0
+                    })
                     .min_by_key(|(_, p)| (p.start.0.abs_diff(want.start.0), p.start.1.abs_diff(want.start.1)));
                 if let Some((def, _)) = best {
                     free.remove(def);
                     open.remove(&id);
-                    out.insert(id, construct(analysis, Gid { file, def: *def }));
+                    out.insert(id, construct(analysis, DefRef { file, def: *def }));
                 }
             }
         }
         for (id, want) in open {
             let around = defs.iter().filter(|(_, p)| p.start <= want.start && want.end <= p.end);
             if let Some((def, _)) = around.max_by_key(|(_, p)| p.start)
-                && analysis.kind(Gid { file, def: *def }).type_like()
+                && analysis.kind(DefRef { file, def: *def }).type_like()
             {
-                out.insert(id, analysis.caller(Gid { file, def: *def }));
+                out.insert(id, analysis.caller(DefRef { file, def: *def }));
             }
         }
     }
@@ -291,16 +293,16 @@ fn matches(analysis: &Analysis, graph: &Graph, files: &[(String, String)]) -> BT
 }
 
 /// From the first character to the end of the text, where the recorder puts it.
-fn is_module(place: &Place, lines: &[&str]) -> bool {
+fn is_module(place: &SourceRange, lines: &[&str]) -> bool {
     place.start == (1, 1) && place.end.0 as usize >= lines.len()
 }
 
-fn place(file: usize, span: Span, lines: &[&str]) -> Place {
+fn place(file: usize, span: SourceSpan, lines: &[&str]) -> SourceRange {
     let column = |line: u32, bytes: u32| {
         let before = lines.get(line as usize - 1).and_then(|text| text.get(..bytes as usize));
         before.map_or(bytes, |text| text.encode_utf16().count() as u32) + 1
     };
-    Place {
+    SourceRange {
         file,
         start: (span.line, column(span.line, span.column)),
         end: (span.end_line, column(span.end_line, span.end_column)),
@@ -320,7 +322,7 @@ mod tests {
         assert_eq!(graph.functions.keys().copied().collect::<Vec<_>>(), [0, 1]);
         let map = r#"{"files":["a.js"],"functions":{"7":"0:1:1:4:1","9":"0:?:?:?:?"},"fun2fun":[[7,9]]}"#;
         let graph = Graph::read(map).unwrap();
-        assert_eq!(graph.functions[&7], Place { file: 0, start: (1, 1), end: (4, 1) });
+        assert_eq!(graph.functions[&7], SourceRange { file: 0, start: (1, 1), end: (4, 1) });
         assert_eq!(graph.functions.len(), 1);
         assert_eq!(Graph::read(r#"{"name":"a package"}"#), None);
     }

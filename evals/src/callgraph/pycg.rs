@@ -1,8 +1,8 @@
 //! PyCG's micro-benchmark: folders with `callgraph.json`, edges by dotted names. Only edges within a case count.
 
 use super::{Analysis, Case, Fault, folders_with, read_all};
-use lukasa_code::facts::{Kind, ROOT};
-use lukasa_code::resolve::Gid;
+use lukasa_code::facts::{DefKind, ROOT};
+use lukasa_code::resolve::DefRef;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -39,20 +39,20 @@ fn module(path: &str) -> String {
     path.strip_suffix("/__init__").unwrap_or(path).replace('/', ".")
 }
 
-fn name(analysis: &Analysis, gid: Gid) -> String {
+fn name(analysis: &Analysis, gid: DefRef) -> String {
     let file = analysis.program.file(gid.file);
     let mut parts = Vec::new();
     let mut at = gid.def;
     while at != ROOT {
         let def = file.facts.def(at);
-        if def.kind == Kind::Lambda {
+        if def.kind == DefKind::Lambda {
             // Numbered within the definition around them.
             let place = file
                 .facts
                 .defs
                 .iter()
                 .take(at.index())
-                .filter(|d| d.kind == Kind::Lambda && d.parent == def.parent)
+                .filter(|d| d.kind == DefKind::Lambda && d.parent == def.parent)
                 .count();
             parts.push(format!("<lambda{}>", place + 1));
         } else {

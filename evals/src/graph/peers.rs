@@ -1,6 +1,6 @@
 //! Other engines on the same graph, measured by a Python script.
 
-use super::made::{Made, TYPES};
+use super::synthetic::{SyntheticGraph, TYPES};
 use lukasa_graph::rank::{DAMPING, ITERATIONS, REVERSE};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 /// Exports the graph and returns the lines that the script prints.
 pub fn run(
-    made: &Made,
+    made: &SyntheticGraph,
     starts: &[u32],
     hubs: &[u32],
     seeds: BTreeMap<String, f64>,

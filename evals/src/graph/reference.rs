@@ -27,15 +27,15 @@ impl Csr {
 }
 
 /// Breadth-first search with a visited array that is never cleared.
-pub struct Search {
+pub struct ReferenceWalk {
     seen: Vec<u32>,
     round: u32,
     queue: Vec<u32>,
 }
 
-impl Search {
-    pub fn new(nodes: usize) -> Search {
-        Search { seen: vec![0; nodes], round: 0, queue: Vec::new() }
+impl ReferenceWalk {
+    pub fn new(nodes: usize) -> ReferenceWalk {
+        ReferenceWalk { seen: vec![0; nodes], round: 0, queue: Vec::new() }
     }
 
     /// Nodes within `depth` hops, the start included.
@@ -64,14 +64,14 @@ impl Search {
 }
 
 /// Personalized PageRank over one array of neighbours in both directions with ready-made probabilities.
-pub struct Spread {
+pub struct ReferencePageRank {
     offsets: Vec<u32>,
     sources: Vec<u32>,
     shares: Vec<f64>,
 }
 
-impl Spread {
-    pub fn new(nodes: usize, edges: &[(u32, u32, u16)], weights: &[f64], reverse: f64) -> Spread {
+impl ReferencePageRank {
+    pub fn new(nodes: usize, edges: &[(u32, u32, u16)], weights: &[f64], reverse: f64) -> ReferencePageRank {
         let both = || {
             edges.iter().flat_map(|(src, dst, t)| {
                 let w = weights[usize::from(*t)];
@@ -95,7 +95,7 @@ impl Spread {
             shares[i] = w / total[from as usize];
             next[to as usize] += 1;
         }
-        Spread { offsets, sources, shares }
+        ReferencePageRank { offsets, sources, shares }
     }
 
     pub fn run(&self, seeds: &[(u32, f64)], damping: f64, iterations: usize) -> (Vec<f64>, Duration) {

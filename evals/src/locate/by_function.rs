@@ -1,15 +1,15 @@
 //! `locate --level function`: the functions that a task concerns, and whether a pack shows them.
 
-use super::functions::{self, Functions, Packed, Spans};
+use super::functions::{self, Functions, GoldInPack, Spans};
 use super::tasks::{self, Task};
 use super::tree::Tree;
 use super::{Files, PROGRESS};
-use crate::finding::out::Out;
-use crate::finding::score::{Gold, all_found, percent};
-use crate::finding::{Project, Seen, Times};
+use crate::retrieval::answer_file::AnswerFile;
+use crate::retrieval::score::{Gold, all_within, percent};
+use crate::retrieval::{Project, Times, ViewWithIndexes};
 use crate::{Fault, print};
 use lukasa_engine::features::search::{Recipe, find};
-use lukasa_search::pipeline::seeds::Nearest;
+use lukasa_search::pipeline::seeds::NearestNodes;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -22,7 +22,13 @@ const PLACES: [usize; 4] = [1, 3, 5, 10];
 /// Profiles of packs, with their tokens.
 const PROFILES: [(&str, usize); 2] = [("compact", 300), ("balanced", 1_200)];
 
-pub fn run(data: &Path, repos: &Path, limit: Option<usize>, mut out: Option<Out>, as_json: bool) -> Result<(), Fault> {
+pub fn run(
+    data: &Path,
+    repos: &Path,
+    limit: Option<usize>,
+    mut out: Option<AnswerFile>,
+    as_json: bool,
+) -> Result<(), Fault> {
     let mut all = Methods::default();
     for (name, tasks) in tasks::read(data, limit)? {
         let own = repository(repos, &name, tasks, out.as_mut())?;
@@ -30,11 +36,16 @@ pub fn run(data: &Path, repos: &Path, limit: Option<usize>, mut out: Option<Out>
         all.join(own);
     }
     all.print("all", as_json);
-    out.map_or(Ok(()), Out::finish)
+    out.map_or(Ok(()), AnswerFile::finish)
 }
 
 /// All tasks of one repository, in the order of their commits, so that little changes from one to the next.
-fn repository(repos: &Path, name: &str, mut tasks: Vec<Task>, mut out: Option<&mut Out>) -> Result<Methods, Fault> {
+fn repository(
+    repos: &Path,
+    name: &str,
+    mut tasks: Vec<Task>,
+    mut out: Option<&mut AnswerFile>,
+) -> Result<Methods, Fault> {
     let project = Project::new()?;
     let mut tree = Tree::new(repos, name, project.folder())?;
     let commits: Vec<&str> = tasks.iter().map(|task| task.commit.as_str()).collect();
@@ -67,7 +78,7 @@ fn repository(repos: &Path, name: &str, mut tasks: Vec<Task>, mut out: Option<&m
         if let Some(out) = &mut out {
             out.write(OURS, &task.id, &ranked)?;
         }
-        let packs = PROFILES.map(|(profile, _)| -> Result<Packed, Fault> {
+        let packs = PROFILES.map(|(profile, _)| -> Result<GoldInPack, Fault> {
             let request = json!({"task": task.text, "profile": profile, "branch": "main"});
             Ok(functions::pack(&project.call("context_pack", request)?, &gold, &spans))
         });
@@ -94,7 +105,7 @@ fn repository(repos: &Path, name: &str, mut tasks: Vec<Task>, mut out: Option<&m
 }
 
 /// The functions that were edited, and the lines of the parent tree that each has.
-fn gold(seen: &Seen, tree: &Tree, task: &Task) -> Result<(Gold, Spans), Fault> {
+fn gold(seen: &ViewWithIndexes, tree: &Tree, task: &Task) -> Result<(Gold, Spans), Fault> {
     let files = seen.keyed("File");
     let touched = match &task.annotated {
         Some(_) => FxHashMap::default(),
@@ -117,29 +128,29 @@ fn gold(seen: &Seen, tree: &Tree, task: &Task) -> Result<(Gold, Spans), Fault> {
 }
 
 /// Symbols as ranked by Lukasa, and by each channel over symbols alone.
-struct Ours {
+struct LukasaRanking {
     symbols: Vec<lukasa_graph::Node>,
     channels: Vec<(&'static str, Vec<lukasa_graph::Node>)>,
 }
 
-fn ours(seen: &Seen, task: &str) -> Ours {
-    let answered = find(&seen.look, &seen.texts, &seen.ask(task, Recipe::Code, Nearest::default()));
+fn ours(seen: &ViewWithIndexes, task: &str) -> LukasaRanking {
+    let answered = find(&seen.look, &seen.texts, &seen.ask(task, Recipe::Code, NearestNodes::default()));
     let nodes = |found: &[(lukasa_graph::Node, f64)]| found.iter().map(|(node, _)| *node).collect();
-    Ours {
+    LukasaRanking {
         symbols: answered.candidates.iter().map(|candidate| candidate.node).collect(),
         channels: answered.channels.iter().map(|channel| (channel.name, nodes(&channel.found))).collect(),
     }
 }
 
 /// Scores of one method for one task.
-struct Row {
+struct FunctionScores {
     /// Whether all, and whether any, of the gold functions are in the first places.
     all: [f64; 4],
     any: [f64; 4],
-    pack: Option<PackRow>,
+    pack: Option<PackScores>,
 }
 
-struct PackRow {
+struct PackScores {
     entry_right: f64,
     confidence: Option<String>,
     /// By profile: all named, any named, all with code, any with code, tokens.
@@ -148,18 +159,18 @@ struct PackRow {
 
 #[derive(Default)]
 struct Methods {
-    by_name: std::collections::BTreeMap<String, Vec<Row>>,
+    by_name: std::collections::BTreeMap<String, Vec<FunctionScores>>,
     times: Times,
     left_out: usize,
 }
 
 impl Methods {
-    fn add(&mut self, method: &str, gold: &Gold, ranked: &[String], packs: Option<[Packed; 2]>) {
+    fn add(&mut self, method: &str, gold: &Gold, ranked: &[String], packs: Option<[GoldInPack; 2]>) {
         let is_any = |found: &[String]| f64::from(u8::from(found.iter().any(|key| gold.contains(key))));
-        let row = Row {
-            all: PLACES.map(|k| all_found(gold, ranked, k)),
+        let row = FunctionScores {
+            all: PLACES.map(|k| all_within(gold, ranked, k)),
             any: PLACES.map(|k| is_any(&ranked[..ranked.len().min(k)])),
-            pack: packs.map(|packs| PackRow {
+            pack: packs.map(|packs| PackScores {
                 entry_right: f64::from(u8::from(packs[0].entry.as_ref().is_some_and(|entry| gold.contains(entry)))),
                 confidence: packs[1].confidence.clone(),
                 profiles: packs.each_ref().map(|pack| {
@@ -191,7 +202,7 @@ impl Methods {
             for (at, k) in PLACES.iter().enumerate() {
                 fields.insert(format!("fn_any{k}"), percent(&column(rows, |row| row.any[at])).into());
             }
-            let packs: Vec<&PackRow> = rows.iter().filter_map(|row| row.pack.as_ref()).collect();
+            let packs: Vec<&PackScores> = rows.iter().filter_map(|row| row.pack.as_ref()).collect();
             if !packs.is_empty() {
                 add_packs(fields, &packs, method == OURS);
             }
@@ -204,8 +215,8 @@ impl Methods {
     }
 }
 
-fn add_packs(fields: &mut Map<String, Value>, packs: &[&PackRow], ours: bool) {
-    let column = |of: &dyn Fn(&PackRow) -> f64| packs.iter().map(|row| of(row)).collect::<Vec<f64>>();
+fn add_packs(fields: &mut Map<String, Value>, packs: &[&PackScores], ours: bool) {
+    let column = |of: &dyn Fn(&PackScores) -> f64| packs.iter().map(|row| of(row)).collect::<Vec<f64>>();
     if ours {
         fields.insert("entry_right".into(), percent(&column(&|row| row.entry_right)).into());
     }
@@ -231,6 +242,6 @@ fn add_packs(fields: &mut Map<String, Value>, packs: &[&PackRow], ours: bool) {
     }
 }
 
-fn column(rows: &[Row], of: impl Fn(&Row) -> f64) -> Vec<f64> {
+fn column(rows: &[FunctionScores], of: impl Fn(&FunctionScores) -> f64) -> Vec<f64> {
     rows.iter().map(of).collect()
 }

@@ -2,10 +2,10 @@
 
 use super::tree::Tree;
 use crate::Fault;
-use crate::finding::Seen;
-use crate::finding::plain::Plain;
-use crate::finding::score::{Gold, Pool};
-use lukasa_engine::view::symbols::{Contents, Kind, Symbols, keys, number};
+use crate::retrieval::ViewWithIndexes;
+use crate::retrieval::plain_bm25::PlainBm25;
+use crate::retrieval::score::{Gold, Pool};
+use lukasa_engine::view::symbols::{SymbolContents, SymbolKind, Symbols, keys, number};
 use lukasa_graph::Node;
 use lukasa_search::count::count;
 use lukasa_search::text::Doc;
@@ -25,7 +25,7 @@ pub type Spans = FxHashMap<String, (u64, u64)>;
 pub struct Definition {
     /// Its key without the suffix of overloads: overloads count as one function.
     pub key: String,
-    pub kind: Kind,
+    pub kind: SymbolKind,
     /// First and last line, from 1.
     pub lines: (u64, u64),
 }
@@ -41,15 +41,15 @@ impl Definition {
 }
 
 /// Functions, and types for edits outside of functions.
-fn is_rankable(kind: Kind) -> bool {
-    kind.runs() || matches!(kind, Kind::Class | Kind::Interface | Kind::Type)
+fn is_rankable(kind: SymbolKind) -> bool {
+    kind.runs() || matches!(kind, SymbolKind::Class | SymbolKind::Interface | SymbolKind::Type)
 }
 
 /// The definitions of a file, in the order of their lines.
-pub fn definitions(seen: &Seen, file: Node) -> Result<Vec<Definition>, Fault> {
+pub fn definitions(seen: &ViewWithIndexes, file: Node) -> Result<Vec<Definition>, Fault> {
     let symbols = Symbols::new(&seen.look);
     let nodes: Vec<Node> = symbols.whole(file, usize::MAX).0;
-    let contents: Contents = symbols.contents(&nodes)?;
+    let contents: SymbolContents = symbols.contents(&nodes)?;
     let mut all: Vec<Definition> = nodes
         .iter()
         .filter_map(|node| {
@@ -65,14 +65,14 @@ pub fn definitions(seen: &Seen, file: Node) -> Result<Vec<Definition>, Fault> {
 
 /// The part of a file that a hunk changes: a range of removed lines, or a position after a line where lines are added.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Touched {
+pub enum ChangedLines {
     Lines(u64, u64),
     Behind(u64),
 }
 
 /// The changed parts of the old files of a diff without context, by path.
-pub fn touched(diff: &str) -> FxHashMap<String, Vec<Touched>> {
-    let mut all: FxHashMap<String, Vec<Touched>> = FxHashMap::default();
+pub fn touched(diff: &str) -> FxHashMap<String, Vec<ChangedLines>> {
+    let mut all: FxHashMap<String, Vec<ChangedLines>> = FxHashMap::default();
     let mut path = None;
     // Remaining lines of the hunk, because they can look like headers.
     let (mut old, mut new) = (0, 0);
@@ -90,7 +90,8 @@ pub fn touched(diff: &str) -> FxHashMap<String, Vec<Touched>> {
             });
             let (first, lines) = spans.next().unwrap_or_default();
             (old, new) = (lines, spans.next().map_or(0, |(_, lines)| lines));
-            let touched = if lines == 0 { Touched::Behind(first) } else { Touched::Lines(first, first + lines - 1) };
+            let touched =
+                if lines == 0 { ChangedLines::Behind(first) } else { ChangedLines::Lines(first, first + lines - 1) };
             if let Some(path) = &path {
                 all.entry(path.clone()).or_default().push(touched);
             }
@@ -100,17 +101,17 @@ pub fn touched(diff: &str) -> FxHashMap<String, Vec<Touched>> {
 }
 
 /// The innermost changed definitions. Lines added between two lines belong to the definition that contains both.
-pub fn edited(definitions: &[Definition], touched: &[Touched]) -> Gold {
+pub fn edited(definitions: &[Definition], touched: &[ChangedLines]) -> Gold {
     // Outer definitions come first, so the last is the innermost.
     let innermost = |is_in: &dyn Fn(&Definition) -> bool| definitions.iter().rfind(|definition| is_in(definition));
     let mut gold = Gold::new();
     for change in touched {
         match change {
-            Touched::Behind(line) => {
+            ChangedLines::Behind(line) => {
                 let found = innermost(&|definition| definition.has(*line) && definition.has(line + 1));
                 gold.extend(found.map(|definition| definition.key.clone()));
             }
-            Touched::Lines(first, last) => {
+            ChangedLines::Lines(first, last) => {
                 let found = (*first..=*last).filter_map(|line| innermost(&|definition| definition.has(line)));
                 gold.extend(found.map(|definition| definition.key.clone()));
             }
@@ -131,7 +132,7 @@ pub fn annotated(row: &Value) -> Gold {
 }
 
 /// Keys of functions and types as a list of symbols ranks them, each once.
-pub fn ranked(seen: &Seen, nodes: impl Iterator<Item = Node>) -> Vec<String> {
+pub fn ranked(seen: &ViewWithIndexes, nodes: impl Iterator<Item = Node>) -> Vec<String> {
     let symbols = Symbols::new(&seen.look);
     let mut there = FxHashSet::default();
     nodes
@@ -144,7 +145,7 @@ pub fn ranked(seen: &Seen, nodes: impl Iterator<Item = Node>) -> Vec<String> {
 /// Functions of the files of the pool at one commit, for plain BM25.
 #[derive(Default)]
 pub struct Functions {
-    plain: Plain,
+    plain: PlainBm25,
     pool: Option<Pool>,
     /// By path, the id of its content and its functions.
     there: FxHashMap<String, (String, Vec<Doc>)>,
@@ -157,7 +158,7 @@ impl Functions {
     /// Updates to another commit. `files` has its files with the ids of their contents.
     pub fn move_to(
         &mut self,
-        seen: &Seen,
+        seen: &ViewWithIndexes,
         tree: &Tree,
         listed: &FxHashMap<String, String>,
         pool: &Pool,
@@ -216,9 +217,9 @@ impl Functions {
     }
 
     /// The functions that fit into a budget, whole and in this order.
-    pub fn packed(&self, ranked: &[Doc], budget: usize) -> Packed {
+    pub fn packed(&self, ranked: &[Doc], budget: usize) -> GoldInPack {
         let mut left = budget;
-        let mut packed = Packed::default();
+        let mut packed = GoldInPack::default();
         for doc in ranked {
             let Some(rest) = left.checked_sub(self.tokens[doc.index()]) else { break };
             left = rest;
@@ -232,7 +233,7 @@ impl Functions {
 
 /// The gold functions in a pack.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Packed {
+pub struct GoldInPack {
     /// Listed among its symbols.
     pub named: Gold,
     /// Shown with code, or with a marked part of it.
@@ -243,11 +244,11 @@ pub struct Packed {
 }
 
 /// The gold functions in an answer of `context_pack`.
-pub fn pack(answer: &Value, gold: &Gold, spans: &Spans) -> Packed {
+pub fn pack(answer: &Value, gold: &Gold, spans: &Spans) -> GoldInPack {
     let entry = answer["entry_point"].as_str().map(|key| keys::plain(key).to_owned());
     let confidence = answer["confidence"].as_str().map(str::to_owned);
     let tokens = count(&answer.to_string());
-    let mut packed = Packed { entry, tokens, confidence, ..Packed::default() };
+    let mut packed = GoldInPack { entry, tokens, confidence, ..GoldInPack::default() };
     for symbol in answer["core_symbols"].as_array().into_iter().flatten() {
         let text = |name: &str| symbol[name].as_str().unwrap_or_default();
         let file = text("file");
@@ -275,7 +276,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn definition(key: &str, kind: Kind, first: u64, last: u64) -> Definition {
+    fn definition(key: &str, kind: SymbolKind, first: u64, last: u64) -> Definition {
         Definition { key: key.into(), kind, lines: (first, last) }
     }
 
@@ -287,24 +288,29 @@ mod tests {
         assert_eq!(all.len(), 1, "{all:?}");
         assert_eq!(
             all["a.py"],
-            [Touched::Lines(3, 3), Touched::Behind(7), Touched::Lines(10, 12), Touched::Lines(20, 20)]
+            [
+                ChangedLines::Lines(3, 3),
+                ChangedLines::Behind(7),
+                ChangedLines::Lines(10, 12),
+                ChangedLines::Lines(20, 20)
+            ]
         );
     }
 
     #[test]
     fn the_innermost_definition_is_edited() {
         let all = [
-            definition("a.py::A", Kind::Class, 1, 20),
-            definition("a.py::A::f", Kind::Method, 3, 8),
-            definition("a.py::A::g", Kind::Method, 10, 20),
-            definition("a.py::h", Kind::Function, 22, 30),
+            definition("a.py::A", SymbolKind::Class, 1, 20),
+            definition("a.py::A::f", SymbolKind::Method, 3, 8),
+            definition("a.py::A::g", SymbolKind::Method, 10, 20),
+            definition("a.py::h", SymbolKind::Function, 22, 30),
         ];
-        let of = |touched: &[Touched]| edited(&all, touched).into_iter().collect::<Vec<_>>();
-        assert_eq!(of(&[Touched::Lines(4, 5)]), ["a.py::A::f"]);
-        assert_eq!(of(&[Touched::Lines(7, 11)]), ["a.py::A", "a.py::A::f", "a.py::A::g"]);
-        assert_eq!(of(&[Touched::Behind(8)]), ["a.py::A"], "a new method");
-        assert_eq!(of(&[Touched::Behind(7)]), ["a.py::A::f"]);
-        assert!(of(&[Touched::Behind(20), Touched::Lines(31, 40)]).is_empty(), "outside of all");
+        let of = |touched: &[ChangedLines]| edited(&all, touched).into_iter().collect::<Vec<_>>();
+        assert_eq!(of(&[ChangedLines::Lines(4, 5)]), ["a.py::A::f"]);
+        assert_eq!(of(&[ChangedLines::Lines(7, 11)]), ["a.py::A", "a.py::A::f", "a.py::A::g"]);
+        assert_eq!(of(&[ChangedLines::Behind(8)]), ["a.py::A"], "a new method");
+        assert_eq!(of(&[ChangedLines::Behind(7)]), ["a.py::A::f"]);
+        assert!(of(&[ChangedLines::Behind(20), ChangedLines::Lines(31, 40)]).is_empty(), "outside of all");
     }
 
     #[test]

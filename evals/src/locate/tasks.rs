@@ -2,8 +2,8 @@
 
 use super::functions::annotated;
 use crate::Fault;
-use crate::finding::score::{Gold, Pool, gives_away};
-use crate::finding::{rows, text, texts};
+use crate::retrieval::score::{Gold, Pool, names_gold_file};
+use crate::retrieval::{rows, text, texts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub fn read(data: &Path, limit: Option<usize>) -> Result<BTreeMap<String, Vec<Ta
                     commit: text(row, "parent")?.to_owned(),
                     text: message.to_owned(),
                     pool: Pool::of_commit(&changed),
-                    is_given_away: Some(gives_away(message, &changed)),
+                    is_given_away: Some(names_gold_file(message, &changed)),
                     gold: changed.into_iter().collect(),
                     annotated: None,
                 };

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Files by path, with the ids of their contents.
-pub type Listed = FxHashMap<String, String>;
+pub type BlobIds = FxHashMap<String, String>;
 
 pub struct Tree {
     git_dir: PathBuf,
     pub work: PathBuf,
     /// The files in the working tree.
-    there: Listed,
-    contents: Contents,
+    there: BlobIds,
+    contents: GitBlobs,
     /// Contents that the repository lacks.
     missing: FxHashSet<String>,
 }
@@ -31,17 +31,17 @@ impl Tree {
         let work = folder.join("work");
         std::fs::create_dir_all(&work)?;
         Ok(Tree {
-            contents: Contents::new(&git_dir)?,
+            contents: GitBlobs::new(&git_dir)?,
             git_dir,
             work,
-            there: Listed::default(),
+            there: BlobIds::default(),
             missing: FxHashSet::default(),
         })
     }
 
     /// Checks out a commit and returns its files; writes only what differs. Links are left out, and so are contents
     /// that the repository lacks because it is a partial clone.
-    pub fn check_out(&mut self, commit: &str) -> Result<&Listed, Fault> {
+    pub fn check_out(&mut self, commit: &str) -> Result<&BlobIds, Fault> {
         let mut wanted = self.files(commit)?;
         for path in self.there.keys().filter(|path| !wanted.contains_key(*path)) {
             std::fs::remove_file(self.work.join(path))?;
@@ -76,7 +76,7 @@ impl Tree {
         Ok(&self.there)
     }
 
-    fn files(&self, commit: &str) -> Result<Listed, Fault> {
+    fn files(&self, commit: &str) -> Result<BlobIds, Fault> {
         let listed = self.git(&["ls-tree", "-r", "-z", commit])?;
         let of_line = |line: &str| {
             let (about, path) = line.split_once('\t')?;
@@ -113,19 +113,19 @@ impl Tree {
 }
 
 /// `git cat-file --batch`, for one content at a time.
-struct Contents {
+struct GitBlobs {
     child: Child,
     ask: Option<ChildStdin>,
     answer: BufReader<ChildStdout>,
 }
 
-impl Contents {
-    fn new(git_dir: &Path) -> Result<Contents, Fault> {
+impl GitBlobs {
+    fn new(git_dir: &Path) -> Result<GitBlobs, Fault> {
         let mut command = Command::new("git");
         command.arg("--git-dir").arg(git_dir).args(["cat-file", "--batch"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let answer = BufReader::new(child.stdout.take().ok_or("git has no output")?);
-        Ok(Contents { ask: child.stdin.take(), answer, child })
+        Ok(GitBlobs { ask: child.stdin.take(), answer, child })
     }
 
     /// `None` if the repository lacks it.
@@ -143,7 +143,7 @@ impl Contents {
     }
 }
 
-impl Drop for Contents {
+impl Drop for GitBlobs {
     fn drop(&mut self) {
         // The process ends when its input is closed.
         self.ask = None;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// The list; a test of `lukasa-code` checks every entry.
 const LIST: &str = include_str!("../../../crates/code/tests/parsers/differences.json");
 
-pub struct Known(Vec<(LanguageId, String, Regex)>);
+pub struct KnownDifferences(Vec<(LanguageId, String, Regex)>);
 
 /// An entry of the list, as far as this suite needs it.
 #[derive(Deserialize)]
@@ -19,8 +19,8 @@ struct Entry {
     pattern: String,
 }
 
-impl Known {
-    pub fn listed() -> Result<Known, Fault> {
+impl KnownDifferences {
+    pub fn listed() -> Result<KnownDifferences, Fault> {
         let entries: Vec<Entry> = serde_json::from_str(LIST)?;
         let mut known = Vec::new();
         for Entry { languages, construct, pattern } in entries {
@@ -29,7 +29,7 @@ impl Known {
                 known.push((language, construct.clone(), Regex::new(&pattern)?));
             }
         }
-        Ok(Known(known))
+        Ok(KnownDifferences(known))
     }
 
     /// The listed constructs of a language that a text seems to contain.

@@ -2,9 +2,9 @@
 
 use super::{PATH, Reading, Source};
 use crate::{print, round};
-use lukasa_code::facts::{CallKind, Expr, Kind};
+use lukasa_code::facts::{CallKind, DefKind, SourceExpr};
 use lukasa_code::lang::descent::compare;
-use lukasa_code::{Facts, LanguageId};
+use lukasa_code::{FileFacts, LanguageId};
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::HashMap;
@@ -111,16 +111,19 @@ fn agreement<T: Eq + std::hash::Hash>(truth: &[T], found: &[T]) -> Agreement {
     Agreement { agree, missing: truth.len() - agree, extra: found.len() - agree }
 }
 
-fn sites(facts: &Facts) -> Sites {
+fn sites(facts: &FileFacts) -> Sites {
     let name = |expr| match facts.expr(expr) {
-        Expr::Free(name) | Expr::Member(_, name) => Some(facts.name(name).to_owned()),
-        Expr::Var(var) => Some(facts.name(facts.vars[var].name).to_owned()),
+        SourceExpr::Free(name) | SourceExpr::Member(_, name) => Some(facts.name(name).to_owned()),
+        SourceExpr::Var(var) => Some(facts.name(facts.vars[var].name).to_owned()),
         _ => None,
     };
     let written = facts.calls.iter().filter(|call| matches!(call.how, CallKind::Plain | CallKind::New));
     let calls = written.filter_map(|call| Some((call.line, name(call.callee)?))).collect();
     let defined = facts.defs.iter().filter(|def| {
-        matches!(def.kind, Kind::Function | Kind::Method | Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface)
+        matches!(
+            def.kind,
+            DefKind::Function | DefKind::Method | DefKind::Class | DefKind::Struct | DefKind::Enum | DefKind::Interface
+        )
     });
     Sites { calls, definitions: defined.map(|def| facts.name(def.name).to_owned()).collect() }
 }

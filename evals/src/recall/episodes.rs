@@ -1,9 +1,9 @@
 //! Conversations as episodes: recorded with `episode_add`, recalled with `episode_recall`.
 
-use super::{Question, Shares, Turn, conversations, figures, name, questions, shares_of, turns, window};
-use crate::finding::out::Out;
-use crate::finding::plain::Plain;
-use crate::finding::{Project, Times};
+use super::{Question, QuestionScores, Turn, conversations, figures, name, questions, shares_of, turns, window};
+use crate::retrieval::answer_file::AnswerFile;
+use crate::retrieval::plain_bm25::PlainBm25;
+use crate::retrieval::{Project, Times};
 use crate::{Fault, print, round};
 use jiff::civil::DateTime;
 use lukasa_graph::Node;
@@ -27,11 +27,11 @@ struct Conversation {
     project: Project,
     ids: Vec<String>,
     questions: Vec<Question>,
-    plain: Plain,
-    window: Plain,
+    plain: PlainBm25,
+    window: PlainBm25,
 }
 
-pub fn run(data: &Path, mut out: Option<Out>, as_json: bool) -> Result<(), Fault> {
+pub fn run(data: &Path, mut out: Option<AnswerFile>, as_json: bool) -> Result<(), Fault> {
     let mut all = Vec::new();
     let (mut taken_s, mut embed_s, mut count) = (0.0, 0.0, 0);
     let mut every: Vec<Turn> = Vec::new();
@@ -49,7 +49,8 @@ pub fn run(data: &Path, mut out: Option<Out>, as_json: bool) -> Result<(), Fault
         count += turns.len();
         let lines: Vec<String> = turns.iter().map(|turn| format!("{}: {}", turn.speaker, turn.text)).collect();
         let windows: Vec<String> = (0..turns.len()).map(|at| window(&turns, &lines, at)).collect();
-        let plain = |texts: &[String]| Plain::new((0..turns.len()).map(Node::at).zip(texts.iter().map(String::as_str)));
+        let plain =
+            |texts: &[String]| PlainBm25::new((0..turns.len()).map(Node::at).zip(texts.iter().map(String::as_str)));
         all.push(Conversation {
             plain: plain(&lines),
             window: plain(&windows),
@@ -61,7 +62,7 @@ pub fn run(data: &Path, mut out: Option<Out>, as_json: bool) -> Result<(), Fault
     }
     let asked: usize = all.iter().map(|conversation| conversation.questions.len()).sum();
     for method in METHODS {
-        let mut shares: Vec<(u64, Shares)> = Vec::new();
+        let mut shares: Vec<(u64, QuestionScores)> = Vec::new();
         let mut times = Times::default();
         for conversation in &all {
             for question in &conversation.questions {
@@ -73,7 +74,7 @@ pub fn run(data: &Path, mut out: Option<Out>, as_json: bool) -> Result<(), Fault
                 }
             }
         }
-        let mut by_category: BTreeMap<u64, Vec<Shares>> = BTreeMap::new();
+        let mut by_category: BTreeMap<u64, Vec<QuestionScores>> = BTreeMap::new();
         shares.iter().for_each(|(category, shares)| by_category.entry(*category).or_default().push(*shares));
         let by_category: Map<String, Value> =
             by_category.into_iter().map(|(category, shares)| (name(category), figures(&shares))).collect();
@@ -89,13 +90,13 @@ pub fn run(data: &Path, mut out: Option<Out>, as_json: bool) -> Result<(), Fault
         print(&line, as_json);
     }
     ingest(&every, as_json)?;
-    out.map_or(Ok(()), Out::finish)
+    out.map_or(Ok(()), AnswerFile::finish)
 }
 
 impl Conversation {
     /// Ids of turns, best first.
     fn ask(&self, method: &str, question: &str) -> Result<Vec<String>, Fault> {
-        let plain = |index: &Plain| {
+        let plain = |index: &PlainBm25| {
             index.rank(question).into_iter().map(|(at, _)| self.ids[at.index()].clone()).collect::<Vec<_>>()
         };
         let request = match method {

@@ -1,6 +1,6 @@
 //! Textbook BM25 over postings in a hash map, the reference for search times.
 
-use super::made::text_of;
+use super::synthetic::text_of;
 use lukasa_model::batch::PutObject;
 use lukasa_search::{question, tokens};
 use rustc_hash::FxHashMap;
@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-pub struct Reference {
+pub struct ReferenceBm25 {
     postings: FxHashMap<String, Vec<(u32, u32)>>,
     lengths: Vec<u32>,
     mean: f32,
 }
 
-impl Reference {
-    pub fn new(objects: impl Iterator<Item = PutObject>) -> Reference {
+impl ReferenceBm25 {
+    pub fn new(objects: impl Iterator<Item = PutObject>) -> ReferenceBm25 {
         let mut postings: FxHashMap<String, Vec<(u32, u32)>> = FxHashMap::default();
         let mut lengths = Vec::new();
         for (at, object) in objects.enumerate() {
@@ -25,7 +25,7 @@ impl Reference {
             counts.into_iter().for_each(|(word, n)| postings.entry(word).or_default().push((at as u32, n)));
         }
         let mean = lengths.iter().map(|n| *n as f32).sum::<f32>() / lengths.len().max(1) as f32;
-        Reference { postings, lengths, mean }
+        ReferenceBm25 { postings, lengths, mean }
     }
 
     /// The best objects for a question.

@@ -3,7 +3,7 @@
 use lukasa_model::Write;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 
-pub struct Facts {
+pub struct SyntheticFacts {
     objects: u64,
     degree: u64,
 }
@@ -26,9 +26,9 @@ pub fn changed(count: u64) -> Vec<Write> {
     (0..count).map(|i| object(i, 7).into()).collect()
 }
 
-impl Facts {
-    pub fn new(objects: u64, degree: u64) -> Facts {
-        Facts { objects, degree }
+impl SyntheticFacts {
+    pub fn new(objects: u64, degree: u64) -> SyntheticFacts {
+        SyntheticFacts { objects, degree }
     }
 
     /// Objects first, then relationships with ends spread over all of them.

@@ -1,6 +1,6 @@
 //! The reference: the same serialised rows, written by raw prepared inserts into one plain indexed table per kind.
 
-use super::facts::Facts;
+use super::facts::SyntheticFacts;
 use futures_util::future::try_join_all;
 use lukasa_model::id::{object_id, relationship_id};
 use lukasa_model::{Reference, Scope, Write};
@@ -44,7 +44,7 @@ fn namespace() -> Uuid {
 }
 
 /// With the durability of the ledger: WAL, synchronous FULL, the same transactions.
-pub fn sqlite(path: &Path, facts: &Facts, size: usize) -> Result<Duration, Box<dyn Error>> {
+pub fn sqlite(path: &Path, facts: &SyntheticFacts, size: usize) -> Result<Duration, Box<dyn Error>> {
     let db = Connection::open(path)?;
     db.execute_batch(
         "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;
@@ -80,7 +80,7 @@ pub fn sqlite(path: &Path, facts: &Facts, size: usize) -> Result<Duration, Box<d
 }
 
 /// Pipelined, so that it does not wait for a round trip per row.
-pub fn postgres(database: &TestDatabase, facts: &Facts, size: usize) -> Result<Duration, Box<dyn Error>> {
+pub fn postgres(database: &TestDatabase, facts: &SyntheticFacts, size: usize) -> Result<Duration, Box<dyn Error>> {
     database.as_admin(
         "CREATE TABLE public.objects (id uuid PRIMARY KEY, key text NOT NULL, type text NOT NULL, content text NOT NULL);
          CREATE INDEX ON public.objects (key);

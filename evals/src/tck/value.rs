@@ -1,7 +1,7 @@
 //! Values in the notation of the TCK, and values of Lukasa in the same form.
 
-use lukasa_graph::cypher::Reader;
-use lukasa_graph::cypher::functions::{Surroundings, find, float_text};
+use lukasa_graph::cypher::QueryResultReader;
+use lukasa_graph::cypher::functions::{FunctionContext, find, float_text};
 use lukasa_graph::cypher::value::Value;
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::Result as ModelResult;
@@ -98,7 +98,7 @@ impl fmt::Display for Expected {
     }
 }
 
-pub fn from_value(value: &Value, snapshot: &Snapshot, reader: &Reader<'_>) -> ModelResult<Expected> {
+pub fn from_value(value: &Value, snapshot: &Snapshot, reader: &QueryResultReader<'_>) -> ModelResult<Expected> {
     let named = |all: Vec<(Arc<str>, Value)>| -> ModelResult<BTreeMap<String, Expected>> {
         all.into_iter().map(|(k, v)| Ok((k.to_string(), from_value(&v, snapshot, reader)?))).collect()
     };
@@ -134,7 +134,7 @@ pub fn from_value(value: &Value, snapshot: &Snapshot, reader: &Reader<'_>) -> Mo
         }
         // Dates and times are written as texts.
         other => {
-            let around = Surroundings { now: 0, longest_list: 1 };
+            let around = FunctionContext { now: 0, longest_list: 1 };
             let text = find("toString").and_then(|f| (f.run)(std::slice::from_ref(other), &around).ok());
             match text {
                 Some(Value::Text(t)) => Expected::Text(t.to_string()),
@@ -146,18 +146,18 @@ pub fn from_value(value: &Value, snapshot: &Snapshot, reader: &Reader<'_>) -> Mo
 
 /// Reads a value of a table.
 pub fn read(text: &str) -> Result<Expected, String> {
-    let mut reader = Text { chars: text.chars().collect(), at: 0 };
+    let mut reader = ValueParser { chars: text.chars().collect(), at: 0 };
     let value = reader.value()?;
     reader.space();
     if reader.at == reader.chars.len() { Ok(value) } else { Err(format!("`{text}` is no value of the TCK")) }
 }
 
-struct Text {
+struct ValueParser {
     chars: Vec<char>,
     at: usize,
 }
 
-impl Text {
+impl ValueParser {
     fn peek(&self) -> char {
         self.chars.get(self.at).copied().unwrap_or('\0')
     }

@@ -1,8 +1,11 @@
 //! A subset of CREATE that sets up scenarios: patterns become objects and relationships in a memory store.
 
-use lukasa_graph::cypher::ast::{Arrow, Clause, Expr, Item, Kind, Mode, Name, NodePattern, Pattern, Projection, Query};
+use lukasa_graph::cypher::ast::{
+    Arrow, Clause, CypherExpr, CypherExprKind, CypherName, CypherQuery, NodePattern, Pattern, ProjectionBody,
+    ProjectionItem, QueryMode,
+};
 use lukasa_graph::cypher::value::Value;
-use lukasa_graph::cypher::{Limits, Parameters, Place, parse, prepare_parsed, stored};
+use lukasa_graph::cypher::{QueryContext, QueryLimits, QueryParameters, parse, prepare_parsed, stored};
 use lukasa_graph::{Projection as Graph, Snapshot};
 use lukasa_model::batch::{End, PutObject, PutRelationship, Reference};
 use lukasa_model::{Batch, Scope, Write};
@@ -19,29 +22,29 @@ type Fault = Box<dyn Error>;
 /// The type of nodes without labels.
 const UNLABELLED: &str = "Unlabelled";
 
-pub struct World {
+pub struct ScenarioGraph {
     ledger: Ledger,
     graph: Option<Graph>,
     edges: u64,
 }
 
 /// One row of a query that writes: the values of its variables.
-type Bound = Vec<(String, Value)>;
+type BoundRow = Vec<(String, Value)>;
 
-impl World {
+impl ScenarioGraph {
     /// An empty project.
-    pub fn new() -> Result<World, Fault> {
+    pub fn new() -> Result<ScenarioGraph, Fault> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let scope = Scope::new("tck", "scenario")?;
         let ledger = Ledger::new(Arc::new(MemoryStore::new(Arc::clone(&clock))), clock, scope);
         ledger.commit(&Batch::on("main").write(PutObject::new(UNLABELLED, "first")))?;
         ledger.commit(&Batch::on("main").write(End::new(Reference::exact(UNLABELLED, "first"))))?;
-        Ok(World { ledger, graph: None, edges: 0 })
+        Ok(ScenarioGraph { ledger, graph: None, edges: 0 })
     }
 
-    pub fn place<'a>(snapshot: &'a Arc<Snapshot>, ledger: &'a Ledger) -> Place<'a> {
+    pub fn place<'a>(snapshot: &'a Arc<Snapshot>, ledger: &'a Ledger) -> QueryContext<'a> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        Place { snapshot, ledger, now: now.as_nanos() as i128, silent_type: Some(UNLABELLED) }
+        QueryContext { snapshot, ledger, now: now.as_nanos() as i128, silent_type: Some(UNLABELLED) }
     }
 
     pub fn look(&mut self) -> Result<(Arc<Snapshot>, Ledger), Fault> {
@@ -62,7 +65,7 @@ impl World {
     pub fn create(&mut self, query: &str) -> Result<(), Fault> {
         let (text, creates) = as_matches(query);
         let parsed = parse(&text).map_err(|f| f.message)?;
-        let mut rows: Vec<Bound> = vec![vec![]];
+        let mut rows: Vec<BoundRow> = vec![vec![]];
         let mut reads: Vec<Clause> = Vec::new();
         let mut number = 0;
         for clause in parsed.first {
@@ -85,20 +88,30 @@ impl World {
     }
 
     /// Takes rows through clauses that read.
-    fn read(&mut self, rows: Vec<Bound>, clauses: Vec<Clause>) -> Result<Vec<Bound>, Fault> {
+    fn read(&mut self, rows: Vec<BoundRow>, clauses: Vec<Clause>) -> Result<Vec<BoundRow>, Fault> {
         if clauses.is_empty() {
             return Ok(rows);
         }
-        let star =
-            Projection { distinct: false, star: true, items: vec![], order: vec![], skip: None, limit: None, at: 0 };
-        let row_name = || Name { text: " row".into(), at: 0 };
+        let star = ProjectionBody {
+            distinct: false,
+            star: true,
+            items: vec![],
+            order: vec![],
+            skip: None,
+            limit: None,
+            at: 0,
+        };
+        let row_name = || CypherName { text: " row".into(), at: 0 };
         let mut first = Vec::new();
         if let Some(row) = rows.first().filter(|r| !r.is_empty()) {
-            let list = Expr { kind: Kind::Parameter("rows".into()), at: 0 };
+            let list = CypherExpr { kind: CypherExprKind::Parameter("rows".into()), at: 0 };
             first.push(Clause::Unwind { list, name: row_name() });
             let of = |name: &String| {
-                let subject = Expr { kind: Kind::Variable(row_name().text), at: 0 };
-                Expr { kind: Kind::Property(Box::new(subject), Name { text: name.clone(), at: 0 }), at: 0 }
+                let subject = CypherExpr { kind: CypherExprKind::Variable(row_name().text), at: 0 };
+                CypherExpr {
+                    kind: CypherExprKind::Property(Box::new(subject), CypherName { text: name.clone(), at: 0 }),
+                    at: 0,
+                }
             };
             first.push(with(row.iter().map(|(name, _)| (name.clone(), of(name)))));
         }
@@ -108,22 +121,22 @@ impl World {
         self.ask(first, &vec![("rows".into(), Value::list(maps))])
     }
 
-    fn ask(&mut self, first: Vec<Clause>, row: &Bound) -> Result<Vec<Bound>, Fault> {
+    fn ask(&mut self, first: Vec<Clause>, row: &BoundRow) -> Result<Vec<BoundRow>, Fault> {
         let (snapshot, ledger) = self.look()?;
-        let place = World::place(&snapshot, &ledger);
-        let parameters: Parameters = row.iter().cloned().collect();
-        let query = Query { mode: Mode::Run, first, unions: vec![] };
+        let place = ScenarioGraph::place(&snapshot, &ledger);
+        let parameters: QueryParameters = row.iter().cloned().collect();
+        let query = CypherQuery { mode: QueryMode::Run, first, unions: vec![] };
         let prepared = prepare_parsed(&query, &parameters, place).map_err(|f| f.message)?;
         let deadline = Instant::now() + Duration::from_secs(10);
         let outcome = prepared
-            .run(Limits { deadline, timeout_ms: 10_000, rows: 100_000, memory: 1 << 30 })
+            .run(QueryLimits { deadline, timeout_ms: 10_000, rows: 100_000, memory: 1 << 30 })
             .map_err(|t| t.into_error("").message)?;
         let columns = outcome.columns;
         Ok(outcome.rows.into_iter().map(|values| columns.iter().cloned().zip(values).collect()).collect())
     }
 
     /// Creates a pattern for a row and adds the nodes to the row.
-    fn state(&mut self, pattern: &Pattern, row: &mut Bound) -> Result<(), Fault> {
+    fn state(&mut self, pattern: &Pattern, row: &mut BoundRow) -> Result<(), Fault> {
         let mut batch = Batch::on("main");
         let mut fresh = Vec::new();
         self.pattern(pattern, row, &mut fresh, &mut batch)?;
@@ -144,7 +157,7 @@ impl World {
     fn pattern(
         &mut self,
         pattern: &Pattern,
-        row: &Bound,
+        row: &BoundRow,
         fresh: &mut Vec<(String, Uuid)>,
         batch: &mut Batch,
     ) -> Result<(), Fault> {
@@ -167,7 +180,7 @@ impl World {
     fn node(
         &mut self,
         node: &NodePattern,
-        row: &Bound,
+        row: &BoundRow,
         fresh: &mut Vec<(String, Uuid)>,
         batch: &mut Batch,
     ) -> Result<Uuid, Fault> {
@@ -198,10 +211,18 @@ impl World {
         Ok(id)
     }
 
-    fn properties(&mut self, given_map: Option<&Expr>, row: &Bound) -> Result<Map<String, serde_json::Value>, Fault> {
+    fn properties(
+        &mut self,
+        given_map: Option<&CypherExpr>,
+        row: &BoundRow,
+    ) -> Result<Map<String, serde_json::Value>, Fault> {
         let Some(expr) = given_map else { return Ok(Map::new()) };
-        let item = Item { expr: expr.clone(), alias: Some(Name { text: "map".into(), at: 0 }), text: String::new() };
-        let projection = Projection {
+        let item = ProjectionItem {
+            expr: expr.clone(),
+            alias: Some(CypherName { text: "map".into(), at: 0 }),
+            text: String::new(),
+        };
+        let projection = ProjectionBody {
             distinct: false,
             star: false,
             items: vec![item],
@@ -269,16 +290,19 @@ fn as_matches(query: &str) -> (String, Vec<bool>) {
 }
 
 /// A clause that passes the variables of a row as parameters.
-fn given(row: &Bound) -> Clause {
-    with(row.iter().map(|(name, _)| (name.clone(), Expr { kind: Kind::Parameter(name.clone()), at: 0 })))
+fn given(row: &BoundRow) -> Clause {
+    with(
+        row.iter().map(|(name, _)| (name.clone(), CypherExpr { kind: CypherExprKind::Parameter(name.clone()), at: 0 })),
+    )
 }
 
-fn with(columns: impl Iterator<Item = (String, Expr)>) -> Clause {
-    let item = |(name, expr): (String, Expr)| {
-        let alias = Some(Name { text: name.clone(), at: 0 });
-        Item { expr, alias, text: name }
+fn with(columns: impl Iterator<Item = (String, CypherExpr)>) -> Clause {
+    let item = |(name, expr): (String, CypherExpr)| {
+        let alias = Some(CypherName { text: name.clone(), at: 0 });
+        ProjectionItem { expr, alias, text: name }
     };
     let items = columns.map(item).collect();
-    let projection = Projection { distinct: false, star: false, items, order: vec![], skip: None, limit: None, at: 0 };
+    let projection =
+        ProjectionBody { distinct: false, star: false, items, order: vec![], skip: None, limit: None, at: 0 };
     Clause::With { projection, filter: None }
 }

@@ -1,11 +1,12 @@
 //! Renders facts as text, for comparisons.
 
 use crate::facts::{
-    ArgKind, Expr, ExprId, Facts, Imported, Item, Key, Literal, ROOT, Range, Target, VarId, VarKind, flag,
+    ArgKind, BindTarget, ExprId, ExprItem, FileFacts, ImportKind, IndexRange, ItemKey, Literal, ROOT, SourceExpr,
+    VarId, VarKind, flag,
 };
 
 /// One line per fact, each beginning with a word for its kind.
-pub(crate) fn compact(f: &Facts) -> String {
+pub(crate) fn compact(f: &FileFacts) -> String {
     let mut out = String::new();
     for (index, d) in f.defs.iter_ids() {
         let mut line = format!("def {:?} {}", d.kind, f.path_of(index).join("/"));
@@ -81,11 +82,11 @@ pub(crate) fn compact(f: &Facts) -> String {
     }
     for b in &f.binds {
         let target = match b.target {
-            Target::Var(v) => variable(f, v),
-            Target::Member(e, n) => format!("{}.{}", shown(f, e), f.name(n)),
-            Target::At(e, n) => format!("{}[{:?}]", shown(f, e), f.name(n)),
-            Target::Element(e) => format!("{}[]", shown(f, e)),
-            Target::Free(n) => format!("free {}", f.name(n)),
+            BindTarget::Var(v) => variable(f, v),
+            BindTarget::Member(e, n) => format!("{}.{}", shown(f, e), f.name(n)),
+            BindTarget::At(e, n) => format!("{}[{:?}]", shown(f, e), f.name(n)),
+            BindTarget::Element(e) => format!("{}[]", shown(f, e)),
+            BindTarget::Free(n) => format!("free {}", f.name(n)),
         };
         out += &format!("bind {target} = {}\n", shown(f, b.value));
     }
@@ -97,7 +98,7 @@ pub(crate) fn compact(f: &Facts) -> String {
     }
     for i in &f.imports {
         let what = match i.what {
-            Imported::Symbol(n) => format!("Symbol {}", f.name(n)),
+            ImportKind::Symbol(n) => format!("Symbol {}", f.name(n)),
             other => format!("{other:?}"),
         };
         let called = i.var.map_or("-", |v| f.name(f.vars[v].name));
@@ -110,49 +111,49 @@ pub(crate) fn compact(f: &Facts) -> String {
 }
 
 /// A variable is rendered with its number among those of the same name: `<x>`, `<x2>`, `<x3>`.
-fn variable(f: &Facts, var: VarId) -> String {
+fn variable(f: &FileFacts, var: VarId) -> String {
     let v = &f.vars[var];
     let earlier = f.vars.iter().take(var.index()).filter(|o| o.name == v.name).count();
     let number = if earlier == 0 { String::new() } else { (earlier + 1).to_string() };
     format!("<{}{number}>", f.name(v.name))
 }
 
-fn items(f: &Facts, range: Range) -> String {
-    let item = |i: &Item| {
+fn items(f: &FileFacts, range: IndexRange) -> String {
+    let item = |i: &ExprItem| {
         let value = shown(f, i.value);
         match i.key {
-            Key::Next => value,
-            Key::Name(n) => format!("{}: {value}", f.name(n)),
-            Key::Any => format!("?: {value}"),
-            Key::Spread => format!("...{value}"),
+            ItemKey::Next => value,
+            ItemKey::Name(n) => format!("{}: {value}", f.name(n)),
+            ItemKey::Any => format!("?: {value}"),
+            ItemKey::Spread => format!("...{value}"),
         }
     };
     f.items(range).iter().map(item).collect::<Vec<_>>().join(", ")
 }
 
-fn shown(f: &Facts, expr: ExprId) -> String {
+fn shown(f: &FileFacts, expr: ExprId) -> String {
     match f.expr(expr) {
-        Expr::Unknown => "?".into(),
-        Expr::Literal(l) => match l {
+        SourceExpr::Unknown => "?".into(),
+        SourceExpr::Literal(l) => match l {
             Literal::String(n) => format!("{:?}", f.name(n)),
             other => format!("{other:?}"),
         },
-        Expr::Var(v) => variable(f, v),
-        Expr::Free(n) => f.name(n).into(),
-        Expr::Member(e, n) => format!("{}.{}", shown(f, e), f.name(n)),
-        Expr::At(e, n) => format!("{}[{:?}]", shown(f, e), f.name(n)),
-        Expr::AtIndex(e, i) => format!("{}#{i}", shown(f, e)),
-        Expr::Element(e) => format!("{}[]", shown(f, e)),
-        Expr::KeysOf(e) => format!("keys({})", shown(f, e)),
-        Expr::Call(c) => format!("{}()", shown(f, f.calls[c].callee)),
-        Expr::Def(d) => format!("def {}", f.name(f.def(d).name)),
-        Expr::Collection(kind, range) => format!("{kind:?}[{}]", items(f, range)),
-        Expr::Construct(e, range) => format!("{}{{{}}}", shown(f, e), items(f, range)),
-        Expr::Either(range) => format!("either({})", items(f, range)),
-        Expr::Generic(e, range) => format!("{}<{}>", shown(f, e), items(f, range)),
-        Expr::InstanceOf(e) => format!("a {}", shown(f, e)),
-        Expr::FunctionType(e) => format!("fn {}", shown(f, e)),
-        Expr::Joined(range) => format!("joined({})", items(f, range)),
+        SourceExpr::Var(v) => variable(f, v),
+        SourceExpr::Free(n) => f.name(n).into(),
+        SourceExpr::Member(e, n) => format!("{}.{}", shown(f, e), f.name(n)),
+        SourceExpr::At(e, n) => format!("{}[{:?}]", shown(f, e), f.name(n)),
+        SourceExpr::AtIndex(e, i) => format!("{}#{i}", shown(f, e)),
+        SourceExpr::Element(e) => format!("{}[]", shown(f, e)),
+        SourceExpr::KeysOf(e) => format!("keys({})", shown(f, e)),
+        SourceExpr::Call(c) => format!("{}()", shown(f, f.calls[c].callee)),
+        SourceExpr::Def(d) => format!("def {}", f.name(f.def(d).name)),
+        SourceExpr::Collection(kind, range) => format!("{kind:?}[{}]", items(f, range)),
+        SourceExpr::Construct(e, range) => format!("{}{{{}}}", shown(f, e), items(f, range)),
+        SourceExpr::Either(range) => format!("either({})", items(f, range)),
+        SourceExpr::Generic(e, range) => format!("{}<{}>", shown(f, e), items(f, range)),
+        SourceExpr::InstanceOf(e) => format!("a {}", shown(f, e)),
+        SourceExpr::FunctionType(e) => format!("fn {}", shown(f, e)),
+        SourceExpr::Joined(range) => format!("joined({})", items(f, range)),
         other => format!("{other:?}"),
     }
 }

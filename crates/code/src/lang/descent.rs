@@ -1,6 +1,6 @@
 //! The common part of the hand-written recursive descent parsers, which build the crate's own syntax tree.
 //!
-//! Such a parser accepts common syntax and returns `Unsure` at the first doubt. Then tree-sitter parses the text, which
+//! Such a parser accepts common syntax and returns `UnsupportedSyntax` at the first doubt. Then tree-sitter parses the text, which
 //! takes several times as long and accepts anything.
 
 #[cfg(test)]
@@ -9,26 +9,26 @@ pub mod compare;
 pub(crate) mod lexer;
 pub(crate) mod source;
 
-use crate::tree::{Tree, flag};
+use crate::tree::{SyntaxTree, flag};
 
 /// Deepest nesting that is read, to bound the use of the stack.
 const DEPTH: u32 = 120;
 
 /// The text is not simple enough for the hand-written parser: tree-sitter has to read it.
 #[derive(Debug)]
-pub struct Unsure;
+pub struct UnsupportedSyntax;
 
 /// The result of parsing a part of a text.
-pub type Read<T> = Result<T, Unsure>;
+pub type ParseResult<T> = Result<T, UnsupportedSyntax>;
 
 /// Fails unless a condition holds.
-pub fn sure(is: bool) -> Read<()> {
-    if is { Ok(()) } else { Err(Unsure) }
+pub fn ensure(is: bool) -> ParseResult<()> {
+    if is { Ok(()) } else { Err(UnsupportedSyntax) }
 }
 
 /// A token: its kind, and its start and end in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Token<K> {
+pub struct SourceToken<K> {
     pub kind: K,
     pub start: u32,
     pub end: u32,
@@ -48,11 +48,11 @@ pub trait Lex<'t> {
     type Place: Copy;
 
     /// Returns the next token.
-    fn next(&mut self) -> Read<Token<Self::Kind>>;
+    fn next(&mut self) -> ParseResult<SourceToken<Self::Kind>>;
     /// The current position.
     fn place(&self) -> Self::Place;
     /// Returns to an earlier position.
-    fn go_back(&mut self, place: Self::Place) -> Read<()>;
+    fn go_back(&mut self, place: Self::Place) -> ParseResult<()>;
     /// The whole source text.
     fn text(&self) -> &'t str;
     /// The kind of a keyword.
@@ -62,11 +62,11 @@ pub trait Lex<'t> {
 /// The state of a recursive descent parser with one token of lookahead.
 pub struct Descent<'t, L: Lex<'t>, S = ()> {
     pub lex: L,
-    pub tree: Tree,
+    pub tree: SyntaxTree,
     /// Context that the parser of a language keeps.
     pub state: S,
     /// The next token.
-    pub tok: Token<L::Kind>,
+    pub tok: SourceToken<L::Kind>,
     /// End of the last token that was consumed.
     pub last: u32,
     depth: u32,
@@ -78,7 +78,7 @@ pub struct Descent<'t, L: Lex<'t>, S = ()> {
 pub struct Guess<'t, L: Lex<'t>, S> {
     place: L::Place,
     state: S,
-    tok: Token<L::Kind>,
+    tok: SourceToken<L::Kind>,
     last: u32,
     depth: u32,
     nodes: u32,
@@ -86,7 +86,7 @@ pub struct Guess<'t, L: Lex<'t>, S> {
 
 impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     /// Creates a parser at the first token of a text.
-    pub fn new(mut lex: L, tree: Tree, state: S) -> Read<Self> {
+    pub fn new(mut lex: L, tree: SyntaxTree, state: S) -> ParseResult<Self> {
         let tok = lex.next()?;
         let patience = (lex.text().len() as u32).saturating_mul(4).saturating_add(10_000);
         Ok(Descent { lex, tree, state, tok, last: 0, depth: 0, patience })
@@ -95,7 +95,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     // --- tokens ---
 
     /// Consumes the next token and returns it.
-    pub fn advance(&mut self) -> Read<Token<L::Kind>> {
+    pub fn advance(&mut self) -> ParseResult<SourceToken<L::Kind>> {
         let token = self.tok;
         self.tok = self.lex.next()?;
         self.last = token.end;
@@ -103,7 +103,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Consumes the next token.
-    pub fn skip(&mut self) -> Read<()> {
+    pub fn skip(&mut self) -> ParseResult<()> {
         self.advance().map(|_| ())
     }
 
@@ -123,7 +123,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Consumes the next token if it is of this kind; returns whether it was.
-    pub fn eat(&mut self, kind: L::Kind) -> Read<bool> {
+    pub fn eat(&mut self, kind: L::Kind) -> ParseResult<bool> {
         let there = self.tok.kind == kind;
         if there {
             self.advance()?;
@@ -132,12 +132,12 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Consumes the next token if it is this keyword; returns whether it was.
-    pub fn eat_word(&mut self, word: L::Word) -> Read<bool> {
+    pub fn eat_word(&mut self, word: L::Word) -> ParseResult<bool> {
         self.eat(L::keyword(word))
     }
 
     /// Consumes the next token if it is this name; returns whether it was.
-    pub fn eat_name(&mut self, name: &str) -> Read<bool> {
+    pub fn eat_name(&mut self, name: &str) -> ParseResult<bool> {
         let there = self.at_name(name);
         if there {
             self.advance()?;
@@ -146,27 +146,27 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Fails unless this token comes next.
-    pub fn require(&self, kind: L::Kind) -> Read<()> {
-        sure(self.at(kind))
+    pub fn require(&self, kind: L::Kind) -> ParseResult<()> {
+        ensure(self.at(kind))
     }
 
     /// Consumes a token of this kind, and fails if another one comes next.
-    pub fn expect(&mut self, kind: L::Kind) -> Read<Token<L::Kind>> {
-        if self.tok.kind == kind { self.advance() } else { Err(Unsure) }
+    pub fn expect(&mut self, kind: L::Kind) -> ParseResult<SourceToken<L::Kind>> {
+        if self.tok.kind == kind { self.advance() } else { Err(UnsupportedSyntax) }
     }
 
     /// Consumes this keyword, and fails if another token comes next.
-    pub fn expect_word(&mut self, word: L::Word) -> Read<()> {
+    pub fn expect_word(&mut self, word: L::Word) -> ParseResult<()> {
         self.expect(L::keyword(word)).map(|_| ())
     }
 
     /// The text of a token.
-    pub fn text(&self, token: Token<L::Kind>) -> &'t str {
+    pub fn text(&self, token: SourceToken<L::Kind>) -> &'t str {
         &self.lex.text()[token.start as usize..token.end as usize]
     }
 
     /// The token after the next one.
-    pub fn peek(&mut self) -> Read<Token<L::Kind>> {
+    pub fn peek(&mut self) -> ParseResult<SourceToken<L::Kind>> {
         let place = self.lex.place();
         let token = self.lex.next()?;
         self.lex.go_back(place)?;
@@ -180,10 +180,10 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Returns to the position of a guess that was wrong. Fails if too much would be read again.
-    pub fn go_back(&mut self, guess: Guess<'t, L, S>) -> Read<()> {
+    pub fn go_back(&mut self, guess: Guess<'t, L, S>) -> ParseResult<()> {
         // At least one, so that an exhausted budget (see `deeper`) always fails here.
         let again = self.tok.start.saturating_sub(guess.tok.start).max(1);
-        self.patience = self.patience.checked_sub(again).ok_or(Unsure)?;
+        self.patience = self.patience.checked_sub(again).ok_or(UnsupportedSyntax)?;
         self.lex.go_back(guess.place)?;
         (self.state, self.tok, self.last, self.depth) = (guess.state, guess.tok, guess.last, guess.depth);
         self.tree.truncate(guess.nodes);
@@ -191,11 +191,11 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Reads one level deeper, and fails if the nesting is too deep.
-    pub fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
+    pub fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
         if self.depth >= DEPTH {
             // A guess that fails because of the depth must not count as a wrong guess: make `go_back` fail.
             self.patience = 0;
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         self.depth += 1;
         let result = read(self);
@@ -204,7 +204,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Reads what `read` reads, and returns to the place before it.
-    pub fn ahead<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
+    pub fn ahead<R>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
         let guess = self.guess();
         let result = read(self)?;
         self.go_back(guess)?;
@@ -224,14 +224,14 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Opens a node with the next token, which has no node of its own.
-    pub fn begin(&mut self, kind: u16) -> Read<u32> {
+    pub fn begin(&mut self, kind: u16) -> ParseResult<u32> {
         let node = self.open(kind);
         self.advance()?;
         Ok(node)
     }
 
     /// As `begin`, with a token that must come next.
-    pub fn begin_with(&mut self, token: L::Kind, kind: u16) -> Read<u32> {
+    pub fn begin_with(&mut self, token: L::Kind, kind: u16) -> ParseResult<u32> {
         self.require(token)?;
         self.begin(kind)
     }
@@ -244,7 +244,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Opens a node around one that was already read and the next token.
-    pub fn begin_around(&mut self, kind: u16, child: u32, field: u8) -> Read<u32> {
+    pub fn begin_around(&mut self, kind: u16, child: u32, field: u8) -> ParseResult<u32> {
         let node = self.around(kind, child, field);
         self.advance()?;
         Ok(node)
@@ -267,19 +267,19 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Consumes the last token of a node and closes it.
-    pub fn close_with(&mut self, token: L::Kind, node: u32) -> Read<u32> {
+    pub fn close_with(&mut self, token: L::Kind, node: u32) -> ParseResult<u32> {
         self.expect(token)?;
         Ok(self.close(node))
     }
 
     /// Consumes the next token as the last one of a node and closes the node.
-    pub fn close_after(&mut self, node: u32) -> Read<u32> {
+    pub fn close_after(&mut self, node: u32) -> ParseResult<u32> {
         self.advance()?;
         Ok(self.close(node))
     }
 
     /// Consumes the token that decides the kind of a node.
-    pub fn decide(&mut self, node: u32, kind: u16) -> Read<()> {
+    pub fn decide(&mut self, node: u32, kind: u16) -> ParseResult<()> {
         self.tree.set_kind(node, kind);
         self.skip()
     }
@@ -297,20 +297,20 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// A node that consists of the next token.
-    pub fn leaf(&mut self, kind: u16) -> Read<u32> {
+    pub fn leaf(&mut self, kind: u16) -> ParseResult<u32> {
         let node = self.tree.push(kind, flag::NAMED, self.tok.start, self.tok.end);
         self.advance()?;
         Ok(node)
     }
 
     /// A node that consists of a name.
-    pub fn name(&mut self, kind: u16) -> Read<u32> {
+    pub fn name(&mut self, kind: u16) -> ParseResult<u32> {
         self.require(L::NAME)?;
         self.leaf(kind)
     }
 
     /// An anonymous node for the next token.
-    pub fn mark(&mut self, parent: u32, kind: u16, field: u8) -> Read<()> {
+    pub fn mark(&mut self, parent: u32, kind: u16, field: u8) -> ParseResult<()> {
         let node = self.tree.push(kind, 0, self.tok.start, self.tok.end);
         self.advance()?;
         self.add(parent, node, field);
@@ -320,24 +320,34 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     // --- parts of nodes ---
 
     /// Reads a node and adds it to its parent.
-    pub fn part(&mut self, parent: u32, field: u8, read: impl FnOnce(&mut Self) -> Read<u32>) -> Read<()> {
+    pub fn part(
+        &mut self,
+        parent: u32,
+        field: u8,
+        read: impl FnOnce(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<()> {
         let part = read(self)?;
         self.add(parent, part, field);
         Ok(())
     }
 
     /// The next token as a part.
-    pub fn token(&mut self, parent: u32, field: u8, kind: u16) -> Read<()> {
+    pub fn token(&mut self, parent: u32, field: u8, kind: u16) -> ParseResult<()> {
         self.part(parent, field, |parser| parser.leaf(kind))
     }
 
     /// A name as a part.
-    pub fn part_name(&mut self, parent: u32, field: u8, kind: u16) -> Read<()> {
+    pub fn part_name(&mut self, parent: u32, field: u8, kind: u16) -> ParseResult<()> {
         self.part(parent, field, |parser| parser.name(kind))
     }
 
     /// A part that may be missing.
-    pub fn maybe(&mut self, parent: u32, field: u8, read: impl FnOnce(&mut Self) -> Read<Option<u32>>) -> Read<()> {
+    pub fn maybe(
+        &mut self,
+        parent: u32,
+        field: u8,
+        read: impl FnOnce(&mut Self) -> ParseResult<Option<u32>>,
+    ) -> ParseResult<()> {
         let part = read(self)?;
         self.add_all(parent, part, field);
         Ok(())
@@ -349,8 +359,8 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         token: L::Kind,
         parent: u32,
         field: u8,
-        read: impl FnOnce(&mut Self) -> Read<u32>,
-    ) -> Read<()> {
+        read: impl FnOnce(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<()> {
         if self.at(token) { self.part(parent, field, read) } else { Ok(()) }
     }
 
@@ -360,31 +370,36 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         token: L::Kind,
         parent: u32,
         field: u8,
-        read: impl FnOnce(&mut Self) -> Read<u32>,
-    ) -> Read<()> {
+        read: impl FnOnce(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<()> {
         if self.eat(token)? { self.part(parent, field, read) } else { Ok(()) }
     }
 
     /// Reads the last part of a node and closes the node.
-    pub fn last(&mut self, node: u32, field: u8, read: impl FnOnce(&mut Self) -> Read<u32>) -> Read<u32> {
+    pub fn last(&mut self, node: u32, field: u8, read: impl FnOnce(&mut Self) -> ParseResult<u32>) -> ParseResult<u32> {
         self.part(node, field, read)?;
         Ok(self.close(node))
     }
 
     /// Reads the next token as the last part of a node and closes the node.
-    pub fn last_token(&mut self, node: u32, field: u8, kind: u16) -> Read<u32> {
+    pub fn last_token(&mut self, node: u32, field: u8, kind: u16) -> ParseResult<u32> {
         self.last(node, field, |parser| parser.leaf(kind))
     }
 
     /// Reads a name as the last part of a node and closes the node.
-    pub fn last_name(&mut self, node: u32, field: u8, kind: u16) -> Read<u32> {
+    pub fn last_name(&mut self, node: u32, field: u8, kind: u16) -> ParseResult<u32> {
         self.last(node, field, |parser| parser.name(kind))
     }
 
     // --- whole nodes ---
 
     /// A node of one token and one part: `return x`.
-    pub fn prefixed(&mut self, kind: u16, field: u8, read: impl FnOnce(&mut Self) -> Read<u32>) -> Read<u32> {
+    pub fn prefixed(
+        &mut self,
+        kind: u16,
+        field: u8,
+        read: impl FnOnce(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<u32> {
         let node = self.begin(kind)?;
         self.last(node, field, read)
     }
@@ -395,8 +410,8 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         kind: u16,
         field: u8,
         close: L::Kind,
-        read: impl FnOnce(&mut Self) -> Read<u32>,
-    ) -> Read<u32> {
+        read: impl FnOnce(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<u32> {
         let node = self.begin(kind)?;
         self.part(node, field, read)?;
         self.close_with(close, node)
@@ -408,8 +423,8 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         kind: u16,
         (left, left_field): (u32, u8),
         field: u8,
-        read: impl FnOnce(&mut Self) -> Read<u32>,
-    ) -> Read<u32> {
+        read: impl FnOnce(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<u32> {
         let node = self.begin_around(kind, left, left_field)?;
         self.last(node, field, read)
     }
@@ -423,12 +438,12 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     // --- lists ---
 
     /// The separator of list elements, or the end of the list.
-    pub fn comma(&mut self, close: L::Kind) -> Read<()> {
-        if self.eat(L::COMMA)? || self.at(close) { Ok(()) } else { Err(Unsure) }
+    pub fn comma(&mut self, close: L::Kind) -> ParseResult<()> {
+        if self.eat(L::COMMA)? || self.at(close) { Ok(()) } else { Err(UnsupportedSyntax) }
     }
 
     /// Elements with commas between them and perhaps one at the end, up to and with the closing token.
-    pub fn elements(&mut self, close: L::Kind, mut each: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
+    pub fn elements(&mut self, close: L::Kind, mut each: impl FnMut(&mut Self) -> ParseResult<()>) -> ParseResult<()> {
         while !self.at(close) {
             each(self)?;
             self.comma(close)?;
@@ -442,8 +457,8 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         parent: u32,
         field: u8,
         close: L::Kind,
-        mut each: impl FnMut(&mut Self) -> Read<u32>,
-    ) -> Read<()> {
+        mut each: impl FnMut(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<()> {
         self.elements(close, |parser| parser.part(parent, field, &mut each))
     }
 
@@ -453,8 +468,8 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         kind: u16,
         field: u8,
         close: L::Kind,
-        each: impl FnMut(&mut Self) -> Read<u32>,
-    ) -> Read<u32> {
+        each: impl FnMut(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<u32> {
         let node = self.begin(kind)?;
         self.list(node, field, close, each)?;
         Ok(self.close(node))
@@ -466,8 +481,8 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         parent: u32,
         field: u8,
         between: L::Kind,
-        mut each: impl FnMut(&mut Self) -> Read<u32>,
-    ) -> Read<()> {
+        mut each: impl FnMut(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<()> {
         loop {
             self.part(parent, field, &mut each)?;
             if !self.eat(between)? {
@@ -483,10 +498,10 @@ pub trait Operators: Sized {
     fn binds(&mut self) -> Option<u8>;
 
     /// Reads the next operator and what is to its right; returns the node of both sides.
-    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32>;
+    fn combine(&mut self, left: u32, precedence: u8) -> ParseResult<u32>;
 
     /// Continues an expression as long as operators of at least the precedence `least` follow.
-    fn climb(&mut self, mut left: u32, least: u8) -> Read<u32> {
+    fn climb(&mut self, mut left: u32, least: u8) -> ParseResult<u32> {
         while let Some(precedence) = self.binds().filter(|precedence| *precedence >= least) {
             left = self.combine(left, precedence)?;
         }

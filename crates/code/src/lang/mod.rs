@@ -1,14 +1,14 @@
-//! The common part of all front ends, which convert text into `Facts` (`Language::read`).
+//! The common part of all front ends, which convert text into `FileFacts` (`Language::read`).
 
 /// The common part of all front ends, for a `Reader` with a builder `b`.
 macro_rules! front_end {
     () => {
         impl<'t> Reader<'t> {
-            fn kids(&self, node: crate::tree::Node<'t>) -> crate::tree::Kids<'t> {
-                node.kids()
+            fn children(&self, node: crate::tree::TreeNode<'t>) -> crate::tree::NodeChildren<'t> {
+                node.children()
             }
 
-            fn text(&self, node: crate::tree::Node<'_>) -> &'t str {
+            fn text(&self, node: crate::tree::TreeNode<'_>) -> &'t str {
                 crate::tree::text(node, self.b.text)
             }
 
@@ -26,17 +26,17 @@ macro_rules! front_end {
 }
 pub(crate) use front_end;
 
-pub(crate) mod bare;
+pub(crate) mod bare_names;
 pub(crate) mod compact;
-#[cfg(test)]
-pub(crate) mod damage;
 pub mod descent;
-pub(crate) mod tags;
+#[cfg(test)]
+pub(crate) mod mutations;
+pub(crate) mod query_based;
 
-use crate::facts::{Facts, Kind, ROOT};
-use crate::languages::{LanguageId, Source};
+use crate::facts::{DefKind, FileFacts, ROOT};
+use crate::languages::{LanguageId, SourceFile};
 use crate::summary;
-use crate::tree::{Names, Tree};
+use crate::tree::{GrammarNames, SyntaxTree};
 use std::cell::RefCell;
 use std::sync::{LazyLock, OnceLock};
 use tree_sitter::Parser;
@@ -46,11 +46,11 @@ thread_local! {
 }
 
 /// Extracts the facts of a file. `path` is relative to the root of the repository, with `/`.
-pub fn parse(path: &str, text: &str, language: LanguageId) -> Facts {
-    let mut facts = language.get().read(Source { path, text, language });
+pub fn parse(path: &str, text: &str, language: LanguageId) -> FileFacts {
+    let mut facts = language.get().read(SourceFile { path, text, language });
     for index in facts.defs.ids() {
         let def = &facts.defs[index];
-        if def.kind == Kind::Lambda {
+        if def.kind == DefKind::Lambda {
             continue;
         }
         let summary = summary::of(def, facts.name(def.name), text);
@@ -67,8 +67,8 @@ pub fn parse(path: &str, text: &str, language: LanguageId) -> Facts {
 }
 
 /// A summary for a file without a doc comment: the definitions in it.
-fn what_is_in_it(facts: &Facts) -> String {
-    let top = |d: &&crate::facts::Def| d.parent == ROOT && d.kind != Kind::Lambda && d.kind != Kind::File;
+fn what_is_in_it(facts: &FileFacts) -> String {
+    let top = |d: &&crate::facts::Def| d.parent == ROOT && d.kind != DefKind::Lambda && d.kind != DefKind::File;
     let names: Vec<&str> = facts.defs.iter().skip(1).filter(top).map(|d| facts.name(d.name)).collect();
     let mut shown: Vec<&str> = Vec::new();
     for name in &names {
@@ -105,19 +105,19 @@ pub fn tree(text: &str, language: LanguageId) -> tree_sitter::Tree {
 }
 
 /// The tree that front ends read, made by tree-sitter.
-pub(crate) fn patient_tree(source: Source<'_>) -> Tree {
-    crate::tree::grown(source.text, &tree(source.text, source.language), names(source.language), |_, _| ())
+pub(crate) fn patient_tree(source: SourceFile<'_>) -> SyntaxTree {
+    crate::tree::from_tree_sitter(source.text, &tree(source.text, source.language), names(source.language), |_, _| ())
 }
 
 /// The names of the kinds and fields of a grammar.
-pub(crate) fn names(language: LanguageId) -> &'static Names {
-    static ALL: LazyLock<Vec<OnceLock<Names>>> = LazyLock::new(one_per_language);
+pub(crate) fn names(language: LanguageId) -> &'static GrammarNames {
+    static ALL: LazyLock<Vec<OnceLock<GrammarNames>>> = LazyLock::new(one_per_language);
     ALL[language.index()].get_or_init(|| {
         let grammar = grammar(language);
         assert!(grammar.field_count() < 256, "a node keeps its field in a byte");
         let kinds = (0..grammar.node_kind_count()).map(|kind| grammar.node_kind_for_id(kind as u16).unwrap_or(""));
         let fields = (0..=grammar.field_count()).map(|field| grammar.field_name_for_id(field as u16).unwrap_or(""));
-        Names { kinds: kinds.collect(), fields: fields.collect() }
+        GrammarNames { kinds: kinds.collect(), fields: fields.collect() }
     })
 }
 

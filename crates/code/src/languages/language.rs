@@ -1,18 +1,18 @@
 //! The [`Language`] trait: what one language provides to the code that treats all languages alike.
 
 use super::LanguageId;
-use super::rules::{BuiltinCall, Rules};
-use crate::facts::{DefId, Facts, Import, ImportId};
+use super::rules::{BuiltinCall, LanguageRules};
+use crate::facts::{DefId, FileFacts, ImportId, SourceImport};
 use crate::lang::patient_tree;
 use crate::resolve::eval::Eval;
-use crate::resolve::link::Link;
-use crate::resolve::value::{Set, Sym};
-use crate::resolve::{File, FileId, Gid, Program, Value};
-use crate::tree::Tree;
+use crate::resolve::link::ProgramTables;
+use crate::resolve::value::{InternedStr, ValueSet};
+use crate::resolve::{DefRef, FileId, PossibleValue, Program, ProgramFile};
+use crate::tree::SyntaxTree;
 
 /// A file to read.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'t> {
+pub(crate) struct SourceFile<'t> {
     /// Relative to the root of the repository, with `/`.
     pub path: &'t str,
     pub text: &'t str,
@@ -23,19 +23,19 @@ pub(crate) struct Source<'t> {
 /// A parser that is written by hand, and the front end that reads its trees and those of tree-sitter.
 pub(crate) struct OwnParser {
     /// The tree of a text; `None` if the text needs tree-sitter.
-    pub parse: fn(&str, LanguageId) -> Option<Tree>,
-    pub facts: fn(Source<'_>, &Tree) -> Facts,
+    pub parse: fn(&str, LanguageId) -> Option<SyntaxTree>,
+    pub facts: fn(SourceFile<'_>, &SyntaxTree) -> FileFacts,
 }
 
 impl OwnParser {
     /// The facts of a file by this parser, or by tree-sitter if the parser does not accept the text.
-    pub(crate) fn read(&self, source: Source<'_>) -> Facts {
+    pub(crate) fn read(&self, source: SourceFile<'_>) -> FileFacts {
         let tree = (self.parse)(source.text, source.language).unwrap_or_else(|| patient_tree(source));
         (self.facts)(source, &tree)
     }
 }
 
-/// Everything about one language. Plain properties are in [`Rules`]; what needs code is a method, with a default for
+/// Everything about one language. Plain properties are in [`LanguageRules`]; what needs code is a method, with a default for
 /// languages without that feature.
 pub(crate) trait Language: Sync {
     // --- the language and its files ---
@@ -87,7 +87,7 @@ pub(crate) trait Language: Sync {
     fn grammar(&self) -> tree_sitter::Language;
 
     /// The facts of a file. Never fails: damaged text gives the facts of what can be read, and a fault.
-    fn read(&self, source: Source<'_>) -> Facts;
+    fn read(&self, source: SourceFile<'_>) -> FileFacts;
 
     /// The parser that `read` tries before tree-sitter, for languages with one that is written by hand.
     fn own_parser(&self) -> Option<&'static OwnParser> {
@@ -96,7 +96,7 @@ pub(crate) trait Language: Sync {
 
     // --- resolving ---
 
-    fn rules(&self) -> &'static Rules;
+    fn rules(&self) -> &'static LanguageRules;
 
     /// Whether a name that no file declares is part of the language.
     fn is_builtin(&self, name: &str) -> bool {
@@ -136,34 +136,47 @@ pub(crate) trait Language: Sync {
     }
 
     /// The files that a file declares as its modules (`Modules::Tree`).
-    fn declared_modules(&self, _program: &Program, _file: &File) -> Vec<Module> {
+    fn declared_modules(&self, _program: &Program, _file: &ProgramFile) -> Vec<DeclaredModule> {
         vec![]
     }
 
     /// The module that an import's path leads to, for languages whose imports walk modules and items one by one
     /// (`Modules::Tree`).
-    fn walk_path<'p>(&self, _eval: &mut Eval<'p>, _file: FileId, _import: ImportId, _levels: u8) -> Set {
-        Set::default()
+    fn walk_path<'p>(&self, _eval: &mut Eval<'p>, _file: FileId, _import: ImportId, _levels: u8) -> ValueSet {
+        ValueSet::default()
     }
 
     /// The module above a module, if the name says so, or a module below it (`Modules::Tree`).
-    fn module_beside(&self, _program: &Program, _link: &Link, _file: FileId, _name: Sym) -> Option<Value> {
+    fn module_beside(
+        &self,
+        _program: &Program,
+        _link: &ProgramTables,
+        _file: FileId,
+        _name: InternedStr,
+    ) -> Option<PossibleValue> {
         None
     }
 
     /// The meaning of a name that its file does not declare, before wildcard imports, builtins and functions of other
     /// files are tried (`Modules::Tree`).
-    fn undeclared<'p>(&self, _eval: &mut Eval<'p>, _file: FileId, _owner: DefId, _name: Sym, _levels: u8) -> Set {
-        Set::default()
+    fn undeclared<'p>(
+        &self,
+        _eval: &mut Eval<'p>,
+        _file: FileId,
+        _owner: DefId,
+        _name: InternedStr,
+        _levels: u8,
+    ) -> ValueSet {
+        ValueSet::default()
     }
 
     /// Whether only some instances of a type have these methods, which are written outside of it under one name.
-    fn has_several_bodies(&self, _eval: &Eval<'_>, _class: Gid, _methods: &[Gid]) -> bool {
+    fn has_several_bodies(&self, _eval: &Eval<'_>, _class: DefRef, _methods: &[DefRef]) -> bool {
         false
     }
 
     /// Whether an alias names a generic type outside the program, of which only the arguments are known.
-    fn is_open_alias<'p>(&self, _eval: &mut Eval<'p>, _alias: Gid, _levels: u8) -> bool {
+    fn is_open_alias<'p>(&self, _eval: &mut Eval<'p>, _alias: DefRef, _levels: u8) -> bool {
         false
     }
 }
@@ -178,10 +191,10 @@ pub(crate) struct OutsideModule {
 }
 
 /// A file that another one declares as its module.
-pub(crate) struct Module {
+pub(crate) struct DeclaredModule {
     /// The definition in the declaring file that contains the declaration.
     pub owner: DefId,
-    pub name: Sym,
+    pub name: InternedStr,
     pub file: FileId,
     /// Whether only tests have the module.
     pub only_in_tests: bool,
@@ -190,7 +203,7 @@ pub(crate) struct Module {
 /// Resolves the imports of one family to files, with the settings of its manifests.
 pub(crate) trait Imports: Send + Sync {
     /// Names that must be known before imports can be resolved: those of packages outside the program.
-    fn names(&self, family: LanguageId, import: &Import, add: &mut dyn FnMut(String)) {
+    fn names(&self, family: LanguageId, import: &SourceImport, add: &mut dyn FnMut(String)) {
         add(family.get().package_of(&import.module));
     }
 
@@ -202,24 +215,24 @@ pub(crate) trait Imports: Send + Sync {
         &self,
         _program: &Program,
         _file: FileId,
-        _import: &Import,
-        _outside: &dyn Fn(&str) -> Option<Value>,
-    ) -> Option<Value> {
+        _import: &SourceImport,
+        _outside: &dyn Fn(&str) -> Option<PossibleValue>,
+    ) -> Option<PossibleValue> {
         None
     }
 
     /// What the first name of an imported path binds.
-    fn root(&self, _program: &Program, _file: FileId, _import: &Import) -> Option<Value> {
+    fn root(&self, _program: &Program, _file: FileId, _import: &SourceImport) -> Option<PossibleValue> {
         None
     }
 
     /// A module inside a folder that is itself a module.
-    fn inside(&self, _program: &Program, _folder: &str, _name: Sym) -> Option<Value> {
+    fn inside(&self, _program: &Program, _folder: &str, _name: InternedStr) -> Option<PossibleValue> {
         None
     }
 
     /// A module next to a file that represents its folder.
-    fn beside(&self, _program: &Program, _file: &File, _name: Sym) -> Option<Value> {
+    fn beside(&self, _program: &Program, _file: &ProgramFile, _name: InternedStr) -> Option<PossibleValue> {
         None
     }
 

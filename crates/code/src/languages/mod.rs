@@ -19,8 +19,8 @@ mod swift;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use language::{Imports, Language, Module, NoImports, OutsideModule, OwnParser, Source};
-use rules::Rules;
+pub(crate) use language::{DeclaredModule, Imports, Language, NoImports, OutsideModule, OwnParser, SourceFile};
+use rules::LanguageRules;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -45,7 +45,7 @@ static LANGUAGES: &[&dyn Language] = &[
 
 /// Properties of a language that are needed for each file or call, and therefore read once.
 struct Known {
-    rules: &'static Rules,
+    rules: &'static LanguageRules,
     family: LanguageId,
 }
 
@@ -101,7 +101,7 @@ impl LanguageId {
     }
 
     /// The properties that decide how names of the language resolve.
-    pub(crate) fn rules(self) -> &'static Rules {
+    pub(crate) fn rules(self) -> &'static LanguageRules {
         KNOWN[usize::from(self.0)].rules
     }
 

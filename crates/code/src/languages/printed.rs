@@ -1,6 +1,6 @@
 //! Definitions as lines of text, for tests of front ends.
 
-use crate::facts::{Def, DefId, Facts, Visibility, flag};
+use crate::facts::{Def, DefId, FileFacts, Visibility, flag};
 
 const WORDS: [(u32, &str); 7] = [
     (flag::ASYNC, "async"),
@@ -13,7 +13,7 @@ const WORDS: [(u32, &str); 7] = [
 ];
 
 /// Kind, path and line of every definition, its visibility unless it is the usual one, and its flags.
-pub(super) fn printed(facts: &Facts, usual: Visibility) -> Vec<String> {
+pub(super) fn printed(facts: &FileFacts, usual: Visibility) -> Vec<String> {
     let line = |(at, def): (DefId, &Def)| {
         let mut text = format!("{:?} {} {}", def.kind, facts.path_of(at).join("."), def.span.line);
         if def.visibility != usual {

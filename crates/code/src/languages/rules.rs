@@ -2,7 +2,7 @@
 
 /// How the names of a language resolve. The comment on a field describes a language that sets it. The default is a
 /// language of which only the syntax is known.
-pub(crate) struct Rules {
+pub(crate) struct LanguageRules {
     // --- modules and names ---
     pub modules: Modules,
     /// Names that a wildcard import brings in are names of the importing module for others too.
@@ -16,7 +16,7 @@ pub(crate) struct Rules {
     /// Names without a declaration that are part of the language.
     pub builtins: &'static [&'static str],
     /// The package that builtins belong to.
-    pub library: Option<Library>,
+    pub library: Option<StandardLibrary>,
 
     // --- types and members ---
     /// Methods may be written outside the body of their type (`Def::receiver`).
@@ -75,8 +75,8 @@ pub(crate) struct Rules {
     pub methods_that_call: &'static [&'static str],
 }
 
-impl Rules {
-    pub const DEFAULT: Rules = Rules {
+impl LanguageRules {
+    pub const DEFAULT: LanguageRules = LanguageRules {
         modules: Modules::Program,
         wildcards_are_given_on: false,
         implicit_receiver: false,
@@ -122,11 +122,11 @@ impl Rules {
 pub(crate) enum Modules {
     /// Each file is a module, and all of its names can be imported.
     Files,
-    /// Each file is a module, and other files can import what it exports (`Facts::exports`, `Import::reexport`).
+    /// Each file is a module, and other files can import what it exports (`FileFacts::exports`, `SourceImport::reexport`).
     Exports,
     /// The files of a folder with the same package clause share all names.
     Folders,
-    /// The files of a package, wherever they are, share their types and functions (`Facts::package`).
+    /// The files of a package, wherever they are, share their types and functions (`FileFacts::package`).
     Packages,
     /// Files are modules that other files declare; paths walk from module to module.
     Tree,
@@ -156,7 +156,7 @@ pub(crate) enum Constructs {
 
 /// The package of a language's own library, which needs no import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Library {
+pub(crate) struct StandardLibrary {
     pub package: &'static str,
     /// The prefix of its key, where that differs from the packages that programs install.
     pub ecosystem: Option<&'static str>,

@@ -2,27 +2,27 @@
 //! identify a method.
 
 /// What a method of a container returns.
-pub enum Gives {
+pub enum ContainerResult {
     Element,
     Itself,
     Nothing,
 }
 
 /// What a method of this name returns if its receiver is a container.
-pub fn container_method(name: &str) -> Gives {
+pub fn container_method(name: &str) -> ContainerResult {
     match name {
         "pop" | "popleft" | "shift" | "get" | "setdefault" | "at" | "find" | "unwrap" | "expect" | "unwrap_or"
         | "unwrap_or_default" | "unwrap_or_else" | "first" | "last" | "getFirst" | "getLast" | "orElse"
         | "orElseThrow" | "remove" | "poll" | "peek" | "next" | "element" | "lock" | "read" | "write" | "borrow"
         | "borrow_mut" | "join" | "recv" | "load" | "as_deref" | "as_deref_mut" | "__next__" | "orElseGet"
-        | "get_mut" | "take" | "unwrap_unchecked" | "upgrade" => Gives::Element,
+        | "get_mut" | "take" | "unwrap_unchecked" | "upgrade" => ContainerResult::Element,
         "iter" | "iter_mut" | "into_iter" | "values" | "values_mut" | "copy" | "slice" | "filter" | "concat"
         | "reverse" | "reversed" | "sort" | "sorted" | "stream" | "toList" | "collect" | "cloned" | "clone"
         | "copied" | "as_ref" | "as_mut" | "as_slice" | "skip" | "limit" | "rev" | "chain" | "to_vec" | "to_owned"
         | "drain" | "ok" | "iterator" | "__iter__" | "into_values" | "peekable" | "distinct" | "parallelStream"
         | "deref" | "ok_or" | "ok_or_else" | "context" | "with_context" | "map_err" | "by_ref" | "fuse" | "step_by"
-        | "or" | "or_else" | "and" | "inspect" | "peek_mut" | "await" => Gives::Itself,
-        _ => Gives::Nothing,
+        | "or" | "or_else" | "and" | "inspect" | "peek_mut" | "await" => ContainerResult::Itself,
+        _ => ContainerResult::Nothing,
     }
 }
 

@@ -3,9 +3,11 @@
 pub(super) mod overload;
 
 use super::builtin;
-use super::eval::{Eval, Question};
-use super::value::{FileId, Gid, How, Set, Sym, Value};
-use crate::facts::{Arg, ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Kind, Literal, Name, VarKind, flag};
+use super::eval::{Eval, EvalQuestion};
+use super::value::{DefRef, Derivation, FileId, InternedStr, PossibleValue, ValueSet};
+use crate::facts::{
+    Arg, ArgKind, CallId, CallKind, CallSite, DefId, DefKind, ExprId, Literal, NameId, SourceExpr, VarKind, flag,
+};
 use crate::languages::rules::{BuiltinCall, Constructs, DerivedMethod, Overloading};
 use smallvec::SmallVec;
 
@@ -14,26 +16,26 @@ pub(crate) mod tests;
 
 impl<'p> Eval<'p> {
     /// The values of the called expression.
-    pub(super) fn callee(&mut self, file: FileId, call: &Call, levels: u8) -> Set {
+    pub(super) fn callee(&mut self, file: FileId, call: &CallSite, levels: u8) -> ValueSet {
         let here = self.file(file);
         match here.facts.expr(call.callee) {
-            Expr::Super => {
-                let Some(class) = self.enclosing_type(file, call.owner, levels) else { return Set::default() };
-                let line = self.line(class);
+            SourceExpr::Super => {
+                let Some(class) = self.enclosing_type(file, call.owner, levels) else { return ValueSet::default() };
+                let line = self.resolution_order(class);
                 match line.classes.get(1) {
-                    Some(parent) => Set::one(Value::Class(*parent), How::Type),
-                    None => Set::default(),
+                    Some(parent) => ValueSet::one(PossibleValue::Class(*parent), Derivation::Type),
+                    None => ValueSet::default(),
                 }
             }
-            Expr::This => match self.enclosing_type(file, call.owner, levels) {
-                Some(class) => Set::one(Value::Class(class), How::Exact),
-                None => Set::default(),
+            SourceExpr::This => match self.enclosing_type(file, call.owner, levels) {
+                Some(class) => ValueSet::one(PossibleValue::Class(class), Derivation::Exact),
+                None => ValueSet::default(),
             },
-            Expr::Member(..) if here.rules.calls_methods_only => {
+            SourceExpr::Member(..) if here.rules.calls_methods_only => {
                 let mut found = self.called(file, call.callee, call.owner, levels);
                 // `x.name()` calls the method, never a field of the same name.
-                if found.values.iter().any(|(v, _)| matches!(v, Value::Method(..))) {
-                    found.values.retain(|(v, _)| !matches!(v, Value::Instance(..)));
+                if found.values.iter().any(|(v, _)| matches!(v, PossibleValue::Method(..))) {
+                    found.values.retain(|(v, _)| !matches!(v, PossibleValue::Instance(..)));
                 }
                 found
             }
@@ -42,48 +44,52 @@ impl<'p> Eval<'p> {
     }
 
     /// The values of an expression in the position of a callee.
-    pub(super) fn called(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> Set {
+    pub(super) fn called(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> ValueSet {
         let here = self.file(file);
         match here.facts.expr(expr) {
-            Expr::Free(name) => (*self.solve(Question::Free(file, owner, here.sym(name)), levels)).clone(),
-            Expr::Member(of, name) => self.member_of(file, of, here.sym(name), owner, levels),
+            SourceExpr::Free(name) => (*self.solve(EvalQuestion::Free(file, owner, here.sym(name)), levels)).clone(),
+            SourceExpr::Member(of, name) => self.member_of(file, of, here.sym(name), owner, levels),
             _ => self.expr(file, expr, owner, levels),
         }
     }
 
     /// The values of a name that is read, not called: in some languages the field, never a method of the same name.
-    pub(super) fn read(&self, file: FileId, mut found: Set, name: Name) -> Set {
+    pub(super) fn read(&self, file: FileId, mut found: ValueSet, name: NameId) -> ValueSet {
         let here = self.file(file);
         if here.rules.reads_fields_only {
             let name = here.sym(name);
-            let method =
-                |gid: Gid| self.def(gid).kind == Kind::Method && self.file(gid.file).sym(self.def(gid).name) == name;
-            found.values.retain(|(v, _)| !matches!(v, Value::Func(m) | Value::Method(m, _) if method(*m)));
+            let method = |gid: DefRef| {
+                self.def(gid).kind == DefKind::Method && self.file(gid.file).sym(self.def(gid).name) == name
+            };
+            found
+                .values
+                .retain(|(v, _)| !matches!(v, PossibleValue::Func(m) | PossibleValue::Method(m, _) if method(*m)));
         }
         found
     }
 
     /// The functions that a call runs; a class without a constructor is its own target.
-    pub(super) fn call_targets(&mut self, file: FileId, id: CallId, levels: u8) -> Set {
+    pub(super) fn call_targets(&mut self, file: FileId, id: CallId, levels: u8) -> ValueSet {
         let call = &self.file(file).facts.calls[id];
         let callee = self.callee(file, call, levels);
-        let mut targets = Set { too_many: callee.too_many, ..Set::default() };
+        let mut targets = ValueSet { too_many: callee.too_many, ..ValueSet::default() };
         let returns_function = self.returns_function(file, call, &callee);
         for (value, how) in &callee.values {
             match value {
-                Value::Instance(..) if returns_function && *how >= How::Type => {}
-                Value::Func(_) | Value::Method(..) | Value::External(_) | Value::Builtin(_) => {
-                    targets.add(*value, *how)
-                }
+                PossibleValue::Instance(..) if returns_function && *how >= Derivation::Type => {}
+                PossibleValue::Func(_)
+                | PossibleValue::Method(..)
+                | PossibleValue::External(_)
+                | PossibleValue::Builtin(_) => targets.add(*value, *how),
                 // The flow of values mixes in the classes that other calls of the decorator returned; those are not
                 // decorators.
-                Value::Class(_) if call.how == CallKind::Decorator && *how >= How::Flow => {}
-                Value::Class(class) => self.constructor(*class, *how, &mut targets, levels),
-                Value::Instance(class, exact) => {
+                PossibleValue::Class(_) if call.how == CallKind::Decorator && *how >= Derivation::Flow => {}
+                PossibleValue::Class(class) => self.constructor(*class, *how, &mut targets, levels),
+                PossibleValue::Instance(class, exact) => {
                     let Some(call) = self.words_of(*class).call_method else { continue };
-                    let found = self.member_of_value(Value::Instance(*class, *exact), *how, call, levels);
+                    let found = self.member_of_value(PossibleValue::Instance(*class, *exact), *how, call, levels);
                     for (value, how) in &found.values {
-                        if matches!(value, Value::Func(_) | Value::Method(..)) {
+                        if matches!(value, PossibleValue::Func(_) | PossibleValue::Method(..)) {
                             targets.add(*value, *how);
                         }
                     }
@@ -93,9 +99,13 @@ impl<'p> Eval<'p> {
         }
         self.prefer_written_out(&mut targets);
         self.choose_overload(file, call, &mut targets, levels);
-        if !targets.values.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_))) {
+        if !targets
+            .values
+            .iter()
+            .any(|(v, _)| matches!(v, PossibleValue::Func(_) | PossibleValue::Method(..) | PossibleValue::Class(_)))
+        {
             for function in self.passed_to_builtin(file, call, &targets, levels) {
-                targets.add(Value::Func(function.0), function.1.max(How::Flow));
+                targets.add(PossibleValue::Func(function.0), function.1.max(Derivation::Flow));
             }
         }
         targets
@@ -104,23 +114,26 @@ impl<'p> Eval<'p> {
     /// Whether the callee is a call that returns a function. Functions that work as decorators with and without
     /// arguments declare `Command | Callable[..., Command]`; then the returned function is called, not
     /// `Command.__call__`.
-    fn returns_function(&self, file: FileId, call: &Call, callee: &Set) -> bool {
-        matches!(self.file(file).facts.expr(call.callee), Expr::Call(_))
-            && callee.values.iter().any(|(value, how)| matches!(value, Value::Func(_)) && *how < How::Type)
+    fn returns_function(&self, file: FileId, call: &CallSite, callee: &ValueSet) -> bool {
+        matches!(self.file(file).facts.expr(call.callee), SourceExpr::Call(_))
+            && callee
+                .values
+                .iter()
+                .any(|(value, how)| matches!(value, PossibleValue::Func(_)) && *how < Derivation::Type)
     }
 
-    fn constructor(&mut self, class: Gid, how: How, targets: &mut Set, levels: u8) {
+    fn constructor(&mut self, class: DefRef, how: Derivation, targets: &mut ValueSet, levels: u8) {
         let def = self.def(class);
         let rules = self.file(class.file).rules;
         let constructs = match rules.constructs {
-            Constructs::Types => def.kind != Kind::Type,
+            Constructs::Types => def.kind != DefKind::Type,
             Constructs::TypesAndAliases => true,
             Constructs::Nothing => false,
         };
         if !constructs {
             return;
         }
-        let line = self.line(class);
+        let line = self.resolution_order(class);
         // An anonymous class has no constructor: that of its base runs.
         let nameless =
             rules.anonymous_types_inherit_constructors && self.file(class.file).facts.name(def.name).starts_with('<');
@@ -133,11 +146,11 @@ impl<'p> Eval<'p> {
             let found = self.declared_in(*of, name, levels);
             let mut any = false;
             for (value, known) in &found.values {
-                if let Value::Func(method) = value
-                    && self.def(*method).kind == Kind::Method
+                if let PossibleValue::Func(method) = value
+                    && self.def(*method).kind == DefKind::Method
                 {
                     any = true;
-                    targets.add(Value::Method(*method, class), how.max(*known));
+                    targets.add(PossibleValue::Method(*method, class), how.max(*known));
                 }
             }
             if any || !rules.inherits_constructors {
@@ -147,20 +160,20 @@ impl<'p> Eval<'p> {
                 return;
             }
         }
-        targets.add(Value::Class(class), how);
+        targets.add(PossibleValue::Class(class), how);
     }
 
     /// Drops overload declarations: only the function of that name with a body runs.
-    fn prefer_written_out(&self, targets: &mut Set) {
-        let function = |value: &Value| match value {
-            Value::Func(gid) | Value::Method(gid, _) => Some(*gid),
+    fn prefer_written_out(&self, targets: &mut ValueSet) {
+        let function = |value: &PossibleValue| match value {
+            PossibleValue::Func(gid) | PossibleValue::Method(gid, _) => Some(*gid),
             _ => None,
         };
-        let same = |a: Gid, b: Gid| {
+        let same = |a: DefRef, b: DefRef| {
             let (one, other) = (self.def(a), self.def(b));
             a.file == b.file && one.parent == other.parent && one.name == other.name
         };
-        let written: Vec<Gid> = targets
+        let written: Vec<DefRef> = targets
             .values
             .iter()
             .filter_map(|(value, _)| function(value))
@@ -174,17 +187,17 @@ impl<'p> Eval<'p> {
 
     /// The arguments of this call that the function returns unchanged. `None` if it returns none unchanged, or if the
     /// mapping of arguments to parameters is unknown.
-    fn handed_back(
+    fn returned_arguments(
         &mut self,
         file: FileId,
         id: CallId,
-        function: &Value,
+        function: &PossibleValue,
         given: Option<bool>,
         levels: u8,
-    ) -> Option<Set> {
-        let (Value::Func(gid) | Value::Method(gid, _)) = function else { return None };
+    ) -> Option<ValueSet> {
+        let (PossibleValue::Func(gid) | PossibleValue::Method(gid, _)) = function else { return None };
         let there = self.file(gid.file);
-        let mut handed_back = there.handed_back(gid.def).peekable();
+        let mut handed_back = there.returned_parameters(gid.def).peekable();
         handed_back.peek()?;
         // A declared result type is enough, unless it is less precise than the argument.
         if there.facts.def(gid.def).result.is_some() && !there.rules.vague_results {
@@ -196,8 +209,8 @@ impl<'p> Eval<'p> {
         if args.iter().any(|arg| matches!(arg.how, ArgKind::Spread | ArgKind::Keywords)) {
             return None;
         }
-        let bound = matches!(function, Value::Method(..)) && there.facts.def(gid.def).is(flag::TAKES_SELF);
-        let mut set = Set::default();
+        let bound = matches!(function, PossibleValue::Method(..)) && there.facts.def(gid.def).is(flag::TAKES_SELF);
+        let mut set = ValueSet::default();
         for (_, place, var) in handed_back.filter(|(returned, ..)| there.reaches(gid.def, returned, given)) {
             let name = there.sym(there.facts.vars[var].name);
             // The receiver of a method is not among the arguments.
@@ -217,14 +230,14 @@ impl<'p> Eval<'p> {
 
     /// Whether a call passes the parameter that the function's result depends on. `None` if the result depends on none,
     /// or if that is unknown.
-    fn is_given(&self, file: FileId, call: &Call, function: &Value) -> Option<bool> {
-        let (Value::Func(gid) | Value::Method(gid, _)) = function else { return None };
+    fn passes_deciding_parameter(&self, file: FileId, call: &CallSite, function: &PossibleValue) -> Option<bool> {
+        let (PossibleValue::Func(gid) | PossibleValue::Method(gid, _)) = function else { return None };
         let (here, there) = (self.file(file), self.file(gid.file));
-        let name = there.hangs_on(gid.def)?;
+        let name = there.deciding_parameter(gid.def)?;
         let def = there.facts.def(gid.def);
         let place = def.params.iter().position(|var| there.facts.vars[*var].name == name)?;
         // The receiver of a method is not among the arguments.
-        let bound = matches!(function, Value::Method(..)) && def.is(flag::TAKES_SELF);
+        let bound = matches!(function, PossibleValue::Method(..)) && def.is(flag::TAKES_SELF);
         let place = place.checked_sub(usize::from(bound))?;
         let args = here.facts.args(call.args);
         if args.iter().any(|arg| matches!(arg.how, ArgKind::Spread | ArgKind::Keywords)) {
@@ -234,9 +247,9 @@ impl<'p> Eval<'p> {
         let by_name = |arg: &&Arg| matches!(arg.how, ArgKind::Named(given) if here.sym(given) == there.sym(name));
         let Some(given) = by_place.or_else(|| args.iter().find(by_name)) else { return Some(false) };
         match here.facts.expr(given.value) {
-            Expr::Literal(Literal::Nothing) => Some(false),
+            SourceExpr::Literal(Literal::Nothing) => Some(false),
             // Any other argument may evaluate to nothing at run time.
-            Expr::Def(_) => Some(true),
+            SourceExpr::Def(_) => Some(true),
             _ if call.how == CallKind::Decorator => Some(true),
             _ => None,
         }
@@ -244,30 +257,33 @@ impl<'p> Eval<'p> {
 
     /// The derivation of each target, given the other targets of the same call. It affects the reported links only, not
     /// the value of the call.
-    pub(super) fn told(&mut self, targets: &[(Value, How)]) -> SmallVec<[How; 2]> {
-        let mut derivations: SmallVec<[How; 2]> = targets.iter().map(|(_, how)| *how).collect();
+    pub(super) fn reported_derivations(
+        &mut self,
+        targets: &[(PossibleValue, Derivation)],
+    ) -> SmallVec<[Derivation; 2]> {
+        let mut derivations: SmallVec<[Derivation; 2]> = targets.iter().map(|(_, how)| *how).collect();
         for (place, (value, how)) in targets.iter().enumerate() {
-            let Value::Method(method, _) = value else { continue };
+            let PossibleValue::Method(method, _) = value else { continue };
             let def = self.def(*method);
             let here = self.file(method.file);
-            let (name, of) = (here.sym(def.name), Gid { file: method.file, def: def.parent });
+            let (name, of) = (here.sym(def.name), DefRef { file: method.file, def: def.parent });
             let typed = here.rules.overloads();
             let others = targets.iter().filter_map(|(other, how)| match other {
-                Value::Method(other, receiver) if other != method => Some((*other, *receiver, *how)),
+                PossibleValue::Method(other, receiver) if other != method => Some((*other, *receiver, *how)),
                 _ => None,
             });
             let mut beside = others
                 .filter(|(other, ..)| self.file(other.file).sym(self.def(*other).name) == name)
                 .filter(|(other, ..)| !self.def(*other).is(flag::ABSTRACT))
-                .collect::<SmallVec<[(Gid, Gid, How); 4]>>()
+                .collect::<SmallVec<[(DefRef, DefRef, Derivation); 4]>>()
                 .into_iter();
             let candidate = if def.is(flag::ABSTRACT) {
                 beside.any(|(_, receiver, _)| self.same_line(receiver, of)) || self.is_written_below(of, name)
             } else {
-                typed && *how == How::Flow && beside.any(|(.., other)| other == How::Flow)
+                typed && *how == Derivation::Flow && beside.any(|(.., other)| other == Derivation::Flow)
             };
             if candidate {
-                derivations[place] = (*how).max(How::Candidate);
+                derivations[place] = (*how).max(Derivation::Candidate);
             }
         }
         derivations
@@ -275,8 +291,12 @@ impl<'p> Eval<'p> {
 
     /// Among several functions of one name, keeps those that take as many arguments; then those whose parameter types
     /// fit.
-    fn choose_overload(&mut self, file: FileId, call: &Call, targets: &mut Set, levels: u8) {
-        let functions = targets.values.iter().filter(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..))).count();
+    fn choose_overload(&mut self, file: FileId, call: &CallSite, targets: &mut ValueSet, levels: u8) {
+        let functions = targets
+            .values
+            .iter()
+            .filter(|(v, _)| matches!(v, PossibleValue::Func(_) | PossibleValue::Method(..)))
+            .count();
         match self.file(file).rules.overloading {
             Overloading::ByTypes => return self.choose_by_types(file, call, targets, levels),
             Overloading::ByCount if functions > 1 => {}
@@ -286,32 +306,32 @@ impl<'p> Eval<'p> {
         if args.iter().any(|a| a.how != ArgKind::Place) {
             return;
         }
-        let fits = |eval: &Eval<'_>, gid: Gid| {
+        let fits = |eval: &Eval<'_>, gid: DefRef| {
             let def = eval.def(gid);
             let facts = &eval.file(gid.file).facts;
             let rest = def.params.last().is_some_and(|v| matches!(facts.vars[*v].what, VarKind::Rest(_)));
             if rest { args.len() + 1 >= def.params.len() } else { args.len() == def.params.len() }
         };
-        let group = |eval: &Eval<'_>, gid: Gid| (gid.file, eval.def(gid).parent, eval.def(gid).name);
-        let all: Vec<(Gid, bool)> = targets
+        let group = |eval: &Eval<'_>, gid: DefRef| (gid.file, eval.def(gid).parent, eval.def(gid).name);
+        let all: Vec<(DefRef, bool)> = targets
             .values
             .iter()
             .filter_map(|(v, _)| match v {
-                Value::Func(g) | Value::Method(g, _) => Some((*g, fits(self, *g))),
+                PossibleValue::Func(g) | PossibleValue::Method(g, _) => Some((*g, fits(self, *g))),
                 _ => None,
             })
             .collect();
-        let mut keep: Vec<Gid> = Vec::new();
+        let mut keep: Vec<DefRef> = Vec::new();
         for (gid, fit) in &all {
-            let same: Vec<&(Gid, bool)> = all.iter().filter(|(g, _)| group(self, *g) == group(self, *gid)).collect();
+            let same: Vec<&(DefRef, bool)> = all.iter().filter(|(g, _)| group(self, *g) == group(self, *gid)).collect();
             if same.len() == 1 || *fit || !same.iter().any(|(_, f)| *f) {
                 keep.push(*gid);
             }
         }
         // Several are left in one group: compare the types of the arguments.
-        let mut best: Vec<Gid> = Vec::new();
+        let mut best: Vec<DefRef> = Vec::new();
         for gid in &keep {
-            let same: Vec<Gid> = keep.iter().copied().filter(|g| group(self, *g) == group(self, *gid)).collect();
+            let same: Vec<DefRef> = keep.iter().copied().filter(|g| group(self, *g) == group(self, *gid)).collect();
             if same.len() < 2 {
                 best.push(*gid);
                 continue;
@@ -323,13 +343,13 @@ impl<'p> Eval<'p> {
             }
         }
         targets.values.retain(|(v, _)| match v {
-            Value::Func(g) | Value::Method(g, _) => best.contains(g),
+            PossibleValue::Func(g) | PossibleValue::Method(g, _) => best.contains(g),
             _ => true,
         });
     }
 
     /// The number of arguments that have the type of their parameter.
-    fn type_fit(&mut self, file: FileId, call: &Call, gid: Gid, levels: u8) -> usize {
+    fn type_fit(&mut self, file: FileId, call: &CallSite, gid: DefRef, levels: u8) -> usize {
         let here = self.file(gid.file);
         let params = here.facts.def(gid.def).params.clone();
         let args: Vec<ExprId> = self.file(file).facts.args(call.args).iter().map(|a| a.value).collect();
@@ -339,16 +359,21 @@ impl<'p> Eval<'p> {
             let types = self.expr(gid.file, ty, gid.def, levels);
             let wanted = self.instances(&types, false, levels);
             let name = match here.facts.expr(ty) {
-                Expr::Free(name) => here.facts.name(name),
+                SourceExpr::Free(name) => here.facts.name(name),
                 _ => "",
             };
             let given = self.expr(file, arg, call.owner, levels);
             let matches = given.values.iter().any(|(value, _)| match value {
-                Value::Text => name == "String" || name == "string" || name == "CharSequence",
-                Value::Number => matches!(name, "int" | "long" | "double" | "float" | "boolean" | "number" | "short"),
-                Value::Instance(class, _) => {
-                    let line = self.line(*class);
-                    wanted.values.iter().any(|(w, _)| matches!(w, Value::Instance(c, _) if line.classes.contains(c)))
+                PossibleValue::Text => name == "String" || name == "string" || name == "CharSequence",
+                PossibleValue::Number => {
+                    matches!(name, "int" | "long" | "double" | "float" | "boolean" | "number" | "short")
+                }
+                PossibleValue::Instance(class, _) => {
+                    let line = self.resolution_order(*class);
+                    wanted
+                        .values
+                        .iter()
+                        .any(|(w, _)| matches!(w, PossibleValue::Instance(c, _) if line.classes.contains(c)))
                 }
                 other => wanted.values.iter().any(|(w, _)| w == other),
             });
@@ -358,19 +383,25 @@ impl<'p> Eval<'p> {
     }
 
     /// Functions that are passed to a builtin that calls them: `map(f, xs)`, `xs.forEach(f)`, `promise.then(f)`.
-    fn passed_to_builtin(&mut self, file: FileId, call: &Call, targets: &Set, levels: u8) -> Vec<(Gid, How)> {
+    fn passed_to_builtin(
+        &mut self,
+        file: FileId,
+        call: &CallSite,
+        targets: &ValueSet,
+        levels: u8,
+    ) -> Vec<(DefRef, Derivation)> {
         let here = self.file(file);
         let rules = here.rules;
         let known = match here.facts.expr(call.callee) {
-            Expr::Member(of, name) => {
+            SourceExpr::Member(of, name) => {
                 let text = here.facts.name(name);
                 rules.methods_that_call.contains(&text) && !self.is_import(file, of)
             }
-            Expr::Free(name) => {
-                targets.values.iter().any(|(v, _)| matches!(v, Value::Builtin(_)))
+            SourceExpr::Free(name) => {
+                targets.values.iter().any(|(v, _)| matches!(v, PossibleValue::Builtin(_)))
                     && rules.functions_that_call.contains(&here.facts.name(name))
             }
-            Expr::Call(_) | Expr::Var(_) => false,
+            SourceExpr::Call(_) | SourceExpr::Var(_) => false,
             _ => false,
         };
         if !known {
@@ -381,7 +412,7 @@ impl<'p> Eval<'p> {
         for arg in args {
             let values = self.expr(file, arg, call.owner, levels);
             for (value, how) in &values.values {
-                if let Value::Func(function) | Value::Method(function, _) = value {
+                if let PossibleValue::Func(function) | PossibleValue::Method(function, _) = value {
                     found.push((*function, *how));
                 }
             }
@@ -390,55 +421,55 @@ impl<'p> Eval<'p> {
     }
 
     /// The values that a call may return.
-    pub(super) fn call_value(&mut self, file: FileId, id: CallId, levels: u8) -> Set {
+    pub(super) fn call_value(&mut self, file: FileId, id: CallId, levels: u8) -> ValueSet {
         let here = self.file(file);
         let call = &here.facts.calls[id];
         let mut callee = self.callee(file, call, levels);
         if here.rules.overloads() && call.how != CallKind::New {
-            let function = |value: &Value| matches!(value, Value::Func(_) | Value::Method(..));
+            let function = |value: &PossibleValue| matches!(value, PossibleValue::Func(_) | PossibleValue::Method(..));
             if callee.values.iter().any(|(v, _)| function(v)) {
-                let targets = self.solve(Question::CallTargets(file, id), levels);
+                let targets = self.solve(EvalQuestion::CallTargets(file, id), levels);
                 callee.values.retain(|(v, _)| !function(v));
                 callee.values.extend(targets.values.iter().filter(|(v, _)| function(v)).copied());
             }
         }
-        let mut set = Set { too_many: callee.too_many, ..Set::default() };
+        let mut set = ValueSet { too_many: callee.too_many, ..ValueSet::default() };
         let mut outside = callee.is_empty();
         for (value, how) in &callee.values {
             match value {
-                Value::Class(class) => {
+                PossibleValue::Class(class) => {
                     let constructs = self.file(class.file).rules.constructs;
-                    let types = Set::one(Value::Class(*class), *how);
-                    let exact = constructs != Constructs::Nothing && self.def(*class).kind != Kind::Interface;
-                    set.join_as(&self.instances(&types, exact, levels), (*how).max(How::Type));
+                    let types = ValueSet::one(PossibleValue::Class(*class), *how);
+                    let exact = constructs != Constructs::Nothing && self.def(*class).kind != DefKind::Interface;
+                    set.join_as(&self.instances(&types, exact, levels), (*how).max(Derivation::Type));
                 }
-                Value::Func(gid) if call.how == CallKind::New => {
-                    set.add(Value::Instance(*gid, true), (*how).max(How::Type));
+                PossibleValue::Func(gid) if call.how == CallKind::New => {
+                    set.add(PossibleValue::Instance(*gid, true), (*how).max(Derivation::Type));
                 }
-                Value::Func(gid) | Value::Method(gid, _) => {
+                PossibleValue::Func(gid) | PossibleValue::Method(gid, _) => {
                     let bound = self.link.words.bind;
-                    if let Expr::Member(_, name) = here.facts.expr(call.callee)
+                    if let SourceExpr::Member(_, name) = here.facts.expr(call.callee)
                         && here.sym(name) == bound
                         && here.rules.open_objects
                     {
                         set.add(*value, *how);
                         continue;
                     }
-                    let given = self.is_given(file, call, value);
-                    let handed_back = self.handed_back(file, id, value, given, levels);
+                    let given = self.passes_deciding_parameter(file, call, value);
+                    let handed_back = self.returned_arguments(file, id, value, given, levels);
                     let result = match (&handed_back, given) {
-                        (None, None) => self.solve(Question::Result(*gid), levels),
-                        _ => self.solve(Question::ResultWhen(*gid, given, handed_back.is_some()), levels),
+                        (None, None) => self.solve(EvalQuestion::Result(*gid), levels),
+                        _ => self.solve(EvalQuestion::ResultWhen(*gid, given, handed_back.is_some()), levels),
                     };
                     if let Some(handed_back) = handed_back {
                         set.join_as(&handed_back, *how);
                     }
                     // A method that returns its own object returns the receiver of the call.
-                    if let Value::Method(_, receiver) = value {
+                    if let PossibleValue::Method(_, receiver) = value {
                         for (found, known) in &result.values {
                             match found {
-                                Value::Instance(class, false) if self.same_line(*receiver, *class) => {
-                                    set.add(Value::Instance(*receiver, false), (*how).max(*known));
+                                PossibleValue::Instance(class, false) if self.same_line(*receiver, *class) => {
+                                    set.add(PossibleValue::Instance(*receiver, false), (*how).max(*known));
                                 }
                                 other => set.add(*other, (*how).max(*known)),
                             }
@@ -448,42 +479,42 @@ impl<'p> Eval<'p> {
                         set.join_as(&result, *how);
                     }
                 }
-                Value::Instance(class, _) => {
+                PossibleValue::Instance(class, _) => {
                     let method = match self.words_of(*class).call_method {
                         Some(name) => self.find_method(*class, name, levels),
                         None => None,
                     };
                     match method {
-                        Some(method) => set.join_as(&self.solve(Question::Result(method), levels).clone(), *how),
+                        Some(method) => set.join_as(&self.solve(EvalQuestion::Result(method), levels).clone(), *how),
                         None if self.file(class.file).rules.variants_construct => set.add(*value, *how),
                         None => {}
                     }
                 }
-                Value::FunctionOf(of, expr) => {
+                PossibleValue::FunctionOf(of, expr) => {
                     let (result, _) = self.function_type(*of, *expr);
                     let found = self.deeper(levels, |e, levels| {
                         let types = e.expr(*of, result, crate::facts::ROOT, levels);
                         e.instances(&types, false, levels)
                     });
-                    set.join_as(&found, How::Type);
+                    set.join_as(&found, Derivation::Type);
                 }
-                Value::External(path) => {
+                PossibleValue::External(path) => {
                     outside = true;
                     if here.facts.language.get().returns_its_argument(&self.program.external_text(*path)) {
                         set.join(&self.argument(file, id, 0, None, levels));
                     } else {
-                        set.add(Value::ExternalInstance(*path), *how);
+                        set.add(PossibleValue::ExternalInstance(*path), *how);
                     }
                 }
-                Value::Builtin(name) => {
+                PossibleValue::Builtin(name) => {
                     outside = true;
                     set.join(&self.builtin_value(file, id, *name, levels));
                 }
                 _ => {}
             }
         }
-        if let Expr::Member(of, name) = here.facts.expr(call.callee)
-            && callee.values.iter().all(|(v, _)| matches!(v, Value::Nothing))
+        if let SourceExpr::Member(of, name) = here.facts.expr(call.callee)
+            && callee.values.iter().all(|(v, _)| matches!(v, PossibleValue::Nothing))
         {
             let base = self.expr(file, of, call.owner, levels);
             let found = self.container_method(&base, here.sym(name), levels);
@@ -496,7 +527,7 @@ impl<'p> Eval<'p> {
                 // The iterator that `for` requests from an object of another package's class is not the object itself.
                 let mut held = base;
                 if here.rules.iterators_are_apart {
-                    held.values.retain(|(v, _)| !matches!(v, Value::Instance(..)));
+                    held.values.retain(|(v, _)| !matches!(v, PossibleValue::Instance(..)));
                 }
                 set.join(&held);
             }
@@ -506,38 +537,43 @@ impl<'p> Eval<'p> {
             // A decorator that returns itself, to be called again with the decorated definition, is not the result.
             set.values.retain(|(v, _)| !callee.values.iter().any(|(decorator, _)| decorator == v));
             // Decorators of classes register or complete the class and return it.
-            if own.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
+            if own.values.iter().any(|(v, _)| matches!(v, PossibleValue::Class(_))) {
                 return own;
             }
             let wraps = set
                 .values
                 .iter()
-                .any(|(v, _)| matches!(v, Value::Func(g) | Value::Method(g, _) if self.def(*g).is(flag::WRAPS)));
-            let callable = set
-                .values
-                .iter()
-                .any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_) | Value::Instance(..)));
+                .any(|(v, _)| matches!(v, PossibleValue::Func(g) | PossibleValue::Method(g, _) if self.def(*g).is(flag::WRAPS)));
+            let callable = set.values.iter().any(|(v, _)| {
+                matches!(
+                    v,
+                    PossibleValue::Func(_)
+                        | PossibleValue::Method(..)
+                        | PossibleValue::Class(_)
+                        | PossibleValue::Instance(..)
+                )
+            });
             if outside || wraps || !callable {
                 set.join(&own);
-                set.values.retain(|(v, _)| !matches!(v, Value::ExternalInstance(_)));
+                set.values.retain(|(v, _)| !matches!(v, PossibleValue::ExternalInstance(_)));
             }
         }
         set
     }
 
-    fn same_line(&mut self, derived: Gid, class: Gid) -> bool {
-        derived == class || self.line(derived).classes.contains(&class)
+    fn same_line(&mut self, derived: DefRef, class: DefRef) -> bool {
+        derived == class || self.resolution_order(derived).classes.contains(&class)
     }
 
     /// Results of methods that the compiler writes: the program has no definition of them.
-    fn derived_method(&mut self, base: &Set, gives: DerivedMethod, levels: u8) -> Set {
-        let mut set = Set::default();
+    fn derived_method(&mut self, base: &ValueSet, gives: DerivedMethod, levels: u8) -> ValueSet {
+        let mut set = ValueSet::default();
         for (value, how) in &base.values {
             match (value, gives) {
-                (Value::Class(_), DerivedMethod::New) => {
-                    set.join_as(&self.instances(&Set::one(*value, *how), true, levels), *how);
+                (PossibleValue::Class(_), DerivedMethod::New) => {
+                    set.join_as(&self.instances(&ValueSet::one(*value, *how), true, levels), *how);
                 }
-                (Value::Instance(..), DerivedMethod::Copy) => set.add(*value, (*how).max(How::Type)),
+                (PossibleValue::Instance(..), DerivedMethod::Copy) => set.add(*value, (*how).max(Derivation::Type)),
                 _ => {}
             }
         }
@@ -545,7 +581,7 @@ impl<'p> Eval<'p> {
     }
 
     /// Results of builtin functions that pass values on.
-    fn builtin_value(&mut self, file: FileId, call: CallId, name: Sym, levels: u8) -> Set {
+    fn builtin_value(&mut self, file: FileId, call: CallId, name: InternedStr, levels: u8) -> ValueSet {
         let here = self.file(file);
         match here.facts.language.get().builtin_call(self.program.text(name)) {
             Some(BuiltinCall::Argument) => self.argument(file, call, 0, None, levels),
@@ -553,17 +589,17 @@ impl<'p> Eval<'p> {
                 let list = self.argument(file, call, 0, None, levels);
                 self.element(&list, levels)
             }
-            Some(BuiltinCall::Text) => Set::one(Value::Text, How::Exact),
-            Some(BuiltinCall::Number) => Set::one(Value::Number, How::Exact),
+            Some(BuiltinCall::Text) => ValueSet::one(PossibleValue::Text, Derivation::Exact),
+            Some(BuiltinCall::Number) => ValueSet::one(PossibleValue::Number, Derivation::Exact),
             Some(BuiltinCall::Member) => {
                 let args = here.facts.args(here.facts.calls[call].args);
-                let Some(Expr::Literal(crate::facts::Literal::String(text))) =
+                let Some(SourceExpr::Literal(crate::facts::Literal::String(text))) =
                     args.get(1).map(|a| here.facts.expr(a.value))
                 else {
-                    return Set::default();
+                    return ValueSet::default();
                 };
                 let base = self.argument(file, call, 0, None, levels);
-                let mut set = Set::default();
+                let mut set = ValueSet::default();
                 for (value, how) in &base.values {
                     set.join(&self.member_of_value(*value, *how, here.sym(text), levels));
                 }
@@ -571,23 +607,29 @@ impl<'p> Eval<'p> {
             }
             Some(BuiltinCall::Type) => {
                 let of = self.argument(file, call, 0, None, levels);
-                let mut set = Set::default();
+                let mut set = ValueSet::default();
                 for (value, how) in &of.values {
-                    if let Value::Instance(class, _) = value {
-                        set.add(Value::Class(*class), *how);
+                    if let PossibleValue::Instance(class, _) = value {
+                        set.add(PossibleValue::Class(*class), *how);
                     }
                 }
                 set
             }
-            None => Set::default(),
+            None => ValueSet::default(),
         }
     }
 
     /// Methods of lists, maps, options and similar types that return their elements or themselves.
-    fn container_method(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
-        let mut containers = Set::default();
+    fn container_method(&mut self, base: &ValueSet, name: InternedStr, levels: u8) -> ValueSet {
+        let mut containers = ValueSet::default();
         for (value, how) in &base.values {
-            if matches!(value, Value::Object(..) | Value::Typed(..) | Value::Generator(_) | Value::Rest(..)) {
+            if matches!(
+                value,
+                PossibleValue::Object(..)
+                    | PossibleValue::Typed(..)
+                    | PossibleValue::Generator(_)
+                    | PossibleValue::Rest(..)
+            ) {
                 containers.add(*value, *how);
             }
         }
@@ -595,9 +637,9 @@ impl<'p> Eval<'p> {
             return containers;
         }
         match builtin::container_method(self.program.text(name)) {
-            builtin::Gives::Element => self.element(&containers, levels),
-            builtin::Gives::Itself => containers,
-            builtin::Gives::Nothing => Set::default(),
+            builtin::ContainerResult::Element => self.element(&containers, levels),
+            builtin::ContainerResult::Itself => containers,
+            builtin::ContainerResult::Nothing => ValueSet::default(),
         }
     }
 }

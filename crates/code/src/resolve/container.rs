@@ -1,33 +1,35 @@
 //! Elements of lists, maps and objects: by name, by position, or any of them.
 
-use super::eval::{Eval, Question};
-use super::value::{FileId, Gid, How, Set, Sym, Value};
-use crate::facts::{Expr, ExprId, Key as ItemKey, ListKind, ROOT};
+use super::eval::{Eval, EvalQuestion};
+use super::value::{DefRef, Derivation, FileId, InternedStr, PossibleValue, ValueSet};
+use crate::facts::{ExprId, ItemKey, ListKind, ROOT, SourceExpr};
 
 #[cfg(test)]
 mod tests;
 
 impl<'p> Eval<'p> {
     /// The values under a name: `e["name"]`.
-    pub fn at(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
-        let mut set = Set::default();
+    pub fn at(&mut self, base: &ValueSet, name: InternedStr, levels: u8) -> ValueSet {
+        let mut set = ValueSet::default();
         for (value, how) in &base.values {
             let found = match value {
-                Value::Object(file, expr) => self.object_at(*file, *expr, Some(name), levels),
-                Value::Typed(..) => self.element(&Set::one(*value, *how), levels),
-                Value::Keywords(gid) => (*self.solve(Question::Keyword(*gid, name), levels)).clone(),
-                Value::Module(_) | Value::Class(_) | Value::Func(_) => self.member_of_value(*value, *how, name, levels),
-                Value::Instance(class, _) => {
+                PossibleValue::Object(file, expr) => self.object_at(*file, *expr, Some(name), levels),
+                PossibleValue::Typed(..) => self.element(&ValueSet::one(*value, *how), levels),
+                PossibleValue::Keywords(gid) => (*self.solve(EvalQuestion::Keyword(*gid, name), levels)).clone(),
+                PossibleValue::Module(_) | PossibleValue::Class(_) | PossibleValue::Func(_) => {
+                    self.member_of_value(*value, *how, name, levels)
+                }
+                PossibleValue::Instance(class, _) => {
                     let method = match self.words_of(*class).item {
                         Some(item) => self.find_method(*class, item, levels),
                         None => None,
                     };
                     match method {
-                        Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
+                        Some(method) => (*self.solve(EvalQuestion::Result(method), levels)).clone(),
                         None => self.member_of_value(*value, *how, name, levels),
                     }
                 }
-                _ => Set::default(),
+                _ => ValueSet::default(),
             };
             set.join_as(&found, *how);
         }
@@ -35,16 +37,16 @@ impl<'p> Eval<'p> {
     }
 
     /// The values at a position: `e[3]`.
-    pub fn at_index(&mut self, base: &Set, index: u32, levels: u8) -> Set {
-        let mut set = Set::default();
+    pub fn at_index(&mut self, base: &ValueSet, index: u32, levels: u8) -> ValueSet {
+        let mut set = ValueSet::default();
         for (value, how) in &base.values {
             let found = match value {
-                Value::Object(file, expr) => self.object_index(*file, *expr, index, levels),
-                Value::Rest(gid, place) => {
-                    (*self.solve(Question::Passed(*gid, u32::from(*place).saturating_add(index)), levels)).clone()
+                PossibleValue::Object(file, expr) => self.object_index(*file, *expr, index, levels),
+                PossibleValue::Rest(gid, place) => {
+                    (*self.solve(EvalQuestion::Passed(*gid, u32::from(*place).saturating_add(index)), levels)).clone()
                 }
-                Value::Typed(file, expr) => self.typed_index(*file, *expr, index, levels),
-                _ => self.element(&Set::one(*value, *how), levels),
+                PossibleValue::Typed(file, expr) => self.typed_index(*file, *expr, index, levels),
+                _ => self.element(&ValueSet::one(*value, *how), levels),
             };
             set.join_as(&found, *how);
         }
@@ -52,18 +54,20 @@ impl<'p> Eval<'p> {
     }
 
     /// The values of any element: `e[i]`, `for x in e`.
-    pub fn element(&mut self, base: &Set, levels: u8) -> Set {
-        let mut set = Set::default();
+    pub fn element(&mut self, base: &ValueSet, levels: u8) -> ValueSet {
+        let mut set = ValueSet::default();
         for (value, how) in &base.values {
             let found = match value {
-                Value::Object(file, expr) => self.object_at(*file, *expr, None, levels),
-                Value::Generator(gid) => self.yields(*gid, levels),
-                Value::Typed(file, expr) => self.typed_element(*file, *expr, levels),
-                Value::Rest(gid, place) => (*self.solve(Question::Rest(*gid, u32::from(*place)), levels)).clone(),
-                Value::Keywords(gid) => (*self.solve(Question::Rest(*gid, 0), levels)).clone(),
-                Value::Instance(class, _) => self.iterate(*class, levels),
-                Value::Text => Set::one(Value::Text, How::Exact),
-                _ => Set::default(),
+                PossibleValue::Object(file, expr) => self.object_at(*file, *expr, None, levels),
+                PossibleValue::Generator(gid) => self.yields(*gid, levels),
+                PossibleValue::Typed(file, expr) => self.typed_element(*file, *expr, levels),
+                PossibleValue::Rest(gid, place) => {
+                    (*self.solve(EvalQuestion::Rest(*gid, u32::from(*place)), levels)).clone()
+                }
+                PossibleValue::Keywords(gid) => (*self.solve(EvalQuestion::Rest(*gid, 0), levels)).clone(),
+                PossibleValue::Instance(class, _) => self.iterate(*class, levels),
+                PossibleValue::Text => ValueSet::one(PossibleValue::Text, Derivation::Exact),
+                _ => ValueSet::default(),
             };
             set.join_as(&found, *how);
         }
@@ -71,23 +75,23 @@ impl<'p> Eval<'p> {
     }
 
     /// The elements of an iteration over an instance: the results of its iterator.
-    pub(super) fn iterate(&mut self, class: Gid, levels: u8) -> Set {
+    pub(super) fn iterate(&mut self, class: DefRef, levels: u8) -> ValueSet {
         let words = self.words_of(class);
         let (Some(iterator), Some(next), Some(item)) = (words.iterator, words.next, words.item) else {
-            return Set::default();
+            return ValueSet::default();
         };
         if let Some(method) = self.find_method(class, iterator, levels) {
-            let iterator = self.solve(Question::Result(method), levels);
-            let mut set = Set::default();
+            let iterator = self.solve(EvalQuestion::Result(method), levels);
+            let mut set = ValueSet::default();
             for (value, how) in &iterator.values {
                 match value {
-                    Value::Instance(of, _) => {
+                    PossibleValue::Instance(of, _) => {
                         if let Some(next) = self.find_method(*of, next, levels) {
-                            set.join_as(&self.solve(Question::Result(next), levels).clone(), *how);
+                            set.join_as(&self.solve(EvalQuestion::Result(next), levels).clone(), *how);
                         }
                     }
                     other => {
-                        let other = Set::one(*other, *how);
+                        let other = ValueSet::one(*other, *how);
                         let found = self.deeper(levels, |e, levels| e.element(&other, levels));
                         set.join_as(&found, *how);
                     }
@@ -96,21 +100,21 @@ impl<'p> Eval<'p> {
             return set;
         }
         match self.find_method(class, item, levels) {
-            Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
-            None => Set::default(),
+            Some(method) => (*self.solve(EvalQuestion::Result(method), levels)).clone(),
+            None => ValueSet::default(),
         }
     }
 
     /// Values in a list, map or object literal; with a name, only the values that can be under it. The items are
     /// memoized, because lists that are built from one another (`x = append(x, …)`, many times) refer to one another.
-    pub fn object_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
-        let mut set = (*self.solve(Question::Held(file, expr, name), levels)).clone();
-        let of = Value::Object(file, expr);
+    pub fn object_at(&mut self, file: FileId, expr: ExprId, name: Option<InternedStr>, levels: u8) -> ValueSet {
+        let mut set = (*self.solve(EvalQuestion::Held(file, expr, name), levels)).clone();
+        let of = PossibleValue::Object(file, expr);
         if let Some(name) = name {
-            set.join(&self.put(of, name, levels).clone());
+            set.join(&self.written_from_outside(of, name, levels).clone());
         }
         let any = self.link.words.element;
-        set.join(&self.put(of, any, levels).clone());
+        set.join(&self.written_from_outside(of, any, levels).clone());
         if name.is_none() {
             set.join(&self.all_written(of, levels));
         }
@@ -118,12 +122,12 @@ impl<'p> Eval<'p> {
     }
 
     /// The items of the literal itself, without later writes.
-    pub(super) fn items_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
+    pub(super) fn items_at(&mut self, file: FileId, expr: ExprId, name: Option<InternedStr>, levels: u8) -> ValueSet {
         let here = self.file(file);
         let owner = ROOT;
-        let mut set = Set::default();
+        let mut set = ValueSet::default();
         match here.facts.expr(expr) {
-            Expr::Collection(_, range) => {
+            SourceExpr::Collection(_, range) => {
                 for item in here.facts.items(range) {
                     match (item.key, name) {
                         (ItemKey::Name(key), Some(name)) if here.sym(key) != name => {}
@@ -135,8 +139,8 @@ impl<'p> Eval<'p> {
                     }
                 }
             }
-            Expr::ListOf(of) => set.join(&self.expr(file, of, owner, levels)),
-            Expr::Joined(range) => {
+            SourceExpr::ListOf(of) => set.join(&self.expr(file, of, owner, levels)),
+            SourceExpr::Joined(range) => {
                 for item in here.facts.items(range) {
                     let value = self.expr(file, item.value, owner, levels);
                     if item.key == ItemKey::Spread {
@@ -152,7 +156,7 @@ impl<'p> Eval<'p> {
     }
 
     /// The value under a name, or any element.
-    pub(super) fn taken(&mut self, from: &Set, name: Option<Sym>, levels: u8) -> Set {
+    pub(super) fn taken(&mut self, from: &ValueSet, name: Option<InternedStr>, levels: u8) -> ValueSet {
         match name {
             Some(name) => self.at(from, name, levels),
             None => self.element(from, levels),
@@ -160,23 +164,23 @@ impl<'p> Eval<'p> {
     }
 
     /// The values at a position of a list, tuple or map literal.
-    pub(super) fn object_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
+    pub(super) fn object_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> ValueSet {
         let here = self.file(file);
-        if let Expr::Collection(kind, range) = here.facts.expr(expr) {
+        if let SourceExpr::Collection(kind, range) = here.facts.expr(expr) {
             if kind == ListKind::Map {
                 let numbered = self.program.find(&format!("#{index}"));
-                // `Sym::MAX` is a name that no entry has.
-                let name = numbered.or_else(|| self.program.find(&index.to_string())).unwrap_or(Sym::MAX);
+                // `InternedStr::MAX` is a name that no entry has.
+                let name = numbered.or_else(|| self.program.find(&index.to_string())).unwrap_or(InternedStr::MAX);
                 return self.object_at(file, expr, Some(name), levels);
             }
             let items = here.facts.items(range);
             if items.iter().take(index as usize + 1).all(|item| item.key == ItemKey::Next) {
                 let mut set = match items.get(index as usize) {
                     Some(item) => self.deeper(levels, |e, levels| e.expr(file, item.value, ROOT, levels)),
-                    None => Set::default(),
+                    None => ValueSet::default(),
                 };
                 let any = self.link.words.element;
-                set.join(&self.put(Value::Object(file, expr), any, levels).clone());
+                set.join(&self.written_from_outside(PossibleValue::Object(file, expr), any, levels).clone());
                 return set;
             }
         }
@@ -184,12 +188,12 @@ impl<'p> Eval<'p> {
     }
 
     /// The name and the arguments of a generic type expression; empty for any other expression.
-    pub(super) fn type_args(&self, file: FileId, expr: ExprId) -> (&'p str, &'p [crate::facts::Item]) {
+    pub(super) fn type_args(&self, file: FileId, expr: ExprId) -> (&'p str, &'p [crate::facts::ExprItem]) {
         let here = self.file(file);
-        let Expr::Generic(of, range) = here.facts.expr(expr) else { return ("", &[]) };
+        let SourceExpr::Generic(of, range) = here.facts.expr(expr) else { return ("", &[]) };
         let name = match here.facts.expr(of) {
-            Expr::Free(name) | Expr::Member(_, name) => here.facts.name(name),
-            Expr::Var(var) => here.facts.name(here.facts.vars[var].name),
+            SourceExpr::Free(name) | SourceExpr::Member(_, name) => here.facts.name(name),
+            SourceExpr::Var(var) => here.facts.name(here.facts.vars[var].name),
             _ => "",
         };
         (name, here.facts.items(range))
@@ -202,19 +206,19 @@ impl<'p> Eval<'p> {
     }
 
     /// The `X` of `type[X]`.
-    pub(super) fn classes_of(&mut self, file: FileId, expr: ExprId, levels: u8) -> Set {
+    pub(super) fn classes_of(&mut self, file: FileId, expr: ExprId, levels: u8) -> ValueSet {
         self.deeper(levels, |e, levels| {
-            let mut set = Set::default();
+            let mut set = ValueSet::default();
             for item in e.type_args(file, expr).1 {
                 set.join(&e.expr(file, item.value, ROOT, levels));
             }
-            set.values.retain(|(v, _)| matches!(v, Value::Class(_) | Value::External(_)));
+            set.values.retain(|(v, _)| matches!(v, PossibleValue::Class(_) | PossibleValue::External(_)));
             set
         })
     }
 
     /// Instances of a type argument.
-    pub(super) fn type_arg(&mut self, file: FileId, item: crate::facts::Item, levels: u8) -> Set {
+    pub(super) fn type_arg(&mut self, file: FileId, item: crate::facts::ExprItem, levels: u8) -> ValueSet {
         self.deeper(levels, |e, levels| {
             let types = e.expr(file, item.value, ROOT, levels);
             e.instances(&types, false, levels)
@@ -222,13 +226,13 @@ impl<'p> Eval<'p> {
     }
 
     /// The element of a `List<T>`, the value of a `Map<K, V>`.
-    pub fn typed_element(&mut self, file: FileId, expr: ExprId, levels: u8) -> Set {
+    pub fn typed_element(&mut self, file: FileId, expr: ExprId, levels: u8) -> ValueSet {
         let (name, args) = self.type_args(file, expr);
         match (name, args) {
-            (_, []) => Set::default(),
+            (_, []) => ValueSet::default(),
             ("Result", [first, ..]) => self.type_arg(file, *first, levels),
             ("()", _) => {
-                let mut set = Set::default();
+                let mut set = ValueSet::default();
                 for arg in args {
                     set.join(&self.type_arg(file, *arg, levels));
                 }
@@ -239,23 +243,23 @@ impl<'p> Eval<'p> {
     }
 
     /// The element of a generic type at a position, which matters for tuples.
-    pub(super) fn typed_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
+    pub(super) fn typed_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> ValueSet {
         let (name, args) = self.type_args(file, expr);
         if matches!(name, "()" | "tuple" | "Tuple") {
             return match args.get(index as usize) {
                 Some(arg) => self.type_arg(file, *arg, levels),
-                None => Set::default(),
+                None => ValueSet::default(),
             };
         }
         self.typed_element(file, expr, levels)
     }
 
     /// The results of promises and similar types; other values are their own result.
-    pub fn awaited(&mut self, base: &Set, levels: u8) -> Set {
-        let mut set = Set::default();
+    pub fn awaited(&mut self, base: &ValueSet, levels: u8) -> ValueSet {
+        let mut set = ValueSet::default();
         for (value, how) in &base.values {
             match value {
-                Value::Typed(file, expr) => {
+                PossibleValue::Typed(file, expr) => {
                     let found = self.typed_element(*file, *expr, levels);
                     set.join_as(&found, *how);
                 }

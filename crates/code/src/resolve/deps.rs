@@ -3,7 +3,7 @@
 //! Everything that can change is a number, an atom: a file, or one entry of a table over all files. Numbers of entries
 //! are hashes; a collision only recomputes an answer without need.
 
-use super::value::{DirId, FileId, Gid, Sym, Value};
+use super::value::{DefRef, DirId, FileId, InternedStr, PossibleValue};
 use crate::languages::LanguageId;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -15,114 +15,114 @@ mod tests;
 /// What an answer depends on: the number of a file, or the hash of an entry of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
-pub struct Atom(u32);
+pub struct DependencyId(u32);
 
-impl From<FileId> for Atom {
-    fn from(file: FileId) -> Atom {
-        Atom(file.number())
+impl From<FileId> for DependencyId {
+    fn from(file: FileId) -> DependencyId {
+        DependencyId(file.number())
     }
 }
 
 /// Replaces a list of more than `MOST_ATOMS` atoms: such an answer is never valid after a change.
-pub const MANY: Atom = Atom(u32::MAX);
+pub const MANY: DependencyId = DependencyId(u32::MAX);
 const MOST_ATOMS: usize = 4_000;
 
 /// An entry of a table over all files.
 #[derive(Clone, Copy, Hash)]
-pub enum Entry {
+pub enum TableEntry {
     /// The classes directly derived from one.
-    Derived(Gid),
+    Derived(DefRef),
     /// All classes below one.
-    Below(Gid),
+    Below(DefRef),
     /// Whether any code outside an object writes a member of this name.
-    Written(Sym),
+    Written(InternedStr),
     /// A name that a module re-exports with `export *`.
-    Star(FileId, Sym),
+    Star(FileId, InternedStr),
     /// A name that the files of a folder share.
-    Folder(DirId, Sym),
-    Package(Sym, Sym),
-    Macro(Sym),
-    Function(LanguageId, Sym),
-    Methods(LanguageId, Sym),
-    Callers(Gid),
-    Receivers(Gid),
-    Made(Gid),
+    Folder(DirId, InternedStr),
+    Package(InternedStr, InternedStr),
+    Macro(InternedStr),
+    Function(LanguageId, InternedStr),
+    Methods(LanguageId, InternedStr),
+    Callers(DefRef),
+    Receivers(DefRef),
+    Made(DefRef),
     /// Whether instances of a class, or of a derived one, are made.
-    MadeBelow(Gid),
+    MadeBelow(DefRef),
     /// Whether instances of any class are made.
     AnyMade,
-    Write(Value, Sym),
-    WrittenNames(Value),
-    Owners(Gid),
+    Write(PossibleValue, InternedStr),
+    WrittenNames(PossibleValue),
+    Owners(DefRef),
 }
 
-impl Entry {
+impl TableEntry {
     /// Whether the entry can differ between rounds, because it comes from the files' contributions in the previous
     /// round.
-    pub fn is_told(self) -> bool {
+    pub fn differs_between_rounds(self) -> bool {
         match self {
-            Entry::Callers(_)
-            | Entry::Receivers(_)
-            | Entry::Made(_)
-            | Entry::MadeBelow(_)
-            | Entry::AnyMade
-            | Entry::Write(..)
-            | Entry::WrittenNames(_)
-            | Entry::Owners(_) => true,
-            Entry::Derived(_)
-            | Entry::Below(_)
-            | Entry::Written(_)
-            | Entry::Star(..)
-            | Entry::Folder(..)
-            | Entry::Package(..)
-            | Entry::Macro(_)
-            | Entry::Function(..)
-            | Entry::Methods(..) => false,
+            TableEntry::Callers(_)
+            | TableEntry::Receivers(_)
+            | TableEntry::Made(_)
+            | TableEntry::MadeBelow(_)
+            | TableEntry::AnyMade
+            | TableEntry::Write(..)
+            | TableEntry::WrittenNames(_)
+            | TableEntry::Owners(_) => true,
+            TableEntry::Derived(_)
+            | TableEntry::Below(_)
+            | TableEntry::Written(_)
+            | TableEntry::Star(..)
+            | TableEntry::Folder(..)
+            | TableEntry::Package(..)
+            | TableEntry::Macro(_)
+            | TableEntry::Function(..)
+            | TableEntry::Methods(..) => false,
         }
     }
 
     /// The entry as a number.
-    pub fn atom(self) -> Atom {
+    pub fn id(self) -> DependencyId {
         let mut hasher = FxHasher::default();
         self.hash(&mut hasher);
         let hash = hasher.finish();
         // The highest bit distinguishes entries from files.
-        Atom((((hash >> 32) ^ hash) as u32 | 1 << 31) & !1)
+        DependencyId((((hash >> 32) ^ hash) as u32 | 1 << 31) & !1)
     }
 }
 
 /// A set of changed atoms.
-pub struct Changed {
-    atoms: FxHashSet<Atom>,
+pub struct ChangedDependencies {
+    atoms: FxHashSet<DependencyId>,
     /// A Bloom filter of the atoms: it answers nearly every lookup.
     bits: Box<[u64; BITS / 64]>,
 }
 
 const BITS: usize = 1 << 16;
 
-impl Default for Changed {
-    fn default() -> Changed {
-        Changed { atoms: FxHashSet::default(), bits: Box::new([0; BITS / 64]) }
+impl Default for ChangedDependencies {
+    fn default() -> ChangedDependencies {
+        ChangedDependencies { atoms: FxHashSet::default(), bits: Box::new([0; BITS / 64]) }
     }
 }
 
-impl Changed {
+impl ChangedDependencies {
     /// Adds a file.
     pub fn file(&mut self, file: FileId) {
         self.add(file.into());
     }
 
     /// Adds an entry of a table.
-    pub fn entry(&mut self, entry: Entry) {
-        self.add(entry.atom());
+    pub fn entry(&mut self, entry: TableEntry) {
+        self.add(entry.id());
     }
 
     /// Adds everything that another set contains.
-    pub fn extend(&mut self, other: &Changed) {
+    pub fn extend(&mut self, other: &ChangedDependencies) {
         other.atoms.iter().for_each(|atom| self.add(*atom));
     }
 
-    fn add(&mut self, atom: Atom) {
+    fn add(&mut self, atom: DependencyId) {
         let (word, bit) = place(atom);
         self.bits[word] |= bit;
         self.atoms.insert(atom);
@@ -139,7 +139,7 @@ impl Changed {
     }
 
     /// Like `hits`, for a long sorted list.
-    pub fn hits_sorted(&self, deps: &[Atom]) -> bool {
+    pub fn hits_sorted(&self, deps: &[DependencyId]) -> bool {
         if self.atoms.len() * 8 > deps.len() {
             return self.hits(deps);
         }
@@ -148,7 +148,7 @@ impl Changed {
     }
 
     /// Whether an answer with these dependencies must be recomputed.
-    pub fn hits(&self, deps: &[Atom]) -> bool {
+    pub fn hits(&self, deps: &[DependencyId]) -> bool {
         !self.atoms.is_empty()
             && deps.iter().any(|atom| {
                 let (word, bit) = place(*atom);
@@ -158,11 +158,11 @@ impl Changed {
 }
 
 /// All atoms of several lists, sorted. The same list often occurs more than once.
-pub fn union<'a>(lists: impl Iterator<Item = &'a Arc<[Atom]>>) -> Box<[Atom]> {
+pub fn union<'a>(lists: impl Iterator<Item = &'a Arc<[DependencyId]>>) -> Box<[DependencyId]> {
     let mut seen = FxHashSet::default();
-    let mut all: Vec<Atom> = Vec::new();
+    let mut all: Vec<DependencyId> = Vec::new();
     for list in lists {
-        if seen.insert(Arc::as_ptr(list).cast::<Atom>()) {
+        if seen.insert(Arc::as_ptr(list).cast::<DependencyId>()) {
             all.extend(&**list);
         }
     }
@@ -171,17 +171,17 @@ pub fn union<'a>(lists: impl Iterator<Item = &'a Arc<[Atom]>>) -> Box<[Atom]> {
     all.into()
 }
 
-fn place(atom: Atom) -> (usize, u64) {
+fn place(atom: DependencyId) -> (usize, u64) {
     let at = ((atom.0 >> 15) ^ atom.0) as usize % BITS;
     (at / 64, 1 << (at % 64))
 }
 
 /// Records the atoms that are read, with one frame per open question.
-pub struct Trail {
-    atoms: Vec<Atom>,
+pub struct DependencyTrail {
+    atoms: Vec<DependencyId>,
     /// Start of the innermost frame.
     start: usize,
-    seen: FxHashSet<Arc<[Atom]>>,
+    seen: FxHashSet<Arc<[DependencyId]>>,
     /// The last position of an atom in `atoms`, by a hash of the atom: most atoms are read repeatedly.
     places: Box<[u32; PLACES]>,
 }
@@ -190,26 +190,26 @@ const PLACES: usize = 1 << 12;
 /// Up to this length, an unstable sort is faster than detecting sorted runs.
 const FEW: usize = 32;
 
-impl Default for Trail {
-    fn default() -> Trail {
-        Trail { atoms: vec![], start: 0, seen: FxHashSet::default(), places: Box::new([0; PLACES]) }
+impl Default for DependencyTrail {
+    fn default() -> DependencyTrail {
+        DependencyTrail { atoms: vec![], start: 0, seen: FxHashSet::default(), places: Box::new([0; PLACES]) }
     }
 }
 
-impl Trail {
+impl DependencyTrail {
     /// Opens a frame; pass the result to `end`.
     pub fn begin(&mut self) -> usize {
         std::mem::replace(&mut self.start, self.atoms.len())
     }
 
     /// Closes a frame and returns its atoms, which also belong to the enclosing frame.
-    pub fn end(&mut self, outer: usize) -> Arc<[Atom]> {
+    pub fn end(&mut self, outer: usize) -> Arc<[DependencyId]> {
         self.compact();
         let found = &self.atoms[self.start..];
         let deps = match self.seen.get(found) {
             Some(known) => known.clone(),
             None => {
-                let deps: Arc<[Atom]> = found.into();
+                let deps: Arc<[DependencyId]> = found.into();
                 self.seen.insert(deps.clone());
                 deps
             }
@@ -225,18 +225,18 @@ impl Trail {
     }
 
     /// Adds an atom to the innermost frame.
-    pub fn push(&mut self, atom: Atom) {
+    pub fn push(&mut self, atom: DependencyId) {
         self.meet(atom);
         self.keep_short();
     }
 
     /// Adds the atoms of an answer that is used again.
-    pub fn extend(&mut self, deps: &[Atom]) {
+    pub fn extend(&mut self, deps: &[DependencyId]) {
         deps.iter().for_each(|atom| self.meet(*atom));
         self.keep_short();
     }
 
-    fn meet(&mut self, atom: Atom) {
+    fn meet(&mut self, atom: DependencyId) {
         let place = &mut self.places[((atom.0 >> 12) ^ atom.0) as usize % PLACES];
         let at = *place as usize;
         if at < self.start || self.atoms.get(at) != Some(&atom) {

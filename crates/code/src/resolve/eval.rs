@@ -4,15 +4,16 @@
 //! one of a fixed number of levels, so cycles end. The answer is what can be reached within that many steps, so it does
 //! not depend on the order of questions. More levels only add values.
 
-use super::deps::{Atom, Changed, Entry, Trail};
-use super::file::{File, constructor_function};
+use super::deps::{ChangedDependencies, DependencyId, DependencyTrail, TableEntry};
+use super::file::{ProgramFile, constructor_function};
 use super::flow::Flows;
-use super::link::{LanguageWords, Link};
-use super::member::{Line, Overriding};
+use super::link::{LanguageSymbols, ProgramTables};
+use super::member::{OverridingMethods, ResolutionOrder};
 use super::program::Program;
-use super::value::{FileId, Gid, How, Set, Sym, Value};
+use super::value::{DefRef, Derivation, FileId, InternedStr, PossibleValue, ValueSet};
 use crate::facts::{
-    ArgKind, CallId, DefId, Expr, ExprId, ImportId, Imported, Kind, Literal, ROOT, Range, UNKNOWN, VarId, VarKind, flag,
+    ArgKind, CallId, DefId, DefKind, ExprId, ImportId, ImportKind, IndexRange, Literal, ROOT, SourceExpr, UNKNOWN,
+    VarId, VarKind, flag,
 };
 use crate::languages::rules::Modules;
 use rustc_hash::FxHashMap;
@@ -27,57 +28,57 @@ pub const LEVELS: u8 = 12;
 
 /// The key of a memoized answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Question {
+pub(crate) enum EvalQuestion {
     Var(FileId, VarId),
     /// The result of a call of a function.
-    Result(Gid),
+    Result(DefRef),
     /// Like `Result`, if it is known whether the call passes the parameter that the result depends on. If the last
     /// field is true, without parameters that are returned unchanged.
-    ResultWhen(Gid, Option<bool>, bool),
+    ResultWhen(DefRef, Option<bool>, bool),
     /// A field of an instance of a class.
-    Field(Gid, Sym),
+    Field(DefRef, InternedStr),
     /// A field written into a function, an object or a prototype by code outside of it.
-    Write(Value, Sym),
+    Write(PossibleValue, InternedStr),
     CallValue(FileId, CallId),
     CallTargets(FileId, CallId),
-    ModuleMember(FileId, Sym),
-    Free(FileId, DefId, Sym),
+    ModuleMember(FileId, InternedStr),
+    Free(FileId, DefId, InternedStr),
     /// The module that an import's path leads to, where paths walk from module to module.
     Path(FileId, ImportId),
     /// The items of a list, map or object literal; with a name, only those that can be under it.
-    Held(FileId, ExprId, Option<Sym>),
+    Held(FileId, ExprId, Option<InternedStr>),
     /// What callers pass by name, at a position, or from a position on, to a function with variadic parameters.
     /// Memoized, because such functions pass it to one another, and each would repeat the work for all of its callers.
-    Keyword(Gid, Sym),
-    Passed(Gid, u32),
-    Rest(Gid, u32),
+    Keyword(DefRef, InternedStr),
+    Passed(DefRef, u32),
+    Rest(DefRef, u32),
 }
 
 /// Memoized answers. They can be kept between rounds: an answer stays valid if none of its dependencies changed, which
 /// is checked when it is requested.
 #[derive(Default)]
 pub(crate) struct Memo {
-    known: FxHashMap<Question, Answer>,
+    known: FxHashMap<EvalQuestion, Answer>,
     /// Incomplete answers, by the number of levels after which they were cut off.
-    partly: FxHashMap<(Question, u8), Answer>,
-    pub(super) lines: FxHashMap<Gid, Arc<Line>>,
-    pub(super) overriding: FxHashMap<(Gid, Sym), Overriding>,
-    trail: RefCell<Trail>,
+    partly: FxHashMap<(EvalQuestion, u8), Answer>,
+    pub(super) lines: FxHashMap<DefRef, Arc<ResolutionOrder>>,
+    pub(super) overriding: FxHashMap<(DefRef, InternedStr), OverridingMethods>,
+    trail: RefCell<DependencyTrail>,
 }
 
 struct Answer {
-    set: Arc<Set>,
+    set: Arc<ValueSet>,
     /// Levels needed for the complete answer.
     height: u8,
     flows: bool,
     /// The last round in which the answer was computed or found valid.
     round: u8,
-    deps: Arc<[Atom]>,
+    deps: Arc<[DependencyId]>,
 }
 
 impl Answer {
     /// Whether none of its dependencies changed in later rounds.
-    fn holds(&mut self, news: &[Changed]) -> bool {
+    fn holds(&mut self, news: &[ChangedDependencies]) -> bool {
         let holds = !news[usize::from(self.round)..].iter().any(|news| news.hits(&self.deps));
         if holds {
             self.round = news.len() as u8;
@@ -88,7 +89,7 @@ impl Answer {
 
 /// Which dependencies of answers are recorded.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Traced {
+pub(crate) enum RecordedDependencies {
     /// Only those that may differ between rounds.
     Rounds,
     /// Also those that differ after files change.
@@ -107,33 +108,33 @@ struct Frame {
 /// Evaluates expressions of one program in one round, with the answers memoized so far.
 pub(crate) struct Eval<'p> {
     pub program: &'p Program,
-    pub link: &'p Link,
+    pub link: &'p ProgramTables,
     pub flows: &'p Flows,
     /// For each earlier round, a superset of what the next one learned in addition.
-    news: &'p [Changed],
-    traced: Traced,
+    news: &'p [ChangedDependencies],
+    traced: RecordedDependencies,
     pub(super) memo: Memo,
     frame: Frame,
-    nothing: Arc<Set>,
+    nothing: Arc<ValueSet>,
     /// Whether instances of classes derived from one are made.
-    pub(super) made_below: FxHashMap<Gid, bool>,
+    pub(super) made_below: FxHashMap<DefRef, bool>,
     /// The file recorded last, to skip repetitions.
     noted: Cell<FileId>,
 }
 
 impl<'p> Eval<'p> {
     /// An evaluation without memoized answers.
-    pub fn new(program: &'p Program, link: &'p Link, flows: &'p Flows) -> Eval<'p> {
-        Eval::from(program, link, flows, &[], Traced::Rounds, Memo::default())
+    pub fn new(program: &'p Program, link: &'p ProgramTables, flows: &'p Flows) -> Eval<'p> {
+        Eval::from(program, link, flows, &[], RecordedDependencies::Rounds, Memo::default())
     }
 
     /// Continues with the memoized answers of earlier rounds.
     pub fn from(
         program: &'p Program,
-        link: &'p Link,
+        link: &'p ProgramTables,
         flows: &'p Flows,
-        news: &'p [Changed],
-        traced: Traced,
+        news: &'p [ChangedDependencies],
+        traced: RecordedDependencies,
         memo: Memo,
     ) -> Eval<'p> {
         Eval {
@@ -144,14 +145,14 @@ impl<'p> Eval<'p> {
             traced,
             memo,
             frame: Frame::default(),
-            nothing: Arc::new(Set::default()),
+            nothing: Arc::new(ValueSet::default()),
             made_below: FxHashMap::default(),
             noted: Cell::new(FileId::MAX),
         }
     }
 
     /// A file of the program. The answer being computed depends on it.
-    pub fn file(&self, file: FileId) -> &'p File {
+    pub fn file(&self, file: FileId) -> &'p ProgramFile {
         if self.is_traced() && self.noted.replace(file) != file {
             self.memo.trail.borrow_mut().push(file.into());
         }
@@ -160,13 +161,13 @@ impl<'p> Eval<'p> {
 
     /// Whether dependencies on files are recorded, so that answers can be checked after files change.
     pub fn is_traced(&self) -> bool {
-        self.traced == Traced::Everything
+        self.traced == RecordedDependencies::Everything
     }
 
     /// Records that the answer being computed depends on an entry.
-    pub(crate) fn note(&self, entry: Entry) {
-        if self.is_traced() || entry.is_told() {
-            self.memo.trail.borrow_mut().push(entry.atom());
+    pub(crate) fn note(&self, entry: TableEntry) {
+        if self.is_traced() || entry.differs_between_rounds() {
+            self.memo.trail.borrow_mut().push(entry.id());
         }
     }
 
@@ -178,7 +179,7 @@ impl<'p> Eval<'p> {
     }
 
     /// Runs a question and returns its dependencies.
-    pub fn traced<R>(&mut self, run: impl FnOnce(&mut Self) -> R) -> (R, Arc<[Atom]>) {
+    pub fn traced<R>(&mut self, run: impl FnOnce(&mut Self) -> R) -> (R, Arc<[DependencyId]>) {
         self.memo.trail.get_mut().clear();
         self.noted.set(FileId::MAX);
         let answer = run(self);
@@ -187,7 +188,7 @@ impl<'p> Eval<'p> {
     }
 
     /// Like `traced`, but adds the dependencies to a list.
-    pub fn traced_in<R>(&mut self, with: &mut Vec<Arc<[Atom]>>, run: impl FnOnce(&mut Self) -> R) -> R {
+    pub fn traced_in<R>(&mut self, with: &mut Vec<Arc<[DependencyId]>>, run: impl FnOnce(&mut Self) -> R) -> R {
         let (answer, deps) = self.traced(run);
         if with.last().is_none_or(|last| !Arc::ptr_eq(last, &deps)) {
             with.push(deps);
@@ -196,7 +197,7 @@ impl<'p> Eval<'p> {
     }
 
     /// The empty set, shared.
-    pub(crate) fn nothing(&self) -> Arc<Set> {
+    pub(crate) fn nothing(&self) -> Arc<ValueSet> {
         self.nothing.clone()
     }
 
@@ -206,9 +207,9 @@ impl<'p> Eval<'p> {
     }
 
     /// Answers a question within a number of levels, from memory if the known answer is still valid.
-    pub(crate) fn solve(&mut self, question: Question, levels: u8) -> Arc<Set> {
+    pub(crate) fn solve(&mut self, question: EvalQuestion, levels: u8) -> Arc<ValueSet> {
         // Calls are part of the expression that contains them and use no level.
-        let step = !matches!(question, Question::CallValue(..) | Question::CallTargets(..));
+        let step = !matches!(question, EvalQuestion::CallValue(..) | EvalQuestion::CallTargets(..));
         if levels == 0 {
             self.frame.cut = true;
             return self.nothing.clone();
@@ -256,10 +257,10 @@ impl<'p> Eval<'p> {
 
     /// Runs with one level less and accounts for it. Everything that uses levels outside of `solve` must go through
     /// here, or answers would depend on the order of questions.
-    pub(crate) fn deeper(&mut self, levels: u8, run: impl FnOnce(&mut Self, u8) -> Set) -> Set {
+    pub(crate) fn deeper(&mut self, levels: u8, run: impl FnOnce(&mut Self, u8) -> ValueSet) -> ValueSet {
         if levels == 0 {
             self.frame.cut = true;
-            return Set::default();
+            return ValueSet::default();
         }
         let height = std::mem::take(&mut self.frame.height);
         let set = run(self, levels - 1);
@@ -267,108 +268,124 @@ impl<'p> Eval<'p> {
         set
     }
 
-    fn compute(&mut self, question: Question, levels: u8) -> Set {
+    fn compute(&mut self, question: EvalQuestion, levels: u8) -> ValueSet {
         match question {
-            Question::Var(file, var) => self.variable(file, var, levels),
-            Question::Result(def) => self.result(def, None, false, levels),
-            Question::ResultWhen(def, given, apart) => self.result(def, given, apart, levels),
-            Question::Field(class, name) => self.field(class, name, levels),
-            Question::Write(of, name) => self.written(of, name, levels),
-            Question::CallValue(file, call) => self.call_value(file, call, levels),
-            Question::CallTargets(file, call) => self.call_targets(file, call, levels),
-            Question::ModuleMember(file, name) => self.module_member(file, name, levels),
-            Question::Free(file, owner, name) => self.free(file, owner, name, levels),
-            Question::Path(file, import) => self.file(file).facts.language.get().walk_path(self, file, import, levels),
-            Question::Held(file, expr, name) => self.items_at(file, expr, name, levels),
-            Question::Keyword(function, name) => self.keyword(function, name, levels),
-            Question::Passed(function, place) => self.passed_by_all(function, place as usize, levels),
-            Question::Rest(function, place) => self.rest_elements(function, place as usize, levels),
+            EvalQuestion::Var(file, var) => self.variable(file, var, levels),
+            EvalQuestion::Result(def) => self.result(def, None, false, levels),
+            EvalQuestion::ResultWhen(def, given, apart) => self.result(def, given, apart, levels),
+            EvalQuestion::Field(class, name) => self.field(class, name, levels),
+            EvalQuestion::Write(of, name) => self.written(of, name, levels),
+            EvalQuestion::CallValue(file, call) => self.call_value(file, call, levels),
+            EvalQuestion::CallTargets(file, call) => self.call_targets(file, call, levels),
+            EvalQuestion::ModuleMember(file, name) => self.module_member(file, name, levels),
+            EvalQuestion::Free(file, owner, name) => self.free(file, owner, name, levels),
+            EvalQuestion::Path(file, import) => {
+                self.file(file).facts.language.get().walk_path(self, file, import, levels)
+            }
+            EvalQuestion::Held(file, expr, name) => self.items_at(file, expr, name, levels),
+            EvalQuestion::Keyword(function, name) => self.keyword(function, name, levels),
+            EvalQuestion::Passed(function, place) => self.passed_by_all(function, place as usize, levels),
+            EvalQuestion::Rest(function, place) => self.rest_elements(function, place as usize, levels),
         }
     }
 
     // --- expressions ---
 
     /// The values that an expression of a definition may hold.
-    pub fn expr(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> Set {
+    pub fn expr(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> ValueSet {
         if expr == UNKNOWN {
-            return Set::default();
+            return ValueSet::default();
         }
         let here = self.file(file);
         match here.facts.expr(expr) {
-            Expr::Unknown => Set::default(),
-            Expr::Literal(Literal::String(_) | Literal::Template) => Set::one(Value::Text, How::Exact),
-            Expr::Literal(Literal::Number | Literal::Bool | Literal::Regex) => Set::one(Value::Number, How::Exact),
-            Expr::Literal(Literal::Nothing) => Set::one(Value::Nothing, How::Exact),
-            Expr::Var(var) => {
-                let found = (*self.solve(Question::Var(file, var), levels)).clone();
+            SourceExpr::Unknown => ValueSet::default(),
+            SourceExpr::Literal(Literal::String(_) | Literal::Template) => {
+                ValueSet::one(PossibleValue::Text, Derivation::Exact)
+            }
+            SourceExpr::Literal(Literal::Number | Literal::Bool | Literal::Regex) => {
+                ValueSet::one(PossibleValue::Number, Derivation::Exact)
+            }
+            SourceExpr::Literal(Literal::Nothing) => ValueSet::one(PossibleValue::Nothing, Derivation::Exact),
+            SourceExpr::Var(var) => {
+                let found = (*self.solve(EvalQuestion::Var(file, var), levels)).clone();
                 self.read(file, found, here.facts.vars[var].name)
             }
-            Expr::Free(name) => {
+            SourceExpr::Free(name) => {
                 let found = self.called(file, expr, owner, levels);
                 self.read(file, found, name)
             }
-            Expr::This => self.this(file, owner, levels),
-            Expr::ThisType => match self.enclosing_type(file, owner, levels) {
-                Some(class) => Set::one(Value::Class(class), How::Exact),
-                None => Set::default(),
+            SourceExpr::This => self.this(file, owner, levels),
+            SourceExpr::ThisType => match self.enclosing_type(file, owner, levels) {
+                Some(class) => ValueSet::one(PossibleValue::Class(class), Derivation::Exact),
+                None => ValueSet::default(),
             },
-            Expr::Super => Set::default(),
-            Expr::Member(_, name) => {
+            SourceExpr::Super => ValueSet::default(),
+            SourceExpr::Member(_, name) => {
                 let found = self.called(file, expr, owner, levels);
                 self.read(file, found, name)
             }
-            Expr::At(of, name) => {
+            SourceExpr::At(of, name) => {
                 let base = self.expr(file, of, owner, levels);
                 self.at(&base, here.sym(name), levels)
             }
-            Expr::AtIndex(of, index) => {
+            SourceExpr::AtIndex(of, index) => {
                 let base = self.expr(file, of, owner, levels);
                 self.at_index(&base, index, levels)
             }
-            Expr::Element(of) => {
+            SourceExpr::Element(of) => {
                 let base = self.expr(file, of, owner, levels);
                 self.element(&base, levels)
             }
-            Expr::KeysOf(_) => Set::one(Value::Text, How::Exact),
-            Expr::Awaited(of) => {
+            SourceExpr::KeysOf(_) => ValueSet::one(PossibleValue::Text, Derivation::Exact),
+            SourceExpr::Awaited(of) => {
                 let base = self.expr(file, of, owner, levels);
                 self.awaited(&base, levels)
             }
-            Expr::Call(call) => (*self.solve(Question::CallValue(file, call), levels)).clone(),
-            Expr::Def(def) => Set::one(self.def_value(Gid { file, def }), How::Exact),
-            Expr::Collection(..) | Expr::ListOf(_) | Expr::Joined(_) => Set::one(Value::Object(file, expr), How::Exact),
-            Expr::Construct(of, _) | Expr::InstanceOf(of) => {
+            SourceExpr::Call(call) => (*self.solve(EvalQuestion::CallValue(file, call), levels)).clone(),
+            SourceExpr::Def(def) => ValueSet::one(self.def_value(DefRef { file, def }), Derivation::Exact),
+            SourceExpr::Collection(..) | SourceExpr::ListOf(_) | SourceExpr::Joined(_) => {
+                ValueSet::one(PossibleValue::Object(file, expr), Derivation::Exact)
+            }
+            SourceExpr::Construct(of, _) | SourceExpr::InstanceOf(of) => {
                 let ty = self.expr(file, of, owner, levels);
-                let exact = matches!(here.facts.expr(expr), Expr::Construct(..));
+                let exact = matches!(here.facts.expr(expr), SourceExpr::Construct(..));
                 self.instances(&ty, exact, levels)
             }
-            Expr::Either(range) => {
-                let mut set = Set::default();
+            SourceExpr::Either(range) => {
+                let mut set = ValueSet::default();
                 for item in here.facts.items(range) {
                     set.join(&self.expr(file, item.value, owner, levels));
                 }
                 set
             }
-            Expr::Generic(of, range) => self.generic(file, expr, of, range, owner, levels),
-            Expr::FunctionType(_) => Set::one(Value::FunctionOf(file, expr), How::Type),
-            Expr::Import(import) => match self.import_target(file, import, levels) {
+            SourceExpr::Generic(of, range) => self.generic(file, expr, of, range, owner, levels),
+            SourceExpr::FunctionType(_) => ValueSet::one(PossibleValue::FunctionOf(file, expr), Derivation::Type),
+            SourceExpr::Import(import) => match self.import_target(file, import, levels) {
                 Some(module) => self.module_value(module, levels),
-                None => Set::default(),
+                None => ValueSet::default(),
             },
-            Expr::Bound(of) => self.called(file, of, owner, levels),
+            SourceExpr::Bound(of) => self.called(file, of, owner, levels),
         }
     }
 
     /// A generic type of the program evaluates to that type; any other keeps its arguments.
-    fn generic(&mut self, file: FileId, expr: ExprId, of: ExprId, range: Range, owner: DefId, levels: u8) -> Set {
+    fn generic(
+        &mut self,
+        file: FileId,
+        expr: ExprId,
+        of: ExprId,
+        range: IndexRange,
+        owner: DefId,
+        levels: u8,
+    ) -> ValueSet {
         let base = self.expr(file, of, owner, levels);
-        if base.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
+        if base.values.iter().any(|(v, _)| matches!(v, PossibleValue::Class(_))) {
             let given_on =
-                base.values.iter().any(|(v, _)| matches!(v, Value::Class(c) if self.is_open_alias(*c, levels)));
-            return if given_on { Set::one(Value::Typed(file, expr), How::Type) } else { base };
+                base.values.iter().any(|(v, _)| matches!(v, PossibleValue::Class(c) if self.is_open_alias(*c, levels)));
+            return if given_on { ValueSet::one(PossibleValue::Typed(file, expr), Derivation::Type) } else { base };
         }
-        if matches!(self.file(file).facts.expr(of), Expr::FunctionType(_)) {
-            return Set::one(Value::FunctionOf(file, expr), How::Type);
+        if matches!(self.file(file).facts.expr(of), SourceExpr::FunctionType(_)) {
+            return ValueSet::one(PossibleValue::FunctionOf(file, expr), Derivation::Type);
         }
         let name = self.type_args(file, expr).0;
         // Transparent wrappers: they evaluate to their content.
@@ -393,28 +410,28 @@ impl<'p> Eval<'p> {
                 | "Self"
         );
         if wraps && !self.is_type_of(file, expr) {
-            let mut set = Set::default();
+            let mut set = ValueSet::default();
             for item in self.file(file).facts.items(range) {
                 set.join(&self.expr(file, item.value, owner, levels));
             }
             return set;
         }
-        Set::one(Value::Typed(file, expr), How::Type)
+        ValueSet::one(PossibleValue::Typed(file, expr), Derivation::Type)
     }
 
     /// Converts types into instances of them.
-    pub fn instances(&mut self, types: &Set, exact: bool, levels: u8) -> Set {
-        let mut set = Set { too_many: types.too_many, ..Set::default() };
+    pub fn instances(&mut self, types: &ValueSet, exact: bool, levels: u8) -> ValueSet {
+        let mut set = ValueSet { too_many: types.too_many, ..ValueSet::default() };
         for (value, how) in &types.values {
-            let how = (*how).max(How::Type);
+            let how = (*how).max(Derivation::Type);
             match value {
-                Value::Class(class) => {
+                PossibleValue::Class(class) => {
                     let def = self.def(*class);
                     match (def.kind, def.result) {
-                        (Kind::Type, Some(alias)) => {
+                        (DefKind::Type, Some(alias)) => {
                             // A distinct named type may have methods (Go).
                             if self.link.has_methods(*class) {
-                                set.add(Value::Instance(*class, true), how);
+                                set.add(PossibleValue::Instance(*class, true), how);
                             }
                             let of = self.deeper(levels, |e, levels| {
                                 let of = e.expr(class.file, alias, class.def, levels);
@@ -422,18 +439,21 @@ impl<'p> Eval<'p> {
                             });
                             set.join_as(&of, how);
                         }
-                        _ => set.add(Value::Instance(*class, exact || self.never_derived(*class)), how),
+                        _ => set.add(PossibleValue::Instance(*class, exact || self.never_derived(*class)), how),
                     }
                 }
-                Value::External(name) if self.program.external_is_any_type(*name) => {}
-                Value::External(name) => set.add(Value::ExternalInstance(*name), how),
-                Value::Typed(of, expr) if self.is_type_of(*of, *expr) => {
+                PossibleValue::External(name) if self.program.external_is_any_type(*name) => {}
+                PossibleValue::External(name) => set.add(PossibleValue::ExternalInstance(*name), how),
+                PossibleValue::Typed(of, expr) if self.is_type_of(*of, *expr) => {
                     set.join_as(&self.classes_of(*of, *expr, levels), how);
                 }
-                Value::Typed(..) | Value::FunctionOf(..) | Value::Text | Value::Number => set.add(*value, how),
-                Value::Builtin(name) => match self.program.text(*name) {
-                    "str" | "string" | "String" | "bytes" | "&str" => set.add(Value::Text, how),
-                    "int" | "float" | "bool" | "number" | "boolean" => set.add(Value::Number, how),
+                PossibleValue::Typed(..)
+                | PossibleValue::FunctionOf(..)
+                | PossibleValue::Text
+                | PossibleValue::Number => set.add(*value, how),
+                PossibleValue::Builtin(name) => match self.program.text(*name) {
+                    "str" | "string" | "String" | "bytes" | "&str" => set.add(PossibleValue::Text, how),
+                    "int" | "float" | "bool" | "number" | "boolean" => set.add(PossibleValue::Number, how),
                     _ => {}
                 },
                 _ => {}
@@ -442,61 +462,61 @@ impl<'p> Eval<'p> {
         set
     }
 
-    fn never_derived(&self, class: Gid) -> bool {
+    fn never_derived(&self, class: DefRef) -> bool {
         let file = self.file(class.file);
-        file.rules.only_interfaces_inherit && file.facts.def(class.def).kind != Kind::Interface
+        file.rules.only_interfaces_inherit && file.facts.def(class.def).kind != DefKind::Interface
     }
 
     /// Whether a type is an alias of a generic type outside the program, of which only the arguments are known.
-    fn is_open_alias(&mut self, class: Gid, levels: u8) -> bool {
+    fn is_open_alias(&mut self, class: DefRef, levels: u8) -> bool {
         self.file(class.file).facts.language.get().is_open_alias(self, class, levels)
     }
 
     /// The words with a meaning in the language of a class.
-    pub(crate) fn words_of(&self, class: Gid) -> &'p LanguageWords {
+    pub(crate) fn words_of(&self, class: DefRef) -> &'p LanguageSymbols {
         self.link.words.of(self.file(class.file).facts.language)
     }
 
     /// A definition of the program.
-    pub fn def(&self, gid: Gid) -> &'p crate::facts::Def {
+    pub fn def(&self, gid: DefRef) -> &'p crate::facts::Def {
         self.file(gid.file).facts.def(gid.def)
     }
 
     /// A definition as a value.
-    pub fn def_value(&self, gid: Gid) -> Value {
+    pub fn def_value(&self, gid: DefRef) -> PossibleValue {
         match self.def(gid).kind {
-            Kind::File => Value::Module(gid.file),
-            Kind::Module => Value::Namespace(gid),
-            kind if kind.type_like() => Value::Class(gid),
-            _ => Value::Func(gid),
+            DefKind::File => PossibleValue::Module(gid.file),
+            DefKind::Module => PossibleValue::Namespace(gid),
+            kind if kind.type_like() => PossibleValue::Class(gid),
+            _ => PossibleValue::Func(gid),
         }
     }
 
     // --- variables ---
 
-    fn variable(&mut self, file: FileId, var: VarId, levels: u8) -> Set {
+    fn variable(&mut self, file: FileId, var: VarId, levels: u8) -> ValueSet {
         let here = self.file(file);
         let found = &here.facts.vars[var];
-        let mut set = Set::default();
+        let mut set = ValueSet::default();
         if let Some(ty) = found.ty {
             let types = self.expr(file, ty, found.owner, levels);
-            set.join_as(&self.instances(&types, false, levels), How::Type);
+            set.join_as(&self.instances(&types, false, levels), Derivation::Type);
         }
         let typed = set.clone();
         if self.only_made(file, var) {
-            set = Set::default();
+            set = ValueSet::default();
         }
         match found.what {
             VarKind::Def(def) => {
-                let gid = Gid { file, def };
+                let gid = DefRef { file, def };
                 match self.def(gid).kind {
-                    Kind::Field | Kind::Variable => {}
-                    _ => set.add(self.def_value(gid), How::Exact),
+                    DefKind::Field | DefKind::Variable => {}
+                    _ => set.add(self.def_value(gid), Derivation::Exact),
                 }
             }
             VarKind::Import(import) => {
                 let imported = self.imported(file, import, levels);
-                set.join_as(&imported, How::Import);
+                set.join_as(&imported, Derivation::Import);
             }
             VarKind::Param(_) | VarKind::Rest(_) | VarKind::Keywords => {
                 self.parameter(file, var, &mut set, levels);
@@ -507,9 +527,9 @@ impl<'p> Eval<'p> {
         // The first of several methods of one name represents all of them, see `overload`. A field may have the same
         // name.
         let groups = here.rules.overloads();
-        let mut named = set.values.iter().any(|(v, _)| matches!(v, Value::Func(_)));
+        let mut named = set.values.iter().any(|(v, _)| matches!(v, PossibleValue::Func(_)));
         for value in here.binds(var) {
-            let method = groups && matches!(here.facts.expr(value), Expr::Def(_));
+            let method = groups && matches!(here.facts.expr(value), SourceExpr::Def(_));
             if (method && named) || (!method && declared) {
                 continue;
             }
@@ -521,43 +541,43 @@ impl<'p> Eval<'p> {
     }
 
     /// Whether classes derive from this one.
-    fn is_derived(&self, class: Gid) -> bool {
-        self.note(Entry::Derived(class));
+    fn is_derived(&self, class: DefRef) -> bool {
+        self.note(TableEntry::Derived(class));
         self.link.derived(class)
     }
 
     /// Whether instances of exactly this class are made.
-    pub(crate) fn is_made(&self, class: Gid) -> bool {
-        self.note(Entry::Made(class));
+    pub(crate) fn is_made(&self, class: DefRef) -> bool {
+        self.note(TableEntry::Made(class));
         self.flows.is_made(class)
     }
 
     /// Whether the declared type alone does not determine the class.
-    fn open_type(&self, set: &Set) -> bool {
+    fn open_type(&self, set: &ValueSet) -> bool {
         set.values.iter().any(|(value, _)| match value {
-            Value::Instance(class, exact) => !exact && self.is_derived(*class),
-            Value::FunctionOf(..) | Value::Typed(..) => true,
+            PossibleValue::Instance(class, exact) => !exact && self.is_derived(*class),
+            PossibleValue::FunctionOf(..) | PossibleValue::Typed(..) => true,
             _ => false,
         })
     }
 
     /// The values that an import binds.
-    pub fn imported(&mut self, file: FileId, import: ImportId, levels: u8) -> Set {
+    pub fn imported(&mut self, file: FileId, import: ImportId, levels: u8) -> ValueSet {
         let here = self.file(file);
         let entry = &here.facts.imports[import];
-        let Some(module) = self.import_target(file, import, levels) else { return Set::default() };
+        let Some(module) = self.import_target(file, import, levels) else { return ValueSet::default() };
         match entry.what {
-            Imported::Module => self.module_value(module, levels),
-            Imported::Root => {
+            ImportKind::Module => self.module_value(module, levels),
+            ImportKind::Root => {
                 // `import a.b.c` binds `a`.
                 match self.link.places().of(here.facts.language).root(self.program, file, entry) {
-                    Some(root) => Set::one(root, How::Import),
-                    None => Set::one(module, How::Import),
+                    Some(root) => ValueSet::one(root, Derivation::Import),
+                    None => ValueSet::one(module, Derivation::Import),
                 }
             }
-            Imported::Symbol(name) => {
+            ImportKind::Symbol(name) => {
                 let name = here.sym(name);
-                let found = self.member_of_value(module, How::Import, name, levels);
+                let found = self.member_of_value(module, Derivation::Import, name, levels);
                 if found.is_empty() && here.rules.modules == Modules::Exports {
                     // `import x from "cjs"`: the default export of a CommonJS module is what it exports.
                     if self.program.text(name) == "default" {
@@ -566,58 +586,58 @@ impl<'p> Eval<'p> {
                 }
                 found
             }
-            Imported::All | Imported::Nothing => Set::default(),
+            ImportKind::All | ImportKind::Nothing => ValueSet::default(),
         }
     }
 
     /// The module an import names.
-    pub fn import_target(&mut self, file: FileId, import: ImportId, levels: u8) -> Option<Value> {
+    pub fn import_target(&mut self, file: FileId, import: ImportId, levels: u8) -> Option<PossibleValue> {
         let here = self.file(file);
         if here.rules.modules != Modules::Tree {
             return self.link.import(file, import);
         }
-        let found = self.solve(Question::Path(file, import), levels);
+        let found = self.solve(EvalQuestion::Path(file, import), levels);
         found.values.first().map(|(value, _)| *value)
     }
 
     /// The value of a module: a CommonJS module evaluates to what it assigns to `module.exports`.
-    pub fn module_value(&mut self, module: Value, levels: u8) -> Set {
-        let mut set = Set::default();
-        if let Value::Module(file) = module {
+    pub fn module_value(&mut self, module: PossibleValue, levels: u8) -> ValueSet {
+        let mut set = ValueSet::default();
+        if let PossibleValue::Module(file) = module {
             let exports = self.file(file).exports.get(&self.link.words.whole).cloned().unwrap_or_default();
             for value in exports {
                 let found = self.deeper(levels, |e, levels| e.expr(file, value, ROOT, levels));
-                set.join_as(&found, How::Import);
+                set.join_as(&found, Derivation::Import);
             }
         }
-        set.add(module, How::Import);
+        set.add(module, Derivation::Import);
         set
     }
 
     /// Adds the possible values of a parameter: its receiver, what callers pass.
-    fn parameter(&mut self, file: FileId, var: VarId, set: &mut Set, levels: u8) {
+    fn parameter(&mut self, file: FileId, var: VarId, set: &mut ValueSet, levels: u8) {
         let here = self.file(file);
         let Some((function, place)) = here.param(var) else { return };
-        let gid = Gid { file, def: function };
+        let gid = DefRef { file, def: function };
         let def = self.def(gid);
         let what = here.facts.vars[var].what;
         match what {
             VarKind::Rest(place) => {
                 self.touch_flows();
-                set.add(Value::Rest(gid, place), How::Type);
+                set.add(PossibleValue::Rest(gid, place), Derivation::Type);
                 return;
             }
             VarKind::Keywords => {
                 self.touch_flows();
-                set.add(Value::Keywords(gid), How::Type);
+                set.add(PossibleValue::Keywords(gid), Derivation::Type);
                 return;
             }
             _ => {}
         }
-        if place == 0 && def.is(flag::TAKES_SELF) && def.kind == Kind::Method {
+        if place == 0 && def.is(flag::TAKES_SELF) && def.kind == DefKind::Method {
             if def.is(flag::CLASS_METHOD) {
                 if let Some(class) = self.enclosing_type(file, function, levels) {
-                    set.add(Value::Class(class), How::Exact);
+                    set.add(PossibleValue::Class(class), Derivation::Exact);
                 }
             } else {
                 let own = self.receiver_of(gid, levels);
@@ -634,7 +654,7 @@ impl<'p> Eval<'p> {
     }
 
     /// The values of `this` in a definition.
-    pub fn this(&mut self, file: FileId, owner: DefId, levels: u8) -> Set {
+    pub fn this(&mut self, file: FileId, owner: DefId, levels: u8) -> ValueSet {
         let here = self.file(file);
         // Arrow functions and class bodies use the `this` of the enclosing scope.
         let mut at = owner;
@@ -644,14 +664,14 @@ impl<'p> Eval<'p> {
                 break;
             }
             if def.kind.type_like() {
-                return Set::one(Value::Instance(Gid { file, def: at }, false), How::Exact);
+                return ValueSet::one(PossibleValue::Instance(DefRef { file, def: at }, false), Derivation::Exact);
             }
             at = def.parent;
         }
         if at == ROOT {
-            return Set::default();
+            return ValueSet::default();
         }
-        let gid = Gid { file, def: at };
+        let gid = DefRef { file, def: at };
         let def = here.facts.def(at);
         if let Some(object) = def.receiver
             && here.rules.open_objects
@@ -661,64 +681,64 @@ impl<'p> Eval<'p> {
         if here.class_of[at].is_some() {
             if def.is(flag::STATIC) {
                 return match here.class_of[at] {
-                    Some(class) => Set::one(Value::Class(Gid { file, def: class }), How::Exact),
-                    None => Set::default(),
+                    Some(class) => ValueSet::one(PossibleValue::Class(DefRef { file, def: class }), Derivation::Exact),
+                    None => ValueSet::default(),
                 };
             }
             return self.receiver_of(gid, levels);
         }
         if constructor_function(&here.facts, at) == Some(at) {
-            let mut set = Set::one(Value::Instance(gid, true), How::Exact);
+            let mut set = ValueSet::one(PossibleValue::Instance(gid, true), Derivation::Exact);
             // A function that is assigned into a prototype or an object has that object as `this`.
             self.touch_flows();
-            self.note(Entry::Owners(gid));
+            self.note(TableEntry::Owners(gid));
             for owner in self.flows.owners(gid).take(super::value::MOST) {
-                set.add(owner, How::Flow);
+                set.add(owner, Derivation::Flow);
             }
             return set;
         }
-        Set::default()
+        ValueSet::default()
     }
 
     /// The receiver of a method: its class, or the classes it is called on if they are known.
-    fn receiver_of(&mut self, method: Gid, levels: u8) -> Set {
-        let Some(class) = self.enclosing_type(method.file, method.def, levels) else { return Set::default() };
-        let mut set = Set::default();
+    fn receiver_of(&mut self, method: DefRef, levels: u8) -> ValueSet {
+        let Some(class) = self.enclosing_type(method.file, method.def, levels) else { return ValueSet::default() };
+        let mut set = ValueSet::default();
         if !self.is_derived(class) {
-            set.add(Value::Instance(class, true), How::Exact);
+            set.add(PossibleValue::Instance(class, true), Derivation::Exact);
             return set;
         }
         self.touch_flows();
-        self.note(Entry::Receivers(method));
+        self.note(TableEntry::Receivers(method));
         let receivers = self.flows.receivers(method);
         if receivers.clone().count() <= MOST_RECEIVERS {
             for receiver in receivers {
-                set.add(Value::Instance(receiver, true), How::Exact);
+                set.add(PossibleValue::Instance(receiver, true), Derivation::Exact);
             }
             if !set.is_empty() && !self.is_made(class) && !self.runs_on_others(method, class, &set) {
                 return set;
             }
         }
-        set.add(Value::Instance(class, false), How::Exact);
+        set.add(PossibleValue::Instance(class, false), Derivation::Exact);
         set
     }
 
     /// The type that a definition belongs to: the enclosing class, or the type of its receiver.
-    pub fn enclosing_type(&mut self, file: FileId, owner: DefId, levels: u8) -> Option<Gid> {
+    pub fn enclosing_type(&mut self, file: FileId, owner: DefId, levels: u8) -> Option<DefRef> {
         let here = self.file(file);
         let mut at = owner;
         while at != ROOT {
             let def = here.facts.def(at);
-            if def.kind.type_like() && def.kind != Kind::Type {
-                return Some(Gid { file, def: at });
+            if def.kind.type_like() && def.kind != DefKind::Type {
+                return Some(DefRef { file, def: at });
             }
-            if def.kind == Kind::Method
+            if def.kind == DefKind::Method
                 && let Some(receiver) = def.receiver
             {
-                return self.link.receiver(Gid { file, def: at }).or_else(|| {
+                return self.link.receiver(DefRef { file, def: at }).or_else(|| {
                     let found = self.expr(file, receiver, def.parent, levels);
                     found.values.iter().find_map(|(v, _)| match v {
-                        Value::Class(class) => Some(*class),
+                        PossibleValue::Class(class) => Some(*class),
                         _ => None,
                     })
                 });
@@ -730,12 +750,12 @@ impl<'p> Eval<'p> {
 
     // --- results ---
 
-    fn result(&mut self, gid: Gid, given: Option<bool>, apart: bool, levels: u8) -> Set {
+    fn result(&mut self, gid: DefRef, given: Option<bool>, apart: bool, levels: u8) -> ValueSet {
         let here = self.file(gid.file);
         let def = here.facts.def(gid.def);
-        let mut set = Set::default();
+        let mut set = ValueSet::default();
         if def.is(flag::GENERATOR) {
-            set.add(Value::Generator(gid), How::Exact);
+            set.add(PossibleValue::Generator(gid), Derivation::Exact);
             return set;
         }
         if let Some(ty) = def.result {
@@ -746,10 +766,10 @@ impl<'p> Eval<'p> {
             }
         }
         let handed_back: Vec<ExprId> = match apart {
-            true => here.handed_back(gid.def).map(|(returned, ..)| returned.value).collect(),
+            true => here.returned_parameters(gid.def).map(|(returned, ..)| returned.value).collect(),
             false => vec![],
         };
-        let mut found = Set::default();
+        let mut found = ValueSet::default();
         for returned in here.returns(gid.def).filter(|returned| !returned.yields) {
             if here.reaches(gid.def, returned, given) && !handed_back.contains(&returned.value) {
                 found.join(&self.expr(gid.file, returned.value, gid.def, levels));
@@ -761,14 +781,14 @@ impl<'p> Eval<'p> {
         // The returned values are more precise than the declared type, which is used only if nothing is returned that
         // is known.
         let found = self.allowed(&set, found);
-        let known = found.values.iter().any(|(v, _)| !matches!(v, Value::Nothing));
+        let known = found.values.iter().any(|(v, _)| !matches!(v, PossibleValue::Nothing));
         if known { found } else { set_or(set, found) }
     }
 
     /// The values that a generator yields.
-    pub fn yields(&mut self, gid: Gid, levels: u8) -> Set {
+    pub fn yields(&mut self, gid: DefRef, levels: u8) -> ValueSet {
         self.deeper(levels, |e, levels| {
-            let mut set = Set::default();
+            let mut set = ValueSet::default();
             for returned in e.file(gid.file).returns(gid.def).filter(|returned| returned.yields) {
                 set.join(&e.expr(gid.file, returned.value, gid.def, levels));
             }
@@ -777,10 +797,17 @@ impl<'p> Eval<'p> {
     }
 
     /// The values passed as this argument.
-    pub fn argument(&mut self, file: FileId, call: CallId, place: usize, name: Option<Sym>, levels: u8) -> Set {
+    pub fn argument(
+        &mut self,
+        file: FileId,
+        call: CallId,
+        place: usize,
+        name: Option<InternedStr>,
+        levels: u8,
+    ) -> ValueSet {
         let here = self.file(file);
         let call = &here.facts.calls[call];
-        let mut set = Set::default();
+        let mut set = ValueSet::default();
         let mut at = 0usize;
         let mut spread = false;
         for arg in here.facts.args(call.args) {
@@ -822,21 +849,21 @@ impl<'p> Eval<'p> {
 }
 
 /// Whether a path can continue from this value.
-pub(crate) fn is_place(value: Value) -> bool {
+pub(crate) fn is_place(value: PossibleValue) -> bool {
     matches!(
         value,
-        Value::Module(_)
-            | Value::Namespace(_)
-            | Value::Class(_)
-            | Value::External(_)
-            | Value::Folder(_)
-            | Value::Package(_)
+        PossibleValue::Module(_)
+            | PossibleValue::Namespace(_)
+            | PossibleValue::Class(_)
+            | PossibleValue::External(_)
+            | PossibleValue::Folder(_)
+            | PossibleValue::Package(_)
     )
 }
 
 /// A method called on more classes than this is evaluated with its own class as receiver.
 const MOST_RECEIVERS: usize = 8;
 
-fn set_or(declared: Set, found: Set) -> Set {
+fn set_or(declared: ValueSet, found: ValueSet) -> ValueSet {
     if declared.is_empty() { found } else { declared }
 }

@@ -1,26 +1,26 @@
 //! Values that flow across calls: the callers of each function with their arguments, and writes into objects from
 //! outside.
 
-use super::deps::{Changed, Entry};
+use super::deps::{ChangedDependencies, TableEntry};
 use super::eval::Eval;
-use super::link::Link;
-use super::value::{FileId, Gid, How, Set, Sym, Value};
-use crate::facts::{CallId, DefId, Expr, ExprId, Range, UNKNOWN};
+use super::link::ProgramTables;
+use super::value::{DefRef, Derivation, FileId, InternedStr, PossibleValue, ValueSet};
+use crate::facts::{CallId, DefId, ExprId, IndexRange, SourceExpr, UNKNOWN};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// One call of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Caller {
+pub struct CallingSite {
     pub file: FileId,
     pub call: CallId,
-    pub passing: Passing,
-    pub how: How,
+    pub passing: ArgumentPassing,
+    pub how: Derivation,
 }
 
 /// How the arguments of a call map to the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Passing {
+pub enum ArgumentPassing {
     /// In order.
     Straight,
     /// The first parameter is the receiver.
@@ -36,46 +36,46 @@ pub enum Passing {
 }
 
 /// A value that is written somewhere: its file, the expression, and the definition that contains it.
-pub type Written = (FileId, ExprId, DefId);
+pub type WrittenValue = (FileId, ExprId, DefId);
 
 /// One contribution of a file to the flows of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Give {
-    Caller(Gid, Caller),
+pub enum FlowContribution {
+    Caller(DefRef, CallingSite),
     /// A method is called on an instance of this class.
-    Receiver(Gid, Gid),
+    Receiver(DefRef, DefRef),
     /// An instance of the class is made.
-    Made(Gid),
-    Write(Value, Sym, Written),
+    Made(DefRef),
+    Write(PossibleValue, InternedStr, WrittenValue),
     /// JavaScript: a function is assigned into a prototype or object.
-    Owner(Gid, Value),
+    Owner(DefRef, PossibleValue),
 }
 
 /// The contributions of all files, from the previous round.
 #[derive(Clone, Default)]
 pub struct Flows {
-    callers: FxHashMap<Gid, SmallVec<[Caller; 1]>>,
-    receivers: FxHashMap<Gid, SmallVec<[(Gid, u32); 2]>>,
-    made: FxHashMap<Gid, u32>,
-    writes: FxHashMap<(Value, Sym), SmallVec<[Written; 1]>>,
-    written_names: FxHashMap<Value, SmallVec<[(Sym, u32); 2]>>,
-    owners: FxHashMap<Gid, SmallVec<[(Value, u32); 1]>>,
+    callers: FxHashMap<DefRef, SmallVec<[CallingSite; 1]>>,
+    receivers: FxHashMap<DefRef, SmallVec<[(DefRef, u32); 2]>>,
+    made: FxHashMap<DefRef, u32>,
+    writes: FxHashMap<(PossibleValue, InternedStr), SmallVec<[WrittenValue; 1]>>,
+    written_names: FxHashMap<PossibleValue, SmallVec<[(InternedStr, u32); 2]>>,
+    owners: FxHashMap<DefRef, SmallVec<[(PossibleValue, u32); 1]>>,
 }
 
 impl Flows {
     /// The callers of a function, or none if they are too many to be informative.
-    fn callers(&self, function: Gid) -> &[Caller] {
+    fn callers(&self, function: DefRef) -> &[CallingSite] {
         let callers = self.callers.get(&function).map_or(&[][..], |found| found.as_slice());
         if callers.len() > MOST_CALLERS { &[] } else { callers }
     }
 
     /// The classes that a method is called on, other than its own.
-    pub fn receivers(&self, method: Gid) -> impl Iterator<Item = Gid> + Clone + '_ {
+    pub fn receivers(&self, method: DefRef) -> impl Iterator<Item = DefRef> + Clone + '_ {
         self.receivers.get(&method).into_iter().flatten().map(|(class, _)| *class)
     }
 
     /// Whether instances of exactly this class are made.
-    pub fn is_made(&self, class: Gid) -> bool {
+    pub fn is_made(&self, class: DefRef) -> bool {
         self.made.contains_key(&class)
     }
 
@@ -85,22 +85,28 @@ impl Flows {
     }
 
     /// The values that are written into an object under a name.
-    pub fn writes(&self, into: Value, name: Sym) -> &[Written] {
+    pub fn writes(&self, into: PossibleValue, name: InternedStr) -> &[WrittenValue] {
         self.writes.get(&(into, name)).map_or(&[], |found| found.as_slice())
     }
 
     /// The names under which values are written into an object.
-    pub fn written_names(&self, into: Value) -> impl Iterator<Item = Sym> + '_ {
+    pub fn written_names(&self, into: PossibleValue) -> impl Iterator<Item = InternedStr> + '_ {
         self.written_names.get(&into).into_iter().flatten().map(|(name, _)| *name)
     }
 
     /// The objects and prototypes that a function is assigned into.
-    pub fn owners(&self, function: Gid) -> impl Iterator<Item = Value> + '_ {
+    pub fn owners(&self, function: DefRef) -> impl Iterator<Item = PossibleValue> + '_ {
         self.owners.get(&function).into_iter().flatten().map(|(value, _)| *value)
     }
 
     /// Replaces the contributions of a file and records the differences. Both slices are sorted.
-    pub fn replace(&mut self, old: &[Give], new: &[Give], link: &Link, changed: &mut Changed) {
+    pub fn replace(
+        &mut self,
+        old: &[FlowContribution],
+        new: &[FlowContribution],
+        link: &ProgramTables,
+        changed: &mut ChangedDependencies,
+    ) {
         let (mut i, mut j) = (0, 0);
         loop {
             match (old.get(i), new.get(j)) {
@@ -119,22 +125,22 @@ impl Flows {
         }
     }
 
-    fn change(&mut self, give: Give, add: bool, link: &Link, changed: &mut Changed) {
+    fn change(&mut self, give: FlowContribution, add: bool, link: &ProgramTables, changed: &mut ChangedDependencies) {
         match give {
-            Give::Caller(function, caller) => {
+            FlowContribution::Caller(function, caller) => {
                 let known = self.callers.entry(function).or_default();
                 let before = known.len();
                 put(known, caller, add);
                 if before.min(known.len()) <= MOST_CALLERS {
-                    changed.entry(Entry::Callers(function));
+                    changed.entry(TableEntry::Callers(function));
                 }
             }
-            Give::Receiver(method, class) => {
+            FlowContribution::Receiver(method, class) => {
                 if count(self.receivers.entry(method).or_default(), class, add) {
-                    changed.entry(Entry::Receivers(method));
+                    changed.entry(TableEntry::Receivers(method));
                 }
             }
-            Give::Made(class) => {
+            FlowContribution::Made(class) => {
                 let any = self.any_made();
                 let known = self.made.entry(class).or_default();
                 let before = *known;
@@ -143,23 +149,23 @@ impl Flows {
                     self.made.remove(&class);
                 }
                 if (before == 0) == add {
-                    changed.entry(Entry::Made(class));
-                    link.above(class, |of| changed.entry(Entry::MadeBelow(of)));
+                    changed.entry(TableEntry::Made(class));
+                    link.above(class, |of| changed.entry(TableEntry::MadeBelow(of)));
                 }
                 if any != self.any_made() {
-                    changed.entry(Entry::AnyMade);
+                    changed.entry(TableEntry::AnyMade);
                 }
             }
-            Give::Write(into, name, written) => {
+            FlowContribution::Write(into, name, written) => {
                 put(self.writes.entry((into, name)).or_default(), written, add);
-                changed.entry(Entry::Write(into, name));
+                changed.entry(TableEntry::Write(into, name));
                 if count(self.written_names.entry(into).or_default(), name, add) {
-                    changed.entry(Entry::WrittenNames(into));
+                    changed.entry(TableEntry::WrittenNames(into));
                 }
             }
-            Give::Owner(function, value) => {
+            FlowContribution::Owner(function, value) => {
                 if count(self.owners.entry(function).or_default(), value, add) {
-                    changed.entry(Entry::Owners(function));
+                    changed.entry(TableEntry::Owners(function));
                 }
             }
         }
@@ -202,28 +208,28 @@ fn count<T: Ord + Copy, A: smallvec::Array<Item = (T, u32)>>(list: &mut SmallVec
 const MOST_CALLERS: usize = 24;
 
 impl<'p> Eval<'p> {
-    fn callers(&mut self, function: Gid) -> &'p [Caller] {
+    fn callers(&mut self, function: DefRef) -> &'p [CallingSite] {
         self.touch_flows();
-        self.note(Entry::Callers(function));
+        self.note(TableEntry::Callers(function));
         let flows = self.flows;
         flows.callers(function)
     }
 
     /// Adds what callers pass to a parameter.
-    pub(super) fn flowing(&mut self, function: Gid, place: usize, set: &mut Set, levels: u8) {
+    pub(super) fn flowing(&mut self, function: DefRef, place: usize, set: &mut ValueSet, levels: u8) {
         let passed = self.deeper(levels, |e, levels| e.passed_by_all(function, place, levels));
         set.join(&passed);
     }
 
     /// The values that callers pass at a position.
-    pub(super) fn passed_by_all(&mut self, function: Gid, place: usize, levels: u8) -> Set {
-        let mut set = Set::default();
+    pub(super) fn passed_by_all(&mut self, function: DefRef, place: usize, levels: u8) -> ValueSet {
+        let mut set = ValueSet::default();
         let callers = self.callers(function);
         let here = self.file(function.file);
         let name = here.facts.def(function.def).params.get(place).map(|var| here.sym(here.facts.vars[*var].name));
         for caller in callers {
             let passed = self.passed(caller, place, name, levels);
-            set.join_as(&passed, How::Flow.max(caller.how));
+            set.join_as(&passed, Derivation::Flow.max(caller.how));
             if set.too_many {
                 break;
             }
@@ -232,41 +238,41 @@ impl<'p> Eval<'p> {
     }
 
     /// The result of a function type, and its parameter types.
-    pub(super) fn function_type(&self, file: FileId, expr: ExprId) -> (ExprId, Range) {
+    pub(super) fn function_type(&self, file: FileId, expr: ExprId) -> (ExprId, IndexRange) {
         let facts = &self.file(file).facts;
         let (expr, takes) = match facts.expr(expr) {
-            Expr::Generic(function, takes) => (function, takes),
-            _ => (expr, Range::default()),
+            SourceExpr::Generic(function, takes) => (function, takes),
+            _ => (expr, IndexRange::default()),
         };
         match facts.expr(expr) {
-            Expr::FunctionType(result) => (result, takes),
+            SourceExpr::FunctionType(result) => (result, takes),
             _ => (UNKNOWN, takes),
         }
     }
 
     /// The values that one call passes to the parameter at a position.
-    fn passed(&mut self, caller: &Caller, place: usize, name: Option<Sym>, levels: u8) -> Set {
+    fn passed(&mut self, caller: &CallingSite, place: usize, name: Option<InternedStr>, levels: u8) -> ValueSet {
         let (file, call) = (caller.file, caller.call);
         match caller.passing {
-            Passing::Straight => self.argument(file, call, place, name, levels),
-            Passing::Bound => match place.checked_sub(1) {
+            ArgumentPassing::Straight => self.argument(file, call, place, name, levels),
+            ArgumentPassing::Bound => match place.checked_sub(1) {
                 Some(place) => self.argument(file, call, place, name, levels),
-                None => Set::default(),
+                None => ValueSet::default(),
             },
-            Passing::Call => self.argument(file, call, place + 1, name, levels),
-            Passing::Apply => {
+            ArgumentPassing::Call => self.argument(file, call, place + 1, name, levels),
+            ArgumentPassing::Apply => {
                 let list = self.argument(file, call, 1, None, levels);
                 self.at_index(&list, place as u32, levels)
             }
-            Passing::Held => {
+            ArgumentPassing::Held => {
                 let facts = &self.file(file).facts;
                 let entry = &facts.calls[call];
-                let Expr::Member(of, method) = facts.expr(entry.callee) else { return Set::default() };
+                let SourceExpr::Member(of, method) = facts.expr(entry.callee) else { return ValueSet::default() };
                 let method = facts.name(method);
                 // `reduce` passes the accumulator first.
                 let element = usize::from(matches!(method, "reduce" | "reduceRight" | "fold"));
                 if place != element {
-                    return Set::default();
+                    return ValueSet::default();
                 }
                 let held = self.expr(file, of, entry.owner, levels);
                 if matches!(method, "then" | "thenApply" | "thenAccept" | "thenCompose" | "and_then" | "map_or") {
@@ -274,11 +280,11 @@ impl<'p> Eval<'p> {
                 }
                 self.element(&held, levels)
             }
-            Passing::Mapped => {
+            ArgumentPassing::Mapped => {
                 if place != 0 {
-                    return Set::default();
+                    return ValueSet::default();
                 }
-                let mut set = Set::default();
+                let mut set = ValueSet::default();
                 for at in 0..2 {
                     let list = self.argument(file, call, at, None, levels);
                     set.join(&self.element(&list, levels));
@@ -289,12 +295,12 @@ impl<'p> Eval<'p> {
     }
 
     /// The values of a keyword argument that no parameter takes.
-    pub(super) fn keyword(&mut self, function: Gid, name: Sym, levels: u8) -> Set {
-        let mut set = Set::default();
+    pub(super) fn keyword(&mut self, function: DefRef, name: InternedStr, levels: u8) -> ValueSet {
+        let mut set = ValueSet::default();
         let callers = self.callers(function);
         for caller in callers {
             let (file, call) = (caller.file, caller.call);
-            set.join_as(&self.argument(file, call, usize::MAX, Some(name), levels), How::Flow);
+            set.join_as(&self.argument(file, call, usize::MAX, Some(name), levels), Derivation::Flow);
             if set.too_many {
                 break;
             }
@@ -303,19 +309,19 @@ impl<'p> Eval<'p> {
     }
 
     /// All values passed from a position on.
-    pub(super) fn rest_elements(&mut self, function: Gid, place: usize, levels: u8) -> Set {
-        let mut set = Set::default();
+    pub(super) fn rest_elements(&mut self, function: DefRef, place: usize, levels: u8) -> ValueSet {
+        let mut set = ValueSet::default();
         let callers = self.callers(function);
         for caller in callers {
             let args = self.file(caller.file).facts.calls[caller.call].args.len as usize;
             let from = match caller.passing {
-                Passing::Straight => place,
-                Passing::Bound => place.saturating_sub(1),
-                Passing::Call => place + 1,
+                ArgumentPassing::Straight => place,
+                ArgumentPassing::Bound => place.saturating_sub(1),
+                ArgumentPassing::Call => place + 1,
                 _ => continue,
             };
             for at in from..args.max(from) {
-                set.join_as(&self.argument(caller.file, caller.call, at, None, levels), How::Flow);
+                set.join_as(&self.argument(caller.file, caller.call, at, None, levels), Derivation::Flow);
             }
             if set.too_many {
                 break;

@@ -1,17 +1,19 @@
 //! Tables over all files that evaluation uses: imports, packages, methods outside their types, inheritance.
 
-use super::deps::{Changed, Entry};
+use super::deps::{ChangedDependencies, TableEntry};
 use super::eval::{Eval, LEVELS};
-use super::file::File;
+use super::file::ProgramFile;
 use super::flow::Flows;
-use super::imports::Places;
+use super::imports::ImportResolvers;
 use super::program::Program;
-use super::stars::Stars;
-use super::value::{DirId, ExternalId, FileId, Gid, Sym, Value};
-use crate::facts::{BaseKind, DefId, Expr, ExprId, ImportId, Key, Kind, ROOT, Target, VarId, VarKind, flag};
+use super::stars::StarExports;
+use super::value::{DefRef, DirId, ExternalId, FileId, InternedStr, PossibleValue};
+use crate::facts::{
+    BaseKind, BindTarget, DefId, DefKind, ExprId, ImportId, ItemKey, ROOT, SourceExpr, VarId, VarKind, flag,
+};
 use crate::ids::IdVec;
 use crate::languages::LanguageId;
-use crate::languages::rules::{Modules, Rules};
+use crate::languages::rules::{LanguageRules, Modules};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -21,33 +23,33 @@ use std::sync::Arc;
 mod tests;
 
 /// Symbols of names with a meaning.
-pub struct Words {
-    pub prototype: Sym,
-    pub call: Sym,
-    pub apply: Sym,
-    pub bind: Sym,
+pub struct KnownSymbols {
+    pub prototype: InternedStr,
+    pub call: InternedStr,
+    pub apply: InternedStr,
+    pub bind: InternedStr,
     /// The export of `module.exports = …`.
-    pub whole: Sym,
+    pub whole: InternedStr,
     /// Any element of a container.
-    pub element: Sym,
-    languages: Vec<LanguageWords>,
+    pub element: InternedStr,
+    languages: Vec<LanguageSymbols>,
 }
 
-/// Symbols of names with a meaning in one language, see `Rules`.
-pub struct LanguageWords {
-    pub constructor: Option<Sym>,
-    pub call_method: Option<Sym>,
-    pub iterator: Option<Sym>,
-    pub next: Option<Sym>,
-    pub item: Option<Sym>,
+/// Symbols of names with a meaning in one language, see `LanguageRules`.
+pub struct LanguageSymbols {
+    pub constructor: Option<InternedStr>,
+    pub call_method: Option<InternedStr>,
+    pub iterator: Option<InternedStr>,
+    pub next: Option<InternedStr>,
+    pub item: Option<InternedStr>,
     /// The package that builtins belong to.
-    pub library: Option<Sym>,
+    pub library: Option<InternedStr>,
 }
 
-impl Words {
-    fn new(program: &mut Program) -> Words {
-        let languages = LanguageId::all().map(|language| LanguageWords::new(language.rules(), program)).collect();
-        Words {
+impl KnownSymbols {
+    fn new(program: &mut Program) -> KnownSymbols {
+        let languages = LanguageId::all().map(|language| LanguageSymbols::new(language.rules(), program)).collect();
+        KnownSymbols {
             prototype: program.intern("prototype"),
             call: program.intern("call"),
             apply: program.intern("apply"),
@@ -59,15 +61,15 @@ impl Words {
     }
 
     /// The symbols of one language.
-    pub fn of(&self, language: LanguageId) -> &LanguageWords {
+    pub fn of(&self, language: LanguageId) -> &LanguageSymbols {
         &self.languages[language.index()]
     }
 }
 
-impl LanguageWords {
-    fn new(rules: &Rules, program: &mut Program) -> LanguageWords {
+impl LanguageSymbols {
+    fn new(rules: &LanguageRules, program: &mut Program) -> LanguageSymbols {
         let mut sym = |name: &str| program.intern(name);
-        LanguageWords {
+        LanguageSymbols {
             constructor: rules.constructor.map(&mut sym),
             call_method: rules.call_method.map(&mut sym),
             iterator: rules.iteration.map(|names| sym(names.iterator)),
@@ -79,7 +81,7 @@ impl LanguageWords {
 }
 
 /// Definitions with their flags.
-type Flagged = SmallVec<[(Gid, u32); 1]>;
+type Flagged = SmallVec<[(DefRef, u32); 1]>;
 
 /// The variables of one name that a folder's files share, in the order of files: more than one if builds differ.
 type Declared = SmallVec<[(FileId, VarId); 1]>;
@@ -94,72 +96,72 @@ pub struct OutsideBase {
 }
 
 /// The tables over all files of a program.
-pub struct Link {
-    pub words: Words,
-    places: Places,
-    imports: IdVec<FileId, IdVec<ImportId, Option<Value>>>,
-    stars: Stars,
+pub struct ProgramTables {
+    pub words: KnownSymbols,
+    places: ImportResolvers,
+    imports: IdVec<FileId, IdVec<ImportId, Option<PossibleValue>>>,
+    stars: StarExports,
     /// `Modules::Folders`: names by folder and package clause.
-    folders: FxHashMap<(DirId, Sym), FxHashMap<Sym, Declared>>,
+    folders: FxHashMap<(DirId, InternedStr), FxHashMap<InternedStr, Declared>>,
     /// The package of a folder that others import, and whether files of the default build belong to it.
-    folder_packages: FxHashMap<DirId, (Sym, bool)>,
+    folder_packages: FxHashMap<DirId, (InternedStr, bool)>,
     /// Definitions by package and name; packages by dotted name.
-    packages: FxHashMap<Sym, FxHashMap<Sym, Gid>>,
-    package_of: IdVec<FileId, Option<Sym>>,
+    packages: FxHashMap<InternedStr, FxHashMap<InternedStr, DefRef>>,
+    package_of: IdVec<FileId, Option<InternedStr>>,
     /// `Modules::Tree`: the file of a declared module, and the declaring module of a file.
-    child_modules: FxHashMap<(FileId, DefId, Sym), FileId>,
+    child_modules: FxHashMap<(FileId, DefId, InternedStr), FileId>,
     parent_modules: FxHashMap<FileId, (FileId, DefId)>,
     /// Whether a file is part of the tests: by its name and folder, or by the module that declares it.
     tests: IdVec<FileId, bool>,
-    macros: FxHashMap<Sym, Option<Gid>>,
+    macros: FxHashMap<InternedStr, Option<DefRef>>,
     /// Functions by name, for languages with one namespace for all files; `None` if the name is ambiguous.
-    functions: FxHashMap<(LanguageId, Sym), Option<Gid>>,
+    functions: FxHashMap<(LanguageId, InternedStr), Option<DefRef>>,
     /// Methods by name, each with its flags.
-    pub methods_named: FxHashMap<(LanguageId, Sym), Flagged>,
-    receivers: FxHashMap<Gid, Gid>,
-    attached: FxHashMap<(Gid, Sym), SmallVec<[Gid; 1]>>,
-    with_methods: FxHashSet<Gid>,
-    bases: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
-    pub base_kinds: FxHashMap<(Gid, Gid), (BaseKind, u32)>,
-    external_bases: FxHashMap<Gid, SmallVec<[ExternalId; 1]>>,
+    pub methods_named: FxHashMap<(LanguageId, InternedStr), Flagged>,
+    receivers: FxHashMap<DefRef, DefRef>,
+    attached: FxHashMap<(DefRef, InternedStr), SmallVec<[DefRef; 1]>>,
+    with_methods: FxHashSet<DefRef>,
+    bases: FxHashMap<DefRef, SmallVec<[DefRef; 2]>>,
+    pub base_kinds: FxHashMap<(DefRef, DefRef), (BaseKind, u32)>,
+    external_bases: FxHashMap<DefRef, SmallVec<[ExternalId; 1]>>,
     /// All bases that are not part of the program, including those of the language's own library.
-    outside_bases: FxHashMap<Gid, SmallVec<[OutsideBase; 1]>>,
+    outside_bases: FxHashMap<DefRef, SmallVec<[OutsideBase; 1]>>,
     /// Traits that are also implemented for types outside the program, or for all types with another trait.
-    for_others: FxHashSet<Gid>,
-    derived: FxHashMap<Gid, Vec<Gid>>,
+    for_others: FxHashSet<DefRef>,
+    derived: FxHashMap<DefRef, Vec<DefRef>>,
     /// The interfaces whose methods a type has, without a declaration.
-    structural: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
+    structural: FxHashMap<DefRef, SmallVec<[DefRef; 2]>>,
     /// Names of members that are written by code outside their object.
-    written: FxHashSet<Sym>,
+    written: FxHashSet<InternedStr>,
 }
 
 /// The table entries that differ after files changed.
 #[derive(Default)]
-pub struct Differences {
-    pub changed: Changed,
+pub struct TableDifferences {
+    pub changed: ChangedDependencies,
     /// The subset that also counts as new in every round, because with the new tables it may become known in another
     /// round.
-    pub learned: Changed,
+    pub learned: ChangedDependencies,
 }
 
-impl Link {
+impl ProgramTables {
     /// Builds the tables of a program.
-    pub fn new(program: &mut Program) -> Link {
-        let mut places = Places::read(program);
+    pub fn new(program: &mut Program) -> ProgramTables {
+        let mut places = ImportResolvers::read(program);
         let ids: Vec<FileId> = program.ids().collect();
         places.prepare(program, &ids);
         let imports = vec![IdVec::new(); program.slots()].into();
-        Link::with(program, places, imports, &ids)
+        ProgramTables::with(program, places, imports, &ids)
     }
 
     /// Updates the tables after files changed, and returns the differences. `None` if so much may differ that a full
     /// resolution is better.
-    pub fn again(
-        old: &mut Link,
+    pub fn updated(
+        old: &mut ProgramTables,
         program: &mut Program,
         files: &FxHashSet<FileId>,
-        before: &IdVec<FileId, Option<Arc<File>>>,
-    ) -> Option<(Link, Differences)> {
+        before: &IdVec<FileId, Option<Arc<ProgramFile>>>,
+    ) -> Option<(ProgramTables, TableDifferences)> {
         let mut places = std::mem::take(&mut old.places);
         if files.iter().any(|id| program.file(*id).rules.modules == Modules::Tree) {
             // Which first names of paths are packages depends on the imports of all files.
@@ -188,7 +190,7 @@ impl Link {
         if !files.iter().all(same_package) {
             return None;
         }
-        let link = Link::with(program, places, imports, &importing);
+        let link = ProgramTables::with(program, places, imports, &importing);
         if old.child_modules != link.child_modules
             || old.parent_modules != link.parent_modules
             || old.tests != link.tests
@@ -196,14 +198,14 @@ impl Link {
         {
             return None;
         }
-        let mut differences = Differences::default();
+        let mut differences = TableDifferences::default();
         files.iter().for_each(|id| differences.changed.file(*id));
         old.compare(&link, &mut differences);
         Some((link, differences))
     }
 
     /// Records the entries that differ between two versions of the tables.
-    fn compare(&self, new: &Link, Differences { changed, learned }: &mut Differences) {
+    fn compare(&self, new: &ProgramTables, TableDifferences { changed, learned }: &mut TableDifferences) {
         for (id, imports) in self.imports.iter_ids() {
             if *imports != new.imports[id] {
                 changed.file(id);
@@ -221,18 +223,18 @@ impl Link {
             changed.file(gid.file);
         }
         for gid in self.for_others.symmetric_difference(&new.for_others) {
-            changed.entry(Entry::Below(*gid));
+            changed.entry(TableEntry::Below(*gid));
         }
         let mut derived = Vec::new();
         differ(&self.derived, &new.derived, |gid| derived.push(*gid));
         for gid in derived {
-            changed.entry(Entry::Derived(gid));
+            changed.entry(TableEntry::Derived(gid));
             // Derived classes were added or removed below these, and so were their instances.
             for link in [self, new] {
                 link.above(gid, |of| {
-                    changed.entry(Entry::Below(of));
-                    changed.entry(Entry::MadeBelow(of));
-                    learned.entry(Entry::MadeBelow(of));
+                    changed.entry(TableEntry::Below(of));
+                    changed.entry(TableEntry::MadeBelow(of));
+                    learned.entry(TableEntry::MadeBelow(of));
                 });
             }
         }
@@ -241,43 +243,43 @@ impl Link {
             // Members of all derived classes resolve differently, which affects the classes above them.
             for link in [self, new] {
                 for below in link.all_derived(gid).into_iter().chain([gid]) {
-                    link.above(below, |of| changed.entry(Entry::Below(of)));
+                    link.above(below, |of| changed.entry(TableEntry::Below(of)));
                 }
             }
         }
         for name in self.written.symmetric_difference(&new.written) {
-            changed.entry(Entry::Written(*name));
+            changed.entry(TableEntry::Written(*name));
         }
-        differ(&self.macros, &new.macros, |name| changed.entry(Entry::Macro(*name)));
-        differ(&self.functions, &new.functions, |(of, name)| changed.entry(Entry::Function(*of, *name)));
-        differ(&self.methods_named, &new.methods_named, |(of, name)| changed.entry(Entry::Methods(*of, *name)));
+        differ(&self.macros, &new.macros, |name| changed.entry(TableEntry::Macro(*name)));
+        differ(&self.functions, &new.functions, |(of, name)| changed.entry(TableEntry::Function(*of, *name)));
+        differ(&self.methods_named, &new.methods_named, |(of, name)| changed.entry(TableEntry::Methods(*of, *name)));
         let nothing = FxHashMap::default();
         for key in self.folders.keys().chain(new.folders.keys()) {
             let (before, after) = (self.folders.get(key).unwrap_or(&nothing), new.folders.get(key).unwrap_or(&nothing));
-            differ(before, after, |name| changed.entry(Entry::Folder(key.0, *name)));
+            differ(before, after, |name| changed.entry(TableEntry::Folder(key.0, *name)));
         }
         let nothing = FxHashMap::default();
         for key in self.packages.keys().chain(new.packages.keys()) {
             let (before, after) =
                 (self.packages.get(key).unwrap_or(&nothing), new.packages.get(key).unwrap_or(&nothing));
-            differ(before, after, |name| changed.entry(Entry::Package(*key, *name)));
+            differ(before, after, |name| changed.entry(TableEntry::Package(*key, *name)));
         }
     }
 
     /// Builds the tables. Imports are resolved for the files in `importing` and copied for all others.
     fn with(
         program: &mut Program,
-        places: Places,
-        imports: IdVec<FileId, IdVec<ImportId, Option<Value>>>,
+        places: ImportResolvers,
+        imports: IdVec<FileId, IdVec<ImportId, Option<PossibleValue>>>,
         importing: &[FileId],
-    ) -> Link {
-        let words = Words::new(program);
+    ) -> ProgramTables {
+        let words = KnownSymbols::new(program);
         let slots = program.slots();
-        let mut link = Link {
+        let mut link = ProgramTables {
             words,
             places,
             imports,
-            stars: Stars::default(),
+            stars: StarExports::default(),
             folders: FxHashMap::default(),
             folder_packages: FxHashMap::default(),
             packages: FxHashMap::default(),
@@ -303,7 +305,7 @@ impl Link {
         link.read_packages(program);
         link.read_names(program);
         link.read_imports(program, importing);
-        link.stars = Stars::read(program, &link);
+        link.stars = StarExports::read(program, &link);
         link.read_receivers(program);
         link.read_bases(program);
         link.read_structural_interfaces(program);
@@ -311,13 +313,13 @@ impl Link {
     }
 
     /// The module or symbol that an import names, unless paths are walked (`Modules::Tree`).
-    pub fn import(&self, file: FileId, import: ImportId) -> Option<Value> {
+    pub fn import(&self, file: FileId, import: ImportId) -> Option<PossibleValue> {
         self.imports[file].get(import).copied().flatten()
     }
 
     /// Whether `export * from …` may provide this name.
-    pub fn star_gives(&self, file: FileId, import: ImportId, name: Sym) -> bool {
-        self.stars.may_give(file, import, name)
+    pub fn star_may_export(&self, file: FileId, import: ImportId, name: InternedStr) -> bool {
+        self.stars.may_export(file, import, name)
     }
 
     // --- packages ---
@@ -353,14 +355,14 @@ impl Link {
                     let names = self.packages.entry(package).or_default();
                     for child in file.children.of(ROOT) {
                         let def = file.facts.def(*child);
-                        if def.kind.type_like() || def.kind == Kind::Function {
-                            names.insert(file.sym(def.name), Gid { file: *id, def: *child });
+                        if def.kind.type_like() || def.kind == DefKind::Function {
+                            names.insert(file.sym(def.name), DefRef { file: *id, def: *child });
                         }
                         // A namespace inside the file.
-                        if def.kind == Kind::Module {
+                        if def.kind == DefKind::Module {
                             for inner in file.children.of(*child) {
                                 let def = file.facts.def(*inner);
-                                names.insert(file.sym(def.name), Gid { file: *id, def: *inner });
+                                names.insert(file.sym(def.name), DefRef { file: *id, def: *inner });
                             }
                         }
                     }
@@ -401,12 +403,12 @@ impl Link {
     }
 
     /// The package of a folder that others import.
-    pub fn package_of_folder(&self, folder: DirId) -> Option<Sym> {
+    pub fn package_of_folder(&self, folder: DirId) -> Option<InternedStr> {
         self.folder_packages.get(&folder).map(|(package, _)| *package)
     }
 
     /// All declarations of a name that a folder's files share.
-    pub fn declared_in_folder(&self, folder: DirId, package: Sym, name: Sym) -> &[(FileId, VarId)] {
+    pub fn declared_in_folder(&self, folder: DirId, package: InternedStr, name: InternedStr) -> &[(FileId, VarId)] {
         self.folders.get(&(folder, package)).and_then(|names| names.get(&name)).map_or(&[], |found| found.as_slice())
     }
 
@@ -416,27 +418,27 @@ impl Link {
     }
 
     /// The package that a file declares.
-    pub fn package_of(&self, file: FileId) -> Option<Sym> {
+    pub fn package_of(&self, file: FileId) -> Option<InternedStr> {
         self.package_of[file]
     }
 
     /// A definition of a package by name.
-    pub fn in_package(&self, package: Sym, name: Sym) -> Option<Gid> {
+    pub fn in_package(&self, package: InternedStr, name: InternedStr) -> Option<DefRef> {
         self.packages.get(&package)?.get(&name).copied()
     }
 
     /// The package of that name inside another.
-    pub fn subpackage(&self, program: &Program, package: Sym, name: Sym) -> Option<Sym> {
+    pub fn subpackage(&self, program: &Program, package: InternedStr, name: InternedStr) -> Option<InternedStr> {
         let whole = format!("{}.{}", program.text(package), program.text(name));
         self.known_package(program, &whole)
     }
 
     /// The package of that name that is inside no other.
-    pub fn subpackage_root(&self, program: &Program, name: Sym) -> Option<Sym> {
+    pub fn subpackage_root(&self, program: &Program, name: InternedStr) -> Option<InternedStr> {
         self.known_package(program, program.text(name))
     }
 
-    fn known_package(&self, program: &Program, whole: &str) -> Option<Sym> {
+    fn known_package(&self, program: &Program, whole: &str) -> Option<InternedStr> {
         let sym = program.find(whole);
         if let Some(sym) = sym
             && self.packages.contains_key(&sym)
@@ -459,13 +461,13 @@ impl Link {
             let language = file.facts.language;
             let mut positional = false;
             for expr in &file.constructs {
-                if let Expr::Construct(_, range) = file.facts.expr(*expr) {
+                if let SourceExpr::Construct(_, range) = file.facts.expr(*expr) {
                     for item in file.facts.items(range) {
                         match item.key {
-                            Key::Name(name) => {
+                            ItemKey::Name(name) => {
                                 self.written.insert(file.sym(name));
                             }
-                            Key::Next => positional = true,
+                            ItemKey::Next => positional = true,
                             _ => {}
                         }
                     }
@@ -476,62 +478,62 @@ impl Link {
             }
             for write in &file.writes {
                 match file.facts.binds[*write].target {
-                    Target::Member(_, name) | Target::At(_, name) => {
+                    BindTarget::Member(_, name) | BindTarget::At(_, name) => {
                         self.written.insert(file.sym(name));
                     }
                     _ => {}
                 }
             }
             for (index, def) in file.facts.defs.iter_ids() {
-                let gid = Gid { file: id, def: index };
+                let gid = DefRef { file: id, def: index };
                 let name = file.sym(def.name);
                 if def.is(flag::MACRO) {
                     if let Some(named) = program.find(&format!("{}!", file.facts.name(def.name))) {
-                        once(&mut self.macros, named, gid);
+                        insert_unless_ambiguous(&mut self.macros, named, gid);
                     }
                     continue;
                 }
-                if def.kind == Kind::Method {
+                if def.kind == DefKind::Method {
                     self.methods_named.entry((language.family(), name)).or_default().push((gid, def.flags));
                 }
-                if def.kind == Kind::Function && def.parent == ROOT {
+                if def.kind == DefKind::Function && def.parent == ROOT {
                     let private = matches!(def.visibility, crate::facts::Visibility::Private);
                     if !private {
-                        once(&mut self.functions, (language.family(), name), gid);
+                        insert_unless_ambiguous(&mut self.functions, (language.family(), name), gid);
                     }
                 }
             }
         }
         for file in program.ids().map(|id| program.file(id)).filter(|file| by_place.contains(&file.facts.language)) {
-            let fields = file.facts.defs.iter().filter(|d| d.kind == Kind::Field);
+            let fields = file.facts.defs.iter().filter(|d| d.kind == DefKind::Field);
             self.written.extend(fields.map(|d| file.sym(d.name)));
         }
     }
 
     /// Whether any code writes a member of this name from outside its object.
-    pub fn is_written(&self, name: Sym) -> bool {
+    pub fn is_written(&self, name: InternedStr) -> bool {
         name == self.words.element || self.written.contains(&name)
     }
 
     /// The macro of a name, unless there are several.
-    pub fn macro_named(&self, name: Sym) -> Option<Gid> {
+    pub fn macro_named(&self, name: InternedStr) -> Option<DefRef> {
         self.macros.get(&name).copied().flatten()
     }
 
     /// Whether a file of the language has a function of that name that is not private.
-    pub fn has_function(&self, language: LanguageId, name: Sym) -> bool {
+    pub fn has_function(&self, language: LanguageId, name: InternedStr) -> bool {
         self.functions.contains_key(&(language.family(), name))
     }
 
     /// The function of a name in the files of a language, unless there are several.
-    pub fn only_function(&self, language: LanguageId, name: Sym) -> Option<Gid> {
+    pub fn only_function(&self, language: LanguageId, name: InternedStr) -> Option<DefRef> {
         self.functions.get(&(language.family(), name)).copied().flatten()
     }
 
     // --- imports ---
 
     fn read_imports(&mut self, program: &Program, ids: &[FileId]) {
-        let found: Vec<(FileId, IdVec<ImportId, Option<Value>>)> = ids
+        let found: Vec<(FileId, IdVec<ImportId, Option<PossibleValue>>)> = ids
             .par_iter()
             .map(|id| {
                 let file = program.file(*id);
@@ -548,28 +550,28 @@ impl Link {
     }
 
     /// Resolves a dotted path of packages and classes.
-    fn in_packages(&self, program: &Program, language: LanguageId, module: &str) -> Option<Value> {
+    fn in_packages(&self, program: &Program, language: LanguageId, module: &str) -> Option<PossibleValue> {
         let module = module.replace('\\', ".");
         if let Some(sym) = program.find(&module)
             && self.packages.contains_key(&sym)
         {
-            return Some(Value::Package(sym));
+            return Some(PossibleValue::Package(sym));
         }
         if let Some((above, name)) = module.rsplit_once('.') {
             let name = program.find(name);
             if let Some(name) = name {
                 match self.in_packages_inside(program, language, above) {
-                    Some(Value::Package(package)) => {
+                    Some(PossibleValue::Package(package)) => {
                         if let Some(found) = self.in_package(package, name) {
-                            return Some(Value::Class(found));
+                            return Some(PossibleValue::Class(found));
                         }
                     }
-                    Some(Value::Class(class)) => {
+                    Some(PossibleValue::Class(class)) => {
                         let file = program.file(class.file);
                         if let Some(inner) = file.children.of(class.def).iter().find(|c| {
                             file.sym(file.facts.def(**c).name) == name && file.facts.def(**c).kind.type_like()
                         }) {
-                            return Some(Value::Class(Gid { file: class.file, def: *inner }));
+                            return Some(PossibleValue::Class(DefRef { file: class.file, def: *inner }));
                         }
                     }
                     _ => {}
@@ -579,20 +581,20 @@ impl Link {
         self.places.outside(program, language, &module)
     }
 
-    fn in_packages_inside(&self, program: &Program, language: LanguageId, module: &str) -> Option<Value> {
+    fn in_packages_inside(&self, program: &Program, language: LanguageId, module: &str) -> Option<PossibleValue> {
         match self.in_packages(program, language, module) {
-            Some(Value::External(_)) | None => None,
+            Some(PossibleValue::External(_)) | None => None,
             found => found,
         }
     }
 
     /// How imports resolve.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &ImportResolvers {
         &self.places
     }
 
     /// The file of a module that a definition of a file declares.
-    pub fn child_module(&self, file: FileId, owner: DefId, name: Sym) -> Option<FileId> {
+    pub fn child_module(&self, file: FileId, owner: DefId, name: InternedStr) -> Option<FileId> {
         self.child_modules.get(&(file, owner, name)).copied()
     }
 
@@ -606,7 +608,8 @@ impl Link {
     fn read_receivers(&mut self, program: &Program) {
         let flows = Flows::default();
         let ids: Vec<FileId> = program.ids().filter(|id| program.file(*id).rules.methods_outside_types).collect();
-        type Found = (Vec<(Gid, Gid, Sym)>, Vec<(Option<Gid>, Gid, u32)>, Vec<(Gid, OutsideBase)>);
+        type Found =
+            (Vec<(DefRef, DefRef, InternedStr)>, Vec<(Option<DefRef>, DefRef, u32)>, Vec<(DefRef, OutsideBase)>);
         let found: Vec<Found> = ids
             .par_chunks(32)
             .map(|chunk| {
@@ -616,14 +619,14 @@ impl Link {
                     let file = program.file(*id);
                     for (index, def) in file.facts.defs.iter_ids() {
                         let Some(receiver) = def.receiver else { continue };
-                        let gid = Gid { file: *id, def: index };
+                        let gid = DefRef { file: *id, def: index };
                         if let Some(class) = class_in(&mut eval, *id, receiver, def.parent) {
                             methods.push((gid, class, file.sym(def.name)));
                         }
                     }
                     for (bind, line) in &file.facts.impl_lines {
                         let bind = &file.facts.binds[*bind];
-                        let Target::Member(of, _) = bind.target else { continue };
+                        let BindTarget::Member(of, _) = bind.target else { continue };
                         let class = class_in(&mut eval, *id, of, bind.owner);
                         // The link belongs to the file of the type: a line of another file would be wrong there.
                         let line = if class.is_some_and(|class| class.file == *id) { *line } else { 0 };
@@ -666,7 +669,7 @@ impl Link {
         }
     }
 
-    fn add_base(&mut self, class: Gid, base: Gid, how: BaseKind, line: u32) {
+    fn add_base(&mut self, class: DefRef, base: DefRef, how: BaseKind, line: u32) {
         let bases = self.bases.entry(class).or_default();
         if class != base && !bases.contains(&base) {
             bases.push(base);
@@ -676,22 +679,22 @@ impl Link {
     }
 
     /// Whether a trait is implemented for types outside the program, or for all types with another trait.
-    pub fn is_for_others(&self, base: Gid) -> bool {
+    pub fn is_for_others(&self, base: DefRef) -> bool {
         self.for_others.contains(&base)
     }
 
     /// The type of a method that is written outside its type.
-    pub fn receiver(&self, method: Gid) -> Option<Gid> {
+    pub fn receiver(&self, method: DefRef) -> Option<DefRef> {
         self.receivers.get(&method).copied()
     }
 
     /// Methods of a name that are written outside their type.
-    pub fn attached(&self, class: Gid, name: Sym) -> &[Gid] {
+    pub fn attached(&self, class: DefRef, name: InternedStr) -> &[DefRef] {
         self.attached.get(&(class, name)).map_or(&[], |found| found.as_slice())
     }
 
     /// Whether methods of a type are written outside of it.
-    pub fn has_methods(&self, class: Gid) -> bool {
+    pub fn has_methods(&self, class: DefRef) -> bool {
         self.with_methods.contains(&class)
     }
 
@@ -700,8 +703,8 @@ impl Link {
     fn read_bases(&mut self, program: &Program) {
         let flows = Flows::default();
         let ids: Vec<FileId> = program.ids().collect();
-        type Bases = Vec<(Gid, Vec<(Option<Gid>, Option<ExternalId>, BaseKind, u32)>)>;
-        type Found = (Bases, Vec<(Gid, OutsideBase)>);
+        type Bases = Vec<(DefRef, Vec<(Option<DefRef>, Option<ExternalId>, BaseKind, u32)>)>;
+        type Found = (Bases, Vec<(DefRef, OutsideBase)>);
         let found: Vec<Found> = ids
             .par_chunks(64)
             .map(|chunk| {
@@ -713,15 +716,15 @@ impl Link {
                         if def.bases.is_empty() {
                             continue;
                         }
-                        let class = Gid { file: *id, def: index };
+                        let class = DefRef { file: *id, def: index };
                         let mut bases = Vec::new();
                         for base in &def.bases {
                             let (values, _) = eval.ask(|e| e.expr(*id, base.of, def.parent, LEVELS));
                             for (value, _) in &values.values {
                                 match value {
-                                    Value::Class(of) => bases.push((Some(*of), None, base.how, base.line)),
-                                    Value::Func(of) => bases.push((Some(*of), None, base.how, base.line)),
-                                    Value::External(of) | Value::ExternalInstance(of) => {
+                                    PossibleValue::Class(of) => bases.push((Some(*of), None, base.how, base.line)),
+                                    PossibleValue::Func(of) => bases.push((Some(*of), None, base.how, base.line)),
+                                    PossibleValue::External(of) | PossibleValue::ExternalInstance(of) => {
                                         bases.push((None, Some(*of), base.how, base.line));
                                     }
                                     _ => {}
@@ -758,34 +761,34 @@ impl Link {
     }
 
     /// The bases of a class that are part of the program.
-    pub fn bases(&self, class: Gid) -> &[Gid] {
+    pub fn bases(&self, class: DefRef) -> &[DefRef] {
         self.bases.get(&class).map_or(&[], |found| found.as_slice())
     }
 
     /// Whether a class has a base in another package.
-    pub fn external_base(&self, class: Gid) -> bool {
+    pub fn external_base(&self, class: DefRef) -> bool {
         self.external_bases.contains_key(&class)
     }
 
     /// The bases of a class in other packages, without those of the language's own library.
-    pub fn external_bases(&self, class: Gid) -> &[ExternalId] {
+    pub fn external_bases(&self, class: DefRef) -> &[ExternalId] {
         self.external_bases.get(&class).map_or(&[], |found| found.as_slice())
     }
 
     /// The bases of a class that are not part of the program.
-    pub fn outside_bases(&self, class: Gid) -> &[OutsideBase] {
+    pub fn outside_bases(&self, class: DefRef) -> &[OutsideBase] {
         self.outside_bases.get(&class).map_or(&[], |found| found.as_slice())
     }
 
     /// Whether classes derive from this one.
-    pub fn derived(&self, class: Gid) -> bool {
+    pub fn derived(&self, class: DefRef) -> bool {
         self.derived.contains_key(&class)
     }
 
     /// Every class derived from this one, nearest first, up to `MOST_DERIVED`.
-    pub fn all_derived(&self, class: Gid) -> Vec<Gid> {
-        let mut found: Vec<Gid> = Vec::new();
-        let mut seen: FxHashSet<Gid> = FxHashSet::default();
+    pub fn all_derived(&self, class: DefRef) -> Vec<DefRef> {
+        let mut found: Vec<DefRef> = Vec::new();
+        let mut seen: FxHashSet<DefRef> = FxHashSet::default();
         let mut queue = vec![class];
         let mut at = 0;
         while at < queue.len() && found.len() < MOST_DERIVED {
@@ -801,8 +804,8 @@ impl Link {
     }
 
     /// Runs for a class and all its ancestors.
-    pub fn above(&self, class: Gid, mut run: impl FnMut(Gid)) {
-        let mut seen: SmallVec<[Gid; 8]> = SmallVec::new();
+    pub fn above(&self, class: DefRef, mut run: impl FnMut(DefRef)) {
+        let mut seen: SmallVec<[DefRef; 8]> = SmallVec::new();
         seen.push(class);
         let mut at = 0;
         while at < seen.len() {
@@ -820,7 +823,7 @@ impl Link {
     /// Languages in which a type implements an interface if it has its methods, without a declaration.
     fn read_structural_interfaces(&mut self, program: &Program) {
         let flows = Flows::default();
-        let mut by_method: FxHashMap<Sym, Vec<Gid>> = FxHashMap::default();
+        let mut by_method: FxHashMap<InternedStr, Vec<DefRef>> = FxHashMap::default();
         for (class, name) in self.attached.keys() {
             by_method.entry(*name).or_default().push(*class);
         }
@@ -833,15 +836,15 @@ impl Link {
                     continue;
                 }
                 for (index, def) in file.facts.defs.iter_ids() {
-                    if def.kind != Kind::Interface {
+                    if def.kind != DefKind::Interface {
                         continue;
                     }
-                    let interface = Gid { file: id, def: index };
-                    let mut names: Vec<Sym> = Vec::new();
-                    for of in &eval.line(interface).classes {
+                    let interface = DefRef { file: id, def: index };
+                    let mut names: Vec<InternedStr> = Vec::new();
+                    for of in &eval.resolution_order(interface).classes {
                         let file = program.file(of.file);
                         for child in file.children.of(of.def) {
-                            if file.facts.def(*child).kind == Kind::Method {
+                            if file.facts.def(*child).kind == DefKind::Method {
                                 names.push(file.sym(file.facts.def(*child).name));
                             }
                         }
@@ -849,7 +852,7 @@ impl Link {
                     let Some(rarest) = names.iter().min_by_key(|n| by_method.get(*n).map_or(0, Vec::len)) else {
                         continue;
                     };
-                    let mut candidates: Vec<Gid> = by_method.get(rarest).cloned().unwrap_or_default();
+                    let mut candidates: Vec<DefRef> = by_method.get(rarest).cloned().unwrap_or_default();
                     // Types that embed a candidate have its methods too.
                     for class in candidates.clone() {
                         candidates.extend(self.all_derived(class));
@@ -858,7 +861,7 @@ impl Link {
                     candidates.dedup();
                     for class in candidates {
                         if class != interface
-                            && program.def(class).kind != Kind::Interface
+                            && program.def(class).kind != DefKind::Interface
                             && program.file(class.file).rules.structural_interfaces
                             && names.iter().all(|name| eval.find_method(class, *name, LEVELS).is_some())
                         {
@@ -900,10 +903,10 @@ pub(super) fn differ<K: std::hash::Hash + Eq, V: PartialEq>(
     }
 }
 
-fn class_in(eval: &mut Eval<'_>, file: FileId, expr: ExprId, owner: DefId) -> Option<Gid> {
+fn class_in(eval: &mut Eval<'_>, file: FileId, expr: ExprId, owner: DefId) -> Option<DefRef> {
     let (set, _) = eval.ask(|e| e.expr(file, expr, owner, LEVELS));
     set.values.iter().find_map(|(v, _)| match v {
-        Value::Class(class) => Some(*class),
+        PossibleValue::Class(class) => Some(*class),
         _ => None,
     })
 }
@@ -912,20 +915,20 @@ fn class_in(eval: &mut Eval<'_>, file: FileId, expr: ExprId, owner: DefId) -> Op
 fn outside_types(eval: &mut Eval<'_>, file: FileId, expr: ExprId, owner: DefId) -> SmallVec<[ExternalId; 1]> {
     let facts = &eval.file(file).facts;
     let of = match facts.expr(expr) {
-        Expr::Generic(of, _) => of,
+        SourceExpr::Generic(of, _) => of,
         _ => expr,
     };
     let (set, _) = eval.ask(|e| e.expr(file, of, owner, LEVELS));
     let library = eval.link.words.of(facts.language.family()).library;
     let found = set.values.iter().filter_map(|(value, _)| match value {
-        Value::External(path) | Value::ExternalInstance(path) => Some(*path),
-        Value::Builtin(name) => Some(eval.program.external(eval.program.external_package(library?), *name)),
+        PossibleValue::External(path) | PossibleValue::ExternalInstance(path) => Some(*path),
+        PossibleValue::Builtin(name) => Some(eval.program.external(eval.program.external_package(library?), *name)),
         _ => None,
     });
     found.collect()
 }
 
 /// Records the first definition of a name; a second one makes the name ambiguous.
-fn once<K: std::hash::Hash + Eq>(map: &mut FxHashMap<K, Option<Gid>>, key: K, gid: Gid) {
+fn insert_unless_ambiguous<K: std::hash::Hash + Eq>(map: &mut FxHashMap<K, Option<DefRef>>, key: K, gid: DefRef) {
     map.entry(key).and_modify(|known| *known = None).or_insert(Some(gid));
 }

@@ -24,40 +24,42 @@ mod stars;
 pub(crate) mod tests;
 pub mod value;
 
-use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, ExprId, ImportId, Imported, Kind, Name, ROOT, flag};
-use deps::{Atom, Changed, Entry};
+use crate::facts::{
+    BaseKind, CallId, CallKind, DefId, DefKind, ExprId, ImportId, ImportKind, NameId, ROOT, SourceExpr, flag,
+};
+use deps::{ChangedDependencies, DependencyId, TableEntry};
 use eval::{Eval, LEVELS};
-pub use file::File;
+pub use file::ProgramFile;
 pub use program::Program;
-use rounds::{Class, Found};
+use rounds::{CallClass, CallResult};
 pub use rounds::{Resolver, resolve};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use value::Sym;
-pub use value::{ExternalId, FileId, Gid, How, Value};
+use value::InternedStr;
+pub use value::{DefRef, Derivation, ExternalId, FileId, PossibleValue};
 
 /// The resolved links of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Links {
+pub struct FileLinks {
     pub calls: Vec<CallLink>,
     pub imports: Vec<ImportLink>,
     pub bases: Vec<BaseLink>,
     pub uses: Vec<UseLink>,
     /// Methods written outside their types, with the types.
-    pub receivers: Vec<(DefId, Gid)>,
+    pub receivers: Vec<(DefId, DefRef)>,
     /// Number of calls with an unknown target, by the definition that contains them.
     pub unresolved: Vec<(DefId, u32)>,
     /// The same by called name and line, if the program has a function or method of that name.
     pub unresolved_names: Vec<(Box<str>, u32)>,
-    pub counts: Counts,
+    pub counts: CallCounts,
     /// The file is part of the tests.
     pub is_test: bool,
 }
 
 /// The number of calls of a file, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct CallCounts {
     /// Calls in the text of the file, without implicit ones.
     pub calls: u32,
     pub resolved: u32,
@@ -68,8 +70,8 @@ pub struct Counts {
 
 /// The target of a link: a definition of the program, or a name outside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum To {
-    Def(Gid),
+pub enum LinkTarget {
+    Def(DefRef),
     /// See `Program::external_path`.
     External(ExternalId),
 }
@@ -78,22 +80,22 @@ pub enum To {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLink {
     pub call: CallId,
-    pub to: To,
-    pub how: How,
+    pub to: LinkTarget,
+    pub how: Derivation,
 }
 
 /// An import with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportLink {
     pub import: ImportId,
-    pub to: To,
+    pub to: LinkTarget,
 }
 
 /// A type with one of its bases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaseLink {
     pub class: DefId,
-    pub to: To,
+    pub to: LinkTarget,
     pub how: BaseKind,
     pub line: u32,
     /// Derived from its methods, not declared (Go).
@@ -104,9 +106,9 @@ pub struct BaseLink {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseLink {
     pub owner: DefId,
-    pub to: Gid,
+    pub to: DefRef,
     pub line: u32,
-    pub how: How,
+    pub how: Derivation,
     /// Reading it calls it: a property.
     pub runs: bool,
 }
@@ -114,33 +116,38 @@ pub struct UseLink {
 // --- the result ---
 
 /// The targets of a use, with the dependencies of that result.
-type Used = (SmallVec<[(Gid, How, bool); 1]>, Arc<[Atom]>);
+type Used = (SmallVec<[(DefRef, Derivation, bool); 1]>, Arc<[DependencyId]>);
 
 /// The dependencies of a file's links.
 #[derive(Clone, Default)]
 struct Linked {
     /// Dependencies of everything except the calls.
-    deps: Box<[Atom]>,
+    deps: Box<[DependencyId]>,
     uses: Box<[Used]>,
 }
 
 /// Computes the links of a file. `known` contains the previous dependencies and the changes since.
-fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linked, &Changed)>) -> (Links, Linked) {
+fn links(
+    eval: &mut Eval<'_>,
+    id: FileId,
+    found: &[CallResult],
+    known: Option<(&Linked, &ChangedDependencies)>,
+) -> (FileLinks, Linked) {
     let file = eval.file(id);
-    let mut with: Vec<Arc<[Atom]>> = vec![[id.into()].into()];
-    let mut links = Links { is_test: eval.link.is_test_file(id), ..Links::default() };
+    let mut with: Vec<Arc<[DependencyId]>> = vec![[id.into()].into()];
+    let mut links = FileLinks { is_test: eval.link.is_test_file(id), ..FileLinks::default() };
     let mut unresolved: FxHashMap<DefId, u32> = FxHashMap::default();
     for ((index, call), found) in file.facts.calls.iter_ids().zip(found) {
         if call.how != CallKind::Implicit {
             links.counts.calls += 1;
         }
         match found.class {
-            Class::Resolved => links.counts.resolved += u32::from(call.how != CallKind::Implicit),
-            Class::Outside => links.counts.outside += 1,
-            Class::Silent => {}
-            Class::Unresolved => {
+            CallClass::Resolved => links.counts.resolved += u32::from(call.how != CallKind::Implicit),
+            CallClass::Outside => links.counts.outside += 1,
+            CallClass::Silent => {}
+            CallClass::Unresolved => {
                 if let Some(only) = eval.traced_in(&mut with, |e| unique_name(e, id, index)) {
-                    links.calls.push(CallLink { call: index, to: To::Def(only), how: How::UniqueName });
+                    links.calls.push(CallLink { call: index, to: LinkTarget::Def(only), how: Derivation::UniqueName });
                 }
                 links.counts.unresolved += 1;
                 *unresolved.entry(call.owner).or_default() += 1;
@@ -149,11 +156,13 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
                 }
             }
         }
-        let derivations = eval.traced_in(&mut with, |e| e.told(&found.targets));
+        let derivations = eval.traced_in(&mut with, |e| e.reported_derivations(&found.targets));
         for ((value, _), how) in found.targets.iter().zip(derivations) {
             let to = match value {
-                Value::Func(gid) | Value::Method(gid, _) | Value::Class(gid) => To::Def(*gid),
-                Value::External(path) => To::External(*path),
+                PossibleValue::Func(gid) | PossibleValue::Method(gid, _) | PossibleValue::Class(gid) => {
+                    LinkTarget::Def(*gid)
+                }
+                PossibleValue::External(path) => LinkTarget::External(*path),
                 _ => continue,
             };
             links.calls.push(CallLink { call: index, to, how });
@@ -164,29 +173,29 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
     links.unresolved_names.sort_unstable();
     links.unresolved_names.dedup();
     for (index, import) in file.facts.imports.iter_ids() {
-        let owner = Gid { file: id, def: import.owner };
+        let owner = DefRef { file: id, def: import.owner };
         let to = eval.traced_in(&mut with, |e| {
-            import_link(e, id, index).filter(|to| !matches!(to, To::Def(to) if !e.can_depend(owner, *to)))
+            import_link(e, id, index).filter(|to| !matches!(to, LinkTarget::Def(to) if !e.can_depend(owner, *to)))
         });
         if let Some(to) = to {
             links.imports.push(ImportLink { import: index, to });
         }
     }
     for class in file.facts.defs.ids() {
-        let gid = Gid { file: id, def: class };
+        let gid = DefRef { file: id, def: class };
         if let Some(of) = eval.link.receiver(gid) {
             links.receivers.push((class, of));
         }
         for base in eval.link.bases(gid).iter().filter(|base| eval.can_depend(gid, **base)) {
             let (how, line) = eval.link.base_kinds.get(&(gid, *base)).copied().unwrap_or((BaseKind::Extends, 0));
-            links.bases.push(BaseLink { class, to: To::Def(*base), how, line, structural: false });
+            links.bases.push(BaseLink { class, to: LinkTarget::Def(*base), how, line, structural: false });
         }
         for base in eval.link.outside_bases(gid) {
-            let to = To::External(base.path);
+            let to = LinkTarget::External(base.path);
             links.bases.push(BaseLink { class, to, how: base.how, line: base.line, structural: false });
         }
     }
-    let mut seen: FxHashSet<(DefId, Gid)> = FxHashSet::default();
+    let mut seen: FxHashSet<(DefId, DefRef)> = FxHashSet::default();
     let mut uses: Vec<Used> = Vec::new();
     for (at, used) in file.facts.uses.iter().enumerate() {
         let before = known.and_then(|(linked, changed)| linked.uses.get(at).filter(|(_, deps)| !changed.hits(deps)));
@@ -194,7 +203,7 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
             Some(known) => known.clone(),
             None => eval.traced(|e| {
                 let mut values = e.ask(|e| e.used(id, used.expr, used.owner)).0;
-                values.retain(|(to, ..)| e.can_depend(Gid { file: id, def: used.owner }, *to));
+                values.retain(|(to, ..)| e.can_depend(DefRef { file: id, def: used.owner }, *to));
                 values
             }),
         };
@@ -215,26 +224,28 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
 fn called_name<'p>(eval: &Eval<'p>, file: FileId, call: CallId) -> Option<&'p str> {
     let here = eval.file(file);
     let facts = &here.facts;
-    let (Expr::Member(_, name) | Expr::Free(name)) = facts.expr(facts.calls[call].callee) else { return None };
+    let (SourceExpr::Member(_, name) | SourceExpr::Free(name)) = facts.expr(facts.calls[call].callee) else {
+        return None;
+    };
     let (family, sym) = (facts.language.family(), here.sym(name));
-    eval.note(Entry::Methods(family, sym));
-    eval.note(Entry::Function(family, sym));
+    eval.note(TableEntry::Methods(family, sym));
+    eval.note(TableEntry::Function(family, sym));
     let known = eval.link.methods_named.contains_key(&(family, sym)) || eval.link.has_function(family, sym);
     known.then(|| facts.name(name))
 }
 
 /// The target of a call of a method that only one type of the program has and that no builtin type is likely to have.
-fn unique_name(eval: &Eval<'_>, file: FileId, call: CallId) -> Option<Gid> {
+fn unique_name(eval: &Eval<'_>, file: FileId, call: CallId) -> Option<DefRef> {
     let facts = &eval.file(file).facts;
     let call = &facts.calls[call];
-    let Expr::Member(of, name) = facts.expr(call.callee) else { return None };
-    if facts.expr(of) == Expr::Super || builtin::is_common_method(facts.name(name)) {
+    let SourceExpr::Member(of, name) = facts.expr(call.callee) else { return None };
+    if facts.expr(of) == SourceExpr::Super || builtin::is_common_method(facts.name(name)) {
         return None;
     }
     let sym = eval.file(file).sym(name);
-    eval.note(Entry::Methods(facts.language.family(), sym));
+    eval.note(TableEntry::Methods(facts.language.family(), sym));
     let methods = eval.link.methods_named.get(&(facts.language.family(), sym))?;
-    let from = Gid { file, def: call.owner };
+    let from = DefRef { file, def: call.owner };
     let mut written = methods
         .iter()
         .filter(|(gid, flags)| flags & flag::DECLARED == 0 && eval.can_depend(from, *gid))
@@ -247,31 +258,33 @@ fn unique_name(eval: &Eval<'_>, file: FileId, call: CallId) -> Option<Gid> {
     fits.then_some(only)
 }
 
-fn import_link(eval: &mut Eval<'_>, file: FileId, import: ImportId) -> Option<To> {
+fn import_link(eval: &mut Eval<'_>, file: FileId, import: ImportId) -> Option<LinkTarget> {
     let (target, _) = eval.ask(|e| e.import_target(file, import, LEVELS));
     let entry = &eval.file(file).facts.imports[import];
     match target? {
-        Value::Module(of) => {
+        PossibleValue::Module(of) => {
             // If the imported symbol of a package or folder is a module of it, the import is of that module.
-            if let Imported::Symbol(_) = entry.what {
+            if let ImportKind::Symbol(_) = entry.what {
                 let (found, _) = eval.ask(|e| e.imported(file, import, LEVELS));
                 for (value, _) in &found.values {
-                    if let Value::Module(inner) = value {
-                        return Some(To::Def(Gid { file: *inner, def: ROOT }));
+                    if let PossibleValue::Module(inner) = value {
+                        return Some(LinkTarget::Def(DefRef { file: *inner, def: ROOT }));
                     }
                 }
             }
-            Some(To::Def(Gid { file: of, def: ROOT }))
+            Some(LinkTarget::Def(DefRef { file: of, def: ROOT }))
         }
-        Value::Class(gid) | Value::Namespace(gid) | Value::Func(gid) => {
-            Some(To::Def(Gid { file: gid.file, def: ROOT }))
+        PossibleValue::Class(gid) | PossibleValue::Namespace(gid) | PossibleValue::Func(gid) => {
+            Some(LinkTarget::Def(DefRef { file: gid.file, def: ROOT }))
         }
-        Value::External(path) => Some(To::External(path)),
-        Value::Folder(_) | Value::Package(_) => {
+        PossibleValue::External(path) => Some(LinkTarget::External(path)),
+        PossibleValue::Folder(_) | PossibleValue::Package(_) => {
             let (found, _) = eval.ask(|e| e.imported(file, import, LEVELS));
             found.values.iter().find_map(|(value, _)| match value {
-                Value::Module(inner) => Some(To::Def(Gid { file: *inner, def: ROOT })),
-                Value::Class(gid) | Value::Func(gid) => Some(To::Def(Gid { file: gid.file, def: ROOT })),
+                PossibleValue::Module(inner) => Some(LinkTarget::Def(DefRef { file: *inner, def: ROOT })),
+                PossibleValue::Class(gid) | PossibleValue::Func(gid) => {
+                    Some(LinkTarget::Def(DefRef { file: gid.file, def: ROOT }))
+                }
                 _ => None,
             })
         }
@@ -281,13 +294,13 @@ fn import_link(eval: &mut Eval<'_>, file: FileId, import: ImportId) -> Option<To
 
 impl Eval<'_> {
     /// The symbols that an expression names, without following values: for references.
-    fn used(&mut self, file: FileId, expr: ExprId, owner: DefId) -> SmallVec<[(Gid, How, bool); 1]> {
+    fn used(&mut self, file: FileId, expr: ExprId, owner: DefId) -> SmallVec<[(DefRef, Derivation, bool); 1]> {
         let here = self.file(file);
         let mut out = SmallVec::new();
         let (of, var) = match here.facts.expr(expr) {
-            Expr::Var(var) => (None, Some(var)),
-            Expr::Member(of, name) => (Some((of, here.sym(name))), None),
-            Expr::Free(_) => (None, None),
+            SourceExpr::Var(var) => (None, Some(var)),
+            SourceExpr::Member(of, name) => (Some((of, here.sym(name))), None),
+            SourceExpr::Free(_) => (None, None),
             _ => return out,
         };
         if let Some(var) = var {
@@ -299,7 +312,7 @@ impl Eval<'_> {
                 return out;
             }
             if let Some(def) = self.symbol_of(file, found.owner, found.name) {
-                out.push((def, How::Exact, false));
+                out.push((def, Derivation::Exact, false));
                 return out;
             }
         }
@@ -308,21 +321,21 @@ impl Eval<'_> {
                 let base = self.expr(file, base, owner, LEVELS);
                 for (value, how) in &base.values {
                     match value {
-                        Value::Instance(class, _) => {
+                        PossibleValue::Instance(class, _) => {
                             if let Some(method) = self.find_method(*class, name, LEVELS)
                                 && self.def(method).is(flag::GETTER)
                             {
-                                out.push((method, (*how).max(How::Type), true));
+                                out.push((method, (*how).max(Derivation::Type), true));
                             }
                         }
-                        Value::Module(of) => {
+                        PossibleValue::Module(of) => {
                             if let Some(def) = self.symbol_named(*of, ROOT, name) {
-                                out.push((def, How::Import, false));
+                                out.push((def, Derivation::Import, false));
                             }
                         }
-                        Value::Class(class) => {
+                        PossibleValue::Class(class) => {
                             if let Some(def) = self.symbol_named(class.file, class.def, name) {
-                                out.push((def, (*how).max(How::Import), false));
+                                out.push((def, (*how).max(Derivation::Import), false));
                             }
                         }
                         _ => {}
@@ -331,9 +344,9 @@ impl Eval<'_> {
                 if !out.is_empty() {
                     return out;
                 }
-                let mut set = value::Set::default();
+                let mut set = value::ValueSet::default();
                 for (value, how) in &base.values {
-                    if !matches!(value, Value::Instance(..) | Value::Object(..)) {
+                    if !matches!(value, PossibleValue::Instance(..) | PossibleValue::Object(..)) {
                         set.join(&self.member_of_value(*value, *how, name, LEVELS));
                     }
                 }
@@ -342,8 +355,8 @@ impl Eval<'_> {
             None => self.expr(file, expr, owner, LEVELS),
         };
         for (value, how) in &values.values {
-            if let Value::Func(gid) | Value::Class(gid) = value
-                && self.def(*gid).kind != Kind::Lambda
+            if let PossibleValue::Func(gid) | PossibleValue::Class(gid) = value
+                && self.def(*gid).kind != DefKind::Lambda
             {
                 out.push((*gid, *how, false));
             }
@@ -355,17 +368,17 @@ impl Eval<'_> {
     }
 
     /// The module variable or field that a name refers to.
-    fn symbol_of(&self, file: FileId, owner: DefId, name: Name) -> Option<Gid> {
+    fn symbol_of(&self, file: FileId, owner: DefId, name: NameId) -> Option<DefRef> {
         let here = self.file(file);
         self.symbol_named(file, owner, here.sym(name))
     }
 
-    fn symbol_named(&self, file: FileId, owner: DefId, name: Sym) -> Option<Gid> {
+    fn symbol_named(&self, file: FileId, owner: DefId, name: InternedStr) -> Option<DefRef> {
         let here = self.file(file);
         here.children.of(owner).iter().find_map(|child| {
             let def = here.facts.def(*child);
-            (here.sym(def.name) == name && matches!(def.kind, Kind::Variable | Kind::Field))
-                .then_some(Gid { file, def: *child })
+            (here.sym(def.name) == name && matches!(def.kind, DefKind::Variable | DefKind::Field))
+                .then_some(DefRef { file, def: *child })
         })
     }
 }

@@ -1,8 +1,8 @@
 //! All files of a program, by path, folder and name.
 
-use super::file::File;
-use super::value::{DirId, ExternalId, FileId, Gid, Sym};
-use crate::facts::{Def, Facts, Name};
+use super::file::ProgramFile;
+use super::value::{DefRef, DirId, ExternalId, FileId, InternedStr};
+use crate::facts::{Def, FileFacts, NameId};
 use crate::ids::IdVec;
 use crate::languages::LanguageId;
 use rayon::prelude::*;
@@ -19,11 +19,11 @@ pub fn is_manifest(path: &str) -> bool {
 /// The files of a program, with the strings and folders that they share.
 #[derive(Default)]
 pub struct Program {
-    files: IdVec<FileId, Option<Arc<File>>>,
+    files: IdVec<FileId, Option<Arc<ProgramFile>>>,
     by_path: FxHashMap<Arc<str>, FileId>,
     free: Vec<FileId>,
-    texts: IdVec<Sym, Arc<str>>,
-    syms: FxHashMap<Arc<str>, Sym>,
+    texts: IdVec<InternedStr, Arc<str>>,
+    syms: FxHashMap<Arc<str>, InternedStr>,
     folders: FxHashMap<Arc<str>, DirId>,
     folder_paths: IdVec<DirId, Arc<str>>,
     /// Files directly in each folder, by folder id; all folders up to the root have an entry.
@@ -35,32 +35,32 @@ pub struct Program {
 /// Names outside the program: each is a package, or a member of another name.
 #[derive(Default)]
 struct Externals {
-    ids: FxHashMap<(Option<ExternalId>, Sym), ExternalId>,
-    names: IdVec<ExternalId, (Option<ExternalId>, Sym)>,
+    ids: FxHashMap<(Option<ExternalId>, InternedStr), ExternalId>,
+    names: IdVec<ExternalId, (Option<ExternalId>, InternedStr)>,
 }
 
 impl Program {
     /// Adds a file, or replaces its facts.
-    pub fn set(&mut self, path: &str, facts: Arc<Facts>) -> FileId {
+    pub fn set(&mut self, path: &str, facts: Arc<FileFacts>) -> FileId {
         let syms = facts.names.iter().map(|name| self.intern(name)).collect();
-        self.put(path, Arc::new(File::new(path, facts, syms)))
+        self.put(path, Arc::new(ProgramFile::new(path, facts, syms)))
     }
 
     /// Like `set` for many files, on all cores.
-    pub fn set_all(&mut self, sources: Vec<(String, Arc<Facts>)>) {
-        let syms: Vec<IdVec<Name, Sym>> =
+    pub fn set_all(&mut self, sources: Vec<(String, Arc<FileFacts>)>) {
+        let syms: Vec<IdVec<NameId, InternedStr>> =
             sources.iter().map(|(_, facts)| facts.names.iter().map(|name| self.intern(name)).collect()).collect();
         let files = sources.into_par_iter().zip(syms).map(|((path, facts), syms)| {
-            let file = Arc::new(File::new(&path, facts, syms));
+            let file = Arc::new(ProgramFile::new(&path, facts, syms));
             (path, file)
         });
-        let files: Vec<(String, Arc<File>)> = files.collect();
+        let files: Vec<(String, Arc<ProgramFile>)> = files.collect();
         for (path, file) in files {
             self.put(&path, file);
         }
     }
 
-    fn put(&mut self, path: &str, file: Arc<File>) -> FileId {
+    fn put(&mut self, path: &str, file: Arc<ProgramFile>) -> FileId {
         if let Some(id) = self.by_path.get(path) {
             self.files[*id] = Some(file);
             return *id;
@@ -92,7 +92,7 @@ impl Program {
     /// Numbers the files in the order of their paths. Ties are often broken by the lowest number, so the numbers must
     /// not depend on the order of reading, or results would differ between processes.
     pub fn put_in_order(&mut self) {
-        let in_order = |a: &Option<Arc<File>>, b: &Option<Arc<File>>| match (a, b) {
+        let in_order = |a: &Option<Arc<ProgramFile>>, b: &Option<Arc<ProgramFile>>| match (a, b) {
             (Some(a), Some(b)) => a.path < b.path,
             _ => false,
         };
@@ -128,17 +128,17 @@ impl Program {
     }
 
     /// A file. Panics if it was removed.
-    pub fn file(&self, id: FileId) -> &File {
+    pub fn file(&self, id: FileId) -> &ProgramFile {
         self.files[id].as_deref().expect("ids of removed files are not kept")
     }
 
     /// A file, if the id is in use.
-    pub fn get(&self, id: FileId) -> Option<&Arc<File>> {
+    pub fn get(&self, id: FileId) -> Option<&Arc<ProgramFile>> {
         self.files.get(id)?.as_ref()
     }
 
     /// A definition of the program.
-    pub fn def(&self, gid: Gid) -> &Def {
+    pub fn def(&self, gid: DefRef) -> &Def {
         self.file(gid.file).facts.def(gid.def)
     }
 
@@ -187,7 +187,7 @@ impl Program {
     }
 
     /// The symbol of a text, which is added if it is new.
-    pub fn intern(&mut self, text: &str) -> Sym {
+    pub fn intern(&mut self, text: &str) -> InternedStr {
         if let Some(sym) = self.syms.get(text) {
             return *sym;
         }
@@ -198,28 +198,28 @@ impl Program {
     }
 
     /// The symbol of a text, if the program contains it.
-    pub fn find(&self, text: &str) -> Option<Sym> {
+    pub fn find(&self, text: &str) -> Option<InternedStr> {
         self.syms.get(text).copied()
     }
 
     /// The text of a symbol.
-    pub fn text(&self, sym: Sym) -> &str {
+    pub fn text(&self, sym: InternedStr) -> &str {
         &self.texts[sym]
     }
 
     // --- names outside the program ---
 
     /// A package outside the program.
-    pub fn external_package(&self, name: Sym) -> ExternalId {
+    pub fn external_package(&self, name: InternedStr) -> ExternalId {
         self.external_in(None, name)
     }
 
     /// A name inside a package or inside another name outside the program.
-    pub fn external(&self, of: ExternalId, name: Sym) -> ExternalId {
+    pub fn external(&self, of: ExternalId, name: InternedStr) -> ExternalId {
         self.external_in(Some(of), name)
     }
 
-    fn external_in(&self, of: Option<ExternalId>, name: Sym) -> ExternalId {
+    fn external_in(&self, of: Option<ExternalId>, name: InternedStr) -> ExternalId {
         let mut externals = self.externals.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = externals.ids.get(&(of, name)) {
             return *id;

@@ -5,15 +5,15 @@
 //! rounds and, if requested, the files it depends on. So a round recomputes only what the additions of the previous
 //! round can affect. After files change, each round recomputes only what differs from the same round before the change.
 
-use super::deps::{self, Atom, Changed};
-use super::eval::{Eval, LEVELS, Memo, Question, Traced};
-use super::file::File;
-use super::flow::{Caller, Flows, Give, Passing};
-use super::link::{Differences, Link};
+use super::deps::{self, ChangedDependencies, DependencyId};
+use super::eval::{Eval, EvalQuestion, LEVELS, Memo, RecordedDependencies};
+use super::file::ProgramFile;
+use super::flow::{ArgumentPassing, CallingSite, FlowContribution, Flows};
+use super::link::{ProgramTables, TableDifferences};
 use super::program::Program;
-use super::value::{FileId, Gid, How, Sym, Value};
-use super::{Linked, Links, links};
-use crate::facts::{CallId, CallKind, DefId, Expr, ExprId, Key, ROOT, Target, flag};
+use super::value::{DefRef, Derivation, FileId, InternedStr, PossibleValue};
+use super::{FileLinks, Linked, links};
+use crate::facts::{BindTarget, CallId, CallKind, DefId, ExprId, ItemKey, ROOT, SourceExpr, flag};
 use crate::ids::IdVec;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -31,18 +31,18 @@ const FEW_CHANGES: usize = 1_000;
 
 /// The result of one call in a round.
 #[derive(Clone, PartialEq)]
-pub struct Found {
-    pub targets: Box<[(Value, How)]>,
+pub struct CallResult {
+    pub targets: Box<[(PossibleValue, Derivation)]>,
     /// Whether a later round may change it.
     open: bool,
     /// The targets are not called here but passed to code that calls them.
     handed: bool,
-    pub class: Class,
-    deps: Arc<[Atom]>,
+    pub class: CallClass,
+    deps: Arc<[DependencyId]>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Class {
+pub enum CallClass {
     Resolved,
     Outside,
     Unresolved,
@@ -52,21 +52,21 @@ pub enum Class {
 
 /// The results of a round for one file.
 struct Answers {
-    calls: IdVec<CallId, Found>,
-    puts: Puts,
+    calls: IdVec<CallId, CallResult>,
+    puts: ObjectWrites,
     /// The file's contributions to the flows, sorted.
-    gives: Arc<[Give]>,
+    gives: Arc<[FlowContribution]>,
     /// The union of all dependencies, computed on first use.
-    deps: OnceLock<Box<[Atom]>>,
+    deps: OnceLock<Box<[DependencyId]>>,
 }
 
 impl Answers {
-    fn new(calls: IdVec<CallId, Found>, puts: Puts, gives: Arc<[Give]>) -> Arc<Answers> {
+    fn new(calls: IdVec<CallId, CallResult>, puts: ObjectWrites, gives: Arc<[FlowContribution]>) -> Arc<Answers> {
         Arc::new(Answers { calls, puts, gives, deps: OnceLock::new() })
     }
 
     /// Whether any result may have to be recomputed. Fast for few changes, which nearly always affect nothing.
-    fn sees(&self, changed: &Changed) -> bool {
+    fn is_affected_by(&self, changed: &ChangedDependencies) -> bool {
         if changed.len() > FEW_CHANGES {
             return true;
         }
@@ -77,10 +77,10 @@ impl Answers {
 }
 
 #[derive(Clone, Default, PartialEq)]
-struct Puts {
-    into: Arc<[Put]>,
-    made: Arc<[Gid]>,
-    deps: Arc<[Atom]>,
+struct ObjectWrites {
+    into: Arc<[ObjectWrite]>,
+    made: Arc<[DefRef]>,
+    deps: Arc<[DependencyId]>,
 }
 
 #[derive(Default)]
@@ -95,27 +95,27 @@ struct Round {
 pub struct Resolver {
     /// The version of the program that the links belong to.
     of: Resolved,
-    links: IdVec<FileId, Links>,
+    links: IdVec<FileId, FileLinks>,
     /// The state for incremental resolution.
-    kept: Option<Kept>,
+    kept: Option<ResolverState>,
 }
 
 #[derive(Default)]
 struct Resolved {
-    files: IdVec<FileId, Option<Arc<File>>>,
+    files: IdVec<FileId, Option<Arc<ProgramFile>>>,
     manifests: BTreeMap<String, String>,
 }
 
-struct Kept {
-    link: Link,
+struct ResolverState {
+    link: ProgramTables,
     rounds: Vec<Round>,
     /// For each round but the first, a superset of what it learned in addition to the previous one.
-    news: Vec<Changed>,
+    news: Vec<ChangedDependencies>,
     linked: IdVec<FileId, Linked>,
 }
 
 /// Resolves everything once. The result has an entry per file id.
-pub fn resolve(program: &mut Program) -> IdVec<FileId, Links> {
+pub fn resolve(program: &mut Program) -> IdVec<FileId, FileLinks> {
     let mut resolver = Resolver::default();
     resolver.resolve_once(program);
     resolver.links
@@ -123,7 +123,7 @@ pub fn resolve(program: &mut Program) -> IdVec<FileId, Links> {
 
 impl Resolver {
     /// The links of the last resolution; one entry per file id.
-    pub fn links(&self) -> &IdVec<FileId, Links> {
+    pub fn links(&self) -> &IdVec<FileId, FileLinks> {
         &self.links
     }
 
@@ -135,15 +135,15 @@ impl Resolver {
             return FxHashSet::default();
         }
         let again = self.kept.take().zip(changed).and_then(|(mut kept, files)| {
-            let (link, Differences { changed, learned }) =
-                Link::again(&mut kept.link, program, &files, &self.of.files)?;
+            let (link, TableDifferences { changed, learned }) =
+                ProgramTables::updated(&mut kept.link, program, &files, &self.of.files)?;
             kept.news.iter_mut().for_each(|news| news.extend(&learned));
             Some((kept, link, changed, files))
         });
         let (kept, found_again) = match again {
             Some((kept, link, changed, files)) => self.resolve_again(program, kept, link, changed, &files),
             None => {
-                let kept = self.resolve_all(program, Traced::Everything);
+                let kept = self.resolve_all(program, RecordedDependencies::Everything);
                 (kept, program.ids().collect())
             }
         };
@@ -156,23 +156,23 @@ impl Resolver {
     /// everything again.
     pub fn resolve_once(&mut self, program: &mut Program) -> FxHashSet<FileId> {
         self.kept = None;
-        self.resolve_all(program, Traced::Rounds);
+        self.resolve_all(program, RecordedDependencies::Rounds);
         self.of = Resolved::new(program);
         program.ids().collect()
     }
 
-    fn resolve_all(&mut self, program: &mut Program, traced: Traced) -> Kept {
+    fn resolve_all(&mut self, program: &mut Program, traced: RecordedDependencies) -> ResolverState {
         program.put_in_order();
-        let link = Link::new(program);
+        let link = ProgramTables::new(program);
         let program = &*program;
         let mut parts = parts(program, traced, false);
         let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
-        let mut news: Vec<Changed> = Vec::new();
+        let mut news: Vec<ChangedDependencies> = Vec::new();
         for number in 0..ROUNDS {
             let mut flows = rounds.last().map(|r: &Round| r.flows.clone()).unwrap_or_default();
             let before = number.checked_sub(2).map(|at| &rounds[at]);
             if let Some(last) = rounds.last() {
-                let mut learned = Changed::default();
+                let mut learned = ChangedDependencies::default();
                 for id in program.ids() {
                     let old = before.and_then(|r| r.files[id].as_ref());
                     let new = last.files[id].as_ref();
@@ -191,32 +191,32 @@ impl Resolver {
             let files = answer_all(program, &link, &flows, &news, &mut parts, known);
             rounds.push(Round { flows, files });
         }
-        self.links = vec![Links::default(); program.slots()].into();
+        self.links = vec![FileLinks::default(); program.slots()].into();
         let mut linked: IdVec<FileId, Linked> = vec![Linked::default(); program.slots()].into();
         for (id, (links, how)) in link_all(program, &link, rounds.last(), &news, parts, |_| Some(None)) {
             self.links[id] = links;
             linked[id] = how;
         }
-        Kept { link, rounds, news, linked }
+        ResolverState { link, rounds, news, linked }
     }
 
     fn resolve_again(
         &mut self,
         program: &Program,
-        mut kept: Kept,
-        link: Link,
-        changed: Changed,
+        mut kept: ResolverState,
+        link: ProgramTables,
+        changed: ChangedDependencies,
         files: &FxHashSet<FileId>,
-    ) -> (Kept, FxHashSet<FileId>) {
-        let mut parts = parts(program, Traced::Everything, true);
+    ) -> (ResolverState, FxHashSet<FileId>) {
+        let mut parts = parts(program, RecordedDependencies::Everything, true);
         let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
-        let mut seen = Changed::default();
-        let mut learned_before = Changed::default();
+        let mut seen = ChangedDependencies::default();
+        let mut learned_before = ChangedDependencies::default();
         let mut quiet = true;
         let mut found_again: FxHashSet<FileId> = files.clone();
         for number in 0..ROUNDS {
             let mut flows = std::mem::take(&mut kept.rounds[number].flows);
-            let mut learned = Changed::default();
+            let mut learned = ChangedDependencies::default();
             if let Some(last) = rounds.last() {
                 for id in program.ids() {
                     let old = kept.rounds[number - 1].files[id].as_ref();
@@ -230,7 +230,7 @@ impl Resolver {
                 kept.news[number - 1].extend(&learned_before);
                 kept.news[number - 1].extend(&learned);
             }
-            seen = Changed::default();
+            seen = ChangedDependencies::default();
             seen.extend(&changed);
             seen.extend(&learned);
             learned_before = learned;
@@ -278,7 +278,7 @@ impl Resolver {
             self.links[id] = links;
             kept.linked[id] = how;
         }
-        (Kept { link, rounds, ..kept }, found_again)
+        (ResolverState { link, rounds, ..kept }, found_again)
     }
 }
 
@@ -317,7 +317,7 @@ enum Redo<'a> {
     /// Those whose dependencies changed. A result of the previous round is reused if nothing that this round learned in
     /// addition affects it.
     Seeing {
-        changed: &'a Changed,
+        changed: &'a ChangedDependencies,
         last: Option<Last<'a>>,
     },
 }
@@ -326,11 +326,11 @@ enum Redo<'a> {
 #[derive(Clone, Copy)]
 struct Last<'a> {
     answers: &'a Answers,
-    learned_since: &'a Changed,
+    learned_since: &'a ChangedDependencies,
 }
 
 impl Redo<'_> {
-    fn hits(self, deps: &[Atom], open: bool) -> bool {
+    fn hits(self, deps: &[DependencyId], open: bool) -> bool {
         match self {
             Redo::Nothing => false,
             Redo::Open => open,
@@ -338,7 +338,7 @@ impl Redo<'_> {
         }
     }
 
-    fn found_before<T: Clone>(self, of: impl for<'f> Fn(&'f Answers) -> (&'f T, &'f [Atom])) -> Option<T> {
+    fn found_before<T: Clone>(self, of: impl for<'f> Fn(&'f Answers) -> (&'f T, &'f [DependencyId])) -> Option<T> {
         let Redo::Seeing { last: Some(last), .. } = self else { return None };
         let (found, deps) = of(last.answers);
         (!last.learned_since.hits(deps)).then(|| found.clone())
@@ -351,14 +351,14 @@ const PARTS: usize = 4;
 /// Files that share memoized answers, in one round and the next.
 struct Part {
     ids: Vec<FileId>,
-    traced: Traced,
+    traced: RecordedDependencies,
     /// The memoized answers. `None` if they cost more memory than they save time.
     memo: Option<Memo>,
 }
 
 /// Divides the files into parts with about the same number of calls: large enough to share answers, small enough to
 /// keep all cores busy.
-fn parts(program: &Program, traced: Traced, remember: bool) -> Vec<Part> {
+fn parts(program: &Program, traced: RecordedDependencies, remember: bool) -> Vec<Part> {
     let weight = |id: FileId| 8 + program.file(id).facts.calls.len();
     let all: usize = program.ids().map(weight).sum();
     let full = all.div_ceil(rayon::current_num_threads() * PARTS);
@@ -377,9 +377,9 @@ fn parts(program: &Program, traced: Traced, remember: bool) -> Vec<Part> {
 /// Computes the results of all files on all cores, starting from what is known of each.
 fn answer_all<'a>(
     program: &Program,
-    link: &Link,
+    link: &ProgramTables,
     flows: &Flows,
-    news: &[Changed],
+    news: &[ChangedDependencies],
     parts: &mut [Part],
     known: impl Fn(FileId) -> (Option<&'a Arc<Answers>>, Redo<'a>) + Sync,
 ) -> IdVec<FileId, Option<Arc<Answers>>> {
@@ -409,12 +409,12 @@ fn answer_all<'a>(
 /// their previous dependencies.
 fn link_all<'a>(
     program: &Program,
-    link: &Link,
+    link: &ProgramTables,
     last: Option<&Round>,
-    news: &[Changed],
+    news: &[ChangedDependencies],
     parts: Vec<Part>,
-    wanted: impl Fn(FileId) -> Option<Option<(&'a Linked, &'a Changed)>> + Sync,
-) -> Vec<(FileId, (Links, Linked))> {
+    wanted: impl Fn(FileId) -> Option<Option<(&'a Linked, &'a ChangedDependencies)>> + Sync,
+) -> Vec<(FileId, (FileLinks, Linked))> {
     let Some(last) = last else { return vec![] };
     parts
         .into_par_iter()
@@ -434,15 +434,15 @@ fn link_all<'a>(
 fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: Redo<'_>) -> Arc<Answers> {
     let Some(known) = known else {
         let calls = eval.program.file(id).facts.calls.ids();
-        let calls: IdVec<CallId, Found> = calls.map(|call| find(eval, id, call)).collect();
-        let puts = puts(eval, id);
-        let gives = gives(eval, id, &calls, &puts).into();
+        let calls: IdVec<CallId, CallResult> = calls.map(|call| find(eval, id, call)).collect();
+        let puts = object_writes(eval, id);
+        let gives = contributions(eval, id, &calls, &puts).into();
         return Answers::new(calls, puts, gives);
     };
     let holds = match redo {
         Redo::Nothing => true,
         Redo::Open => false,
-        Redo::Seeing { changed, .. } => !known.sees(changed),
+        Redo::Seeing { changed, .. } => !known.is_affected_by(changed),
     };
     if holds {
         return known.clone();
@@ -454,7 +454,7 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
         return known.clone();
     }
     // Most results are unchanged; those are shared, not stored again.
-    let again: Vec<(CallId, Found)> = again
+    let again: Vec<(CallId, CallResult)> = again
         .into_iter()
         .map(|call| {
             let last = redo.found_before(|last| (&last.calls[call], &last.calls[call].deps));
@@ -463,10 +463,11 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
         .filter(|(call, found)| known.calls[*call] != *found)
         .collect();
     let last_puts = || redo.found_before(|last| (&last.puts, &*last.puts.deps));
-    let puts = put_again.then(|| last_puts().unwrap_or_else(|| puts(eval, id))).filter(|puts| known.puts != *puts);
+    let puts =
+        put_again.then(|| last_puts().unwrap_or_else(|| object_writes(eval, id))).filter(|puts| known.puts != *puts);
     let same = again.is_empty() && puts.is_none();
     // The contributions also depend on properties of the targets, even if the targets are the same.
-    if same && *gives(eval, id, &known.calls, &known.puts) == *known.gives {
+    if same && *contributions(eval, id, &known.calls, &known.puts) == *known.gives {
         return known.clone();
     }
     let mut calls = known.calls.clone();
@@ -474,91 +475,97 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
         calls[call] = found;
     }
     let puts = puts.unwrap_or_else(|| known.puts.clone());
-    let gives = gives(eval, id, &calls, &puts);
+    let gives = contributions(eval, id, &calls, &puts);
     let gives = if *gives == *known.gives { known.gives.clone() } else { gives.into() };
     Answers::new(calls, puts, gives)
 }
 
-fn find(eval: &mut Eval<'_>, file: FileId, call: CallId) -> Found {
+fn find(eval: &mut Eval<'_>, file: FileId, call: CallId) -> CallResult {
     let ((targets, open, class, handed), deps) = eval.traced(|eval| {
-        let (targets, open) = eval.ask(|e| e.solve(Question::CallTargets(file, call), LEVELS));
+        let (targets, open) = eval.ask(|e| e.solve(EvalQuestion::CallTargets(file, call), LEVELS));
         let mut targets = (*targets).clone();
         let owner = eval.file(file).facts.calls[call].owner;
-        eval.keep_reachable(Gid { file, def: owner }, &mut targets);
+        eval.keep_reachable(DefRef { file, def: owner }, &mut targets);
         let (class, more_open) = classify(eval, file, call, &targets.values, targets.too_many);
-        let handed = class == Class::Resolved && is_handed(eval, file, call, &targets.values);
+        let handed = class == CallClass::Resolved && is_passed_on(eval, file, call, &targets.values);
         (targets, open || more_open, class, handed)
     });
     let targets = targets.values.iter().copied().collect();
-    Found { targets, open, handed, class, deps }
+    CallResult { targets, open, handed, class, deps }
 }
 
 /// Whether the targets are arguments that the callee calls, not the callee itself.
-fn is_handed(eval: &mut Eval<'_>, file: FileId, call: CallId, targets: &[(Value, How)]) -> bool {
-    if !targets.iter().any(|(v, how)| matches!(v, Value::Func(_)) && *how >= How::Flow) {
+fn is_passed_on(eval: &mut Eval<'_>, file: FileId, call: CallId, targets: &[(PossibleValue, Derivation)]) -> bool {
+    if !targets.iter().any(|(v, how)| matches!(v, PossibleValue::Func(_)) && *how >= Derivation::Flow) {
         return false;
     }
     let facts = &eval.file(file).facts;
     let (callee, _) = eval.ask(|e| e.callee(file, &facts.calls[call], LEVELS));
-    !callee
-        .values
-        .iter()
-        .any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_) | Value::Instance(..)))
+    !callee.values.iter().any(|(v, _)| {
+        matches!(
+            v,
+            PossibleValue::Func(_) | PossibleValue::Method(..) | PossibleValue::Class(_) | PossibleValue::Instance(..)
+        )
+    })
 }
 
 fn classify(
     eval: &mut Eval<'_>,
     file: FileId,
     call: CallId,
-    targets: &[(Value, How)],
+    targets: &[(PossibleValue, Derivation)],
     too_many: bool,
-) -> (Class, bool) {
+) -> (CallClass, bool) {
     let facts = &eval.file(file).facts;
     let call = &facts.calls[call];
-    if targets.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_))) {
-        return (Class::Resolved, false);
+    if targets
+        .iter()
+        .any(|(v, _)| matches!(v, PossibleValue::Func(_) | PossibleValue::Method(..) | PossibleValue::Class(_)))
+    {
+        return (CallClass::Resolved, false);
     }
     if call.how == CallKind::Implicit {
-        return (Class::Silent, false);
+        return (CallClass::Silent, false);
     }
     if !targets.is_empty() {
-        return (Class::Outside, false);
+        return (CallClass::Outside, false);
     }
     if too_many {
-        return (Class::Unresolved, false);
+        return (CallClass::Unresolved, false);
     }
     let (outside, open) = eval.ask(|e| match facts.expr(call.callee) {
-        Expr::Member(of, _) if facts.expr(of) == Expr::Super => e.outside_super(file, call.owner),
-        Expr::Super => e.outside_super(file, call.owner),
-        Expr::Member(of, _) => {
+        SourceExpr::Member(of, _) if facts.expr(of) == SourceExpr::Super => e.outside_super(file, call.owner),
+        SourceExpr::Super => e.outside_super(file, call.owner),
+        SourceExpr::Member(of, _) => {
             let base = e.expr(file, of, call.owner, LEVELS);
             !base.is_empty() && base.values.iter().all(|(v, _)| e.is_outside(*v))
         }
         _ => {
             let callee = e.expr(file, call.callee, call.owner, LEVELS);
             // Conversions in Go, and calls of values from outside.
-            !callee.is_empty() && callee.values.iter().all(|(v, _)| e.is_outside(*v) || matches!(v, Value::Class(_)))
+            !callee.is_empty()
+                && callee.values.iter().all(|(v, _)| e.is_outside(*v) || matches!(v, PossibleValue::Class(_)))
         }
     });
-    (if outside { Class::Outside } else { Class::Unresolved }, open)
+    (if outside { CallClass::Outside } else { CallClass::Unresolved }, open)
 }
 
 impl Eval<'_> {
-    fn is_outside(&mut self, value: Value) -> bool {
+    fn is_outside(&mut self, value: PossibleValue) -> bool {
         match value {
             // A macro of another package may expand to anything, including calls of this program's methods.
-            Value::ExternalInstance(path) => !self.program.external_is_macro(path),
-            Value::Text
-            | Value::Number
-            | Value::Nothing
-            | Value::Object(..)
-            | Value::Typed(..)
-            | Value::External(_)
-            | Value::Builtin(_)
-            | Value::Generator(_)
-            | Value::Rest(..)
-            | Value::Keywords(_) => true,
-            Value::Instance(class, _) | Value::Class(class) => self.line(class).external,
+            PossibleValue::ExternalInstance(path) => !self.program.external_is_macro(path),
+            PossibleValue::Text
+            | PossibleValue::Number
+            | PossibleValue::Nothing
+            | PossibleValue::Object(..)
+            | PossibleValue::Typed(..)
+            | PossibleValue::External(_)
+            | PossibleValue::Builtin(_)
+            | PossibleValue::Generator(_)
+            | PossibleValue::Rest(..)
+            | PossibleValue::Keywords(_) => true,
+            PossibleValue::Instance(class, _) | PossibleValue::Class(class) => self.resolution_order(class).external,
             _ => false,
         }
     }
@@ -566,7 +573,7 @@ impl Eval<'_> {
     fn outside_super(&mut self, file: FileId, owner: DefId) -> bool {
         match self.enclosing_type(file, owner, LEVELS) {
             Some(class) => {
-                let line = self.line(class);
+                let line = self.resolution_order(class);
                 // Every class has a parent, at least `object`.
                 line.external || line.classes.len() == 1
             }
@@ -577,80 +584,88 @@ impl Eval<'_> {
 
 /// A write into an object from outside.
 #[derive(Clone, Copy, PartialEq)]
-struct Put {
-    into: Value,
-    name: Sym,
+struct ObjectWrite {
+    into: PossibleValue,
+    name: InternedStr,
     file: FileId,
     value: ExprId,
     owner: DefId,
-    function: Option<Gid>,
+    function: Option<DefRef>,
 }
 
-fn puts(eval: &mut Eval<'_>, file: FileId) -> Puts {
+fn object_writes(eval: &mut Eval<'_>, file: FileId) -> ObjectWrites {
     let here = eval.file(file);
     let mut out = Vec::new();
-    let mut deps: Vec<Arc<[Atom]>> = vec![[file.into()].into()];
+    let mut deps: Vec<Arc<[DependencyId]>> = vec![[file.into()].into()];
     let made = constructs(eval, file, &mut out, &mut deps);
     for index in &here.writes {
         let bind = here.facts.binds[*index];
         let (of, name) = match bind.target {
-            Target::Member(of, name) | Target::At(of, name) => (of, here.sym(name)),
-            Target::Element(of) => (of, eval.link.words.element),
+            BindTarget::Member(of, name) | BindTarget::At(of, name) => (of, here.sym(name)),
+            BindTarget::Element(of) => (of, eval.link.words.element),
             _ => continue,
         };
         // Such a bind states that a type implements a trait.
         if here.facts.impl_lines.binary_search_by_key(index, |(bind, _)| *bind).is_ok() {
             continue;
         }
-        let base = asked(eval, &mut deps, |e| e.expr(file, of, bind.owner, LEVELS));
+        let base = ask_traced(eval, &mut deps, |e| e.expr(file, of, bind.owner, LEVELS));
         let script = here.rules.open_objects;
         for (value, _) in &base.values {
             let into = match (value, bind.target) {
-                (Value::Instance(class, _), Target::Member(..)) => Value::Instance(*class, true),
-                (Value::Class(_) | Value::Func(_) | Value::Prototype(_), Target::Member(..)) => *value,
-                (Value::Object(..), Target::At(..) | Target::Element(_)) => *value,
-                (Value::Object(..), Target::Member(..)) if script => *value,
+                (PossibleValue::Instance(class, _), BindTarget::Member(..)) => PossibleValue::Instance(*class, true),
+                (
+                    PossibleValue::Class(_) | PossibleValue::Func(_) | PossibleValue::Prototype(_),
+                    BindTarget::Member(..),
+                ) => *value,
+                (PossibleValue::Object(..), BindTarget::At(..) | BindTarget::Element(_)) => *value,
+                (PossibleValue::Object(..), BindTarget::Member(..)) if script => *value,
                 _ => continue,
             };
             let mut function = None;
             if script {
-                let values = asked(eval, &mut deps, |e| e.expr(file, bind.value, bind.owner, LEVELS));
+                let values = ask_traced(eval, &mut deps, |e| e.expr(file, bind.value, bind.owner, LEVELS));
                 function = values.values.iter().find_map(|(v, _)| match v {
-                    Value::Func(f) => Some(*f),
+                    PossibleValue::Func(f) => Some(*f),
                     _ => None,
                 });
             }
-            out.push(Put { into, name, file, value: bind.value, owner: bind.owner, function });
+            out.push(ObjectWrite { into, name, file, value: bind.value, owner: bind.owner, function });
         }
     }
-    Puts { into: out.into(), made: made.into(), deps: deps::union(deps.iter()).into() }
+    ObjectWrites { into: out.into(), made: made.into(), deps: deps::union(deps.iter()).into() }
 }
 
-fn asked<R>(eval: &mut Eval<'_>, deps: &mut Vec<Arc<[Atom]>>, ask: impl FnOnce(&mut Eval<'_>) -> R) -> R {
+fn ask_traced<R>(eval: &mut Eval<'_>, deps: &mut Vec<Arc<[DependencyId]>>, ask: impl FnOnce(&mut Eval<'_>) -> R) -> R {
     eval.traced_in(deps, |e| e.ask(ask)).0
 }
 
 /// `T{a: x}`: the fields set by constructions, and the constructed types.
-fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>, deps: &mut Vec<Arc<[Atom]>>) -> Vec<Gid> {
+fn constructs(
+    eval: &mut Eval<'_>,
+    file: FileId,
+    out: &mut Vec<ObjectWrite>,
+    deps: &mut Vec<Arc<[DependencyId]>>,
+) -> Vec<DefRef> {
     let here = eval.file(file);
     let mut made = Vec::new();
     for expr in &here.constructs {
-        let Expr::Construct(of, range) = here.facts.expr(*expr) else { continue };
-        let types = asked(eval, deps, |e| e.expr(file, of, ROOT, LEVELS));
+        let SourceExpr::Construct(of, range) = here.facts.expr(*expr) else { continue };
+        let types = ask_traced(eval, deps, |e| e.expr(file, of, ROOT, LEVELS));
         for (value, _) in &types.values {
-            let Value::Class(class) = value else { continue };
+            let PossibleValue::Class(class) = value else { continue };
             made.push(*class);
             for (place, item) in here.facts.items(range).iter().enumerate() {
                 let name = match item.key {
-                    Key::Name(name) => here.sym(name),
-                    Key::Next => match eval.field_at(*class, place) {
+                    ItemKey::Name(name) => here.sym(name),
+                    ItemKey::Next => match eval.field_at(*class, place) {
                         Some(name) => name,
                         None => continue,
                     },
                     _ => continue,
                 };
-                let into = Value::Instance(*class, true);
-                out.push(Put { into, name, file, value: item.value, owner: ROOT, function: None });
+                let into = PossibleValue::Instance(*class, true);
+                out.push(ObjectWrite { into, name, file, value: item.value, owner: ROOT, function: None });
             }
         }
     }
@@ -658,17 +673,22 @@ fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>, deps: &mut 
 }
 
 /// The contributions of a file to the flows, sorted.
-fn gives(eval: &Eval<'_>, id: FileId, calls: &IdVec<CallId, Found>, puts: &Puts) -> Vec<Give> {
+fn contributions(
+    eval: &Eval<'_>,
+    id: FileId,
+    calls: &IdVec<CallId, CallResult>,
+    puts: &ObjectWrites,
+) -> Vec<FlowContribution> {
     let (program, link) = (eval.program, eval.link);
     let file = program.file(id);
     let mut gives = Vec::new();
     for (call, found) in calls.iter_ids() {
         for (value, how) in &*found.targets {
             let (function, receiver) = match value {
-                Value::Func(function) => (*function, None),
-                Value::Method(function, receiver) => (*function, Some(*receiver)),
-                Value::Class(class) => {
-                    gives.push(Give::Made(*class));
+                PossibleValue::Func(function) => (*function, None),
+                PossibleValue::Method(function, receiver) => (*function, Some(*receiver)),
+                PossibleValue::Class(class) => {
+                    gives.push(FlowContribution::Made(*class));
                     continue;
                 }
                 _ => continue,
@@ -676,14 +696,14 @@ fn gives(eval: &Eval<'_>, id: FileId, calls: &IdVec<CallId, Found>, puts: &Puts)
             let def = program.def(function);
             if let Some(receiver) = receiver {
                 if def.is(flag::CONSTRUCTOR) {
-                    gives.push(Give::Made(receiver));
+                    gives.push(FlowContribution::Made(receiver));
                 }
                 let own = link.receiver(function).or_else(|| {
                     let class = program.file(function.file).class_of[function.def]?;
-                    Some(Gid { file: function.file, def: class })
+                    Some(DefRef { file: function.file, def: class })
                 });
                 if own != Some(receiver) {
-                    gives.push(Give::Receiver(function, receiver));
+                    gives.push(FlowContribution::Receiver(function, receiver));
                 }
             }
             if def.params.is_empty() {
@@ -692,27 +712,27 @@ fn gives(eval: &Eval<'_>, id: FileId, calls: &IdVec<CallId, Found>, puts: &Puts)
             let callee = file.facts.expr(file.facts.calls[call].callee);
             let script = file.rules.open_objects;
             let passing = match callee {
-                Expr::Member(..) if found.handed => Passing::Held,
-                _ if found.handed => Passing::Mapped,
-                _ if receiver.is_some() && def.is(flag::TAKES_SELF) => Passing::Bound,
-                Expr::Member(_, name) if script && file.sym(name) == link.words.call => Passing::Call,
-                Expr::Member(_, name) if script && file.sym(name) == link.words.apply => Passing::Apply,
-                _ => Passing::Straight,
+                SourceExpr::Member(..) if found.handed => ArgumentPassing::Held,
+                _ if found.handed => ArgumentPassing::Mapped,
+                _ if receiver.is_some() && def.is(flag::TAKES_SELF) => ArgumentPassing::Bound,
+                SourceExpr::Member(_, name) if script && file.sym(name) == link.words.call => ArgumentPassing::Call,
+                SourceExpr::Member(_, name) if script && file.sym(name) == link.words.apply => ArgumentPassing::Apply,
+                _ => ArgumentPassing::Straight,
             };
-            gives.push(Give::Caller(function, Caller { file: id, call, passing, how: *how }));
+            gives.push(FlowContribution::Caller(function, CallingSite { file: id, call, passing, how: *how }));
         }
     }
     for put in &*puts.into {
-        gives.push(Give::Write(put.into, put.name, (put.file, put.value, put.owner)));
+        gives.push(FlowContribution::Write(put.into, put.name, (put.file, put.value, put.owner)));
         if let Some(function) = put.function {
             let owner = match put.into {
-                Value::Prototype(of) => Value::Instance(of, true),
+                PossibleValue::Prototype(of) => PossibleValue::Instance(of, true),
                 other => other,
             };
-            gives.push(Give::Owner(function, owner));
+            gives.push(FlowContribution::Owner(function, owner));
         }
     }
-    gives.extend(puts.made.iter().map(|class| Give::Made(*class)));
+    gives.extend(puts.made.iter().map(|class| FlowContribution::Made(*class)));
     gives.sort_unstable();
     gives
 }

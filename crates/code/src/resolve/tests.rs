@@ -1,7 +1,7 @@
 //! Small programs for the tests of the resolver, and their links as text.
 
 use crate::languages::LanguageId;
-use crate::resolve::{FileId, Links, Program, To, resolve};
+use crate::resolve::{FileId, FileLinks, LinkTarget, Program, resolve};
 use expect_test::Expect;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -37,10 +37,10 @@ pub(crate) fn program(source: &str) -> Program {
 }
 
 /// A definition or a name outside the program: `path Class.method:line`, without the path within the file `from`.
-pub(crate) fn name(program: &Program, from: FileId, to: To) -> String {
+pub(crate) fn name(program: &Program, from: FileId, to: LinkTarget) -> String {
     let to = match to {
-        To::Def(to) => to,
-        To::External(path) => return format!("outside {}", program.external_text(path)),
+        LinkTarget::Def(to) => to,
+        LinkTarget::External(path) => return format!("outside {}", program.external_text(path)),
     };
     let file = program.file(to.file);
     let path = if to.file == from { String::new() } else { format!("{} ", file.path) };
@@ -50,7 +50,7 @@ pub(crate) fn name(program: &Program, from: FileId, to: To) -> String {
 
 /// The calls, bases and uses of a program, one per line, with derivation and confidence. Calls that no definition of
 /// the program was found for are listed as unresolved, if the program has one of that name.
-pub(crate) fn shown(program: &Program, links: impl Fn(FileId) -> Links) -> String {
+pub(crate) fn shown(program: &Program, links: impl Fn(FileId) -> FileLinks) -> String {
     let mut out = String::new();
     for id in program.ids() {
         let (file, links) = (program.file(id), links(id));
@@ -66,7 +66,7 @@ pub(crate) fn shown(program: &Program, links: impl Fn(FileId) -> Links) -> Strin
             let _ = writeln!(out, "{} calls {to} ({} {})", at(line), how.derivation(), how.confidence());
         }
         for link in &links.uses {
-            let (to, how) = (name(program, id, To::Def(link.to)), link.how);
+            let (to, how) = (name(program, id, LinkTarget::Def(link.to)), link.how);
             let verb = if link.runs { "runs" } else { "uses" };
             let _ = writeln!(out, "{} {verb} {to} ({} {})", at(link.line), how.derivation(), how.confidence());
         }

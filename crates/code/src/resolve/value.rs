@@ -1,40 +1,40 @@
 //! The values that an expression may hold, and the derivation of each.
 
 use crate::facts::{DefId, ExprId};
-pub use crate::ids::{DirId, ExternalId, FileId, Sym};
+pub use crate::ids::{DirId, ExternalId, FileId, InternedStr};
 use smallvec::SmallVec;
 
 /// A definition of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Gid {
+pub struct DefRef {
     pub file: FileId,
     pub def: DefId,
 }
 
 /// A value that an expression may hold, as far as it matters for calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Value {
+pub enum PossibleValue {
     /// A function or lambda without a receiver.
-    Func(Gid),
+    Func(DefRef),
     /// A method bound to a receiver; the second field is the class of the receiver.
-    Method(Gid, Gid),
+    Method(DefRef, DefRef),
     /// The type itself.
-    Class(Gid),
+    Class(DefRef),
     /// An instance. `true`: of exactly this class; `false`: of this class or a derived one.
-    Instance(Gid, bool),
+    Instance(DefRef, bool),
     Module(FileId),
     /// A folder that is a package: Python without `__init__`, Go, Java.
     Folder(DirId),
     /// A package known by its dotted name (Java, C#, Kotlin, PHP).
-    Package(Sym),
+    Package(InternedStr),
     /// A namespace inside a file.
-    Namespace(Gid),
+    Namespace(DefRef),
     /// A list, map or object literal at this expression.
     Object(FileId, ExprId),
     /// `F.prototype`.
-    Prototype(Gid),
+    Prototype(DefRef),
     /// The result of a call of a generator.
-    Generator(Gid),
+    Generator(DefRef),
     /// A name of a package outside the program: `os.path.join`.
     External(ExternalId),
     /// An instance or a result of something outside the program.
@@ -44,11 +44,11 @@ pub enum Value {
     /// A function of which only the result type is known.
     FunctionOf(FileId, ExprId),
     /// `*args` of a function: the arguments of its callers from this position on.
-    Rest(Gid, u16),
+    Rest(DefRef, u16),
     /// `**kwargs` of a function.
-    Keywords(Gid),
+    Keywords(DefRef),
     /// A builtin of the language, by name.
-    Builtin(Sym),
+    Builtin(InternedStr),
     Text,
     Number,
     Nothing,
@@ -56,7 +56,7 @@ pub enum Value {
 
 /// The derivation of a value, the most certain first. A value derived in several steps has the least certain of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum How {
+pub enum Derivation {
     /// Reported by a compiler (SCIP).
     Compiler,
     /// In the same file, resolved by scope.
@@ -78,29 +78,33 @@ pub enum How {
     UniqueName,
 }
 
-impl How {
+impl Derivation {
     /// The name of the derivation, as recorded on relationships.
     pub fn derivation(self) -> &'static str {
         match self {
-            How::Compiler => "compiler",
-            How::Exact => "exact",
-            How::Import => "import",
-            How::Type | How::Flow | How::Candidate | How::Dispatch | How::Possible => "type",
-            How::UniqueName => "unique_name",
+            Derivation::Compiler => "compiler",
+            Derivation::Exact => "exact",
+            Derivation::Import => "import",
+            Derivation::Type
+            | Derivation::Flow
+            | Derivation::Candidate
+            | Derivation::Dispatch
+            | Derivation::Possible => "type",
+            Derivation::UniqueName => "unique_name",
         }
     }
 
     /// How likely a link with this derivation is right, from 0 to 1.
     pub fn confidence(self) -> f64 {
         match self {
-            How::Compiler => 1.0,
-            How::Exact => 0.98,
-            How::Import => 0.95,
-            How::Type => 0.9,
-            How::Flow => 0.8,
-            How::Candidate | How::Dispatch => 0.6,
-            How::Possible => 0.45,
-            How::UniqueName => 0.4,
+            Derivation::Compiler => 1.0,
+            Derivation::Exact => 0.98,
+            Derivation::Import => 0.95,
+            Derivation::Type => 0.9,
+            Derivation::Flow => 0.8,
+            Derivation::Candidate | Derivation::Dispatch => 0.6,
+            Derivation::Possible => 0.45,
+            Derivation::UniqueName => 0.4,
         }
     }
 }
@@ -110,22 +114,22 @@ pub const MOST: usize = 8;
 
 /// A small set of values, each with its most certain derivation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Set {
-    pub values: SmallVec<[(Value, How); 2]>,
+pub struct ValueSet {
+    pub values: SmallVec<[(PossibleValue, Derivation); 2]>,
     /// There were too many values, so nothing is known.
     pub too_many: bool,
 }
 
-impl Set {
+impl ValueSet {
     /// A set of one value.
-    pub fn one(value: Value, how: How) -> Set {
-        let mut set = Set::default();
+    pub fn one(value: PossibleValue, how: Derivation) -> ValueSet {
+        let mut set = ValueSet::default();
         set.add(value, how);
         set
     }
 
     /// Adds a value. If the set is full, it loses all of them.
-    pub fn add(&mut self, value: Value, how: How) {
+    pub fn add(&mut self, value: PossibleValue, how: Derivation) {
         if self.too_many {
             return;
         }
@@ -140,12 +144,12 @@ impl Set {
     }
 
     /// Adds all values of another set.
-    pub fn join(&mut self, other: &Set) {
-        self.join_as(other, How::Compiler);
+    pub fn join(&mut self, other: &ValueSet) {
+        self.join_as(other, Derivation::Compiler);
     }
 
     /// Adds all values, none with a more certain derivation than `least`.
-    pub fn join_as(&mut self, other: &Set, least: How) {
+    pub fn join_as(&mut self, other: &ValueSet, least: Derivation) {
         if other.too_many {
             self.values.clear();
             self.too_many = true;

@@ -1,10 +1,10 @@
 //! Links all documents: derives relationships from their mentions.
 
-use super::place::{Mention, Mentioned, Placed, callee_name};
-use super::read::{Index, kind};
-use super::symbol::{Outside, Suffix, Symbol, home, is_local, suffix};
-use super::{Compiled, Edge, Line};
-use crate::facts::{BaseKind, CallId, CallKind, Def, DefId, Expr, Facts, Kind, ROOT, flag};
+use super::matching::{MatchedDocument, Mention, MentionKind, callee_name};
+use super::read::{ScipIndex, kind};
+use super::symbol::{DescriptorSuffix, OutsideSymbol, ScipSymbol, home, is_local, suffix};
+use super::{CompilerRelationship, CompilerRelationships, Line};
+use crate::facts::{BaseKind, CallId, CallKind, Def, DefId, DefKind, FileFacts, ROOT, SourceExpr, flag};
 use crate::ids::IdVec;
 use crate::keys::type_name;
 use crate::languages::rules::Constructs;
@@ -18,23 +18,28 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// A definition: the index of its document and its id there.
-type Gid = (usize, DefId);
+type DocumentDef = (usize, DefId);
 
 /// The target of a symbol.
 #[derive(Clone, Debug)]
 enum To {
-    Def(Gid),
-    Outside(Outside),
+    Def(DocumentDef),
+    Outside(OutsideSymbol),
     /// Part of the program but without a known definition, or not an object of the graph.
     Nothing,
 }
 
 /// Links all documents. `skipped` contains the symbols of documents whose files could not be read.
-pub fn link<'a>(index: &Index<'a>, placed: &[Placed<'a>], skipped: &[&'a str], namespace: Uuid) -> Compiled {
+pub fn link<'a>(
+    index: &ScipIndex<'a>,
+    placed: &[MatchedDocument<'a>],
+    skipped: &[&'a str],
+    namespace: Uuid,
+) -> CompilerRelationships {
     let table = Table::new(index, placed, skipped, namespace);
     let bases = table.bases();
     let parts: Vec<Part> = (0..placed.len()).into_par_iter().map(|at| table.part(at, &bases)).collect();
-    let mut out = Compiled::default();
+    let mut out = CompilerRelationships::default();
     (out.matched, out.unmatched) = table.counts();
     let mut edges: BTreeMap<(&'static str, Uuid, Uuid), Vec<u32>> = BTreeMap::new();
     for part in parts {
@@ -54,7 +59,7 @@ pub fn link<'a>(index: &Index<'a>, placed: &[Placed<'a>], skipped: &[&'a str], n
         .into_iter()
         // A REFERENCES edge adds nothing where another relationship has the same ends.
         .filter(|((of, src, dst), _)| *of != "REFERENCES" || !pairs.contains(&(*src, *dst)))
-        .map(Edge::of)
+        .map(CompilerRelationship::of)
         .collect();
     out
 }
@@ -69,14 +74,14 @@ struct Part {
 }
 
 struct Table<'p, 'a> {
-    placed: &'p [Placed<'a>],
+    placed: &'p [MatchedDocument<'a>],
     /// Kinds of symbols that are defined outside the index.
     kinds: &'p FxHashMap<&'a str, u64>,
     ids: Vec<IdVec<DefId, Option<Uuid>>>,
     /// Definitions by symbol; the key of a local symbol includes its document.
-    symbols: FxHashMap<(Option<usize>, &'p str), Gid>,
+    symbols: FxHashMap<(Option<usize>, &'p str), DocumentDef>,
     /// Other definitions of the same symbol that can run in its place, for example one under a condition.
-    variants: FxHashMap<Gid, Vec<Gid>>,
+    variants: FxHashMap<DocumentDef, Vec<DocumentDef>>,
     /// Symbols that the index defines, but without a known definition.
     unknown: FxHashSet<&'p str>,
     homes: FxHashSet<&'p str>,
@@ -84,7 +89,12 @@ struct Table<'p, 'a> {
 }
 
 impl<'p, 'a> Table<'p, 'a> {
-    fn new(index: &'p Index<'a>, placed: &'p [Placed<'a>], skipped: &[&'p str], namespace: Uuid) -> Table<'p, 'a> {
+    fn new(
+        index: &'p ScipIndex<'a>,
+        placed: &'p [MatchedDocument<'a>],
+        skipped: &[&'p str],
+        namespace: Uuid,
+    ) -> Table<'p, 'a> {
         let id = |key: &Option<(&'static str, String)>| {
             key.as_ref().map(|(object_type, key)| object_id(namespace, object_type, key))
         };
@@ -123,7 +133,7 @@ impl<'p, 'a> Table<'p, 'a> {
     }
 
     /// 0 for a declaration without a body, 1 for a setter, 2 for all others.
-    fn runs(&self, gid: Gid) -> u8 {
+    fn runs(&self, gid: DocumentDef) -> u8 {
         let (facts, def) = (&self.placed[gid.0].facts, self.def(gid));
         let overload = def.decorators.iter().any(|d| type_name(facts, *d) == Some("overload"));
         match def.is(flag::DECLARED) || overload {
@@ -133,7 +143,7 @@ impl<'p, 'a> Table<'p, 'a> {
         }
     }
 
-    fn also(&mut self, gid: Gid, other: Gid) {
+    fn also(&mut self, gid: DocumentDef, other: DocumentDef) {
         if gid != other && self.runs(other) > 0 {
             let mut others = self.variants.remove(&other).unwrap_or_default();
             others.push(other);
@@ -143,23 +153,23 @@ impl<'p, 'a> Table<'p, 'a> {
 
     /// The number of global symbols with a known definition, and of those without.
     fn counts(&self) -> (usize, usize) {
-        let counted = |symbol: &&str| !is_local(symbol) && !matches!(suffix(symbol), Some(Suffix::Namespace));
+        let counted = |symbol: &&str| !is_local(symbol) && !matches!(suffix(symbol), Some(DescriptorSuffix::Namespace));
         let matched = self.symbols.keys().filter(|(scope, symbol)| scope.is_none() && counted(symbol)).count();
         let missed: FxHashSet<&str> = self.placed.iter().flat_map(|p| p.unknown.iter().copied()).collect();
         let missed = missed.iter().filter(|s| counted(s) && !self.symbols.contains_key(&(None, **s))).count();
         (matched, missed)
     }
 
-    fn def(&self, (at, def): Gid) -> &'p Def {
+    fn def(&self, (at, def): DocumentDef) -> &'p Def {
         self.placed[at].facts.def(def)
     }
 
-    fn id(&self, (at, def): Gid) -> Option<Uuid> {
+    fn id(&self, (at, def): DocumentDef) -> Option<Uuid> {
         self.ids[at][def]
     }
 
     /// The symbol that a definition is attributed to: itself, or the nearest enclosing one.
-    fn owner(&self, (at, def): Gid) -> Option<Uuid> {
+    fn owner(&self, (at, def): DocumentDef) -> Option<Uuid> {
         let mut def = def;
         loop {
             match self.ids[at][def] {
@@ -177,17 +187,17 @@ impl<'p, 'a> Table<'p, 'a> {
             None if local || self.unknown.contains(symbol) => To::Nothing,
             // A symbol of the program's own package without a definition is generated or not indexed.
             None if home(symbol).is_none_or(|home| self.homes.contains(home)) => To::Nothing,
-            None => Symbol::parse(symbol)
+            None => ScipSymbol::parse(symbol)
                 .and_then(|parsed| parsed.outside(self.placed[at].facts.language))
                 .map_or(To::Nothing, To::Outside),
         }
     }
 
     /// Base classes of each class, as far as they are in the program.
-    fn bases(&self) -> FxHashMap<Gid, Vec<Gid>> {
-        let mut bases: FxHashMap<Gid, Vec<Gid>> = FxHashMap::default();
+    fn bases(&self) -> FxHashMap<DocumentDef, Vec<DocumentDef>> {
+        let mut bases: FxHashMap<DocumentDef, Vec<DocumentDef>> = FxHashMap::default();
         for (at, document) in self.placed.iter().enumerate() {
-            let named = document.mentions.iter().filter(|m| matches!(m.how, Mentioned::Base(_)));
+            let named = document.mentions.iter().filter(|m| matches!(m.how, MentionKind::Base(_)));
             for mention in named {
                 for symbol in &mention.symbols {
                     if let To::Def(gid) = self.resolve(at, symbol) {
@@ -199,7 +209,7 @@ impl<'p, 'a> Table<'p, 'a> {
         bases
     }
 
-    fn part(&self, at: usize, bases: &FxHashMap<Gid, Vec<Gid>>) -> Part {
+    fn part(&self, at: usize, bases: &FxHashMap<DocumentDef, Vec<DocumentDef>>) -> Part {
         let mut part = Part::default();
         let document = &self.placed[at];
         let mut known: FxHashMap<&str, To> = FxHashMap::default();
@@ -212,19 +222,19 @@ impl<'p, 'a> Table<'p, 'a> {
                 .map(|symbol| (*symbol, known.entry(symbol).or_insert_with(|| self.resolve(at, symbol)).clone()))
                 .collect();
             match mention.how {
-                Mentioned::Call(call) => {
+                MentionKind::Call(call) => {
                     if self.called(&mut part, at, src, mention, &targets, bases) {
                         resolved.insert(call);
                     }
                 }
-                Mentioned::Base(how) => {
+                MentionKind::Base(how) => {
                     for (symbol, to) in &targets {
                         let own = document.facts.def(mention.owner).kind;
                         let of = self.base_type(Some(how), own, symbol, to);
                         self.edge(&mut part, of, src, to, Some(mention.line));
                     }
                 }
-                Mentioned::Use => {
+                MentionKind::Use => {
                     for (_, to) in &targets {
                         self.used(&mut part, src, to, mention.line);
                     }
@@ -254,7 +264,7 @@ impl<'p, 'a> Table<'p, 'a> {
         src: Uuid,
         mention: &Mention<'_>,
         targets: &[(&str, To)],
-        bases: &FxHashMap<Gid, Vec<Gid>>,
+        bases: &FxHashMap<DocumentDef, Vec<DocumentDef>>,
     ) -> bool {
         let callable = |to: &To| matches!(to, To::Def(gid) if self.def(*gid).kind.callable());
         // If a mention names a class and its constructor, the constructor is what runs.
@@ -272,7 +282,7 @@ impl<'p, 'a> Table<'p, 'a> {
                 },
                 other => other,
             };
-            let Mentioned::Call(call) = mention.how else { continue };
+            let MentionKind::Call(call) = mention.how else { continue };
             if misnamed(&self.placed[at].facts, call, to) {
                 continue;
             }
@@ -302,7 +312,7 @@ impl<'p, 'a> Table<'p, 'a> {
         match to {
             To::Def((at, def)) => {
                 let def = self.placed[*at].facts.def(*def);
-                def.is(flag::ABSTRACT) || self.def((*at, def.parent)).kind == Kind::Interface
+                def.is(flag::ABSTRACT) || self.def((*at, def.parent)).kind == DefKind::Interface
             }
             To::Outside(_) => self.kinds.get(symbol).is_some_and(|of| kind::ABSTRACT_METHODS.contains(of)),
             To::Nothing => true,
@@ -311,12 +321,12 @@ impl<'p, 'a> Table<'p, 'a> {
 
     /// What runs when a class is called: its constructor, an inherited one where the language inherits them, else the
     /// class itself.
-    fn made(&self, class: Gid, bases: &FxHashMap<Gid, Vec<Gid>>) -> Option<Gid> {
+    fn made(&self, class: DocumentDef, bases: &FxHashMap<DocumentDef, Vec<DocumentDef>>) -> Option<DocumentDef> {
         let def = self.def(class);
         let rules = self.placed[class.0].facts.language.rules();
         let made = match def.kind {
-            Kind::Class | Kind::Struct | Kind::Enum => rules.constructs != Constructs::Nothing,
-            Kind::Type => rules.constructs == Constructs::TypesAndAliases,
+            DefKind::Class | DefKind::Struct | DefKind::Enum => rules.constructs != Constructs::Nothing,
+            DefKind::Type => rules.constructs == Constructs::TypesAndAliases,
             _ => false,
         };
         if !made {
@@ -327,7 +337,7 @@ impl<'p, 'a> Table<'p, 'a> {
             if !seen.insert(of) {
                 continue;
             }
-            let own: Vec<Gid> = self.constructors(of);
+            let own: Vec<DocumentDef> = self.constructors(of);
             match own.as_slice() {
                 [one] => return Some(*one),
                 // The class alone does not determine which constructor runs.
@@ -339,7 +349,7 @@ impl<'p, 'a> Table<'p, 'a> {
         Some(class)
     }
 
-    fn constructors(&self, class: Gid) -> Vec<Gid> {
+    fn constructors(&self, class: DocumentDef) -> Vec<DocumentDef> {
         let defs = self.placed[class.0].facts.defs.iter_ids();
         let own = defs.filter(|(_, d)| d.parent == class.1 && d.is(flag::CONSTRUCTOR));
         own.map(|(id, _)| (class.0, id)).filter(|gid| self.runs(*gid) > 0).collect()
@@ -348,7 +358,7 @@ impl<'p, 'a> Table<'p, 'a> {
     fn used(&self, part: &mut Part, src: Uuid, to: &To, line: u32) {
         let of = match to {
             // Files and modules are only part of the path to a symbol.
-            To::Def(gid) if matches!(self.def(*gid).kind, Kind::File | Kind::Module) => return,
+            To::Def(gid) if matches!(self.def(*gid).kind, DefKind::File | DefKind::Module) => return,
             // Reading a property calls its getter.
             To::Def(gid) if self.def(*gid).is(flag::GETTER) => "CALLS",
             _ => "REFERENCES",
@@ -373,11 +383,11 @@ impl<'p, 'a> Table<'p, 'a> {
                 To::Def(gid) => Some(self.def(*gid).kind),
                 _ => None,
             };
-            if own.kind.callable() && other.is_none_or(Kind::callable) {
+            if own.kind.callable() && other.is_none_or(DefKind::callable) {
                 if let Some(dst) = self.edge(part, "IMPLEMENTS", src, &to, None) {
                     part.implementations.insert((src, dst));
                 }
-            } else if own.kind.type_like() && other.is_none_or(Kind::type_like) {
+            } else if own.kind.type_like() && other.is_none_or(DefKind::type_like) {
                 // Indexers list all ancestors. Where the text names the direct bases, keep only those.
                 let named = own.bases.iter().find(|base| type_name(facts, base.of) == Some(name));
                 if named.is_some() || own.bases.is_empty() {
@@ -388,12 +398,12 @@ impl<'p, 'a> Table<'p, 'a> {
         }
     }
 
-    fn base_type(&self, how: Option<BaseKind>, own: Kind, symbol: &str, to: &To) -> &'static str {
+    fn base_type(&self, how: Option<BaseKind>, own: DefKind, symbol: &str, to: &To) -> &'static str {
         let interface = match to {
-            To::Def(gid) => self.def(*gid).kind == Kind::Interface,
+            To::Def(gid) => self.def(*gid).kind == DefKind::Interface,
             _ => self.kinds.get(symbol).is_some_and(|of| kind::INTERFACES.contains(of)),
         };
-        let implements = how == Some(BaseKind::Implements) || interface && own != Kind::Interface;
+        let implements = how == Some(BaseKind::Implements) || interface && own != DefKind::Interface;
         if implements { type_names::IMPLEMENTS } else { type_names::EXTENDS }
     }
 
@@ -415,17 +425,17 @@ impl<'p, 'a> Table<'p, 'a> {
 
 /// Whether a call is resolved to a member of another name. Indexers make this mistake in packages that re-export what
 /// others define. Imported names are not checked, because they may be renamed.
-fn misnamed(facts: &Facts, call: CallId, to: &To) -> bool {
+fn misnamed(facts: &FileFacts, call: CallId, to: &To) -> bool {
     match (facts.expr(facts.calls[call].callee), to) {
-        (Expr::Member(_, written), To::Outside(outside)) => {
+        (SourceExpr::Member(_, written), To::Outside(outside)) => {
             outside.name.rsplit('.').next().is_some_and(|name| name != facts.name(written))
         }
         _ => false,
     }
 }
 
-fn outside_id(part: &mut Part, outside: &Outside, namespace: Uuid) -> Uuid {
-    let Outside { ecosystem, package, name, .. } = outside;
+fn outside_id(part: &mut Part, outside: &OutsideSymbol, namespace: Uuid) -> Uuid {
+    let OutsideSymbol { ecosystem, package, name, .. } = outside;
     let key = format!("{ecosystem}:{package}");
     let id = object_id(namespace, type_names::PACKAGE, &key);
     part.outside.entry((type_names::PACKAGE, key)).or_insert_with(|| package_object(ecosystem, package));

@@ -1,17 +1,17 @@
 //! Parses the messages of a SCIP index that Lukasa uses, borrowing from its bytes.
 
-use super::wire::{Fields, Numbers, damaged};
+use super::wire::{PackedNumbers, WireFields, damaged};
 use lukasa_model::Result;
 use rustc_hash::FxHashMap;
 
 /// A whole index. Documents are parsed one by one, on demand.
-pub struct Index<'a> {
+pub struct ScipIndex<'a> {
     /// The name of the indexer.
     pub tool: &'a str,
     pub tool_version: &'a str,
     /// The folder that paths are relative to, as a URL; it may be on another machine.
     pub root: &'a str,
-    /// The undecoded documents (see [`Document::read`]).
+    /// The undecoded documents (see [`ScipDocument::read`]).
     pub documents: Vec<&'a [u8]>,
     /// Kinds of symbols that are defined outside the index.
     pub outside: FxHashMap<&'a str, u64>,
@@ -19,21 +19,21 @@ pub struct Index<'a> {
 
 /// The unit of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
+pub enum ColumnEncoding {
     Utf8,
     Utf16,
     Utf32,
 }
 
 /// What an index contains about one source file.
-pub struct Document<'a> {
+pub struct ScipDocument<'a> {
     pub path: &'a str,
     /// The source text; most indexers omit it.
     pub text: Option<&'a str>,
     /// The unit of columns, if the document declares it.
-    pub encoding: Option<Encoding>,
+    pub encoding: Option<ColumnEncoding>,
     pub occurrences: Vec<Occurrence<'a>>,
-    pub symbols: Vec<Information<'a>>,
+    pub symbols: Vec<SymbolInformation<'a>>,
 }
 
 /// A place in the text that names a symbol.
@@ -42,12 +42,12 @@ pub struct Occurrence<'a> {
     pub symbol: &'a str,
     /// The bits of [`role`].
     pub roles: u64,
-    pub range: Range,
+    pub range: ScipRange,
 }
 
 /// Lines and columns, 0-based, the end exclusive; columns are in units of the document's encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Range {
+pub struct ScipRange {
     pub line: u32,
     pub column: u32,
     pub end_line: u32,
@@ -56,7 +56,7 @@ pub struct Range {
 
 /// What an index contains about one symbol.
 #[derive(Clone, Debug, Default)]
-pub struct Information<'a> {
+pub struct SymbolInformation<'a> {
     pub symbol: &'a str,
     pub kind: u64,
     /// Symbols that this one implements or overrides.
@@ -71,7 +71,7 @@ pub mod role {
     pub const FORWARD_DEFINITION: u64 = 0x40;
 }
 
-/// Values of `Information::kind`.
+/// Values of `SymbolInformation::kind`.
 pub mod kind {
     /// Parameter, `self`, `this`, type parameter.
     pub const PARAMETERS: [u64; 4] = [37, 44, 52, 58];
@@ -81,13 +81,13 @@ pub mod kind {
     pub const ABSTRACT_METHODS: [u64; 6] = [66, 67, 68, 69, 70, 71];
 }
 
-impl<'a> Index<'a> {
+impl<'a> ScipIndex<'a> {
     /// Parses an index. Fails with `invalid_scip` if the bytes are damaged or not an index.
-    pub fn read(bytes: &'a [u8]) -> Result<Index<'a>> {
+    pub fn read(bytes: &'a [u8]) -> Result<ScipIndex<'a>> {
         let mut index =
-            Index { tool: "", tool_version: "", root: "", documents: vec![], outside: FxHashMap::default() };
+            ScipIndex { tool: "", tool_version: "", root: "", documents: vec![], outside: FxHashMap::default() };
         let mut described = false;
-        let mut fields = Fields::new(bytes);
+        let mut fields = WireFields::new(bytes);
         while let Some((field, value)) = fields.next()? {
             match field {
                 1 => {
@@ -96,7 +96,7 @@ impl<'a> Index<'a> {
                 }
                 2 => index.documents.push(value.message()?),
                 3 => {
-                    let information = Information::read(value.message()?)?;
+                    let information = SymbolInformation::read(value.message()?)?;
                     index.outside.insert(information.symbol, information.kind);
                 }
                 _ => {}
@@ -107,11 +107,11 @@ impl<'a> Index<'a> {
     }
 
     fn metadata(&mut self, bytes: &'a [u8]) -> Result<()> {
-        let mut fields = Fields::new(bytes);
+        let mut fields = WireFields::new(bytes);
         while let Some((field, value)) = fields.next()? {
             match field {
                 2 => {
-                    let mut tool = Fields::new(value.message()?);
+                    let mut tool = WireFields::new(value.message()?);
                     while let Some((field, value)) = tool.next()? {
                         match field {
                             1 => self.tool = value.text()?,
@@ -134,29 +134,29 @@ impl<'a> Index<'a> {
     }
 
     /// The unit of columns where a document does not declare it: that of the language the indexer is written in.
-    pub fn usual_encoding(&self) -> Encoding {
+    pub fn usual_encoding(&self) -> ColumnEncoding {
         match self.tool {
-            "rust-analyzer" | "scip-go" | "scip-clang" | "scip-ruby" => Encoding::Utf8,
-            _ => Encoding::Utf16,
+            "rust-analyzer" | "scip-go" | "scip-clang" | "scip-ruby" => ColumnEncoding::Utf8,
+            _ => ColumnEncoding::Utf16,
         }
     }
 }
 
-impl<'a> Document<'a> {
-    pub fn read(bytes: &'a [u8]) -> Result<Document<'a>> {
-        let mut document = Document { path: "", text: None, encoding: None, occurrences: vec![], symbols: vec![] };
-        let mut fields = Fields::new(bytes);
+impl<'a> ScipDocument<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<ScipDocument<'a>> {
+        let mut document = ScipDocument { path: "", text: None, encoding: None, occurrences: vec![], symbols: vec![] };
+        let mut fields = WireFields::new(bytes);
         while let Some((field, value)) = fields.next()? {
             match field {
                 1 => document.path = value.text()?,
                 2 => document.occurrences.extend(Occurrence::read(value.message()?)?),
-                3 => document.symbols.push(Information::read(value.message()?)?),
+                3 => document.symbols.push(SymbolInformation::read(value.message()?)?),
                 5 => document.text = Some(value.text()?).filter(|text| !text.is_empty()),
                 6 => {
                     document.encoding = match value.number()? {
-                        1 => Some(Encoding::Utf8),
-                        2 => Some(Encoding::Utf16),
-                        3 => Some(Encoding::Utf32),
+                        1 => Some(ColumnEncoding::Utf8),
+                        2 => Some(ColumnEncoding::Utf16),
+                        3 => Some(ColumnEncoding::Utf32),
                         _ => None,
                     }
                 }
@@ -170,15 +170,15 @@ impl<'a> Document<'a> {
 impl<'a> Occurrence<'a> {
     /// `None` for occurrences that only highlight syntax.
     fn read(bytes: &'a [u8]) -> Result<Option<Occurrence<'a>>> {
-        let (mut symbol, mut roles, mut old, mut typed) = ("", 0, Numbers::<4>::default(), None);
-        let mut fields = Fields::new(bytes);
+        let (mut symbol, mut roles, mut old, mut typed) = ("", 0, PackedNumbers::<4>::default(), None);
+        let mut fields = WireFields::new(bytes);
         while let Some((field, value)) = fields.next()? {
             match field {
                 1 => value.numbers(&mut old)?,
                 2 => symbol = value.text()?,
                 3 => roles = value.number()?,
-                8 => typed = Some(Range::read::<3>(value.message()?)?),
-                9 => typed = Some(Range::read::<4>(value.message()?)?),
+                8 => typed = Some(ScipRange::read::<3>(value.message()?)?),
+                9 => typed = Some(ScipRange::read::<4>(value.message()?)?),
                 _ => {}
             }
         }
@@ -187,40 +187,40 @@ impl<'a> Occurrence<'a> {
         }
         let range = match typed {
             Some(range) => range,
-            None => Range::of(old.list())?,
+            None => ScipRange::of(old.list())?,
         };
         Ok(Some(Occurrence { symbol, roles, range }))
     }
 }
 
-impl Range {
-    fn of(numbers: &[u32]) -> Result<Range> {
+impl ScipRange {
+    fn of(numbers: &[u32]) -> Result<ScipRange> {
         match *numbers {
-            [line, column, end_column] => Ok(Range { line, column, end_line: line, end_column }),
-            [line, column, end_line, end_column] => Ok(Range { line, column, end_line, end_column }),
+            [line, column, end_column] => Ok(ScipRange { line, column, end_line: line, end_column }),
+            [line, column, end_line, end_column] => Ok(ScipRange { line, column, end_line, end_column }),
             _ => Err(damaged(format!("a range of {} numbers", numbers.len()))),
         }
     }
 
     /// Reads a message whose fields are numbers; zeros are omitted from the message.
-    fn read<const N: usize>(bytes: &[u8]) -> Result<Range> {
+    fn read<const N: usize>(bytes: &[u8]) -> Result<ScipRange> {
         let mut numbers = [0u32; N];
-        let mut fields = Fields::new(bytes);
+        let mut fields = WireFields::new(bytes);
         while let Some((field, value)) = fields.next()? {
             if let Some(place) = numbers.get_mut(field as usize - 1) {
-                let mut one = Numbers::<1>::default();
+                let mut one = PackedNumbers::<1>::default();
                 value.numbers(&mut one)?;
                 *place = one.list().first().copied().unwrap_or(0);
             }
         }
-        Range::of(&numbers)
+        ScipRange::of(&numbers)
     }
 }
 
-impl<'a> Information<'a> {
-    fn read(bytes: &'a [u8]) -> Result<Information<'a>> {
-        let mut information = Information::default();
-        let mut fields = Fields::new(bytes);
+impl<'a> SymbolInformation<'a> {
+    fn read(bytes: &'a [u8]) -> Result<SymbolInformation<'a>> {
+        let mut information = SymbolInformation::default();
+        let mut fields = WireFields::new(bytes);
         while let Some((field, value)) = fields.next()? {
             match field {
                 1 => information.symbol = value.text()?,
@@ -236,7 +236,7 @@ impl<'a> Information<'a> {
 /// The other symbol of a relationship, if this one implements it.
 fn implemented(bytes: &[u8]) -> Result<Option<&str>> {
     let (mut symbol, mut implements) = ("", false);
-    let mut fields = Fields::new(bytes);
+    let mut fields = WireFields::new(bytes);
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => symbol = value.text()?,

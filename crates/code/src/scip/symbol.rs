@@ -5,7 +5,7 @@ use crate::languages::{LanguageId, OutsideModule};
 use std::borrow::Cow;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Symbol<'a> {
+pub struct ScipSymbol<'a> {
     pub manager: Cow<'a, str>,
     pub package: Cow<'a, str>,
     pub descriptors: Vec<Descriptor<'a>>,
@@ -14,11 +14,11 @@ pub struct Symbol<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor<'a> {
     pub name: Cow<'a, str>,
-    pub suffix: Suffix,
+    pub suffix: DescriptorSuffix,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suffix {
+pub enum DescriptorSuffix {
     Namespace,
     Type,
     Term,
@@ -31,7 +31,7 @@ pub enum Suffix {
 
 /// A symbol of another package, named as the resolver names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outside {
+pub struct OutsideSymbol {
     pub ecosystem: &'static str,
     pub package: String,
     /// Empty if the symbol is the package itself.
@@ -45,17 +45,17 @@ pub fn is_local(symbol: &str) -> bool {
 }
 
 /// The kind of a symbol, from its last characters. `None` if the symbol is malformed.
-pub fn suffix(symbol: &str) -> Option<Suffix> {
+pub fn suffix(symbol: &str) -> Option<DescriptorSuffix> {
     let mut ends = symbol.chars().rev();
     Some(match (ends.next()?, ends.next()) {
-        ('/', _) => Suffix::Namespace,
-        ('#', _) => Suffix::Type,
-        ('.', Some(')')) => Suffix::Method,
-        ('.', _) => Suffix::Term,
-        (':', _) => Suffix::Meta,
-        ('!', _) => Suffix::Macro,
-        (']', _) => Suffix::TypeParameter,
-        (')', _) => Suffix::Parameter,
+        ('/', _) => DescriptorSuffix::Namespace,
+        ('#', _) => DescriptorSuffix::Type,
+        ('.', Some(')')) => DescriptorSuffix::Method,
+        ('.', _) => DescriptorSuffix::Term,
+        (':', _) => DescriptorSuffix::Meta,
+        ('!', _) => DescriptorSuffix::Macro,
+        (']', _) => DescriptorSuffix::TypeParameter,
+        (')', _) => DescriptorSuffix::Parameter,
         _ => return None,
     })
 }
@@ -69,7 +69,7 @@ pub fn home(symbol: &str) -> Option<&str> {
     let end = match unescaped(package) {
         name if name.is_empty() => {
             let mut rest = descriptors;
-            while let Some((Descriptor { suffix: Suffix::Namespace, .. }, more)) = descriptor(rest) {
+            while let Some((Descriptor { suffix: DescriptorSuffix::Namespace, .. }, more)) = descriptor(rest) {
                 rest = more;
             }
             symbol.len() - rest.len()
@@ -80,8 +80,8 @@ pub fn home(symbol: &str) -> Option<&str> {
     symbol.get(symbol.len() - after_scheme.len()..end)
 }
 
-impl<'a> Symbol<'a> {
-    pub fn parse(text: &'a str) -> Option<Symbol<'a>> {
+impl<'a> ScipSymbol<'a> {
+    pub fn parse(text: &'a str) -> Option<ScipSymbol<'a>> {
         let (_, rest) = word(text)?;
         let (manager, rest) = word(rest)?;
         let (package, rest) = word(rest)?;
@@ -92,26 +92,26 @@ impl<'a> Symbol<'a> {
             descriptors.push(found);
             rest = more;
         }
-        Some(Symbol { manager: unescaped(manager), package: unescaped(package), descriptors })
+        Some(ScipSymbol { manager: unescaped(manager), package: unescaped(package), descriptors })
     }
 
     /// The name that the resolver uses, so that both refer to one object. `None` for parameters and for symbols without
     /// a package.
-    pub fn outside(&self, language: LanguageId) -> Option<Outside> {
+    pub fn outside(&self, language: LanguageId) -> Option<OutsideSymbol> {
         let last = self.descriptors.last()?;
-        if matches!(last.suffix, Suffix::Parameter | Suffix::TypeParameter) {
+        if matches!(last.suffix, DescriptorSuffix::Parameter | DescriptorSuffix::TypeParameter) {
             return None;
         }
         let managed = LanguageId::all().find(|known| known.get().package_managers().contains(&&*self.manager));
         let language = managed.unwrap_or(language).get();
-        let spaces = self.descriptors.iter().take_while(|d| d.suffix == Suffix::Namespace).count();
+        let spaces = self.descriptors.iter().take_while(|d| d.suffix == DescriptorSuffix::Namespace).count();
         let (spaces, named) = self.descriptors.split_at(spaces);
         let spaces: Vec<&str> = spaces.iter().map(|d| &*d.name).collect();
         let OutsideModule { package, mut names, builtin } = language.outside_module(&self.package, &spaces);
         names.extend(inner_names(named));
         let package = keys::clean(&package).into_owned();
         let name = keys::clean(&names.join(".")).into_owned();
-        (!package.is_empty()).then_some(Outside { ecosystem: language.ecosystem(), package, name, builtin })
+        (!package.is_empty()).then_some(OutsideSymbol { ecosystem: language.ecosystem(), package, name, builtin })
     }
 }
 
@@ -121,15 +121,15 @@ fn inner_names(descriptors: &[Descriptor<'_>]) -> Vec<String> {
     for Descriptor { name, suffix } in descriptors {
         match suffix {
             // `impl#[Type][Trait]method().`: named after the type.
-            Suffix::Type if name == "impl" => implementing = true,
-            Suffix::TypeParameter if implementing => {
+            DescriptorSuffix::Type if name == "impl" => implementing = true,
+            DescriptorSuffix::TypeParameter if implementing => {
                 implementing = false;
                 let bare = name.split('<').next().unwrap_or(name);
                 names.push(bare.trim_start_matches(['&', '*']).trim().to_owned());
             }
-            Suffix::TypeParameter | Suffix::Parameter | Suffix::Meta => {}
+            DescriptorSuffix::TypeParameter | DescriptorSuffix::Parameter | DescriptorSuffix::Meta => {}
             // A constructor call is a call of the class.
-            Suffix::Method if matches!(&**name, "<constructor>" | "<init>" | "__init__") => {}
+            DescriptorSuffix::Method if matches!(&**name, "<constructor>" | "<init>" | "__init__") => {}
             _ => {
                 let bare = name.strip_prefix("<get>").or_else(|| name.strip_prefix("<set>")).unwrap_or(name);
                 names.push(bare.to_owned());
@@ -163,23 +163,23 @@ fn unescaped(word: &str) -> Cow<'_, str> {
 fn descriptor(text: &str) -> Option<(Descriptor<'_>, &str)> {
     if let Some(inside) = text.strip_prefix('(') {
         let (name, rest) = name(inside)?;
-        return Some((Descriptor { name, suffix: Suffix::Parameter }, rest.strip_prefix(')')?));
+        return Some((Descriptor { name, suffix: DescriptorSuffix::Parameter }, rest.strip_prefix(')')?));
     }
     if let Some(inside) = text.strip_prefix('[') {
         let (name, rest) = name(inside)?;
-        return Some((Descriptor { name, suffix: Suffix::TypeParameter }, rest.strip_prefix(']')?));
+        return Some((Descriptor { name, suffix: DescriptorSuffix::TypeParameter }, rest.strip_prefix(']')?));
     }
     let (name, rest) = name(text)?;
     let mut behind = rest.chars();
     let suffix = match behind.next()? {
-        '/' => Suffix::Namespace,
-        '#' => Suffix::Type,
-        '.' => Suffix::Term,
-        ':' => Suffix::Meta,
-        '!' => Suffix::Macro,
+        '/' => DescriptorSuffix::Namespace,
+        '#' => DescriptorSuffix::Type,
+        '.' => DescriptorSuffix::Term,
+        ':' => DescriptorSuffix::Meta,
+        '!' => DescriptorSuffix::Macro,
         '(' => {
             let rest = rest.split_once(").")?.1;
-            return Some((Descriptor { name, suffix: Suffix::Method }, rest));
+            return Some((Descriptor { name, suffix: DescriptorSuffix::Method }, rest));
         }
         _ => return None,
     };

@@ -14,7 +14,7 @@ use lukasa_model::id::object_id;
 
 /// A program and its index, linked.
 struct Case {
-    compiled: Compiled,
+    compiled: CompilerRelationships,
     names: FxHashMap<Uuid, String>,
 }
 
@@ -22,17 +22,17 @@ const NAMESPACE: Uuid = Uuid::from_u128(7);
 
 fn case(tool: &str, files: &[(&str, &str)], documents: &[Doc], outside: &[Message]) -> Case {
     let bytes = index(tool, "file:///w", documents, outside);
-    let index = Index::read(&bytes).unwrap();
+    let index = ScipIndex::read(&bytes).unwrap();
     let (mut placed, mut skipped) = (vec![], vec![]);
     for document in &index.documents {
-        let document = Document::read(document).unwrap();
+        let document = ScipDocument::read(document).unwrap();
         let Some((path, text)) = files.iter().find(|(path, _)| *path == document.path) else {
             skipped.extend(defined_in(&document));
             continue;
         };
         let facts = crate::parse(path, text, LanguageId::of(path, text).unwrap());
         let encoding = document.encoding.unwrap_or(index.usual_encoding());
-        placed.push(place(&document, encoding, path, text, facts));
+        placed.push(match_document(&document, encoding, path, text, facts));
     }
     let compiled = link(&index, &placed, &skipped, NAMESPACE);
     let own = placed.iter().flat_map(|p| p.keys.iter().flatten());

@@ -4,7 +4,7 @@ use lukasa_model::{Error, ErrorCode, Result};
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
+pub enum WireValue<'a> {
     Number(u64),
     /// A string, a message, or packed numbers.
     Bytes(&'a [u8]),
@@ -14,28 +14,28 @@ pub enum Value<'a> {
 
 /// The fields of a message, in the order of its bytes.
 #[derive(Clone)]
-pub struct Fields<'a> {
+pub struct WireFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
-    pub fn new(message: &'a [u8]) -> Fields<'a> {
-        Fields { rest: message }
+impl<'a> WireFields<'a> {
+    pub fn new(message: &'a [u8]) -> WireFields<'a> {
+        WireFields { rest: message }
     }
 
-    pub fn next(&mut self) -> Result<Option<(u64, Value<'a>)>> {
+    pub fn next(&mut self) -> Result<Option<(u64, WireValue<'a>)>> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let tag = self.number()?;
         let value = match tag & 7 {
-            0 => Value::Number(self.number()?),
-            1 => self.take(8).map(|_| Value::Fixed)?,
+            0 => WireValue::Number(self.number()?),
+            1 => self.take(8).map(|_| WireValue::Fixed)?,
             2 => {
                 let length = self.number()?;
-                Value::Bytes(self.take(length)?)
+                WireValue::Bytes(self.take(length)?)
             }
-            5 => self.take(4).map(|_| Value::Fixed)?,
+            5 => self.take(4).map(|_| WireValue::Fixed)?,
             other => return Err(damaged(format!("a field of kind {other}, which does not exist"))),
         };
         match tag >> 3 {
@@ -68,17 +68,17 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Value<'a> {
+impl<'a> WireValue<'a> {
     pub fn number(self) -> Result<u64> {
         match self {
-            Value::Number(number) => Ok(number),
+            WireValue::Number(number) => Ok(number),
             _ => Err(damaged("something else where a number belongs")),
         }
     }
 
     pub fn message(self) -> Result<&'a [u8]> {
         match self {
-            Value::Bytes(bytes) => Ok(bytes),
+            WireValue::Bytes(bytes) => Ok(bytes),
             _ => Err(damaged("something else where a message belongs")),
         }
     }
@@ -88,35 +88,35 @@ impl<'a> Value<'a> {
     }
 
     /// Appends numbers that are written one by one or packed; more than `N` are an error.
-    pub fn numbers<const N: usize>(self, into: &mut Numbers<N>) -> Result<()> {
+    pub fn numbers<const N: usize>(self, into: &mut PackedNumbers<N>) -> Result<()> {
         match self {
-            Value::Number(number) => into.add(number),
-            Value::Bytes(bytes) => {
-                let mut packed = Fields::new(bytes);
+            WireValue::Number(number) => into.add(number),
+            WireValue::Bytes(bytes) => {
+                let mut packed = WireFields::new(bytes);
                 while !packed.rest.is_empty() {
                     into.add(packed.number()?)?;
                 }
                 Ok(())
             }
-            Value::Fixed => Err(damaged("something else where numbers belong")),
+            WireValue::Fixed => Err(damaged("something else where numbers belong")),
         }
     }
 }
 
 /// At most `N` numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct Numbers<const N: usize> {
+pub struct PackedNumbers<const N: usize> {
     list: [u32; N],
     len: usize,
 }
 
-impl<const N: usize> Default for Numbers<N> {
+impl<const N: usize> Default for PackedNumbers<N> {
     fn default() -> Self {
-        Numbers { list: [0; N], len: 0 }
+        PackedNumbers { list: [0; N], len: 0 }
     }
 }
 
-impl<const N: usize> Numbers<N> {
+impl<const N: usize> PackedNumbers<N> {
     fn add(&mut self, number: u64) -> Result<()> {
         let place = self.list.get_mut(self.len).ok_or_else(|| damaged(format!("a range of more than {N} numbers")))?;
         // Negative numbers are encoded as very large ones.

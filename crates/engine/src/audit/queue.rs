@@ -41,7 +41,7 @@ pub struct AuditState {
     pub fault: Option<Error>,
 }
 
-pub(super) struct Queue {
+pub(super) struct AuditQueue {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -72,17 +72,17 @@ struct State {
     ended: bool,
 }
 
-impl Queue {
-    pub fn new(store: Arc<dyn Store>, server: &str, key: Arc<AuditKey>) -> Queue {
+impl AuditQueue {
+    pub fn new(store: Arc<dyn Store>, server: &str, key: Arc<AuditKey>) -> AuditQueue {
         let state = Mutex::default();
         let shared =
             Shared { store, server: Mutex::new(server.into()), key, state, work: Condvar::new(), news: Condvar::new() };
-        Queue { shared: Arc::new(shared), thread: Mutex::default() }
+        AuditQueue { shared: Arc::new(shared), thread: Mutex::default() }
     }
 
     /// Reserves a place for an operation that begins. `durable`: it writes, and its entry must survive a crash of the
     /// machine.
-    pub fn place(&self, durable: bool) -> Result<Place> {
+    pub fn place(&self, durable: bool) -> Result<AuditSlot> {
         self.start()?;
         let mut state = self.shared.state.lock();
         if let (true, Some(fault)) = (durable, &state.fault) {
@@ -97,7 +97,7 @@ impl Queue {
             }
         }
         state.taken += 1;
-        Ok(Place { shared: Arc::clone(&self.shared), durable, filled: false })
+        Ok(AuditSlot { shared: Arc::clone(&self.shared), durable, filled: false })
     }
 
     pub fn state(&self) -> AuditState {
@@ -131,7 +131,7 @@ impl Queue {
     }
 }
 
-impl Drop for Queue {
+impl Drop for AuditQueue {
     fn drop(&mut self) {
         self.shared.state.lock().ended = true;
         self.shared.work.notify_all();
@@ -152,13 +152,13 @@ fn unavailable(fault: &Error) -> Error {
 }
 
 /// A place reserved for one operation; released when it is dropped unused.
-pub(super) struct Place {
+pub(super) struct AuditSlot {
     shared: Arc<Shared>,
     durable: bool,
     filled: bool,
 }
 
-impl Place {
+impl AuditSlot {
     /// Puts the entry into the queue. If it is durable, waits until it is recorded or recording has failed.
     pub fn fill(mut self, note: AuditNote) {
         self.filled = true;
@@ -179,7 +179,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AuditSlot {
     fn drop(&mut self) {
         if !self.filled {
             self.shared.state.lock().taken -= 1;
@@ -222,7 +222,7 @@ impl Shared {
                     metrics().audit_entries.add(notes.len() as u64);
                     metrics().audit_append_seconds.record(began.elapsed().as_secs_f64());
                     if state.fault.take().is_some() {
-                        log::event(log::Level::Info, "audit.recovered", &[("entries", json!(notes.len()))]);
+                        log::event(log::LogLevel::Info, "audit.recovered", &[("entries", json!(notes.len()))]);
                     }
                     pause = FIRST_PAUSE;
                     self.news.notify_all();
@@ -230,7 +230,7 @@ impl Shared {
                 Err(fault) => {
                     metrics().audit_failures.inc();
                     let fields = [("code", json!(fault.code)), ("message", json!(fault.message))];
-                    log::event(log::Level::Error, "audit.failed", &fields);
+                    log::event(log::LogLevel::Error, "audit.failed", &fields);
                     // Back into the queue, in the same order.
                     for noted in group.into_iter().rev() {
                         state.waiting.push_front(noted);
@@ -242,7 +242,7 @@ impl Shared {
                         if last_tries == LAST_TRIES {
                             let lost = state.waiting.len();
                             metrics().audit_lost.add(lost as u64);
-                            log::event(log::Level::Error, "audit.lost", &[("entries", json!(lost))]);
+                            log::event(log::LogLevel::Error, "audit.lost", &[("entries", json!(lost))]);
                             return;
                         }
                     }
@@ -269,7 +269,7 @@ impl Shared {
                 let next = server + &own;
                 trail.append(&next, notes, &*self.key, durable)?;
                 log::event(
-                    log::Level::Warn,
+                    log::LogLevel::Warn,
                     "audit.foreign_seal",
                     &[("message", json!(fault.message)), ("appends_to", json!(next))],
                 );

@@ -1,6 +1,6 @@
 //! The working tree and the folder that a caller's paths are relative to.
 
-use super::TakenNames;
+use super::ResolvedNames;
 use crate::Context;
 use lukasa_model::{Error, ErrorCode, Result};
 use std::path::{Component, Path, PathBuf};
@@ -12,12 +12,12 @@ pub struct Origin {
     root: Option<PathBuf>,
     /// The caller's folder, from the root.
     folder: Option<String>,
-    pub(super) taken: TakenNames,
+    pub(super) taken: ResolvedNames,
 }
 
 /// A path relative to the root of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rooted {
+pub enum RootedPath {
     /// The path was absolute, or began with `.` or `..`.
     Fixed(String),
     /// The path may be relative to the root, or else to the caller's folder.
@@ -36,7 +36,7 @@ impl Origin {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let root = root.map(real);
         let below = root.as_ref().zip(folder).and_then(|(root, folder)| text(real(folder).strip_prefix(root).ok()?));
-        Origin { root, folder: below.filter(|folder| !folder.is_empty()), taken: TakenNames::default() }
+        Origin { root, folder: below.filter(|folder| !folder.is_empty()), taken: ResolvedNames::default() }
     }
 
     /// The origin for another working tree, if one is given.
@@ -53,18 +53,18 @@ impl Origin {
     }
 
     /// Makes a path relative to the root of the project. Returns `outside_workspace` if it is outside the project.
-    pub fn rooted(&self, path: &str) -> Result<Rooted> {
+    pub fn rooted(&self, path: &str) -> Result<RootedPath> {
         let given = path.replace('\\', "/");
         if Path::new(&given).is_absolute() {
-            return self.absolute(&given).map(Rooted::Fixed).ok_or_else(|| outside(path));
+            return self.absolute(&given).map(RootedPath::Fixed).ok_or_else(|| outside(path));
         }
         let joined = |folder: &str| plain(&format!("{folder}/{given}"));
         let folder = self.folder.as_deref();
         if given.starts_with("./") || given.starts_with("../") {
-            return joined(folder.unwrap_or_default()).map(Rooted::Fixed).ok_or_else(|| outside(path));
+            return joined(folder.unwrap_or_default()).map(RootedPath::Fixed).ok_or_else(|| outside(path));
         }
         let from_root = plain(&given).ok_or_else(|| outside(path))?;
-        Ok(Rooted::Open { from_root, from_folder: folder.and_then(joined) })
+        Ok(RootedPath::Open { from_root, from_folder: folder.and_then(joined) })
     }
 
     fn absolute(&self, path: &str) -> Option<String> {
@@ -82,8 +82,8 @@ impl Origin {
         let typed = path.split_once(':').filter(|(word, _)| !word.contains(['/', '.', '\\']));
         let (before, path) = typed.map_or(("", path), |(word, _)| path.split_at(word.len() + 1));
         let path = match self.rooted(path)? {
-            Rooted::Fixed(path) => path,
-            Rooted::Open { from_root, from_folder } => {
+            RootedPath::Fixed(path) => path,
+            RootedPath::Open { from_root, from_folder } => {
                 let here = from_folder.filter(|here| !self.has_file(&from_root) && self.has_file(here));
                 here.unwrap_or(from_root)
             }
@@ -133,25 +133,25 @@ mod tests {
         let root = folder.path().canonicalize().expect("a path");
         std::fs::create_dir_all(root.join("src/web")).expect("folders");
         let inside = Origin::at(Some(&root), Some(&root.join("src/web")));
-        let open = |from_root: &str, from_folder: &str| Rooted::Open {
+        let open = |from_root: &str, from_folder: &str| RootedPath::Open {
             from_root: from_root.into(),
             from_folder: Some(from_folder.into()),
         };
         for (path, expected) in [
             ("a.ts", open("a.ts", "src/web/a.ts")),
             ("src\\a.ts", open("src/a.ts", "src/web/src/a.ts")),
-            ("./a.ts", Rooted::Fixed("src/web/a.ts".into())),
-            ("../a.ts", Rooted::Fixed("src/a.ts".into())),
+            ("./a.ts", RootedPath::Fixed("src/web/a.ts".into())),
+            ("../a.ts", RootedPath::Fixed("src/a.ts".into())),
         ] {
             assert_eq!(inside.rooted(path).expect(path), expected, "{path}");
         }
         let absolute = root.join("src/new.ts").display().to_string();
-        assert_eq!(inside.rooted(&absolute).expect("inside"), Rooted::Fixed("src/new.ts".into()));
+        assert_eq!(inside.rooted(&absolute).expect("inside"), RootedPath::Fixed("src/new.ts".into()));
         for path in ["../../../a.ts", "/etc/passwd"] {
             assert_eq!(inside.rooted(path).expect_err(path).code, ErrorCode::OutsideWorkspace);
         }
         let nowhere = Origin::default();
-        assert_eq!(nowhere.rooted("./a.ts").expect("a path"), Rooted::Fixed("a.ts".into()));
+        assert_eq!(nowhere.rooted("./a.ts").expect("a path"), RootedPath::Fixed("a.ts".into()));
         assert_eq!(nowhere.rooted("/a.ts").expect_err("no tree").code, ErrorCode::OutsideWorkspace);
     }
 }

@@ -1,14 +1,14 @@
 //! Resolves one name to one object of a view: by exact names first, then by paths, lines, and parts of names.
 
-use super::form::{Fit, Form, Pattern};
-use super::origin::Rooted;
+use super::origin::RootedPath;
+use super::parsed_name::{NameFit, NamePattern, ParsedName};
 use crate::view::COMMUNITY;
-use crate::view::Look;
-use crate::view::symbols::{Kind, Query, Symbols, keys, number, text};
+use crate::view::ViewGraph;
+use crate::view::symbols::{NameQuery, SymbolKind, Symbols, keys, number, text};
 use lukasa_graph::Node;
 use lukasa_model::claims::BOARD;
 use lukasa_model::{Error, ErrorCode, Reference, Result};
-use lukasa_store::ledger::Named;
+use lukasa_store::ledger::NamedFact;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde_json::json;
@@ -28,7 +28,7 @@ const AT_ONCE: usize = 4_096;
 
 /// The object that a name stands for.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub struct ResolvedNode {
     pub node: Node,
     /// The other overloads of the same function.
     pub overloads: Vec<Node>,
@@ -36,40 +36,40 @@ pub struct Resolved {
     pub exact: bool,
 }
 
-impl Resolved {
-    fn one(node: Node, exact: bool) -> Resolved {
-        Resolved { node, overloads: vec![], exact }
+impl ResolvedNode {
+    fn one(node: Node, exact: bool) -> ResolvedNode {
+        ResolvedNode { node, overloads: vec![], exact }
     }
 }
 
 /// Resolves one name in one view.
-pub struct Resolver<'a> {
-    look: &'a Look,
+pub struct NameResolver<'a> {
+    look: &'a ViewGraph,
     symbols: Symbols<'a>,
     given: &'a str,
-    form: Form<'a>,
+    form: ParsedName<'a>,
 }
 
 /// An object whose key fits the name, and how well.
 struct Candidate {
     node: Node,
-    fit: Fit,
+    fit: NameFit,
 }
 
-impl<'a> Resolver<'a> {
-    pub fn new(look: &'a Look, given: &'a str) -> Resolver<'a> {
+impl<'a> NameResolver<'a> {
+    pub fn new(look: &'a ViewGraph, given: &'a str) -> NameResolver<'a> {
         let given = given.trim();
-        let form = Form::read(given, |word| is_type(look, word));
-        Resolver { look, symbols: Symbols::new(look), given, form }
+        let form = ParsedName::read(given, |word| is_type(look, word));
+        NameResolver { look, symbols: Symbols::new(look), given, form }
     }
 
     /// Resolves the name among all objects of the view.
-    pub fn any(&self) -> Result<Resolved> {
+    pub fn any(&self) -> Result<ResolvedNode> {
         let reference = Reference::from(self.given);
         let ended = match self.exact(&reference)? {
-            Named::Visible(found) => return self.visible(*found).map(|node| Resolved::one(node, true)),
-            Named::Ended => true,
-            Named::Unknown => false,
+            NamedFact::Visible(found) => return self.visible(*found).map(|node| ResolvedNode::one(node, true)),
+            NamedFact::Ended => true,
+            NamedFact::Unknown => false,
         };
         if let Some(found) = self.by_line()? {
             return Ok(found);
@@ -77,7 +77,7 @@ impl<'a> Resolver<'a> {
         let texts = self.texts()?;
         for text in &texts {
             if let Some(node) = self.keyed(text)? {
-                return Ok(Resolved::one(node, false));
+                return Ok(ResolvedNode::one(node, false));
             }
         }
         let pattern = texts.last().map_or(self.form.rest, String::as_str);
@@ -88,12 +88,12 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves the name among the symbols of a file.
-    pub fn within(&self, file: Node) -> Result<Resolved> {
+    pub fn within(&self, file: Node) -> Result<ResolvedNode> {
         let s = &self.look.snapshot;
         let path = self.symbols.key(file).into_owned();
         let inside = |node: Node| s.key(node).is_some_and(|key| key != path && keys::path(key) == path);
         if let Some(node) = self.keyed(&format!("{path}::{}", self.form.rest))? {
-            return Ok(Resolved::one(node, true));
+            return Ok(ResolvedNode::one(node, true));
         }
         if let Some(found) = self.fitting(self.form.rest, &inside)? {
             return Ok(found);
@@ -106,11 +106,11 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn exact(&self, reference: &Reference) -> Result<Named> {
+    fn exact(&self, reference: &Reference) -> Result<NamedFact> {
         self.look.ledger.named(&self.look.view, reference)
     }
 
-    fn visible(&self, found: lukasa_store::ledger::Found) -> Result<Node> {
+    fn visible(&self, found: lukasa_store::ledger::VisibleFact) -> Result<Node> {
         let name = self.given;
         if found.thing.ends.is_some() {
             return Err(Error::invalid(ErrorCode::NotAnObject, format!("`{name}` is a relationship"))
@@ -131,8 +131,8 @@ impl<'a> Resolver<'a> {
             _ => Reference::Text(text.to_owned()),
         };
         match self.exact(&reference)? {
-            Named::Visible(found) => self.visible(*found).map(Some),
-            Named::Ended | Named::Unknown => Ok(None),
+            NamedFact::Visible(found) => self.visible(*found).map(Some),
+            NamedFact::Ended | NamedFact::Unknown => Ok(None),
         }
     }
 
@@ -146,8 +146,8 @@ impl<'a> Resolver<'a> {
         let Some((path, after)) = self.form.path() else { return Ok(vec![rest.to_owned()]) };
         let whole = |path: &str| format!("{path}{after}");
         match self.look.origin.rooted(path) {
-            Ok(Rooted::Fixed(path)) => Ok(vec![whole(&path)]),
-            Ok(Rooted::Open { from_root, from_folder }) => {
+            Ok(RootedPath::Fixed(path)) => Ok(vec![whole(&path)]),
+            Ok(RootedPath::Open { from_root, from_folder }) => {
                 let here = from_folder.map(|path| whole(&path));
                 let mut texts = vec![whole(&from_root)];
                 texts.extend(here);
@@ -166,11 +166,11 @@ impl<'a> Resolver<'a> {
     // --- lines ---
 
     /// The innermost symbol at a line of a file.
-    fn by_line(&self) -> Result<Option<Resolved>> {
+    fn by_line(&self) -> Result<Option<ResolvedNode>> {
         let Some((path, line)) = self.form.line() else { return Ok(None) };
-        let Ok(found) = Resolver::new(self.look, path).any() else { return Ok(None) };
+        let Ok(found) = NameResolver::new(self.look, path).any() else { return Ok(None) };
         let file = found.node;
-        if !self.symbols.is(file, Kind::File) {
+        if !self.symbols.is(file, SymbolKind::File) {
             return Ok(None);
         }
         let s = &self.look.snapshot;
@@ -190,14 +190,14 @@ impl<'a> Resolver<'a> {
             (from <= line && line <= to).then_some((to - from, Reverse(from)))
         };
         let innermost = nodes.iter().filter_map(|node| Some((span(node)?, Reverse(s.thing(*node)), *node))).min();
-        Ok(Some(Resolved::one(innermost.map_or(file, |(_, _, node)| node), false)))
+        Ok(Some(ResolvedNode::one(innermost.map_or(file, |(_, _, node)| node), false)))
     }
 
     // --- parts of names ---
 
     /// The object that fits best. Returns an error if several fit equally well.
-    fn fitting(&self, text: &str, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Result<Option<Resolved>> {
-        let pattern = Pattern::new(text);
+    fn fitting(&self, text: &str, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Result<Option<ResolvedNode>> {
+        let pattern = NamePattern::new(text);
         let mut found = self.candidates(&pattern, allowed);
         if found.is_empty() {
             found = self.of_package(&pattern, allowed)?;
@@ -206,12 +206,12 @@ impl<'a> Resolver<'a> {
         let groups = self.grouped(nodes);
         match &groups[..] {
             [] => Ok(None),
-            [one] => Ok(Some(Resolved { node: one[0], overloads: one[1..].to_vec(), exact: false })),
+            [one] => Ok(Some(ResolvedNode { node: one[0], overloads: one[1..].to_vec(), exact: false })),
             several => Err(self.ambiguous(several)?),
         }
     }
 
-    fn candidates(&self, pattern: &Pattern<'_>, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Vec<Candidate> {
+    fn candidates(&self, pattern: &NamePattern<'_>, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Vec<Candidate> {
         let s = &self.look.snapshot;
         let fits = |node: Node| {
             let key = s.key(node)?;
@@ -230,14 +230,14 @@ impl<'a> Resolver<'a> {
     }
 
     /// Objects named with the package that their file declares, such as `gin.Context.JSON`.
-    fn of_package(&self, pattern: &Pattern<'_>, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Result<Vec<Candidate>> {
+    fn of_package(&self, pattern: &NamePattern<'_>, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Result<Vec<Candidate>> {
         let s = &self.look.snapshot;
         let mut found: Vec<(Node, Node, &str)> = Vec::new();
         for node in s.nodes() {
             let Some(package) = s.key(node).and_then(|key| pattern.package(key)) else { continue };
             if self.symbols.kind(node).is_some() && allowed(node) && self.is_of_type(node, false) {
                 let file = Reference::exact(FILE, keys::path(s.key(node).unwrap_or_default()));
-                if let Named::Visible(file) = self.exact(&file)?
+                if let NamedFact::Visible(file) = self.exact(&file)?
                     && let Some(file) = s.find(file.thing.no)
                 {
                     found.push((node, file, package));
@@ -248,7 +248,7 @@ impl<'a> Resolver<'a> {
         let contents = self.symbols.contents(&files)?;
         let declared = |file: &Node| contents.get(file).and_then(|content| text(content, "package"));
         found.retain(|(_, file, package)| declared(file).is_some_and(|own| own.rsplit('.').next() == Some(*package)));
-        Ok(found.into_iter().map(|(node, _, _)| Candidate { node, fit: Fit::Parts }).collect())
+        Ok(found.into_iter().map(|(node, _, _)| Candidate { node, fit: NameFit::Parts }).collect())
     }
 
     /// Whether an object has the type in the name. Unless `exactly`, similar kinds count too: a method is a `Function`.
@@ -256,13 +256,13 @@ impl<'a> Resolver<'a> {
         let Some(wanted) = self.form.type_name else { return true };
         let kind = self.symbols.kind(node);
         if wanted.eq_ignore_ascii_case("symbol") {
-            return kind.is_some_and(|kind| kind != Kind::File);
+            return kind.is_some_and(|kind| kind != SymbolKind::File);
         }
         let registry = &self.look.registry;
         if registry.is_same_type(wanted, self.look.snapshot.type_name(node), false) {
             return true;
         }
-        match (kind, Kind::of_type(registry.spelling(wanted, false))) {
+        match (kind, SymbolKind::of_type(registry.spelling(wanted, false))) {
             (Some(kind), Some(wanted)) if !exactly => kind.is_like(wanted),
             _ => false,
         }
@@ -272,7 +272,7 @@ impl<'a> Resolver<'a> {
     fn preferred(&self, mut found: Vec<Candidate>) -> Vec<Node> {
         let best = found.iter().map(|candidate| candidate.fit).min();
         found.retain(|candidate| Some(candidate.fit) == best);
-        let rank = |node: Node| self.symbols.kind(node).map_or(Kind::LAST_PREFERENCE, Kind::preference);
+        let rank = |node: Node| self.symbols.kind(node).map_or(SymbolKind::LAST_PREFERENCE, SymbolKind::preference);
         let least = found.iter().map(|candidate| rank(candidate.node)).min();
         let mut nodes: Vec<Node> = found.into_iter().map(|candidate| candidate.node).collect();
         nodes.retain(|node| Some(rank(*node)) == least);
@@ -293,7 +293,7 @@ impl<'a> Resolver<'a> {
         nodes.sort_by_key(|node| (Reverse(s.degree(*node)), s.thing(*node)));
         let same = |a: Node, b: Node| {
             let key = |node: Node| s.key(node).map(keys::plain);
-            s.type_no(a) == s.type_no(b) && self.symbols.kind(a).is_some_and(Kind::runs) && key(a) == key(b)
+            s.type_no(a) == s.type_no(b) && self.symbols.kind(a).is_some_and(SymbolKind::runs) && key(a) == key(b)
         };
         let mut groups: Vec<Vec<Node>> = Vec::new();
         for node in nodes {
@@ -363,7 +363,7 @@ impl<'a> Resolver<'a> {
         if let Some((path, _)) = path {
             return self.near_files(path);
         }
-        let query = Query::new(self.form.rest);
+        let query = NameQuery::new(self.form.rest);
         let found = self.symbols.like(&query, |node| allowed(node) && !self.look.snapshot.is_ended(node));
         let mut nodes: Vec<Node> = found.into_iter().take(4 * OFFERED).map(|found| found.node).collect();
         nodes.sort_by_key(|node| self.symbols.is_test(*node));
@@ -371,7 +371,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-impl Resolver<'_> {
+impl NameResolver<'_> {
     /// Keys of any type with a small edit distance to the name, nearest first.
     fn near_keys(&self) -> Vec<String> {
         let name = self.given.split_once(':').map_or(self.given, |(_, key)| key);
@@ -398,7 +398,7 @@ impl Resolver<'_> {
         let letters = wanted.chars().count();
         let mut found: Vec<(usize, usize, Node)> = Vec::new();
         for node in s.nodes() {
-            let Some(key) = s.key(node).filter(|_| self.symbols.is(node, Kind::File) && !s.is_ended(node)) else {
+            let Some(key) = s.key(node).filter(|_| self.symbols.is(node, SymbolKind::File) && !s.is_ended(node)) else {
                 continue;
             };
             let name = keys::name(key).to_lowercase();
@@ -415,11 +415,11 @@ impl Resolver<'_> {
 }
 
 /// Whether a word is the name of an object type in use or declared.
-fn is_type(look: &Look, word: &str) -> bool {
+fn is_type(look: &ViewGraph, word: &str) -> bool {
     let spelled = look.registry.spelling(word, false);
     look.snapshot.names().types().iter().any(|name| look.registry.is_same_type(word, name, false))
         || look.registry.object_type(spelled).is_some()
-        || Kind::of_type(spelled).is_some()
+        || SymbolKind::of_type(spelled).is_some()
 }
 
 /// Whether objects of this type accompany another object and have a key that ends with its key.

@@ -5,10 +5,10 @@ use lukasa_model::{Error, ErrorCode, Result};
 use serde_json::{Value, json};
 
 /// A field of a request.
-pub struct Field {
+pub struct RequestField {
     pub name: String,
     pub help: String,
-    pub shape: Shape,
+    pub shape: FieldSyntax,
     pub required: bool,
     /// Its index among the fields that the command takes by position.
     pub position: Option<usize>,
@@ -17,12 +17,12 @@ pub struct Field {
     pub kind: String,
 }
 
-impl Field {
+impl RequestField {
     /// A minimal JSON Schema: its type, or its choices.
     pub fn schema(&self) -> Value {
         match &self.shape {
-            Shape::Choice(all) => json!({"enum": all}),
-            Shape::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            FieldSyntax::Choice(all) => json!({"enum": all}),
+            FieldSyntax::Texts => json!({"type": "array", "items": {"type": "string"}}),
             _ if self.kind.is_empty() => json!({}),
             _ => json!({"type": self.kind}),
         }
@@ -30,7 +30,7 @@ impl Field {
 }
 
 /// How the text of a field is parsed.
-pub enum Shape {
+pub enum FieldSyntax {
     Flag,
     /// A flag whose default is true.
     Switch,
@@ -42,14 +42,14 @@ pub enum Shape {
 }
 
 /// The fields of a request, in the order of the request type.
-pub fn fields(operation: &Operation) -> Vec<Field> {
+pub fn fields(operation: &Operation) -> Vec<RequestField> {
     let schema = operation.request.as_value();
     let required =
         |name: &str| schema.get("required").and_then(Value::as_array).is_some_and(|r| r.iter().any(|f| f == name));
     operation
         .fields()
         .into_iter()
-        .map(|(name, field)| Field {
+        .map(|(name, field)| RequestField {
             help: field
                 .get("description")
                 .and_then(Value::as_str)
@@ -66,20 +66,20 @@ pub fn fields(operation: &Operation) -> Vec<Field> {
         .collect()
 }
 
-fn shape(root: &Value, field: &Value) -> Shape {
+fn shape(root: &Value, field: &Value) -> FieldSyntax {
     if let Some(meant) = meant(root, field) {
         return shape(root, &with_default(meant, field));
     }
     if let Some(choices) = choices(field) {
-        return Shape::Choice(choices);
+        return FieldSyntax::Choice(choices);
     }
     match own_kind(field) {
-        "boolean" if field.get("default") == Some(&Value::Bool(true)) => Shape::Switch,
-        "boolean" => Shape::Flag,
-        "integer" | "number" => Shape::Number,
-        "string" => Shape::Text,
-        "array" if field.get("items").is_some_and(|items| is_text(root, items)) => Shape::Texts,
-        _ => Shape::Json,
+        "boolean" if field.get("default") == Some(&Value::Bool(true)) => FieldSyntax::Switch,
+        "boolean" => FieldSyntax::Flag,
+        "integer" | "number" => FieldSyntax::Number,
+        "string" => FieldSyntax::Text,
+        "array" if field.get("items").is_some_and(|items| is_text(root, items)) => FieldSyntax::Texts,
+        _ => FieldSyntax::Json,
     }
 }
 
@@ -117,7 +117,7 @@ fn with_default(shape: &Value, field: &Value) -> Value {
 
 /// Whether an item is a text, or one of several words.
 fn is_text(root: &Value, item: &Value) -> bool {
-    matches!(shape(root, item), Shape::Text | Shape::Choice(_))
+    matches!(shape(root, item), FieldSyntax::Text | FieldSyntax::Choice(_))
 }
 
 fn choices(field: &Value) -> Option<Vec<String>> {
@@ -137,7 +137,7 @@ fn choices(field: &Value) -> Option<Vec<String>> {
     Some(all)
 }
 
-impl Shape {
+impl FieldSyntax {
     /// Parses a text. `name` is the name of the field on this surface, for error messages.
     pub fn read(&self, name: &str, text: &str) -> Result<Value> {
         let not = |what: &str| {
@@ -146,18 +146,18 @@ impl Shape {
             Error::invalid(ErrorCode::InvalidArgument, format!("{name}: `{shown}{dots}` is not {what}"))
         };
         Ok(match self {
-            Shape::Flag | Shape::Switch => match text {
+            FieldSyntax::Flag | FieldSyntax::Switch => match text {
                 "true" => Value::Bool(true),
                 "false" => Value::Bool(false),
                 _ => return Err(not("true or false")),
             },
-            Shape::Text | Shape::Choice(_) => Value::String(text.to_owned()),
+            FieldSyntax::Text | FieldSyntax::Choice(_) => Value::String(text.to_owned()),
             // One item: several items are given as repeated flags.
-            Shape::Texts => Value::Array(vec![Value::String(text.to_owned())]),
-            Shape::Number => {
+            FieldSyntax::Texts => Value::Array(vec![Value::String(text.to_owned())]),
+            FieldSyntax::Number => {
                 serde_json::from_str::<Value>(text).ok().filter(Value::is_number).ok_or_else(|| not("a number"))?
             }
-            Shape::Json => serde_json::from_str(text).map_err(|e| match e.to_string() {
+            FieldSyntax::Json => serde_json::from_str(text).map_err(|e| match e.to_string() {
                 why if why.contains("recursion limit") => {
                     Error::too_large(ErrorCode::JsonTooDeep, format!("{name}: the JSON is nested too deeply"))
                 }

@@ -1,7 +1,7 @@
 //! Errors for people: the message with its code, details, and the hint.
 
 use super::values::{at, list, name, plain};
-use super::{Rendering, Role};
+use super::{Rendering, TextRole};
 use lukasa_model::Error;
 use serde_json::Value;
 
@@ -9,13 +9,13 @@ impl Rendering {
     /// An error, the fields or conflicts it lists, and what to do next.
     pub fn of_error(error: &Error) -> Rendering {
         let mut out = Rendering::default();
-        out.marked(Role::Error, "error", &format!("{} ({})", error.message, error.code));
+        out.marked(TextRole::Error, "error", &format!("{} ({})", error.message, error.code));
         for field in list(&error.details, "fields") {
             out.line(format!("  {}: {}", at(field, "path"), at(field, "message")));
         }
         out.conflicts(list(&error.details, "conflicts"));
         if let Some(hint) = &error.hint {
-            out.marked(Role::Place, "hint", hint);
+            out.marked(TextRole::Place, "hint", hint);
         }
         out
     }

@@ -3,7 +3,7 @@
 //! Only the text of a report is used, shortened and without its other fields, because these may contain contents of
 //! requests.
 
-use super::log::{self, Level};
+use super::log::{self, LogLevel};
 use serde_json::json;
 use std::fmt::{Debug, Write as _};
 use tracing::field::{Field, Visit};
@@ -25,16 +25,16 @@ pub fn follow() {
 }
 
 /// Takes a level, the module that reports, and the text.
-type Sink = fn(Level, &str, &str);
+type Sink = fn(LogLevel, &str, &str);
 
-fn to_log(level: Level, module: &str, message: &str) {
+fn to_log(level: LogLevel, module: &str, message: &str) {
     log::event(level, "dependency.reported", &[("module", json!(module)), ("message", json!(message))]);
 }
 
 struct Bridge(Sink);
 
 impl Bridge {
-    fn pass(&self, level: Level, module: &str, message: &str) {
+    fn pass(&self, level: LogLevel, module: &str, message: &str) {
         (self.0)(level, module, &message[..message.floor_char_boundary(MESSAGE_BYTES)]);
     }
 }
@@ -55,7 +55,7 @@ impl Subscriber for Bridge {
     fn event(&self, event: &Event<'_>) {
         let mut message = Message(String::new());
         event.record(&mut message);
-        let level = if *event.metadata().level() == tracing::Level::ERROR { Level::Error } else { Level::Warn };
+        let level = if *event.metadata().level() == tracing::Level::ERROR { LogLevel::Error } else { LogLevel::Warn };
         self.pass(level, event.metadata().target(), &message.0);
     }
 
@@ -80,7 +80,7 @@ impl ::log::Log for Bridge {
 
     fn log(&self, record: &::log::Record<'_>) {
         if ::log::Log::enabled(self, record.metadata()) {
-            let level = if record.level() == ::log::Level::Error { Level::Error } else { Level::Warn };
+            let level = if record.level() == ::log::Level::Error { LogLevel::Error } else { LogLevel::Warn };
             self.pass(level, record.target(), &record.args().to_string());
         }
     }
@@ -106,15 +106,15 @@ mod tests {
     use super::*;
     use parking_lot::Mutex;
 
-    static PASSED: Mutex<Vec<(Level, String, String)>> = Mutex::new(Vec::new());
+    static PASSED: Mutex<Vec<(LogLevel, String, String)>> = Mutex::new(Vec::new());
 
-    fn note(level: Level, module: &str, message: &str) {
+    fn note(level: LogLevel, module: &str, message: &str) {
         PASSED.lock().push((level, module.into(), message.into()));
     }
 
     #[test]
     fn errors_and_warnings_are_passed_on_without_fields() {
-        let found = |module: &str| -> Vec<(Level, String)> {
+        let found = |module: &str| -> Vec<(LogLevel, String)> {
             let passed = PASSED.lock();
             passed.iter().filter(|(_, of, _)| of == module).map(|(level, _, text)| (*level, text.clone())).collect()
         };
@@ -126,13 +126,13 @@ mod tests {
             tracing::info!(target: "by_tracing", "a peer has come");
         });
         let [first, second] = &found("by_tracing")[..] else { panic!("{:?}", found("by_tracing")) };
-        assert_eq!(*first, (Level::Error, "the peer 7 is gone".into()));
-        assert_eq!((second.0, second.1.len()), (Level::Warn, MESSAGE_BYTES));
+        assert_eq!(*first, (LogLevel::Error, "the peer 7 is gone".into()));
+        assert_eq!((second.0, second.1.len()), (LogLevel::Warn, MESSAGE_BYTES));
 
         for level in [::log::Level::Info, ::log::Level::Warn, ::log::Level::Error] {
             let record = ::log::Record::builder().level(level).target("by_log").args(format_args!("a peer")).build();
             ::log::Log::log(&Bridge(note), &record);
         }
-        assert_eq!(found("by_log"), [(Level::Warn, "a peer".into()), (Level::Error, "a peer".into())]);
+        assert_eq!(found("by_log"), [(LogLevel::Warn, "a peer".into()), (LogLevel::Error, "a peer".into())]);
     }
 }

@@ -2,20 +2,20 @@
 
 use super::{log, metrics};
 use crate::Context;
-use crate::outline::Outline;
+use crate::redacted_summary::RedactedSummary;
 use lukasa_model::Error;
-use lukasa_store::ledger::{Replaced, Stated};
+use lukasa_store::ledger::{CommitStats, LogReplacement};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// An operation that ended.
-pub struct Ended<'a> {
-    pub request: &'a Outline,
-    pub answer: Result<&'a Outline, &'a Error>,
+pub struct EndedOperation<'a> {
+    pub request: &'a RedactedSummary,
+    pub answer: Result<&'a RedactedSummary, &'a Error>,
     pub took: Duration,
 }
 
-impl Ended<'_> {
+impl EndedOperation<'_> {
     /// The duration in milliseconds.
     pub fn millis(&self) -> f64 {
         self.took.as_secs_f64() * 1e3
@@ -43,10 +43,10 @@ impl Ended<'_> {
 }
 
 /// Reports a log that was replaced by another. Called by the ledger.
-pub fn log_replaced(replaced: &Replaced) {
+pub fn log_replaced(replaced: &LogReplacement) {
     metrics().log_replaced.inc_of(&[&replaced.scope.tenant]);
     log::event(
-        log::Level::Error,
+        log::LogLevel::Error,
         "store.log_replaced",
         &[
             ("scope", json!(format!("{}/{}", replaced.scope.tenant, replaced.scope.project))),
@@ -60,7 +60,7 @@ pub fn log_replaced(replaced: &Replaced) {
 }
 
 /// Counts the facts that a commit writes. Called by the ledger.
-pub fn committed(stated: &Stated) {
+pub fn committed(stated: &CommitStats) {
     use lukasa_model::TransactionKind as Kind;
     let all = metrics();
     let source = match stated.kind {

@@ -13,7 +13,7 @@ pub fn refresh(engine: Option<&Engine>) {
     let Some(engine) = engine else { return };
     let projections = &engine.graphs().projections;
     all.graph_memory.set(projections.uses().iter().map(|held| held.bytes).sum::<usize>() as f64);
-    let (hits, misses, dropped) = projections.luck();
+    let (hits, misses, dropped) = projections.cache_stats();
     all.cache_hits.set(hits as f64 / (hits + misses).max(1) as f64);
     all.search_pruned.set(dropped as f64);
     if let Some(audit) = engine.audit() {

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 /// How important an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Level {
+pub enum LogLevel {
     Off = 0,
     Error = 1,
     Warn = 2,
@@ -21,27 +21,27 @@ pub enum Level {
     Debug = 4,
 }
 
-impl Level {
+impl LogLevel {
     pub const NAMES: [&str; 5] = ["off", "error", "warn", "info", "debug"];
 
-    pub fn parse(name: &str) -> Option<Level> {
-        let all = [Level::Off, Level::Error, Level::Warn, Level::Info, Level::Debug];
+    pub fn parse(name: &str) -> Option<LogLevel> {
+        let all = [LogLevel::Off, LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug];
         all.into_iter().find(|level| level.name() == name)
     }
 
     pub fn name(self) -> &'static str {
-        Level::NAMES[self as usize]
+        LogLevel::NAMES[self as usize]
     }
 }
 
 /// How events are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum LogFormat {
     Json,
     Text,
 }
 
-static LEVEL: AtomicU8 = AtomicU8::new(Level::Warn as u8);
+static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Warn as u8);
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 static KEY: OnceLock<Arc<AuditKey>> = OnceLock::new();
 
@@ -51,9 +51,9 @@ thread_local! {
 }
 
 /// Sets level and format. To be called once, at the start of the process.
-pub fn set(level: Level, format: Format) {
+pub fn set(level: LogLevel, format: LogFormat) {
     LEVEL.store(level as u8, Ordering::Relaxed);
-    AS_JSON.store(format == Format::Json, Ordering::Relaxed);
+    AS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
 }
 
 /// Sets the key that hashes user names, the same as for the audit record. Only the first call has an effect.
@@ -62,23 +62,23 @@ pub fn set_key(key: Arc<AuditKey>) {
 }
 
 /// The hash of a user's name, for the log. None without a key to hash it with.
-pub fn hidden(tenant: &str, user: &str) -> Option<String> {
+pub fn hashed_user(tenant: &str, user: &str) -> Option<String> {
     KEY.get().map(|key| key.user(tenant, user))
 }
 
 /// Whether events of a level are written.
-pub fn is_on(level: Level) -> bool {
+pub fn is_on(level: LogLevel) -> bool {
     level as u8 <= LEVEL.load(Ordering::Relaxed)
 }
 
 /// Writes an event. Names of fields are plain words; values are counts, codes and names, never contents.
-pub fn event(level: Level, name: &str, fields: &[(&str, Value)]) {
-    if level == Level::Off || !is_on(level) {
+pub fn event(level: LogLevel, name: &str, fields: &[(&str, Value)]) {
+    if level == LogLevel::Off || !is_on(level) {
         return;
     }
     let request = REQUEST.with_borrow(Clone::clone).unwrap_or_default();
     let fields: Vec<(&str, Value)> = fields.iter().map(|(name, value)| (*name, without_secrets(value))).collect();
-    let format = if AS_JSON.load(Ordering::Relaxed) { Format::Json } else { Format::Text };
+    let format = if AS_JSON.load(Ordering::Relaxed) { LogFormat::Json } else { LogFormat::Text };
     let line = line(format, &now(), level, name, &request, &fields);
     // One write, so that lines of two threads do not mix. An error cannot be reported anywhere, so it is ignored.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
@@ -95,16 +95,16 @@ fn without_secrets(value: &Value) -> Value {
 }
 
 /// Adds the fields of a request to the events of this thread, until it is dropped.
-pub struct OfRequest(Option<Map<String, Value>>);
+pub struct RequestFields(Option<Map<String, Value>>);
 
-impl OfRequest {
-    pub fn new(fields: &[(&str, Option<&str>)]) -> OfRequest {
+impl RequestFields {
+    pub fn new(fields: &[(&str, Option<&str>)]) -> RequestFields {
         let given = fields.iter().filter_map(|(name, value)| Some(((*name).to_string(), json!((*value)?))));
-        OfRequest(REQUEST.replace(Some(given.collect())))
+        RequestFields(REQUEST.replace(Some(given.collect())))
     }
 }
 
-impl Drop for OfRequest {
+impl Drop for RequestFields {
     fn drop(&mut self) {
         REQUEST.set(self.0.take());
     }
@@ -116,14 +116,14 @@ fn now() -> String {
 }
 
 fn line(
-    format: Format,
+    format: LogFormat,
     now: &str,
-    level: Level,
+    level: LogLevel,
     name: &str,
     request: &Map<String, Value>,
     fields: &[(&str, Value)],
 ) -> String {
-    if format == Format::Json {
+    if format == LogFormat::Json {
         let mut all = Map::new();
         all.insert("ts".into(), json!(now));
         all.insert("level".into(), json!(level.name()));
@@ -162,13 +162,13 @@ mod tests {
     fn an_event_is_one_line_whatever_it_contains() {
         let request = Map::from_iter([("request_id".to_string(), json!("r1"))]);
         let fields = [("agent", json!("a\nb \u{1b}[1m")), ("count", json!(3)), ("none", Value::Null)];
-        let of = |format| line(format, "2026-01-01T00:00:00.000Z", Level::Info, "graph.expand", &request, &fields);
-        let text = of(Format::Text);
+        let of = |format| line(format, "2026-01-01T00:00:00.000Z", LogLevel::Info, "graph.expand", &request, &fields);
+        let text = of(LogFormat::Text);
         assert_eq!(
             text,
             "2026-01-01T00:00:00.000Z info  graph.expand request_id=r1 agent=\"a\\nb \\u001b[1m\" count=3\n"
         );
-        let json = of(Format::Json);
+        let json = of(LogFormat::Json);
         assert_eq!(json.matches('\n').count(), 1);
         let read: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(
@@ -182,8 +182,8 @@ mod tests {
     fn an_event_has_no_credentials_and_nothing_that_steers_a_terminal() {
         let fields =
             [("message", json!("postgres://ann:HIDDEN@db/shop: \u{202e}no")), ("url", json!("http://a:HIDDEN@b"))];
-        for format in [Format::Text, Format::Json] {
-            let line = line(format, "now", Level::Warn, "store.lost", &Map::new(), &fields);
+        for format in [LogFormat::Text, LogFormat::Json] {
+            let line = line(format, "now", LogLevel::Warn, "store.lost", &Map::new(), &fields);
             assert!(!line.contains("HIDDEN") && !line.contains('\u{202e}'), "{line}");
             assert!(line.contains("postgres://[redacted]@db/shop") && line.contains("\\u202e"), "{line}");
         }
@@ -193,9 +193,9 @@ mod tests {
     fn events_have_the_request_of_their_thread_until_it_ends() {
         let current = || REQUEST.with_borrow(|request| request.as_ref().map(|fields| fields["request_id"].clone()));
         assert_eq!(current(), None);
-        let outer = OfRequest::new(&[("request_id", Some("r1")), ("agent", None)]);
+        let outer = RequestFields::new(&[("request_id", Some("r1")), ("agent", None)]);
         {
-            let _inner = OfRequest::new(&[("request_id", Some("r2"))]);
+            let _inner = RequestFields::new(&[("request_id", Some("r2"))]);
             assert_eq!(current(), Some(json!("r2")));
         }
         assert_eq!(current(), Some(json!("r1")));
@@ -212,9 +212,9 @@ mod tests {
 
     #[test]
     fn levels_have_names() {
-        for name in Level::NAMES {
-            assert_eq!(Level::parse(name).unwrap().name(), name);
+        for name in LogLevel::NAMES {
+            assert_eq!(LogLevel::parse(name).unwrap().name(), name);
         }
-        assert_eq!(Level::parse("loud"), None);
+        assert_eq!(LogLevel::parse("loud"), None);
     }
 }

@@ -13,7 +13,7 @@ const LABEL: usize = 100;
 const TENANT: &str = "tenant_id";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     Counter,
     Gauge,
     Histogram,
@@ -22,7 +22,7 @@ pub enum Kind {
 /// A metric: one value for each set of label values.
 pub struct Metric {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: MetricKind,
     pub help: &'static str,
     pub labels: &'static [&'static str],
     bounds: &'static [f64],
@@ -40,7 +40,7 @@ struct Value {
 impl Metric {
     pub const fn new(
         name: &'static str,
-        kind: Kind,
+        kind: MetricKind,
         labels: &'static [&'static str],
         bounds: &'static [f64],
         help: &'static str,
@@ -111,7 +111,7 @@ impl Metric {
     pub fn now(&self, labels: &[&str]) -> f64 {
         let values = self.values.lock();
         let value = values.get(&labels.iter().map(ToString::to_string).collect::<Vec<_>>());
-        value.map_or(0.0, |value| if self.kind == Kind::Histogram { value.all as f64 } else { value.sum })
+        value.map_or(0.0, |value| if self.kind == MetricKind::Histogram { value.all as f64 } else { value.sum })
     }
 
     fn change(&self, labels: &[&str], change: impl FnOnce(&mut Value)) {
@@ -127,9 +127,9 @@ impl Metric {
     /// Appends the lines of this metric. With a `tenant`, lines of other tenants are left out.
     pub fn write(&self, text: &mut String, tenant: Option<&str>) {
         let kind = match self.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         };
         // Writing to a string cannot fail.
         let _ = write!(text, "# HELP {} {}\n# TYPE {} {kind}\n", self.name, self.help, self.name);
@@ -146,7 +146,7 @@ impl Metric {
                 all if all.is_empty() => String::new(),
                 all => format!("{{{}}}", all.join(",")),
             };
-            if self.kind != Kind::Histogram {
+            if self.kind != MetricKind::Histogram {
                 let _ = writeln!(text, "{}{} {}", self.name, set(None), value.sum);
                 continue;
             }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn buckets_add_up() {
-        let metric = Metric::new("took", Kind::Histogram, &["of"], &[0.005, 30.0], "How long.");
+        let metric = Metric::new("took", MetricKind::Histogram, &["of"], &[0.005, 30.0], "How long.");
         metric.record_of(&["get"], 0.003);
         metric.record_of(&["get"], 60.0);
         let want = "# HELP took How long.\n# TYPE took histogram\ntook_bucket{of=\"get\",le=\"0.005\"} 1\n\
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_metric_without_values_is_written_as_zero() {
-        let metric = Metric::new("all", Kind::Counter, &[], &[], "All.");
+        let metric = Metric::new("all", MetricKind::Counter, &[], &[], "All.");
         assert_eq!(text(&metric), "# HELP all All.\n# TYPE all counter\nall 0\n");
         metric.add(2);
         assert!(text(&metric).ends_with("all 2\n"));
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn labels_cannot_break_out_nor_grow_without_end() {
-        let metric = Metric::new("n", Kind::Counter, &["by"], &[], "N.");
+        let metric = Metric::new("n", MetricKind::Counter, &["by"], &[], "N.");
         metric.inc_of(&["a\"} 9\n\\"]);
         assert!(text(&metric).contains("n{by=\"a\\\"} 9\\n\\\\\"} 1\n"), "{}", text(&metric));
         for number in 0..SETS + 50 {
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_tenant_sees_its_own() {
-        let metric = Metric::new("n", Kind::Gauge, &["type", "tenant_id"], &[], "N.");
+        let metric = Metric::new("n", MetricKind::Gauge, &["type", "tenant_id"], &[], "N.");
         metric.set_of(&["A", "acme"], 1.0);
         metric.set_of(&["B", "other"], 2.0);
         let mut own = String::new();
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn an_average_moves_towards_what_is_seen() {
-        let metric = Metric::new("ema", Kind::Gauge, &[], &[], "Average.");
+        let metric = Metric::new("ema", MetricKind::Gauge, &[], &[], "Average.");
         metric.blend_of(&[], 10.0, 0.2);
         metric.blend_of(&[], 20.0, 0.2);
         assert_eq!(metric.now(&[]), 12.0);

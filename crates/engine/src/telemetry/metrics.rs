@@ -1,6 +1,6 @@
 //! Every metric of a process, with its name and help text. docs/telemetry.md lists them; a test compares both.
 
-use super::measure::{Kind, Metric};
+use super::measure::{Metric, MetricKind};
 
 const SECONDS: &[f64] = &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 const MILLIS: &[f64] = &[1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 5_000.0];
@@ -17,7 +17,7 @@ macro_rules! metrics {
         /// The metrics of one process.
         pub struct Metrics { $(pub $field: Metric,)* }
 
-        static ALL: Metrics = Metrics { $($field: Metric::new($name, Kind::$kind, &[$($label),*], $bounds, $help),)* };
+        static ALL: Metrics = Metrics { $($field: Metric::new($name, MetricKind::$kind, &[$($label),*], $bounds, $help),)* };
 
         impl Metrics {
             /// All metrics, in the order in which they are written.

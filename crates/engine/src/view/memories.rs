@@ -1,7 +1,7 @@
 //! The facts that memories are about, as they are now: code that has ended, was renamed, or has changed since.
 
-use crate::view::Look;
-use crate::view::Read;
+use crate::view::NodeContents;
+use crate::view::ViewGraph;
 use crate::view::memories::names::{APPLIES_TO, INVOLVES, NEXT_EPISODE};
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::types::RENAMED_FROM;
@@ -18,7 +18,7 @@ pub const CODE_HASH: &str = "code_hash";
 
 /// A fact that an episode involves.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct EntityOut {
+pub struct MemoryEntityOut {
     /// `Type:key`, by its current name.
     #[serde(rename = "ref")]
     pub reference: String,
@@ -32,7 +32,7 @@ pub struct EntityOut {
 
 /// Code that has changed since the memory about it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ChangedOut {
+pub struct ChangedCodeOut {
     #[serde(rename = "ref")]
     pub reference: String,
     /// changed or ended.
@@ -96,12 +96,12 @@ pub fn renamed_to(snapshot: &Snapshot, node: Node) -> Option<String> {
 }
 
 /// The facts that a memory is about, by current names.
-pub fn entities(snapshot: &Snapshot, memory: Node) -> Vec<EntityOut> {
-    let mut all: Vec<(u64, EntityOut)> = about(snapshot, memory)
+pub fn entities(snapshot: &Snapshot, memory: Node) -> Vec<MemoryEntityOut> {
+    let mut all: Vec<(u64, MemoryEntityOut)> = about(snapshot, memory)
         .map(|(to, edge)| {
             let now = present(snapshot, to);
             let renamed_from = (now != to).then(|| snapshot.name(to));
-            let out = EntityOut { reference: snapshot.name(now), ended: snapshot.is_ended(now), renamed_from };
+            let out = MemoryEntityOut { reference: snapshot.name(now), ended: snapshot.is_ended(now), renamed_from };
             (snapshot.edge_thing(edge), out)
         })
         .collect();
@@ -118,7 +118,7 @@ pub fn previous(snapshot: &Snapshot, memory: Node) -> Option<String> {
 
 /// For each memory, the code it is about that has changed or ended since the memory was recorded. A rename alone is not
 /// a change.
-pub fn changed(look: &Look, memories: &[Node]) -> Result<FxHashMap<Node, Vec<ChangedOut>>> {
+pub fn changed(look: &ViewGraph, memories: &[Node]) -> Result<FxHashMap<Node, Vec<ChangedCodeOut>>> {
     let s = &look.snapshot;
     let mut links: Vec<(Node, Node, Edge)> = Vec::new();
     for memory in memories {
@@ -128,9 +128,9 @@ pub fn changed(look: &Look, memories: &[Node]) -> Result<FxHashMap<Node, Vec<Cha
         return Ok(FxHashMap::default());
     }
     let nodes = links.iter().flat_map(|(memory, to, _)| [*memory, present(s, *to)]).collect::<Vec<_>>();
-    let read = Read::of(look, &nodes)?;
+    let read = NodeContents::of(look, &nodes)?;
     let edges = look.contents(&links.iter().map(|(_, _, edge)| s.edge_thing(*edge)).collect::<Vec<_>>())?;
-    let mut all: FxHashMap<Node, Vec<ChangedOut>> = FxHashMap::default();
+    let mut all: FxHashMap<Node, Vec<ChangedCodeOut>> = FxHashMap::default();
     for (memory, to, edge) in links {
         let now = present(s, to);
         let how = if s.is_ended(now) {
@@ -149,7 +149,7 @@ pub fn changed(look: &Look, memories: &[Node]) -> Result<FxHashMap<Node, Vec<Cha
             }
             "changed"
         };
-        all.entry(memory).or_default().push(ChangedOut { reference: s.name(now), how });
+        all.entry(memory).or_default().push(ChangedCodeOut { reference: s.name(now), how });
     }
     all.values_mut().for_each(|list| list.sort_by(|a, b| a.reference.cmp(&b.reference)));
     Ok(all)

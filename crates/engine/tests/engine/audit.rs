@@ -1,16 +1,16 @@
 //! The audit record: every operation that ends is recorded, without contents, and nothing is lost.
 
-use lukasa_engine::audit::{AuditKey, Keeps};
+use lukasa_engine::audit::{AuditKey, AuditedOperations};
 use lukasa_engine::{Audit, Context, Engine, Grants, operations};
 use lukasa_model::{Error, ErrorCode, Scope};
-use lukasa_store::audit::{AuditEntry, AuditFind};
+use lukasa_store::audit::{AuditEntry, AuditFilter};
 use lukasa_store::{Clock, Store, SystemClock};
 use lukasa_testkit::{FaultyStore, Fixture, fixtures};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-fn engine(store: Arc<dyn Store>, keeps: Keeps) -> Engine {
+fn engine(store: Arc<dyn Store>, keeps: AuditedOperations) -> Engine {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let key = Arc::new(AuditKey::new(&[7; 32]).unwrap());
     let audit = Audit::new(Arc::clone(&store), Arc::clone(&clock), "s1", key, keeps);
@@ -36,7 +36,7 @@ fn put(engine: &Engine, key: &str) -> Result<Value, Error> {
 
 fn recorded(engine: &Engine) -> Vec<AuditEntry> {
     engine.audit().unwrap().flush().unwrap();
-    let mut all = engine.store().audit().find("a", &AuditFind::default(), 10_000).unwrap();
+    let mut all = engine.store().audit().find("a", &AuditFilter::default(), 10_000).unwrap();
     all.sort_by_key(|entry| entry.number);
     all
 }
@@ -44,7 +44,7 @@ fn recorded(engine: &Engine) -> Vec<AuditEntry> {
 #[test]
 fn operations_are_recorded_with_their_outcome_and_without_contents() {
     for Fixture { store, name, .. } in &fixtures() {
-        let engine = engine(Arc::clone(store), Keeps::All);
+        let engine = engine(Arc::clone(store), AuditedOperations::All);
         put(&engine, "secret-name").unwrap();
         let found = ask(&engine, "a", Grants::All, "list", json!({"type": "Service", "limit": 1}));
         assert_eq!(found.unwrap()["objects"].as_array().unwrap().len(), 1);
@@ -97,7 +97,7 @@ fn a_chain_sealed_with_an_unknown_key_fails_verification_and_is_not_sealed_again
     for Fixture { store, name, .. } in &fixtures() {
         let with = |key: AuditKey| {
             let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-            let audit = Audit::new(Arc::clone(store), Arc::clone(&clock), "s1", Arc::new(key), Keeps::All);
+            let audit = Audit::new(Arc::clone(store), Arc::clone(&clock), "s1", Arc::new(key), AuditedOperations::All);
             Engine::new(Arc::clone(store), clock, std::env::temp_dir()).with_audit(audit)
         };
         let first = with(key(7));
@@ -135,7 +135,7 @@ fn a_chain_sealed_with_an_unknown_key_fails_verification_and_is_not_sealed_again
 #[test]
 fn the_record_is_listed_and_exported_by_callers_with_the_scope() {
     let fixture = Fixture::sqlite();
-    let engine = engine(Arc::clone(&fixture.store), Keeps::All);
+    let engine = engine(Arc::clone(&fixture.store), AuditedOperations::All);
     put(&engine, "x").unwrap();
     let _ = ask(&engine, "a", Grants::All, "get", json!({"ref": "none"}));
     let list = |grants: Grants, request: Value| ask(&engine, "a", grants, "audit_list", request);
@@ -161,7 +161,7 @@ fn the_record_is_listed_and_exported_by_callers_with_the_scope() {
 
 #[test]
 fn only_writes_or_nothing_is_recorded_if_configured() {
-    for (keeps, want) in [(Keeps::Writes, vec!["put"]), (Keeps::Nothing, vec![])] {
+    for (keeps, want) in [(AuditedOperations::Writes, vec!["put"]), (AuditedOperations::Nothing, vec![])] {
         let engine = engine(Arc::clone(&Fixture::memory().store), keeps);
         put(&engine, "x").unwrap();
         ask(&engine, "a", Grants::All, "list", json!({})).unwrap();
@@ -173,7 +173,7 @@ fn only_writes_or_nothing_is_recorded_if_configured() {
 #[test]
 fn many_at_once_are_each_recorded_once() {
     for fixture in [Fixture::memory(), Fixture::sqlite()] {
-        let engine = engine(Arc::clone(&fixture.store), Keeps::All);
+        let engine = engine(Arc::clone(&fixture.store), AuditedOperations::All);
         put(&engine, "x").unwrap();
         std::thread::scope(|threads| {
             for thread in 0..16 {
@@ -198,19 +198,19 @@ fn many_at_once_are_each_recorded_once() {
 #[test]
 fn waiting_entries_are_recorded_when_the_process_ends() {
     let fixture = Fixture::sqlite();
-    let own = engine(Arc::clone(&fixture.store), Keeps::All);
+    let own = engine(Arc::clone(&fixture.store), AuditedOperations::All);
     put(&own, "x").unwrap();
     for _ in 0..50 {
         ask(&own, "a", Grants::All, "get", json!({"ref": "x"})).unwrap();
     }
     drop(own);
-    assert_eq!(fixture.store.audit().find("a", &AuditFind::default(), 100).unwrap().len(), 51);
+    assert_eq!(fixture.store.audit().find("a", &AuditFilter::default(), 100).unwrap().len(), 51);
 }
 
 #[test]
 fn while_nothing_can_be_recorded_nothing_is_written_and_nothing_is_lost() {
     let store = Arc::new(FaultyStore::new(Arc::clone(&Fixture::memory().store)));
-    let engine = engine(Arc::clone(&store) as Arc<dyn Store>, Keeps::All);
+    let engine = engine(Arc::clone(&store) as Arc<dyn Store>, AuditedOperations::All);
     put(&engine, "x").unwrap();
     store.deaf.store(true, Ordering::SeqCst);
     // The first write is committed before the failure is known; from then on writes are refused, reads are not.
@@ -233,7 +233,7 @@ fn while_nothing_can_be_recorded_nothing_is_written_and_nothing_is_lost() {
 
 #[test]
 fn every_operation_is_recorded() {
-    let engine = engine(Arc::clone(&Fixture::memory().store), Keeps::All);
+    let engine = engine(Arc::clone(&Fixture::memory().store), AuditedOperations::All);
     for operation in operations() {
         // The caller has no scopes, so the requests need not be valid.
         let refused = ask(&engine, "a", Grants::of(["nothing"]), operation.meta.name, json!({})).unwrap_err();

@@ -1,13 +1,13 @@
 //! Claims on every store: who may claim, what ends a claim, and that no target is ever held twice.
 
 use crate::desk::Desk;
-use lukasa_engine::claims::Edits;
-use lukasa_engine::features::coordination::{ClaimRules, Source};
+use lukasa_engine::claims::EditPolicy;
+use lukasa_engine::features::coordination::{ClaimRules, ConnectionSource};
 use lukasa_engine::{Context, Engine};
-use lukasa_model::claims::{BOARD, Target, held_in};
+use lukasa_model::claims::{BOARD, ClaimTarget, held_in};
 use lukasa_model::{Error, ErrorCode};
 use lukasa_store::ledger::ViewSpec;
-use lukasa_store::{Clock, Fields, Ledger};
+use lukasa_store::{Clock, Ledger, VersionFields};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -146,7 +146,7 @@ fn writes_of_others_about_a_claimed_target_get_a_warning_or_are_refused() {
         let patch = json!({"ref": "Task:task:1", "status": "done"});
         let answer = desk.by("bob", "patch", patch);
         assert!(answer["warnings"][0].as_str().unwrap().contains("claimed by ada"), "{answer}");
-        let strict = desk.another(ClaimRules { edits: Edits::Refuse, ..ClaimRules::default() });
+        let strict = desk.another(ClaimRules { edits: EditPolicy::Refuse, ..ClaimRules::default() });
         let by = |agent: &str, name: &str, request: Value| ask(&strict, &desk, (agent, None), name, request);
         for (name, request) in [
             ("patch", json!({"ref": "Task:task:1", "status": "open"})),
@@ -225,7 +225,7 @@ fn another_agents_merge_gets_a_warning_or_is_refused_and_ends_claims() {
         desk.ok("batch", put("feature", "2"));
         desk.by("ada", "agent_claim", claim("src/auth.ts"));
         desk.by("bob", "agent_claim", claim("src/mail.ts"));
-        let strict = desk.another(ClaimRules { edits: Edits::Refuse, ..ClaimRules::default() });
+        let strict = desk.another(ClaimRules { edits: EditPolicy::Refuse, ..ClaimRules::default() });
         let merge = json!({"source": "feature"});
         let refused = ask(&strict, &desk, ("bob", None), "merge", merge.clone()).unwrap_err();
         assert!(refused.code == ErrorCode::Claimed && refused.message.contains("ada"), "{refused:?}");
@@ -366,7 +366,7 @@ fn claims_end_when_their_connection_is_gone_for_the_grace_time() {
         let engine = &desk.engine;
         let presence = engine.coordination().presence();
         presence.own(set(&["c1"]));
-        let other: Source = presence.source();
+        let other: ConnectionSource = presence.source();
         presence.here(other, set(&["c2"]));
         let by = |who, target: &str| ask(engine, &desk, who, "agent_claim", claim(target)).unwrap();
         by(("ada", Some("c1")), "a.rs");
@@ -427,7 +427,7 @@ fn what_a_killed_server_left_is_ended_by_another_and_what_a_living_one_has_is_no
 #[test]
 fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
     for desk in Desk::all() {
-        let strict = || desk.another(ClaimRules { edits: Edits::Refuse, ..ClaimRules::default() });
+        let strict = || desk.another(ClaimRules { edits: EditPolicy::Refuse, ..ClaimRules::default() });
         let begin = |connection: &str| {
             let engine = strict();
             engine.coordination().presence().own(set(&[connection]));
@@ -501,7 +501,7 @@ fn all_changes_of_claims_are_reported_as_events() {
 fn never_held_twice(ledger: &Ledger) -> usize {
     let view = ledger.view(&ViewSpec::default()).unwrap();
     let mut states = 0;
-    for board in ledger.beginning(&view, Some(BOARD), "", Fields::Header).unwrap() {
+    for board in ledger.states_with_prefix(&view, Some(BOARD), "", VersionFields::Header).unwrap() {
         let (_, history) = ledger.history(&view, &lukasa_model::Reference::Id(board.thing.id), false).unwrap();
         for entry in history {
             let held = held_in(&entry.statement.parsed().unwrap()).unwrap();
@@ -540,7 +540,7 @@ fn no_interleaving_gives_one_target_to_two_agents() {
         let left: BTreeMap<String, usize> = desk.engine.claims_held(&desk.fixture.ledger).unwrap().into_iter().fold(
             BTreeMap::new(),
             |mut count, claim| {
-                *count.entry(Target { kind: claim.claim_type, name: claim.target }.board()).or_default() += 1;
+                *count.entry(ClaimTarget { kind: claim.claim_type, name: claim.target }.board()).or_default() += 1;
                 count
             },
         );

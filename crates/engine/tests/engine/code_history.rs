@@ -7,7 +7,7 @@ use gix::objs::tree::EntryKind;
 use lukasa_engine::Engine;
 use lukasa_model::ErrorCode;
 use lukasa_store::ledger::ViewSpec;
-use lukasa_store::{Clock, Fields};
+use lukasa_store::{Clock, VersionFields};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -118,7 +118,7 @@ fn everything(desk: &Desk, spec: &ViewSpec) -> BTreeMap<String, String> {
     let ledger = &desk.fixture.ledger;
     let view = ledger.view(spec).unwrap();
     let (mut names, mut out) = (BTreeMap::new(), BTreeMap::new());
-    for row in ledger.heads(&view, Fields::Content).unwrap() {
+    for row in ledger.stream_view(&view, VersionFields::Content).unwrap() {
         let row = row.unwrap();
         if row.is_system() {
             continue;

@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use lukasa_engine::Context;
 use lukasa_model::{ErrorCode, View};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ fn stated(desk: &Desk, branch: &str) -> BTreeMap<String, String> {
     let view: View = ledger.view(&ViewSpec::on(branch)).unwrap();
     let mut names = BTreeMap::new();
     let mut out = BTreeMap::new();
-    for row in ledger.heads(&view, Fields::Content).unwrap() {
+    for row in ledger.stream_view(&view, VersionFields::Content).unwrap() {
         let row = row.unwrap();
         if row.is_system() {
             continue;
@@ -240,12 +240,12 @@ fn edits_removals_and_renames_end_facts_that_no_longer_apply() {
 /// After any series of edits a branch has the same facts as a freshly indexed one.
 #[test]
 fn following_edits_gives_what_a_fresh_index_gives() {
-    use lukasa_testkit::questions::Dice;
+    use lukasa_testkit::random_queries::SeededRandom;
     for (number, desk) in Desk::all().into_iter().enumerate() {
         let rounds = if desk.fixture.name == "memory" { 12 } else { 4 };
         let folder = TempDir::new().unwrap();
         small_program(folder.path());
-        let mut dice = Dice(7 + number as u64);
+        let mut dice = SeededRandom(7 + number as u64);
         for round in 0..rounds {
             random_edit(folder.path(), &mut dice);
             desk.fixture.clock.advance(1);
@@ -275,7 +275,7 @@ fn following_edits_gives_what_a_fresh_index_gives() {
     }
 }
 
-fn random_edit(root: &Path, dice: &mut lukasa_testkit::questions::Dice) {
+fn random_edit(root: &Path, dice: &mut lukasa_testkit::random_queries::SeededRandom) {
     let names = ["app/a.py", "app/b.py", "app/c.py", "app/shop.py", "app/main.py"];
     let path = names[dice.below(names.len() as u64) as usize];
     if dice.below(6) == 0 {

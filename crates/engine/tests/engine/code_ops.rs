@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::Context;
-use lukasa_engine::features::graph::communities::Communities;
+use lukasa_engine::features::graph::communities::CommunityCache;
 use lukasa_model::{Error, ErrorCode, Scope};
 use serde_json::{Value, json};
 
@@ -121,7 +121,7 @@ fn desks() -> Vec<Desk> {
     let all = Desk::all();
     for desk in &all {
         desk.ok("batch", shop());
-        desk.engine.state::<Communities>().settle();
+        desk.engine.state::<CommunityCache>().settle();
     }
     all
 }

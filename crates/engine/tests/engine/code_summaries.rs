@@ -2,9 +2,9 @@
 
 use crate::desk::Desk;
 use lukasa_engine::features::code::{Summaries, Watch};
-use lukasa_engine::features::graph::communities::Communities;
-use lukasa_engine::model_endpoint::{Endpoint, EndpointConfig, Key};
-use lukasa_testkit::{FakeEndpoint, Reply};
+use lukasa_engine::features::graph::communities::CommunityCache;
+use lukasa_engine::model_endpoint::{Endpoint, EndpointConfig, EndpointKey};
+use lukasa_testkit::{FakeEndpoint, FakeReply};
 use serde_json::{Value, json};
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -77,7 +77,7 @@ fn endpoint(url: &str) -> Endpoint {
 }
 
 fn patient(url: &str, timeout: Duration) -> Endpoint {
-    let key = Some(Key::new(SECRET));
+    let key = Some(EndpointKey::new(SECRET));
     Endpoint::new(&EndpointConfig { url: url.into(), name: "small".into(), key, timeout }).unwrap()
 }
 
@@ -88,8 +88,8 @@ fn symbol(body: &str) -> String {
     text.lines().next().unwrap().trim_start_matches("Symbol: ").to_owned()
 }
 
-fn says(text: &str) -> Reply {
-    Reply::ok(json!({"choices": [{"message": {"role": "assistant", "content": text}}]}).to_string())
+fn says(text: &str) -> FakeReply {
+    FakeReply::ok(json!({"choices": [{"message": {"role": "assistant", "content": text}}]}).to_string())
 }
 
 /// A model that answers with the symbol it was asked about.
@@ -207,7 +207,7 @@ fn no_request_is_sent_unless_a_model_is_configured() {
 fn secrets_are_not_sent_and_the_key_is_never_shown() {
     let model = FakeEndpoint::start(|_, before| match before {
         0..4 => says("Does something."),
-        _ => Reply::status(401, json!({"error": {"message": format!("no: {SECRET}")}}).to_string()),
+        _ => FakeReply::status(401, json!({"error": {"message": format!("no: {SECRET}")}}).to_string()),
     });
     let mut setting = setting();
     setting.write(
@@ -244,8 +244,8 @@ fn secrets_are_not_sent_and_the_key_is_never_shown() {
 #[test]
 fn an_endpoint_that_asks_for_a_pause_is_given_it() {
     let model = FakeEndpoint::start(|_, before| match before {
-        0 => Reply::Say(429, vec!["Retry-After: 7".into()], String::new()),
-        1 => Reply::status(503, ""),
+        0 => FakeReply::Say(429, vec!["Retry-After: 7".into()], String::new()),
+        1 => FakeReply::status(503, ""),
         _ => says("Opens the shop."),
     });
     let mut setting = setting();
@@ -263,14 +263,14 @@ fn an_endpoint_that_asks_for_a_pause_is_given_it() {
 #[test]
 fn a_failing_endpoint_never_fails_an_index() {
     let long = format!("\"{}\"", "x".repeat(17 << 20));
-    let cases: Vec<(&str, Reply, &str, usize)> = vec![
-        ("no JSON", Reply::ok("<html>Welcome!</html>"), "model_answer_invalid", 7),
-        ("no message", Reply::ok("{\"choices\": []}"), "model_answer_invalid", 7),
-        ("a long pause", Reply::Say(429, vec!["Retry-After: 3600".into()], "".into()), "model_rate_limited", 7),
-        ("it fails", Reply::status(500, "{\"error\": \"oh\"}"), "model_failed", 16),
-        ("moved", Reply::Say(302, vec!["Location: http://127.0.0.1:1/".into()], "".into()), "model_not_found", 4),
-        ("refused", Reply::status(400, "{\"error\": {\"message\": \"no\"}}"), "model_request_refused", 13),
-        ("too long", Reply::ok(long), "model_answer_too_large", 7),
+    let cases: Vec<(&str, FakeReply, &str, usize)> = vec![
+        ("no JSON", FakeReply::ok("<html>Welcome!</html>"), "model_answer_invalid", 7),
+        ("no message", FakeReply::ok("{\"choices\": []}"), "model_answer_invalid", 7),
+        ("a long pause", FakeReply::Say(429, vec!["Retry-After: 3600".into()], "".into()), "model_rate_limited", 7),
+        ("it fails", FakeReply::status(500, "{\"error\": \"oh\"}"), "model_failed", 16),
+        ("moved", FakeReply::Say(302, vec!["Location: http://127.0.0.1:1/".into()], "".into()), "model_not_found", 4),
+        ("refused", FakeReply::status(400, "{\"error\": {\"message\": \"no\"}}"), "model_request_refused", 13),
+        ("too long", FakeReply::ok(long), "model_answer_too_large", 7),
     ];
     for (name, reply, code, most) in cases {
         let model = FakeEndpoint::start(move |_, _| reply.clone());
@@ -291,7 +291,7 @@ fn a_missing_or_silent_endpoint_is_reported() {
     let mut setting = setting();
     setting.restart(Some((endpoint("http://127.0.0.1:9/v1"), 200)));
     assert!(setting.index()["diagnostics"][0]["what"].as_str().unwrap().contains("model_unreachable"));
-    let model = FakeEndpoint::start(|_, _| Reply::Nothing);
+    let model = FakeEndpoint::start(|_, _| FakeReply::Nothing);
     setting.restart(Some((patient(&model.url(), Duration::from_millis(200)), 200)));
     let report = setting.index();
     assert!(report["diagnostics"][0]["what"].as_str().unwrap().contains("model_timeout"), "{report}");
@@ -301,7 +301,10 @@ fn a_missing_or_silent_endpoint_is_reported() {
 fn settings_an_endpoint_does_not_know_are_left_out_and_having_nothing_to_say_is_final() {
     let model = FakeEndpoint::start(|asked, _| {
         if asked.body.contains("max_tokens") {
-            return Reply::status(400, json!({"error": {"message": "unsupported parameter: max_tokens"}}).to_string());
+            return FakeReply::status(
+                400,
+                json!({"error": {"message": "unsupported parameter: max_tokens"}}).to_string(),
+            );
         }
         if symbol(&asked.body).contains("greet") { says("") } else { says("Opens the shop.") }
     });
@@ -318,7 +321,7 @@ fn settings_an_endpoint_does_not_know_are_left_out_and_having_nothing_to_say_is_
 
 #[test]
 fn a_watcher_does_not_wait_for_a_model() {
-    let model = FakeEndpoint::start(|_, _| Reply::Nothing);
+    let model = FakeEndpoint::start(|_, _| FakeReply::Nothing);
     let mut setting = setting();
     setting.restart(Some((patient(&model.url(), Duration::from_secs(600)), 200)));
     let scope = setting.desk.fixture.ledger.scope().clone();
@@ -343,7 +346,7 @@ fn communities_are_summed_up_by_a_model_where_one_is_configured() {
         let question = body["messages"][1]["content"].as_str().unwrap().to_owned();
         let sentence =
             if question.starts_with("Group:") { "Opens shops and greets every visitor." } else { "Does something." };
-        Reply::ok(json!({"choices": [{"message": {"content": sentence}}]}).to_string())
+        FakeReply::ok(json!({"choices": [{"message": {"content": sentence}}]}).to_string())
     });
     let config = EndpointConfig { url: fake.url(), name: "small".into(), key: None, timeout: Duration::from_secs(20) };
     let mut setting = setting();
@@ -351,7 +354,7 @@ fn communities_are_summed_up_by_a_model_where_one_is_configured() {
     setting.index();
     let summaries = |setting: &Setting| -> Vec<String> {
         let answer = setting.desk.ok("communities", json!({}));
-        setting.desk.engine.state::<Communities>().settle();
+        setting.desk.engine.state::<CommunityCache>().settle();
         answer["communities"].as_array().unwrap().iter().map(|c| c["summary"].as_str().unwrap().to_owned()).collect()
     };
     let counted = summaries(&setting);

@@ -2,9 +2,9 @@
 
 use crate::desk::Desk;
 use crate::scip::encode;
-use lukasa_engine::audit::{AuditKey, Keeps};
-use lukasa_engine::tool::Profile;
-use lukasa_engine::{Audit, Context, Operation, operations, tool};
+use lukasa_engine::audit::{AuditKey, AuditedOperations};
+use lukasa_engine::response_budget::Profile;
+use lukasa_engine::{Audit, Context, Operation, operations, response_budget};
 use lukasa_model::{Error, Scope};
 use lukasa_search::count::count;
 use lukasa_store::Clock;
@@ -68,7 +68,7 @@ impl Setting {
         let mut desk = Desk::all().into_iter().find(|desk| desk.fixture.name.contains("sqlite")).unwrap();
         let clock = Arc::clone(&desk.fixture.clock) as Arc<dyn Clock>;
         let key = Arc::new(AuditKey::new(&[7; 32]).unwrap());
-        let audit = Audit::new(Arc::clone(&desk.fixture.store), clock, "s1", key, Keeps::All);
+        let audit = Audit::new(Arc::clone(&desk.fixture.store), clock, "s1", key, AuditedOperations::All);
         desk.engine = desk.engine.clone().with_audit(audit);
         let folder = tempfile::tempdir().unwrap();
         let beside = folder.path().canonicalize().unwrap();
@@ -326,7 +326,7 @@ fn every_operation_answers_in_every_profile_on_2500_files() {
     for operation in operations() {
         let name = operation.meta.name;
         let Value::Object(mut arguments) = setting.request(name) else { panic!("{name}") };
-        let wish = tool::wish(operation, &mut arguments).unwrap();
+        let wish = response_budget::take_response_options(operation, &mut arguments).unwrap();
         let began = std::time::Instant::now();
         let project = if name == "restore_backup" { "restored" } else { "" };
         let whole = match setting.ask(project, name, Value::Object(arguments)) {
@@ -338,7 +338,11 @@ fn every_operation_answers_in_every_profile_on_2500_files() {
         };
         let mut all = true;
         for profile in [Profile::Compact, Profile::Balanced, Profile::Debug] {
-            let shaped = tool::shape(operation, whole.clone(), tool::Wish { profile, ..wish });
+            let shaped = response_budget::fit_response(
+                operation,
+                whole.clone(),
+                response_budget::ResponseOptions { profile, ..wish },
+            );
             let right = shaped.as_ref().is_ok_and(|shaped| {
                 let fits = count(&shaped.to_string()) <= profile.tokens();
                 fits && shaped["ok"] == true && answers(operation, &whole, shaped)

@@ -1,16 +1,17 @@
 //! From a commit to a vector: the queue, the worker and the readiness report, on every store.
 
 use lukasa_engine::features::search::embedding::breaker::BreakerState;
-use lukasa_engine::features::search::embedding::readiness::BreakerTold;
-use lukasa_engine::features::search::embedding::reconcile::{KEPT, Reconciled, reconcile};
+use lukasa_engine::features::search::embedding::readiness::BreakerReport;
+use lukasa_engine::features::search::embedding::reconcile::{KEPT, ReconcileCounts, reconcile};
 use lukasa_engine::features::search::embedding::{
-    Breaker, Enqueued, InputRules, Queue, Worked, Worker, kind, model_to_read, readiness, remove_model,
+    Breaker, EmbeddingQueue, EmbeddingWorker, EnqueueCounts, InputRules, WorkerStep, kind, model_to_read, readiness,
+    remove_model,
 };
 use lukasa_model::batch::{End, PutObject};
 use lukasa_model::transaction::Header;
-use lukasa_model::types::{Embedding, EmbeddingPolicy, ObjectType};
-use lukasa_model::{Batch, BranchMode, ErrorCode, ErrorKind, ThingNo, Time, Write};
-use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
+use lukasa_model::types::{EmbeddingPolicy, ObjectType, TypeEmbedding};
+use lukasa_model::{Batch, BranchMode, ErrorCode, ErrorKind, FactNo, Time, Write};
+use lukasa_search::embed::{EmbedError, Embedder, EmbedderModel, Purpose};
 use lukasa_store::derived::{Job, JobCounts};
 use lukasa_store::ledger::NewBranch;
 use lukasa_store::{Clock, Ledger};
@@ -21,7 +22,7 @@ use std::sync::Arc;
 
 /// A model with configurable answers that records its calls.
 struct Fake {
-    model: Model,
+    model: EmbedderModel,
     state: Mutex<State>,
 }
 
@@ -38,7 +39,7 @@ impl Fake {
         let text = |t: &str| t.to_owned();
         let (version, pooling, prefix) = (text("1"), text("mean"), text(""));
         let question_prefix = prefix.clone();
-        let model = Model { name: name.into(), version, dimensions: 4, pooling, prefix, question_prefix };
+        let model = EmbedderModel { name: name.into(), version, dimensions: 4, pooling, prefix, question_prefix };
         Arc::new(Fake { model, state: Mutex::default() })
     }
 
@@ -52,7 +53,7 @@ impl Fake {
 }
 
 impl Embedder for Fake {
-    fn model(&self) -> &Model {
+    fn model(&self) -> &EmbedderModel {
         &self.model
     }
 
@@ -81,14 +82,14 @@ fn down() -> Option<EmbedError> {
 struct Desk {
     fixture: Fixture,
     fake: Arc<Fake>,
-    queue: Queue,
-    worker: Worker,
+    queue: EmbeddingQueue,
+    worker: EmbeddingWorker,
 }
 
 impl Desk {
     fn on(fixture: Fixture) -> Desk {
         let fake = Fake::new("m");
-        let queue = Queue::new(fixture.ledger.clone(), &fake.model, InputRules::default());
+        let queue = EmbeddingQueue::new(fixture.ledger.clone(), &fake.model, InputRules::default());
         let worker = worker(&queue, &fake);
         let desk = Desk { fixture, fake, queue, worker };
         for (name, policy, paths) in [
@@ -101,7 +102,7 @@ impl Desk {
     }
 
     fn declare(&self, name: &str, policy: EmbeddingPolicy, relevant_paths: Vec<String>) {
-        let embedding = Embedding { policy, relevant_paths, fts: true };
+        let embedding = TypeEmbedding { policy, relevant_paths, fts: true };
         let declared = ObjectType { name: name.into(), embedding, ..ObjectType::default() };
         self.ledger().declare_object_type(&declared, &Header::default()).unwrap();
     }
@@ -127,11 +128,11 @@ impl Desk {
         self.write("main", vec![object(type_name, key, about).into()]);
     }
 
-    fn follow(&self) -> Enqueued {
+    fn follow(&self) -> EnqueueCounts {
         self.queue.follow(self.now()).unwrap()
     }
 
-    fn work(&self) -> Worked {
+    fn work(&self) -> WorkerStep {
         self.worker.work(self.now(), 1_000).unwrap()
     }
 
@@ -154,9 +155,9 @@ impl Desk {
     }
 }
 
-fn worker(queue: &Queue, fake: &Arc<Fake>) -> Worker {
+fn worker(queue: &EmbeddingQueue, fake: &Arc<Fake>) -> EmbeddingWorker {
     let embedder = Arc::clone(fake) as Arc<dyn Embedder>;
-    Worker::new(queue, embedder, Arc::new(Mutex::new(Breaker::default()))).unwrap().with_jitter(|| 0.0)
+    EmbeddingWorker::new(queue, embedder, Arc::new(Mutex::new(Breaker::default()))).unwrap().with_jitter(|| 0.0)
 }
 
 fn object(type_name: &str, key: &str, about: &str) -> PutObject {
@@ -202,22 +203,22 @@ fn emb_1_a_new_object_is_queued_by_its_policy(d: &Desk) {
     d.put("Must", "a", "one");
     d.put("Note", "b", "two");
     d.put("Never", "c", "three");
-    assert_eq!(d.follow(), Enqueued { required: 1, optional: 1, disabled: 1, ..Enqueued::default() });
+    assert_eq!(d.follow(), EnqueueCounts { required: 1, optional: 1, disabled: 1, ..EnqueueCounts::default() });
     let counts = d.counts();
     assert_eq!((counts.required, counts.optional), (1, 1));
     // Nothing new: nothing is examined. A new object: only that one.
-    assert_eq!(d.follow(), Enqueued::default());
+    assert_eq!(d.follow(), EnqueueCounts::default());
     d.put("Must", "d", "four");
-    assert_eq!(d.follow(), Enqueued { required: 1, ..Enqueued::default() });
+    assert_eq!(d.follow(), EnqueueCounts { required: 1, ..EnqueueCounts::default() });
     // Required goes before optional.
     d.work();
     let texts = d.fake.texts();
     assert_eq!(texts.len(), 3);
     // A deleted object is not queued; the text of a restored one has a vector already.
     d.write("main", vec![End::new("d").into()]);
-    assert_eq!(d.follow(), Enqueued::default());
+    assert_eq!(d.follow(), EnqueueCounts::default());
     d.put("Must", "d", "four");
-    assert_eq!(d.follow(), Enqueued { known: 1, ..Enqueued::default() });
+    assert_eq!(d.follow(), EnqueueCounts { known: 1, ..EnqueueCounts::default() });
 }
 
 fn emb_2_an_insignificant_change_is_not_queued(d: &Desk) {
@@ -225,14 +226,14 @@ fn emb_2_an_insignificant_change_is_not_queued(d: &Desk) {
     d.follow();
     d.work();
     d.write("main", vec![object("Must", "a", "one").property("line", 2).into()]);
-    assert_eq!(d.follow(), Enqueued { unimportant: 1, ..Enqueued::default() });
+    assert_eq!(d.follow(), EnqueueCounts { unimportant: 1, ..EnqueueCounts::default() });
     // Large, but outside of the embedded text: examined, and found unchanged.
     d.write("main", vec![object("Must", "a", "one").property("line", "x".repeat(300)).into()]);
-    assert_eq!(d.follow(), Enqueued { known: 1, ..Enqueued::default() });
+    assert_eq!(d.follow(), EnqueueCounts { known: 1, ..EnqueueCounts::default() });
     // A significant change between two that are not.
     d.write("main", vec![object("Must", "a", "uno").property("line", 4).into()]);
     d.write("main", vec![object("Must", "a", "uno").property("line", 5).into()]);
-    assert_eq!(d.follow(), Enqueued { required: 1, ..Enqueued::default() });
+    assert_eq!(d.follow(), EnqueueCounts { required: 1, ..EnqueueCounts::default() });
     d.work();
     // A label is part of what it is about.
     let labelled = PutObject { labels: ["web".to_owned()].into(), ..object("Must", "a", "uno") };
@@ -257,7 +258,7 @@ fn emb_3_a_batch_is_processed(d: &Desk) {
     assert_eq!((worked.leased, worked.embedded, worked.failed), (27, 26, 0));
     assert_eq!((d.fake.texts().len(), d.vectors(), d.counts()), (26, 26, JobCounts::default()));
     assert!(d.fake.state.lock().calls.iter().all(|call| call.len() <= 10), "no call is larger than the model likes");
-    assert_eq!(d.work(), Worked::default(), "nothing is left");
+    assert_eq!(d.work(), WorkerStep::default(), "nothing is left");
     // The limit is respected.
     d.write("main", (0..25).map(|i| object("Note", &format!("n{i}"), "new").into()).collect());
     d.follow();
@@ -302,7 +303,7 @@ fn emb_5_the_breaker_opens_and_nothing_is_lost(d: &Desk) {
     assert!(matches!(d.worker.breaker().lock().state(), BreakerState::Open { .. }));
     let paused = d.work();
     assert_eq!((paused.leased, paused.paused_until), (0, Some(Time(opened.0 + 120_000_000))));
-    assert!(matches!(d.readiness().breaker, BreakerTold::Open { .. }));
+    assert!(matches!(d.readiness().breaker, BreakerReport::Open { .. }));
     d.minutes(2);
     assert_eq!((d.work().leased, d.counts().optional), (3, 100), "a probe of three; all are still there");
     assert_eq!(d.work().leased, 0);
@@ -323,20 +324,23 @@ fn emb_6_reconciling_finds_objects_missing_in_the_queue(d: &Desk) {
     d.follow();
     d.work();
     let (derived, scope) = (d.fixture.store.derived(), d.ledger().scope());
-    assert_eq!(reconcile(&d.queue, d.now()).unwrap().enqueued, Enqueued { known: 3, ..Enqueued::default() });
+    assert_eq!(reconcile(&d.queue, d.now()).unwrap().enqueued, EnqueueCounts { known: 3, ..EnqueueCounts::default() });
     // Vectors are missing, a job is lost, an object is deleted before its job is done.
     derived.remove_model(scope, d.queue.model()).unwrap();
     d.put("Note", "c", "four");
     d.follow();
     d.write("main", vec![End::new("c").into()]);
     let done = reconcile(&d.queue, d.now()).unwrap();
-    let enqueued = Enqueued { required: 1, optional: 2, ..Enqueued::default() };
-    assert_eq!(done, Reconciled { orphans: 1, forgotten: 0, enqueued });
+    let enqueued = EnqueueCounts { required: 1, optional: 2, ..EnqueueCounts::default() };
+    assert_eq!(done, ReconcileCounts { orphans: 1, forgotten: 0, enqueued });
     // Jobs that wait keep their place.
     d.minutes(1);
     d.fake.fail(down());
     d.work();
-    assert_eq!(reconcile(&d.queue, d.now()).unwrap().enqueued, Enqueued { waiting: 3, ..Enqueued::default() });
+    assert_eq!(
+        reconcile(&d.queue, d.now()).unwrap().enqueued,
+        EnqueueCounts { waiting: 3, ..EnqueueCounts::default() }
+    );
     assert!(d.jobs().iter().all(|job| job.attempts == 1));
     d.fake.fail(None);
     d.minutes(1);
@@ -396,7 +400,7 @@ fn a_change_of_model_keeps_both(d: &Desk) {
     d.follow();
     d.work();
     let fake = Fake::new("n");
-    let queue = Queue::new(d.ledger().clone(), &fake.model, InputRules::default());
+    let queue = EmbeddingQueue::new(d.ledger().clone(), &fake.model, InputRules::default());
     let new_worker = worker(&queue, &fake);
     let old = d.queue.model();
     d.put("Must", "c", "three");
@@ -463,11 +467,11 @@ fn branches_have_their_own_texts(d: &Desk) {
     d.ledger().create_branch(&new, &Header::default()).unwrap();
     d.write("side", vec![object("Note", "a", "other").into()]);
     // A branch is declared, so everything is examined: all objects but one have a vector.
-    assert_eq!(d.follow(), Enqueued { optional: 1, known: 2, ..Enqueued::default() });
+    assert_eq!(d.follow(), EnqueueCounts { optional: 1, known: 2, ..EnqueueCounts::default() });
     d.fixture.clock.advance(30);
     assert_eq!(d.work().embedded, 1);
     d.write("side", vec![object("Note", "b", "one more").into()]);
-    assert_eq!(d.follow(), Enqueued { optional: 1, ..Enqueued::default() });
+    assert_eq!(d.follow(), EnqueueCounts { optional: 1, ..EnqueueCounts::default() });
     d.fixture.clock.advance(30);
     assert_eq!((d.work().embedded, d.vectors()), (1, 4));
 }
@@ -517,11 +521,11 @@ fn jobs_are_handed_out_by_lane_then_required_then_central(d: &Desk) {
     // The function is called for all objects at once: later ones are more central, except the last two.
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
-    let queue = Queue::new(d.ledger().clone(), &d.fake.model, InputRules::default());
+    let queue = EmbeddingQueue::new(d.ledger().clone(), &d.fake.model, InputRules::default());
     let queue = queue.by_centrality(move |_, things, _| {
         seen.lock().push(things.len());
         let first = things.iter().min().copied().unwrap_or_default();
-        let of = |no: &ThingNo| [1.0, 2.0, 3.0, 4.0, 0.5].get((no - first) as usize).copied().unwrap_or_default();
+        let of = |no: &FactNo| [1.0, 2.0, 3.0, 4.0, 0.5].get((no - first) as usize).copied().unwrap_or_default();
         Ok(things.iter().map(of).collect())
     });
     queue.follow(d.now()).unwrap();
@@ -537,7 +541,7 @@ fn jobs_are_handed_out_by_lane_then_required_then_central(d: &Desk) {
     let asked = asked.lock().clone();
     assert_eq!((asked.len(), asked.iter().sum::<usize>()), (4, 3_006));
     // A result of the wrong length is an error.
-    let odd = Queue::new(d.ledger().clone(), &Fake::new("odd").model, InputRules::default());
+    let odd = EmbeddingQueue::new(d.ledger().clone(), &Fake::new("odd").model, InputRules::default());
     let odd = odd.by_centrality(|_, _, _| Ok(vec![1.0]));
     assert_eq!(odd.follow(d.now()).unwrap_err().kind, ErrorKind::Internal);
 }

@@ -1,10 +1,10 @@
 //! An embedding model behind HTTP: order, checks, and which failures are retried.
 
 use lukasa_engine::features::search::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig};
-use lukasa_engine::model_endpoint::Key;
+use lukasa_engine::model_endpoint::EndpointKey;
 use lukasa_model::ErrorCode;
 use lukasa_search::embed::{EmbedError, Embedder, Purpose};
-use lukasa_testkit::{FakeEmbeddings, Mood};
+use lukasa_testkit::{FakeBehavior, FakeEmbeddings};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn config(url: &str) -> EmbeddingEndpointConfig {
         base_url: url.into(),
         model: "small".into(),
         version: "1".into(),
-        key: Some(Key::new("sk-very-secret")),
+        key: Some(EndpointKey::new("sk-very-secret")),
         dimensions: 8,
         batch: 3,
         prefix: "passage: ".into(),
@@ -38,7 +38,7 @@ fn vectors_come_in_the_order_of_the_texts_and_of_length_one() {
         assert!(vector.len() == 8 && (length - 1.0).abs() < 1e-5);
     }
     assert_ne!(vectors[0], vectors[1]);
-    fake.set(Mood::Shuffled);
+    fake.set(FakeBehavior::Shuffled);
     assert_eq!(model.embed(&texts, Purpose::Keep).unwrap(), vectors, "whatever their order in the answer");
     assert_eq!(model.embed(&["four"], Purpose::Keep).unwrap()[0], vectors[3], "whatever stands beside it");
     assert_ne!(model.embed(&["four"], Purpose::Question).unwrap()[0], vectors[3], "a question has its own prefix");
@@ -55,15 +55,15 @@ fn kinds_of_failures_are_distinguished() {
     let fake = FakeEmbeddings::start(8);
     let model = model(&fake);
     for (mood, worth_another_try) in [
-        (Mood::Down, true),
-        (Mood::Busy, true),
-        (Mood::Slow, true),
-        (Mood::HangsUp, true),
-        (Mood::WrongDimensions, false),
-        (Mood::TooFew, false),
-        (Mood::Garbage, false),
-        (Mood::NotANumber, false),
-        (Mood::Nulls, false),
+        (FakeBehavior::Down, true),
+        (FakeBehavior::Busy, true),
+        (FakeBehavior::Slow, true),
+        (FakeBehavior::HangsUp, true),
+        (FakeBehavior::WrongDimensions, false),
+        (FakeBehavior::TooFew, false),
+        (FakeBehavior::Garbage, false),
+        (FakeBehavior::NotANumber, false),
+        (FakeBehavior::Nulls, false),
     ] {
         fake.set(mood);
         for purpose in [Purpose::Keep, Purpose::Question] {
@@ -73,9 +73,9 @@ fn kinds_of_failures_are_distinguished() {
             }
         }
     }
-    fake.set(Mood::Fine);
+    fake.set(FakeBehavior::Fine);
     assert!(model.embed(&["one"], Purpose::Keep).is_ok(), "and it comes back");
-    fake.set(Mood::Down);
+    fake.set(FakeBehavior::Down);
     let before = fake.asked().len();
     model.embed(&["one"], Purpose::Question).unwrap_err();
     assert_eq!(fake.asked().len() - before, 1, "a question is not retried");

@@ -2,10 +2,10 @@
 
 use crate::desk::Desk;
 use lukasa_engine::features::search::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules};
-use lukasa_engine::features::search::{Embedding, Searching};
+use lukasa_engine::features::search::{EmbeddingModel, SearchState};
 use lukasa_model::transaction::Header;
-use lukasa_model::types::{Embedding as Policy, EmbeddingPolicy, ObjectType};
-use lukasa_testkit::{FakeEmbeddings, Mood};
+use lukasa_model::types::{EmbeddingPolicy, ObjectType, TypeEmbedding as Policy};
+use lukasa_testkit::{FakeBehavior, FakeEmbeddings};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ fn desks(batch: usize) -> Vec<(Desk, FakeEmbeddings)> {
             timeout: Duration::from_millis(400),
         };
         let model = EmbeddingEndpoint::new(&config).unwrap().with_pause(|_| {});
-        let embedding = Embedding::new(Arc::new(model), InputRules::default(), None);
+        let embedding = EmbeddingModel::new(Arc::new(model), InputRules::default(), None);
         // No stage is shed, however slow the machine: warnings must be about the model.
-        let searching = Searching::default().with_patience(f64::INFINITY);
+        let searching = SearchState::default().with_patience(f64::INFINITY);
         desk.engine = desk.engine.clone().with_embedding(embedding).with_searching(searching);
         (desk, fake)
     };
@@ -132,16 +132,16 @@ fn no_secret_is_sent_with_an_object_or_a_question() {
 }
 
 const OBJECTS: u64 = 60;
-const BAD: [Mood; 9] = [
-    Mood::Down,
-    Mood::HangsUp,
-    Mood::Busy,
-    Mood::Slow,
-    Mood::WrongDimensions,
-    Mood::TooFew,
-    Mood::Garbage,
-    Mood::NotANumber,
-    Mood::Nulls,
+const BAD: [FakeBehavior; 9] = [
+    FakeBehavior::Down,
+    FakeBehavior::HangsUp,
+    FakeBehavior::Busy,
+    FakeBehavior::Slow,
+    FakeBehavior::WrongDimensions,
+    FakeBehavior::TooFew,
+    FakeBehavior::Garbage,
+    FakeBehavior::NotANumber,
+    FakeBehavior::Nulls,
 ];
 
 /// Sends a question that is not cached, so that the model is needed, and checks the warnings.
@@ -179,9 +179,9 @@ fn a_failing_model_only_disables_search_by_meaning_until_it_recovers() {
             desk.ok("put", json!({"type": "Note", "key": format!("n{i}"), "properties": {"about": about}}));
         }
         let mut seeker = Seeker { desk: &desk, asked: 0 };
-        fake.set(Mood::Down);
+        fake.set(FakeBehavior::Down);
         seeker.seeks(0, false, "before anything is embedded");
-        fake.set(Mood::Fine);
+        fake.set(FakeBehavior::Fine);
         let mut done = desk.ok("embed", json!({"limit": 10}))["embedded"].as_u64().unwrap();
         assert_eq!(done, 10);
         seeker.seeks(done, true, "in the middle");
@@ -213,7 +213,7 @@ fn a_failing_model_only_disables_search_by_meaning_until_it_recovers() {
             assert_eq!(desk.fails("embed", json!({})), "embedding_failed", "{when}");
             assert_eq!(readiness(&desk)["breaker"]["state"], "open", "{when}");
             // One that succeeds closes it.
-            fake.set(Mood::Fine);
+            fake.set(FakeBehavior::Fine);
             desk.fixture.clock.advance(121);
             assert_eq!(desk.ok("embed", json!({"limit": 1}))["embedded"], 1, "{when}");
             done += 1;
@@ -282,11 +282,11 @@ fn queries_search_by_words_and_meaning() {
         }
         // Without the model, results by words are still returned.
         desk.ok("embed", json!({}));
-        fake.set(Mood::Down);
+        fake.set(FakeBehavior::Down);
         let answer = ask("CALL lukasa.search('the till opens') YIELD node RETURN node.key");
         assert_eq!(answer["rows"][0], json!(["till"]));
         assert!(answer["warnings"].to_string().contains("no search by meaning"), "{answer}");
-        fake.set(Mood::Fine);
+        fake.set(FakeBehavior::Fine);
         let answer = ask("CALL lukasa.search('a house for cars') YIELD node RETURN node.key");
         assert!(answer["rows"].as_array().unwrap().len() > 1, "by meaning also what has none of the words: {answer}");
         assert!(answer["warnings"].is_null(), "{answer}");
@@ -328,15 +328,17 @@ fn until(what: &str, done: &dyn Fn() -> bool) {
 fn a_server_embeds_by_itself_until_it_is_stopped() {
     for (desk, fake) in desks(4) {
         put(&desk, "Note", "one", "main");
-        let keeper =
-            lukasa_engine::features::search::embedding::keep(&desk.engine, &[desk.fixture.ledger.scope().clone()]);
+        let keeper = lukasa_engine::features::search::embedding::embed_in_background(
+            &desk.engine,
+            &[desk.fixture.ledger.scope().clone()],
+        );
         let embedded = || desk.ok("search_readiness", json!({}))["embedding"]["optional"]["embedded"].clone();
         until("the first", &|| embedded() == 1);
         // While the model is down nothing is lost.
-        fake.set(Mood::Down);
+        fake.set(FakeBehavior::Down);
         put(&desk, "Note", "two", "main");
         until("the failure", &|| desk.ok("search_readiness", json!({}))["embedding"]["backlog"]["failing"] == 1);
-        fake.set(Mood::Fine);
+        fake.set(FakeBehavior::Fine);
         desk.fixture.clock.advance(3_600);
         until("the second", &|| embedded() == 2);
         // Search by meaning finds the objects that have a vector by now.
@@ -380,7 +382,8 @@ fn a_new_model_that_is_far_behind_causes_a_warning() {
             question_prefix: String::new(),
             timeout: Duration::from_secs(20),
         };
-        let embedding = |reads: Option<String>| Embedding::by_endpoint(&config, InputRules::default(), reads).unwrap();
+        let embedding =
+            |reads: Option<String>| EmbeddingModel::by_endpoint(&config, InputRules::default(), reads).unwrap();
         let old = desk.fixture.store.derived().vector_models(desk.fixture.ledger.scope()).unwrap().remove(0);
         desk.engine = desk.engine.clone().with_embedding(embedding(None));
         assert!(is_warned(&desk), "it has no vector yet");

@@ -3,7 +3,7 @@
 use crate::made::Made;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
-use lukasa_engine::features::code::git::{Change, Entry, Head, Repository, blob_id};
+use lukasa_engine::features::code::git::{ChangedFile, GitHead, Repository, TreeEntry, blob_id};
 use lukasa_model::{Error, ErrorCode, ErrorKind};
 use std::fs;
 use std::path::Path;
@@ -33,8 +33,8 @@ fn hex(id: &[u8; 20]) -> String {
     ObjectId::Sha1(*id).to_string()
 }
 
-fn head(branch: Option<&str>, commit: Option<ObjectId>) -> Head {
-    Head { branch: branch.map(str::to_owned), commit: commit.map(|id| id.to_string()) }
+fn head(branch: Option<&str>, commit: Option<ObjectId>) -> GitHead {
+    GitHead { branch: branch.map(str::to_owned), commit: commit.map(|id| id.to_string()) }
 }
 
 #[test]
@@ -258,8 +258,8 @@ fn a_tree_lists_files_of_all_folders() {
     let paths: Vec<&str> = tree.keys().map(String::as_str).collect();
     assert_eq!(paths, ["a.txt", "bin/deep/er", "bin/run", "link", "ünï"]);
     assert_eq!(hex(&tree["a.txt"].id), EMPTY_BLOB);
-    assert_eq!(tree["bin/run"], Entry { id: blob_id(b"#!/bin/sh\n"), executable: true, symlink: false });
-    assert_eq!(tree["link"], Entry { id: blob_id(b"a.txt"), executable: false, symlink: true });
+    assert_eq!(tree["bin/run"], TreeEntry { id: blob_id(b"#!/bin/sh\n"), executable: true, symlink: false });
+    assert_eq!(tree["link"], TreeEntry { id: blob_id(b"a.txt"), executable: false, symlink: true });
     assert_eq!(repository.blob(tree["link"].id).unwrap(), b"a.txt");
 }
 
@@ -290,7 +290,7 @@ fn changes_are_the_files_that_differ() {
     let one = made.commit("main", 1, &[], &before);
     made.commit("main", 2, &[one], &after);
 
-    let change = |path: &str, before: Option<&str>, after: Option<&str>| Change {
+    let change = |path: &str, before: Option<&str>, after: Option<&str>| ChangedFile {
         path: path.to_owned(),
         before: before.map(|text| blob_id(text.as_bytes())),
         after: after.map(|text| blob_id(text.as_bytes())),

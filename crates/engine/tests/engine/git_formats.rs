@@ -2,7 +2,7 @@
 //! reftable.
 
 use crate::desk::Desk;
-use lukasa_engine::features::code::git::{Head, ObjectFormat, Repository, is_blob_id};
+use lukasa_engine::features::code::git::{GitHead, ObjectFormat, Repository, is_blob_id};
 use lukasa_model::ErrorCode;
 use lukasa_testkit::{git, has_git};
 use serde_json::json;
@@ -48,7 +48,7 @@ fn commits_trees_and_contents_are_read_in_every_format() {
         let Some(folder) = made(objects, references) else { continue };
         let (root, format) = (folder.path(), format!("{objects}, {references}"));
         let empty = open(root);
-        assert_eq!(empty.head().unwrap(), Head { branch: Some("main".into()), commit: None }, "{format}");
+        assert_eq!(empty.head().unwrap(), GitHead { branch: Some("main".into()), commit: None }, "{format}");
         assert_eq!(empty.commit("HEAD").unwrap_err().code, ErrorCode::UnknownCommit, "{format}");
 
         let one = commit(root, ONE);
@@ -59,7 +59,7 @@ fn commits_trees_and_contents_are_read_in_every_format() {
         let sha256 = objects == "sha256";
         let named = if sha256 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
         assert_eq!((repository.object_format(), one.len()), (named, if sha256 { 64 } else { 40 }), "{format}");
-        assert_eq!(repository.head().unwrap(), Head { branch: Some("main".into()), commit: Some(two.clone()) });
+        assert_eq!(repository.head().unwrap(), GitHead { branch: Some("main".into()), commit: Some(two.clone()) });
         assert_eq!(repository.checked_out().as_deref(), Some("main"), "{format}");
         assert_eq!(repository.default_branch(), "main", "{format}");
         for (spec, id) in [("HEAD", &two), ("main", &two), (&*two, &two), (&two[..9], &two), ("HEAD~1", &one)] {
@@ -98,9 +98,9 @@ fn commits_trees_and_contents_are_read_in_every_format() {
         git(root, &["worktree", "add", "-q", linked.to_str().unwrap(), "feature/x"]);
         let linked = open(&linked);
         assert!(linked.is_worktree(), "{format}");
-        assert_eq!(linked.head().unwrap(), Head { branch: Some("feature/x".into()), commit: Some(one.clone()) });
+        assert_eq!(linked.head().unwrap(), GitHead { branch: Some("feature/x".into()), commit: Some(one.clone()) });
         git(root, &["checkout", "-q", "--detach"]);
-        assert_eq!(open(root).head().unwrap(), Head { branch: None, commit: Some(two) }, "{format}");
+        assert_eq!(open(root).head().unwrap(), GitHead { branch: None, commit: Some(two) }, "{format}");
     }
 }
 

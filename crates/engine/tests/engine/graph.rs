@@ -1,7 +1,7 @@
 //! Operations that traverse the graph, called as surfaces call them, on every store.
 
 use crate::desk::Desk;
-use lukasa_engine::features::graph::communities::Communities;
+use lukasa_engine::features::graph::communities::CommunityCache;
 use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
 
@@ -444,10 +444,10 @@ fn communities_are_found_named_and_never_written() {
         );
         writes.push(json!({"object": {"type": "Function", "key": "alone"}}));
         desk.ok("batch", json!({"kind": "full_rebuild", "writes": writes}));
-        desk.engine.state::<Communities>().settle();
+        desk.engine.state::<CommunityCache>().settle();
         let head = desk.fixture.ledger.head().unwrap();
         let kept =
-            desk.engine.state::<Communities>().kept(&desk.fixture.ledger, 1, head.tx, &Default::default()).unwrap();
+            desk.engine.state::<CommunityCache>().kept(&desk.fixture.ledger, 1, head.tx, &Default::default()).unwrap();
         assert!(kept.is_some(), "{}: found in the background after a rebuild", desk.fixture.name);
         let found = desk.ok("communities", json!({}));
         assert_eq!(found["total"], 2, "who is alone is in none");

@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::search::{note, refs, write};
-use lukasa_engine::features::search::Searching;
+use lukasa_engine::features::search::SearchState;
 use lukasa_engine::{Context, Engine};
 use lukasa_store::Clock;
 use lukasa_store::ledger::ViewSpec;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 fn process(desk: &Desk, cache: Option<&Path>) -> Engine {
     let clock = Arc::clone(&desk.fixture.clock) as Arc<dyn Clock>;
     let engine = Engine::new(Arc::clone(&desk.fixture.store), clock, std::env::temp_dir());
-    let engine = engine.with_searching(Searching::default().with_patience(f64::INFINITY));
+    let engine = engine.with_searching(SearchState::default().with_patience(f64::INFINITY));
     match cache {
         Some(cache) => engine.with_cache(cache.to_owned()),
         None => engine,
@@ -36,7 +36,7 @@ fn found(desk: &Desk, cache: Option<&Path>, root: &Path) -> (Vec<Vec<String>>, u
     let walked = engine.call(&mut context, "get_callers", json!({"ref": "fees.py::tariff"})).unwrap();
     let mut answers = answers.to_vec();
     answers.push(vec![walked["callers"].to_string()]);
-    (answers, engine.searching().wholes())
+    (answers, engine.searching().full_builds())
 }
 
 fn was_read(desk: &Desk, cache: &Path) -> bool {

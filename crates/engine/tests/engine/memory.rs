@@ -928,7 +928,11 @@ fn a_server_reflects_by_itself_when_configured() {
     let learnings = || desk.ok("list", json!({"type": "Learning"}))["total"].as_u64().unwrap();
     assert_eq!(learnings(), 0);
     let scope = desk.fixture.ledger.scope();
-    let beat = lukasa_engine::features::memory::reflect::keep(&desk.engine, scope, std::time::Duration::from_millis(5));
+    let beat = lukasa_engine::features::memory::reflect::reflect_in_background(
+        &desk.engine,
+        scope,
+        std::time::Duration::from_millis(5),
+    );
     let began = std::time::Instant::now();
     while learnings() == 0 && began.elapsed().as_secs() < 60 {
         std::thread::sleep(std::time::Duration::from_millis(5));

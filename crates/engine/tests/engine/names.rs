@@ -458,7 +458,7 @@ fn every_field_that_names_an_object_takes_every_form() {
         for field in operation.meta.names {
             let own = fields::fields(operation).into_iter().find(|f| f.name == *field);
             let own = own.unwrap_or_else(|| panic!("{} has no field {field}", operation.meta.name));
-            let is_list = matches!(own.shape, fields::Shape::Texts);
+            let is_list = matches!(own.shape, fields::FieldSyntax::Texts);
             for form in ["key", "Type:key", "id", "suffix"] {
                 n += 1;
                 let name = operation.meta.name;

@@ -1,8 +1,8 @@
 //! Context packs of all sizes: required contents, and low confidence.
 
 use crate::desk::Desk;
-use lukasa_engine::tool::Profile;
-use lukasa_engine::{registry, tool};
+use lukasa_engine::response_budget::Profile;
+use lukasa_engine::{registry, response_budget};
 use lukasa_search::count::count;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -80,8 +80,9 @@ fn by_agent(desk: &Desk, mut request: Value, profile: Profile) -> Value {
     let operation = registry::find("context_pack").unwrap();
     request["profile"] = json!(profile.name());
     let mut arguments = request.as_object().unwrap().clone();
-    let wish = tool::wish(operation, &mut arguments).unwrap();
-    let answer = tool::shape(operation, desk.ok("context_pack", Value::Object(arguments)), wish).unwrap();
+    let wish = response_budget::take_response_options(operation, &mut arguments).unwrap();
+    let answer =
+        response_budget::fit_response(operation, desk.ok("context_pack", Value::Object(arguments)), wish).unwrap();
     assert!(count(&answer.to_string()) <= profile.tokens(), "{answer}");
     let mut data = answer["data"].clone();
     data["summary"] = answer["summary"].clone();

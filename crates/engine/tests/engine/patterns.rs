@@ -1,7 +1,7 @@
 //! Patterns in code, and questions in words, on every store.
 
 use crate::desk::Desk;
-use lukasa_engine::features::graph::communities::Communities;
+use lukasa_engine::features::graph::communities::CommunityCache;
 use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -74,7 +74,7 @@ fn desks() -> Vec<Desk> {
     let all = Desk::all();
     for desk in &all {
         desk.ok("batch", muddle());
-        desk.engine.state::<Communities>().settle();
+        desk.engine.state::<CommunityCache>().settle();
     }
     all
 }
@@ -205,7 +205,7 @@ fn indexed() -> Vec<(Desk, TempDir)> {
         write("billing/invoice.py", "from billing.tax import rate\n\n\ndef invoice(order):\n    return rate(order)\n");
         write("billing/tax.py", "def rate(order):\n    \"\"\"What the state takes.\"\"\"\n    return order\n");
         desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
-        desk.engine.state::<Communities>().settle();
+        desk.engine.state::<CommunityCache>().settle();
         (desk, folder)
     };
     Desk::all().into_iter().map(make).collect()

@@ -1,10 +1,10 @@
 //! Search and packs on every store: results, reasons, limits and warnings.
 
 use crate::desk::Desk;
-use lukasa_engine::features::search::Searching;
+use lukasa_engine::features::search::SearchState;
 use lukasa_engine::registry;
-use lukasa_engine::tool::Profile;
-use lukasa_engine::tool::{Wish, shape};
+use lukasa_engine::response_budget::Profile;
+use lukasa_engine::response_budget::{ResponseOptions, fit_response};
 use lukasa_engine::{Context, Grants};
 use lukasa_search::count::count;
 use lukasa_search::pipeline::rerank::Reranker;
@@ -58,7 +58,7 @@ fn the_same_question_gives_the_same_answer_on_every_store() {
     let mut answers: Vec<Value> = vec![];
     for mut desk in Desk::all() {
         // Stages are shed depending on the speed of the machine, with a warning; here none are.
-        desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(f64::INFINITY));
+        desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(f64::INFINITY));
         let _folder = indexed(&desk);
         note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
         for turn in 0..5 {
@@ -303,7 +303,7 @@ fn reranking_never_delays_an_answer() {
         [("slow", false, true), ("broken", false, false), ("short", false, false), ("good", true, false)]
     {
         let mut desk = Desk::all().remove(0);
-        desk.engine = desk.engine.clone().with_searching(Searching::default().with_reranker(Arc::new(Odd(name))));
+        desk.engine = desk.engine.clone().with_searching(SearchState::default().with_reranker(Arc::new(Odd(name))));
         note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
         let answer = desk.ok("search", json!({"query": "discounts", "rerank": true}));
         assert_eq!(refs(&answer), ["Decision:decision:1"], "{name}");
@@ -460,7 +460,7 @@ fn embedded_objects_are_found_by_meaning_and_counted_in_readiness() {
 #[test]
 fn stages_are_shed_in_order_with_a_warning_when_answers_take_too_long() {
     let mut desk = Desk::all().remove(0);
-    desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(1e-9));
+    desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(1e-9));
     note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
     let ask = || desk.ok("search", json!({"query": "discounts", "rerank": true}));
     // The first builds the index; the next three load other data for the first time.
@@ -471,7 +471,9 @@ fn stages_are_shed_in_order_with_a_warning_when_answers_take_too_long() {
     let summary = second["summary"].as_str().unwrap();
     assert!(summary.contains("without reranking") && summary.contains("candidates"), "{summary}");
     for profile in [Profile::Compact, Profile::Balanced, Profile::Debug] {
-        let shaped = shape(registry::find("search").unwrap(), second.clone(), Wish { profile, page: 1 }).unwrap();
+        let shaped =
+            fit_response(registry::find("search").unwrap(), second.clone(), ResponseOptions { profile, page: 1 })
+                .unwrap();
         assert!(shaped["summary"].as_str().unwrap().contains("without reranking"), "{shaped}");
     }
     let warnings: Vec<_> = second["meta"]["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
@@ -485,17 +487,17 @@ fn stages_are_shed_in_order_with_a_warning_when_answers_take_too_long() {
 #[test]
 fn the_first_search_sheds_nothing_of_the_next() {
     let mut desk = Desk::all().remove(0);
-    desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(f64::INFINITY));
+    desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(f64::INFINITY));
     let _folder = indexed(&desk);
     note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
     desk.ok("embed", json!({}));
-    let before = desk.engine.searching().wholes();
+    let before = desk.engine.searching().full_builds();
     desk.ok("search", json!({"query": "discounts"}));
-    assert_eq!(desk.engine.searching().wholes(), before + 2, "the texts and the vectors were made");
+    assert_eq!(desk.engine.searching().full_builds(), before + 2, "the texts and the vectors were made");
     desk.ok("search", json!({"query": "discounts"}));
     note(&desk, "decision:2", "Refunds", "Refunds are rounded.");
     desk.ok("search", json!({"query": "discounts"}));
-    assert_eq!(desk.engine.searching().wholes(), before + 2, "and followed since");
+    assert_eq!(desk.engine.searching().full_builds(), before + 2, "and followed since");
 }
 
 /// Results that contain the word come before those that are only nearest by meaning, however few there are.
@@ -669,7 +671,7 @@ fn citations_are_without_secrets_and_need_their_scope() {
 fn a_model_behind_an_endpoint_reranks() {
     use lukasa_engine::features::search::RerankEndpoint;
     use lukasa_engine::model_endpoint::EndpointConfig;
-    use lukasa_testkit::{FakeEndpoint, Reply};
+    use lukasa_testkit::{FakeEndpoint, FakeReply};
     use std::time::Duration;
     let texts = |body: &Value| body["documents"].as_array().or(body["texts"].as_array()).unwrap().clone();
     // Prefers texts that contain pears.
@@ -677,21 +679,21 @@ fn a_model_behind_an_endpoint_reranks() {
         let of = |text: &Value| if text.as_str().unwrap().contains("pears") { 0.99 } else { 0.01 };
         texts(body).iter().enumerate().map(|(at, text)| json!({"index": at, "relevance_score": of(text)})).collect()
     };
-    type Answer = Box<dyn Fn(&Value) -> Reply + Send + Sync>;
+    type Answer = Box<dyn Fn(&Value) -> FakeReply + Send + Sync>;
     let moods: [(&str, Answer); 7] = [
-        ("results", Box::new(move |body| Reply::ok(json!({"results": scores(body)}).to_string()))),
+        ("results", Box::new(move |body| FakeReply::ok(json!({"results": scores(body)}).to_string()))),
         (
             "texts",
             Box::new(move |body| match body.get("texts") {
-                None => Reply::status(422, "{\"error\": \"missing field `texts`\"}"),
-                Some(_) => Reply::ok(json!(scores(body)).to_string()),
+                None => FakeReply::status(422, "{\"error\": \"missing field `texts`\"}"),
+                Some(_) => FakeReply::ok(json!(scores(body)).to_string()),
             }),
         ),
-        ("slow", Box::new(|_| Reply::Nothing)),
-        ("down", Box::new(|_| Reply::status(503, "no"))),
-        ("gone", Box::new(|_| Reply::HangUp)),
-        ("garbage", Box::new(|_| Reply::ok("<html>"))),
-        ("few", Box::new(|_| Reply::ok("{\"results\": [{\"index\": 0, \"relevance_score\": 1}]}"))),
+        ("slow", Box::new(|_| FakeReply::Nothing)),
+        ("down", Box::new(|_| FakeReply::status(503, "no"))),
+        ("gone", Box::new(|_| FakeReply::HangUp)),
+        ("garbage", Box::new(|_| FakeReply::ok("<html>"))),
+        ("few", Box::new(|_| FakeReply::ok("{\"results\": [{\"index\": 0, \"relevance_score\": 1}]}"))),
     ];
     for (name, mood) in moods {
         let fake = FakeEndpoint::start(move |asked, _| mood(&serde_json::from_str(&asked.body).unwrap()));
@@ -702,7 +704,7 @@ fn a_model_behind_an_endpoint_reranks() {
             timeout: Duration::from_millis(if name == "slow" { 50 } else { 20_000 }),
         };
         let mut desk = Desk::all().remove(0);
-        let searching = Searching::default().with_patience(f64::INFINITY);
+        let searching = SearchState::default().with_patience(f64::INFINITY);
         desk.engine = desk
             .engine
             .clone()

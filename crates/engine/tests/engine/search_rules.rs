@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::search::{indexed, note, refs, without_ids, write};
-use lukasa_engine::features::search::{NORMALIZATION, Searching};
+use lukasa_engine::features::search::{NORMALIZATION, SearchState};
 use lukasa_search::count::count;
 use lukasa_store::Clock;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// An engine on each store. Stages are shed depending on the speed of the machine, with a warning; here none are.
 fn desks() -> Vec<Desk> {
     let patient = |mut desk: Desk| {
-        desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(f64::INFINITY));
+        desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(f64::INFINITY));
         desk
     };
     Desk::all().into_iter().map(patient).collect()
@@ -124,7 +124,7 @@ fn a_further_page_sheds_the_same_stages_as_the_first() {
     let plain = desk.ok("search", request.clone());
     assert!(plain["meta"]["warnings"].is_null());
     let cursor = json!({"cursor": plain["next_cursor"]});
-    desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(1e-9));
+    desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(1e-9));
     // Some requests whose durations are recorded.
     for _ in 0..4 {
         desk.ok("search", request.clone());

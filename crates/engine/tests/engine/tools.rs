@@ -1,7 +1,7 @@
 //! The answers to a realistic mix of tool calls are small in the compact profile.
 
 use crate::desk::Desk;
-use lukasa_engine::{registry, tool};
+use lukasa_engine::{registry, response_budget};
 use lukasa_search::count::count;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -82,8 +82,8 @@ fn answers_to_an_agent_take_three_hundred_tokens() {
         if operation.meta.places.contains(&"path") {
             arguments.insert("path".into(), json!(source));
         }
-        let wish = tool::wish(operation, &mut arguments).unwrap();
-        let answer = tool::shape(operation, desk.ok(name, Value::Object(arguments)), wish).unwrap();
+        let wish = response_budget::take_response_options(operation, &mut arguments).unwrap();
+        let answer = response_budget::fit_response(operation, desk.ok(name, Value::Object(arguments)), wish).unwrap();
         let tokens = count(&answer.to_string());
         assert!(tokens <= 300, "{name}: {tokens}");
         assert!(answer["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{name}");
@@ -107,8 +107,10 @@ fn lines_that_do_not_fit_are_on_the_next_page() {
         let (mut code, mut page) = (String::new(), 1);
         loop {
             let mut arguments = json!({"symbol": format!("f{n}"), "page": page}).as_object().unwrap().clone();
-            let wish = tool::wish(operation, &mut arguments).unwrap();
-            let answer = tool::shape(operation, desk.ok("semantic_slice", Value::Object(arguments)), wish).unwrap();
+            let wish = response_budget::take_response_options(operation, &mut arguments).unwrap();
+            let answer =
+                response_budget::fit_response(operation, desk.ok("semantic_slice", Value::Object(arguments)), wish)
+                    .unwrap();
             assert!(count(&answer.to_string()) <= 300, "{answer}");
             let part = answer["data"]["code"].as_str().unwrap_or_else(|| panic!("f{n}: {answer}"));
             assert!(page > 1 || part.lines().count() > 10.min(n), "f{n}: {answer}");
@@ -130,8 +132,8 @@ fn the_best_tool_that_is_found_has_all_its_arguments_in_every_profile() {
         for (profile, most) in [("compact", 300), ("balanced", 1_200)] {
             let query = format!("{} {}", asked.meta.name, asked.meta.summary);
             let mut arguments = json!({"query": query, "profile": profile}).as_object().unwrap().clone();
-            let wish = tool::wish(operation, &mut arguments).unwrap();
-            let answer = tool::shape(
+            let wish = response_budget::take_response_options(operation, &mut arguments).unwrap();
+            let answer = response_budget::fit_response(
                 lukasa_engine::registry::find("find_tools").unwrap(),
                 desk.ok("find_tools", Value::Object(arguments)),
                 wish,

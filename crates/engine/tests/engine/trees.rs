@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use crate::made::Made;
 use gix::objs::tree::EntryKind;
-use lukasa_engine::features::code::files::KeptOut;
+use lukasa_engine::features::code::files::ExcludedPaths;
 use lukasa_engine::{Effect, Grants, operations};
 use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
@@ -117,9 +117,13 @@ fn a_caller_without_write_scope_gets_the_index_and_how_far_it_is_behind() {
             let out = desk.call_from(&made.root, reader(), operation, request).unwrap();
             assert_eq!(out["behind"]["files"], 2, "{operation}: {out}");
             assert_eq!(out["behind"]["branch"], "main");
-            let wish = lukasa_engine::tool::Wish::default();
-            let answer =
-                lukasa_engine::tool::shape(lukasa_engine::registry::find(operation).unwrap(), out, wish).unwrap();
+            let wish = lukasa_engine::response_budget::ResponseOptions::default();
+            let answer = lukasa_engine::response_budget::fit_response(
+                lukasa_engine::registry::find(operation).unwrap(),
+                out,
+                wish,
+            )
+            .unwrap();
             let freshness = answer["freshness"].as_str().unwrap();
             assert!(freshness.ends_with("; 2 files behind the working tree"), "{answer}");
         }
@@ -201,7 +205,7 @@ fn a_store_with_its_keys_is_never_indexed_wherever_it_lies() {
     for name in ["main.db", "main.db-wal", "main.audit.db", "main.audit.key", "jwt.txt", "main.go", "data/x.txt"] {
         fs::write(root.join(name), "text\n").unwrap();
     }
-    let kept_out = KeptOut {
+    let kept_out = ExcludedPaths {
         exact: vec![root.clone(), root.join("data"), root.join("jwt.txt")],
         beginnings: vec![root.join("main.db"), root.join("main.audit.")],
     };

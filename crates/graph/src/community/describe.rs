@@ -1,8 +1,8 @@
 //! Names and summaries of communities, by rule, from the names of their members and from their edges.
 
-use super::Found;
+use super::DetectedCommunities;
 use crate::convert::to_u32;
-use crate::flat::Flat;
+use crate::flat::FlatGraph;
 use crate::snapshot::{Node, Snapshot};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -29,7 +29,7 @@ const GENERIC: [&str; 12] =
     ["src", "lib", "dist", "build", "node_modules", "main", "index", "mod", "crates", "packages", "app", "pkg"];
 
 /// Communities of at least two nodes, the largest first. Nodes in no community of that size are left out.
-pub fn describe(snapshot: &Snapshot, flat: &Flat, found: &Found) -> Vec<Community> {
+pub fn describe(snapshot: &Snapshot, flat: &FlatGraph, found: &DetectedCommunities) -> Vec<Community> {
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); found.count];
     for (v, c) in found.community.iter().enumerate() {
         members[*c as usize].push(to_u32(v));

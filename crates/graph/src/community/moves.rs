@@ -1,6 +1,6 @@
 //! The steps of Leiden and Louvain: moving nodes, refining groups, and merging groups into nodes of a smaller graph.
 
-use super::{Random, Undirected};
+use super::{SplitMix64, Undirected};
 use crate::convert::to_u32;
 use std::collections::VecDeque;
 
@@ -77,7 +77,7 @@ impl Pull {
 }
 
 /// Moves single nodes to the community where they gain most, until no move gains. Returns whether a node was moved.
-pub fn move_nodes(graph: &Undirected, partition: &mut Partition, resolution: f64, random: &mut Random) -> bool {
+pub fn move_nodes(graph: &Undirected, partition: &mut Partition, resolution: f64, random: &mut SplitMix64) -> bool {
     if graph.total == 0.0 {
         return false;
     }
@@ -131,7 +131,7 @@ pub fn move_nodes(graph: &Undirected, partition: &mut Partition, resolution: f64
 }
 
 /// Divides each community into well connected parts, so that a later level can move the parts.
-pub fn refine(graph: &Undirected, partition: &Partition, resolution: f64, random: &mut Random) -> Vec<u32> {
+pub fn refine(graph: &Undirected, partition: &Partition, resolution: f64, random: &mut SplitMix64) -> Vec<u32> {
     let scale = resolution / graph.total;
     let n = graph.len();
     let mut fine: Vec<u32> = (0..to_u32(n)).collect();

@@ -2,10 +2,10 @@
 
 use super::eval::{fail, wrong};
 use super::expr::{Aggregate, AggregateCall};
-use super::fault::Class;
+use super::fault::FaultClass;
 use super::operators;
-use super::run::Stop;
-use super::value::{Key, Value, order};
+use super::run::QueryStop;
+use super::value::{GroupKey, Value, order};
 use crate::convert::to_index;
 use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 /// The state of one aggregate over one group.
 pub(super) struct Total {
     /// The values so far, for DISTINCT.
-    seen: Option<Box<FxHashSet<Key>>>,
+    seen: Option<Box<FxHashSet<GroupKey>>>,
     so_far: SoFar,
 }
 
@@ -70,19 +70,19 @@ impl Total {
     }
 
     /// Adds a value. Returns how many bytes it keeps because of it.
-    pub fn add(&mut self, value: &Value, second: Option<Value>, at: usize) -> Result<usize, Stop> {
+    pub fn add(&mut self, value: &Value, second: Option<Value>, at: usize) -> Result<usize, QueryStop> {
         if let (SoFar::Percentile { share, .. }, Some(second)) = (&mut self.so_far, second) {
             let found = match second {
                 Value::Integer(n) => n as f64,
                 Value::Float(f) => f,
                 other => {
                     let message = format!("a percentile is a number from 0 to 1, not a {}", other.type_name());
-                    return Err(fail(Class::Type, "InvalidArgumentType", message, at));
+                    return Err(fail(FaultClass::Type, "InvalidArgumentType", message, at));
                 }
             };
             if !(0.0..=1.0).contains(&found) {
                 let message = format!("a percentile is a number from 0 to 1, not {found}");
-                return Err(fail(Class::Argument, "NumberOutOfRange", message, at));
+                return Err(fail(FaultClass::Argument, "NumberOutOfRange", message, at));
             }
             *share = Some(found);
         }
@@ -91,7 +91,7 @@ impl Total {
         }
         let mut bytes = 0;
         if let Some(seen) = &mut self.seen {
-            if !seen.insert(Key(value.clone())) {
+            if !seen.insert(GroupKey(value.clone())) {
                 return Ok(0);
             }
             bytes += size_of::<Value>() + value.heap() + 8;
@@ -128,7 +128,7 @@ impl Total {
         Ok(bytes)
     }
 
-    pub fn finish(self, at: usize) -> Result<Value, Stop> {
+    pub fn finish(self, at: usize) -> Result<Value, QueryStop> {
         Ok(match self.so_far {
             SoFar::Count(count) => Value::Integer(count),
             SoFar::Sum(sum) => sum,
@@ -151,7 +151,7 @@ impl Total {
     }
 }
 
-fn amount(sum: &Value, value: &Value, at: usize) -> Result<Value, Stop> {
+fn amount(sum: &Value, value: &Value, at: usize) -> Result<Value, QueryStop> {
     match value {
         Value::Integer(_) | Value::Float(_) => operators::add(sum, value).map_err(|w| wrong(w, at)),
         // Durations are added to durations only.
@@ -159,26 +159,26 @@ fn amount(sum: &Value, value: &Value, at: usize) -> Result<Value, Stop> {
         Value::Duration(_) => operators::add(sum, value).map_err(|w| wrong(w, at)),
         other => {
             let message = format!("a {} cannot be summed", other.type_name());
-            Err(fail(Class::Type, "InvalidArgumentType", message, at))
+            Err(fail(FaultClass::Type, "InvalidArgumentType", message, at))
         }
     }
 }
 
 /// Sums that overflow an integer continue as floats, because an average can fit even if the sum does not.
-fn average(sum: &Value, value: &Value, at: usize) -> Result<Value, Stop> {
+fn average(sum: &Value, value: &Value, at: usize) -> Result<Value, QueryStop> {
     if let (Value::Integer(a), Value::Integer(b)) = (sum, value) {
         return Ok(a.checked_add(*b).map_or(Value::Float(*a as f64 + *b as f64), Value::Integer));
     }
     amount(sum, value, at)
 }
 
-fn number(value: &Value, at: usize) -> Result<f64, Stop> {
+fn number(value: &Value, at: usize) -> Result<f64, QueryStop> {
     match value {
         Value::Integer(n) => Ok(*n as f64),
         Value::Float(f) => Ok(*f),
         other => {
             let message = format!("expected a number, found a {}", other.type_name());
-            Err(fail(Class::Type, "InvalidArgumentType", message, at))
+            Err(fail(FaultClass::Type, "InvalidArgumentType", message, at))
         }
     }
 }

@@ -2,12 +2,12 @@
 
 /// A name and its position in the query, in bytes. Comparison ignores positions, here and in expressions.
 #[derive(Clone, Debug)]
-pub struct Name {
+pub struct CypherName {
     pub text: String,
     pub at: usize,
 }
 
-impl PartialEq for Name {
+impl PartialEq for CypherName {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
@@ -15,7 +15,7 @@ impl PartialEq for Name {
 
 /// How a query is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum QueryMode {
     #[default]
     Run,
     /// Returns the plan without running the query.
@@ -26,8 +26,8 @@ pub enum Mode {
 
 #[derive(Clone, Debug, PartialEq)]
 /// A query: clauses, and further queries joined by UNION.
-pub struct Query {
-    pub mode: Mode,
+pub struct CypherQuery {
+    pub mode: QueryMode,
     pub first: Vec<Clause>,
     /// Further queries whose rows are added. `true` is UNION ALL, which keeps duplicate rows.
     pub unions: Vec<(bool, Vec<Clause>)>,
@@ -36,22 +36,22 @@ pub struct Query {
 #[derive(Clone, Debug, PartialEq)]
 /// A clause of a query.
 pub enum Clause {
-    Match { optional: bool, patterns: Vec<PatternPart>, filter: Option<Expr>, at: usize },
-    Unwind { list: Expr, name: Name },
-    With { projection: Projection, filter: Option<Expr> },
-    Return(Projection),
-    Call(Call),
+    Match { optional: bool, patterns: Vec<PatternPart>, filter: Option<CypherExpr>, at: usize },
+    Unwind { list: CypherExpr, name: CypherName },
+    With { projection: ProjectionBody, filter: Option<CypherExpr> },
+    Return(ProjectionBody),
+    Call(CallClause),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 /// A call of a procedure.
-pub struct Call {
+pub struct CallClause {
     /// The full name, with its dots.
-    pub procedure: Name,
+    pub procedure: CypherName,
     /// Without arguments, they are taken from parameters of the same names.
-    pub arguments: Option<Vec<Expr>>,
+    pub arguments: Option<Vec<CypherExpr>>,
     pub yields: Yields,
-    pub filter: Option<Expr>,
+    pub filter: Option<CypherExpr>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -60,27 +60,27 @@ pub enum Yields {
     Unspecified,
     All,
     /// Columns, each with the name of its variable.
-    These(Vec<(Name, Name)>),
+    These(Vec<(CypherName, CypherName)>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 /// The body of WITH or RETURN.
-pub struct Projection {
+pub struct ProjectionBody {
     pub distinct: bool,
     /// `*`: all variables, before the items.
     pub star: bool,
-    pub items: Vec<Item>,
+    pub items: Vec<ProjectionItem>,
     pub order: Vec<Sort>,
-    pub skip: Option<Expr>,
-    pub limit: Option<Expr>,
+    pub skip: Option<CypherExpr>,
+    pub limit: Option<CypherExpr>,
     pub at: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 /// A column of WITH or RETURN.
-pub struct Item {
-    pub expr: Expr,
-    pub alias: Option<Name>,
+pub struct ProjectionItem {
+    pub expr: CypherExpr,
+    pub alias: Option<CypherName>,
     /// The source text, which is the name of the column if there is no alias.
     pub text: String,
 }
@@ -88,14 +88,14 @@ pub struct Item {
 #[derive(Clone, Debug, PartialEq)]
 /// A key of ORDER BY.
 pub struct Sort {
-    pub expr: Expr,
+    pub expr: CypherExpr,
     pub descending: bool,
 }
 
 /// A pattern of a MATCH, optionally with a name for the whole path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatternPart {
-    pub name: Option<Name>,
+    pub name: Option<CypherName>,
     pub shortest: Option<Shortest>,
     pub pattern: Pattern,
 }
@@ -118,22 +118,22 @@ pub struct Pattern {
 #[derive(Clone, Debug, PartialEq)]
 /// A node of a pattern.
 pub struct NodePattern {
-    pub name: Option<Name>,
+    pub name: Option<CypherName>,
     /// The node must have all of them.
-    pub labels: Vec<Name>,
-    pub properties: Option<Expr>,
+    pub labels: Vec<CypherName>,
+    pub properties: Option<CypherExpr>,
     pub at: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 /// A relationship of a pattern.
 pub struct EdgePattern {
-    pub name: Option<Name>,
+    pub name: Option<CypherName>,
     /// The relationship must have one of them. Any type if empty.
-    pub types: Vec<Name>,
+    pub types: Vec<CypherName>,
     pub arrow: Arrow,
     pub length: Option<Length>,
-    pub properties: Option<Expr>,
+    pub properties: Option<CypherExpr>,
     pub at: usize,
 }
 
@@ -154,19 +154,19 @@ pub struct Length {
 
 /// An expression and its position in the query, in bytes.
 #[derive(Clone, Debug)]
-pub struct Expr {
-    pub kind: Kind,
+pub struct CypherExpr {
+    pub kind: CypherExprKind,
     pub at: usize,
 }
 
-impl PartialEq for Expr {
+impl PartialEq for CypherExpr {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum CypherExprKind {
     Null,
     Bool(bool),
     Integer(i64),
@@ -174,58 +174,58 @@ pub enum Kind {
     Text(String),
     Parameter(String),
     Variable(String),
-    List(Vec<Expr>),
-    Map(Vec<(Name, Expr)>),
-    Property(Box<Expr>, Name),
-    HasLabels(Box<Expr>, Vec<Name>),
-    Index(Box<Expr>, Box<Expr>),
-    Slice(Box<Expr>, Option<Box<Expr>>, Option<Box<Expr>>),
-    Not(Box<Expr>),
-    Negate(Box<Expr>),
-    Plus(Box<Expr>),
-    Binary(Operator, Box<Expr>, Box<Expr>),
+    List(Vec<CypherExpr>),
+    Map(Vec<(CypherName, CypherExpr)>),
+    Property(Box<CypherExpr>, CypherName),
+    HasLabels(Box<CypherExpr>, Vec<CypherName>),
+    Index(Box<CypherExpr>, Box<CypherExpr>),
+    Slice(Box<CypherExpr>, Option<Box<CypherExpr>>, Option<Box<CypherExpr>>),
+    Not(Box<CypherExpr>),
+    Negate(Box<CypherExpr>),
+    Plus(Box<CypherExpr>),
+    Binary(Operator, Box<CypherExpr>, Box<CypherExpr>),
     /// `a < b <= c`: all comparisons must hold.
-    Compare(Box<Expr>, Vec<(Comparison, Expr)>),
-    IsNull(Box<Expr>),
-    IsNotNull(Box<Expr>),
+    Compare(Box<CypherExpr>, Vec<(ComparisonOperator, CypherExpr)>),
+    IsNull(Box<CypherExpr>),
+    IsNotNull(Box<CypherExpr>),
     Call {
-        function: Name,
+        function: CypherName,
         distinct: bool,
-        arguments: Vec<Expr>,
+        arguments: Vec<CypherExpr>,
     },
     CountStar,
     Case {
-        subject: Option<Box<Expr>>,
-        branches: Vec<(Expr, Expr)>,
-        otherwise: Option<Box<Expr>>,
+        subject: Option<Box<CypherExpr>>,
+        branches: Vec<(CypherExpr, CypherExpr)>,
+        otherwise: Option<Box<CypherExpr>>,
     },
     ListComprehension {
-        name: Name,
-        list: Box<Expr>,
-        filter: Option<Box<Expr>>,
-        map: Option<Box<Expr>>,
+        name: CypherName,
+        list: Box<CypherExpr>,
+        filter: Option<Box<CypherExpr>>,
+        map: Option<Box<CypherExpr>>,
     },
     PatternComprehension {
-        name: Option<Name>,
+        name: Option<CypherName>,
         pattern: Box<Pattern>,
-        filter: Option<Box<Expr>>,
-        map: Box<Expr>,
+        filter: Option<Box<CypherExpr>>,
+        map: Box<CypherExpr>,
     },
     Quantifier {
         quantifier: Quantifier,
-        name: Name,
-        list: Box<Expr>,
-        filter: Option<Box<Expr>>,
+        name: CypherName,
+        list: Box<CypherExpr>,
+        filter: Option<Box<CypherExpr>>,
     },
     Reduce {
-        sum: Name,
-        start: Box<Expr>,
-        name: Name,
-        list: Box<Expr>,
-        step: Box<Expr>,
+        sum: CypherName,
+        start: Box<CypherExpr>,
+        name: CypherName,
+        list: Box<CypherExpr>,
+        step: Box<CypherExpr>,
     },
     MapProjection {
-        subject: Name,
+        subject: CypherName,
         parts: Vec<MapPart>,
     },
     /// A pattern used as a condition: whether it matches.
@@ -238,20 +238,20 @@ pub enum Kind {
 /// The content of the braces of EXISTS and COUNT.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subquery {
-    Pattern { patterns: Vec<PatternPart>, filter: Option<Expr> },
-    Whole(Query),
+    Pattern { patterns: Vec<PatternPart>, filter: Option<CypherExpr> },
+    Whole(CypherQuery),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum MapPart {
     /// `.name`
-    Property(Name),
+    Property(CypherName),
     /// `.*`
     All,
     /// `name: value`
-    Entry(Name, Expr),
+    Entry(CypherName, CypherExpr),
     /// A variable, under its own name.
-    Variable(Name),
+    Variable(CypherName),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,7 +281,7 @@ pub enum Operator {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum ComparisonOperator {
     Equal,
     NotEqual,
     Less,

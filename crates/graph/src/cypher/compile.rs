@@ -7,10 +7,10 @@ mod plan;
 mod project;
 mod types;
 
-use super::ast::{Expr, Mode, Query};
-use super::expr::{AggregateCall, LabelTest, Slot, Step, StepKind, Types, Whole};
-use super::fault::{Class, Fault, Result};
-use super::functions::Surroundings;
+use super::ast::{CypherExpr, CypherQuery, QueryMode};
+use super::expr::{AggregateCall, EdgeTypes, LabelTest, QueryPlan, QueryStep, QueryStepKind, Slot};
+use super::fault::{Fault, FaultClass, Result};
+use super::functions::FunctionContext;
 use super::value::Value;
 use crate::contents::PropertyNo;
 use crate::convert::to_u32;
@@ -18,7 +18,7 @@ use crate::lookup::Stats;
 use crate::snapshot::{Snapshot, TypeNo};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::Ty;
+use types::ExprType;
 
 /// The most steps of a plan, and the most relationships of one MATCH: far more than people write, and few enough to
 /// plan quickly and to run without deep recursion.
@@ -26,14 +26,14 @@ const MOST_STEPS: usize = 400;
 const MOST_LINKS: usize = 150;
 
 /// Values given for the parameters of a query.
-pub type Parameters = BTreeMap<String, Value>;
+pub type QueryParameters = BTreeMap<String, Value>;
 
 /// A compiled query.
 #[derive(Debug)]
-pub struct Compiled {
-    pub mode: Mode,
+pub struct CompiledQuery {
+    pub mode: QueryMode,
     pub columns: Vec<String>,
-    pub whole: Whole,
+    pub whole: QueryPlan,
     /// The number of values in a row.
     pub slots: usize,
     /// The number of steps, including those of inner queries.
@@ -51,22 +51,22 @@ pub struct Compiled {
 }
 
 /// What a query is compiled for, besides its text.
-pub struct Frame<'a> {
+pub struct CompileContext<'a> {
     pub snapshot: &'a Snapshot,
-    pub parameters: &'a Parameters,
+    pub parameters: &'a QueryParameters,
     /// A type whose name is not shown as a label.
     pub silent_type: Option<&'a str>,
-    pub around: &'a Surroundings,
+    pub around: &'a FunctionContext,
 }
 
-impl Frame<'_> {
+impl CompileContext<'_> {
     /// The name under which lookups cache the nodes with a label.
     pub fn label_key(&self, label: &LabelTest) -> String {
         format!("{}:{}", self.silent_type.unwrap_or_default(), label.name)
     }
 }
 
-pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
+pub fn compile(query: &CypherQuery, frame: &CompileContext<'_>) -> Result<CompiledQuery> {
     let mut compiler = Compiler {
         frame,
         stats: frame.snapshot.stats(),
@@ -80,7 +80,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
         searches: false,
     };
     let (whole, columns) = compiler.query(query, &Scope::default())?;
-    Ok(Compiled {
+    Ok(CompiledQuery {
         mode: query.mode,
         columns,
         whole,
@@ -98,7 +98,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
 #[derive(Clone, Debug)]
 struct Var {
     slot: Slot,
-    ty: Ty,
+    ty: ExprType,
 }
 
 /// The variables in scope, in order of definition.
@@ -129,11 +129,11 @@ enum Aggregation {
     /// An error: it is inside another aggregate.
     Inside,
     /// It is collected. The rest of the expression must have the same value in all rows of the group.
-    Grouped { calls: Vec<AggregateCall>, keys: Vec<(Expr, Var)> },
+    Grouped { calls: Vec<AggregateCall>, keys: Vec<(CypherExpr, Var)> },
 }
 
 struct Compiler<'a> {
-    frame: &'a Frame<'a>,
+    frame: &'a CompileContext<'a>,
     stats: Arc<Stats>,
     /// Names of slots. Slots without a name of the query have an empty one.
     names: Vec<String>,
@@ -151,7 +151,7 @@ fn undefined(name: &str, at: usize) -> Fault {
     Fault::syntax("UndefinedVariable", format!("there is no variable `{name}` here"), at)
 }
 
-fn fault(class: Class, detail: &'static str, message: impl Into<String>, at: usize) -> Fault {
+fn fault(class: FaultClass, detail: &'static str, message: impl Into<String>, at: usize) -> Fault {
     Fault { class, detail, message: message.into(), at }
 }
 
@@ -170,9 +170,9 @@ impl Compiler<'_> {
         self.names.len() - 1
     }
 
-    fn step(&mut self, kind: StepKind, estimate: f64) -> Step {
+    fn step(&mut self, kind: QueryStepKind, estimate: f64) -> QueryStep {
         self.steps += 1;
-        Step { kind, id: self.steps - 1, estimate }
+        QueryStep { kind, id: self.steps - 1, estimate }
     }
 
     fn label(&mut self, name: &str) -> LabelTest {
@@ -207,7 +207,7 @@ impl Compiler<'_> {
         number
     }
 
-    fn edge_types<'n>(&mut self, wanted: impl Iterator<Item = &'n str>) -> Types {
+    fn edge_types<'n>(&mut self, wanted: impl Iterator<Item = &'n str>) -> EdgeTypes {
         let snapshot = self.frame.snapshot;
         let mut table = vec![false; snapshot.names().types().len()];
         let mut any = true;
@@ -226,9 +226,9 @@ impl Compiler<'_> {
         }
         let mut numbers = table.iter().enumerate().filter(|(_, fits)| **fits).map(|(i, _)| i);
         match (any, numbers.next(), numbers.next()) {
-            (true, ..) => Types::Any,
-            (false, Some(one), None) => Types::One(TypeNo::at(one)),
-            _ => Types::These(table.into()),
+            (true, ..) => EdgeTypes::Any,
+            (false, Some(one), None) => EdgeTypes::One(TypeNo::at(one)),
+            _ => EdgeTypes::These(table.into()),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Evaluates expressions in a row.
 
-use super::ast::{Comparison, Operator, Quantifier};
+use super::ast::{ComparisonOperator, Operator, Quantifier};
 use super::deep;
-use super::expr::{Ex, ExKind, GraphFunction, MapEntry, Slot};
-use super::fault::{Class, Fault};
-use super::functions::{Wrong, component};
+use super::expr::{GraphFunction, MapEntry, PlanExpr, PlanExprKind, Slot};
+use super::fault::{Fault, FaultClass};
+use super::functions::{FunctionError, component};
 use super::operators;
-use super::run::{Exec, Stop, Trouble};
-use super::value::{Path, Value, equals};
+use super::run::{Executor, QueryError, QueryStop};
+use super::value::{PathValue, Value, equals};
 use crate::contents::{KEY, PropertyNo, in_row};
 use crate::convert::length;
 use crate::snapshot::Edge;
@@ -15,16 +15,16 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 pub(super) type Row = Vec<Value>;
-type Found = Result<Value, Stop>;
+type Found = Result<Value, QueryStop>;
 
 static NULL: Value = Value::Null;
 
-pub(super) fn wrong(wrong: Wrong, at: usize) -> Stop {
-    Box::new(Trouble::Fault(Fault { class: wrong.class, detail: wrong.detail, message: wrong.message, at }))
+pub(super) fn wrong(wrong: FunctionError, at: usize) -> QueryStop {
+    Box::new(QueryError::Fault(Fault { class: wrong.class, detail: wrong.detail, message: wrong.message, at }))
 }
 
-pub(super) fn fail(class: Class, detail: &'static str, message: impl Into<String>, at: usize) -> Stop {
-    Box::new(Trouble::Fault(Fault { class, detail, message: message.into(), at }))
+pub(super) fn fail(class: FaultClass, detail: &'static str, message: impl Into<String>, at: usize) -> QueryStop {
+    Box::new(QueryError::Fault(Fault { class, detail, message: message.into(), at }))
 }
 
 /// Values of at least this many bytes are charged while they are held, and the deadline is checked before they are
@@ -44,14 +44,14 @@ pub(super) fn shallow(value: &Value) -> usize {
 
 /// Values that an expression holds until it is done. Their memory is charged meanwhile.
 struct Held<'e, 'x> {
-    exec: &'e Exec<'x>,
+    exec: &'e Executor<'x>,
     bytes: usize,
     /// Bytes that are held but too few to be charged yet.
     small: usize,
 }
 
 impl<'e, 'x> Held<'e, 'x> {
-    fn new(exec: &'e Exec<'x>) -> Held<'e, 'x> {
+    fn new(exec: &'e Executor<'x>) -> Held<'e, 'x> {
         Held { exec, bytes: 0, small: 0 }
     }
 
@@ -60,7 +60,7 @@ impl<'e, 'x> Held<'e, 'x> {
         Ok(value)
     }
 
-    fn more(&mut self, bytes: usize) -> Result<(), Stop> {
+    fn more(&mut self, bytes: usize) -> Result<(), QueryStop> {
         self.small += bytes;
         if self.small > LARGE {
             self.exec.charge(self.small)?;
@@ -78,28 +78,28 @@ impl Drop for Held<'_, '_> {
     }
 }
 
-impl Exec<'_> {
-    pub(super) fn eval(&self, ex: &Ex, row: &mut Row) -> Found {
+impl Executor<'_> {
+    pub(super) fn eval(&self, ex: &PlanExpr, row: &mut Row) -> Found {
         match &ex.kind {
-            ExKind::Const(value) => Ok(value.clone()),
-            ExKind::Slot(slot) => Ok(row[*slot].clone()),
-            ExKind::Property(subject, name, number) => match subject.kind {
-                ExKind::Slot(slot) => self.property(&row[slot], name, *number, ex.at),
+            PlanExprKind::Const(value) => Ok(value.clone()),
+            PlanExprKind::Slot(slot) => Ok(row[*slot].clone()),
+            PlanExprKind::Property(subject, name, number) => match subject.kind {
+                PlanExprKind::Slot(slot) => self.property(&row[slot], name, *number, ex.at),
                 _ => deep(|| self.eval_nested(ex, row)),
             },
             _ => deep(|| self.eval_nested(ex, row)),
         }
     }
 
-    fn eval_nested(&self, ex: &Ex, row: &mut Row) -> Found {
+    fn eval_nested(&self, ex: &PlanExpr, row: &mut Row) -> Found {
         Ok(match &ex.kind {
-            ExKind::Const(value) => value.clone(),
-            ExKind::Slot(slot) => row[*slot].clone(),
-            ExKind::Property(subject, name, number) => {
+            PlanExprKind::Const(value) => value.clone(),
+            PlanExprKind::Slot(slot) => row[*slot].clone(),
+            PlanExprKind::Property(subject, name, number) => {
                 let subject = self.eval(subject, row)?;
                 self.property(&subject, name, *number, ex.at)?
             }
-            ExKind::Compare(first, rest) => {
+            PlanExprKind::Compare(first, rest) => {
                 let truth = if let [(comparison, second)] = rest.as_slice() {
                     self.compared(first, *comparison, second, row)?
                 } else {
@@ -107,12 +107,12 @@ impl Exec<'_> {
                 };
                 operators::of_truth(truth)
             }
-            ExKind::Binary(operator, a, b) => self.binary(*operator, a, b, ex.at, row)?,
-            ExKind::Not(inner) => operators::of_truth(self.truth(inner, row)?.map(|t| !t)),
-            ExKind::Negate(inner) => operators::negate(&self.eval(inner, row)?).map_err(|w| wrong(w, ex.at))?,
-            ExKind::Plus(inner) => self.eval(inner, row)?,
-            ExKind::IsNull(inner, null) => Value::Bool(self.eval(inner, row)?.is_null() == *null),
-            ExKind::List(items) => {
+            PlanExprKind::Binary(operator, a, b) => self.binary(*operator, a, b, ex.at, row)?,
+            PlanExprKind::Not(inner) => operators::of_truth(self.truth(inner, row)?.map(|t| !t)),
+            PlanExprKind::Negate(inner) => operators::negate(&self.eval(inner, row)?).map_err(|w| wrong(w, ex.at))?,
+            PlanExprKind::Plus(inner) => self.eval(inner, row)?,
+            PlanExprKind::IsNull(inner, null) => Value::Bool(self.eval(inner, row)?.is_null() == *null),
+            PlanExprKind::List(items) => {
                 let mut all = Vec::with_capacity(items.len());
                 let mut held = Held::new(self);
                 for item in items {
@@ -120,7 +120,7 @@ impl Exec<'_> {
                 }
                 self.sized(Value::list(all), ex.at)?
             }
-            ExKind::Map(entries) => {
+            PlanExprKind::Map(entries) => {
                 let mut all = std::collections::BTreeMap::new();
                 let mut held = Held::new(self);
                 for (name, e) in entries {
@@ -128,7 +128,7 @@ impl Exec<'_> {
                 }
                 self.sized(Value::Map(Arc::new(all)), ex.at)?
             }
-            ExKind::HasLabels(subject, labels) => match self.eval(subject, row)? {
+            PlanExprKind::HasLabels(subject, labels) => match self.eval(subject, row)? {
                 Value::Null => Value::Null,
                 Value::Node(node) => Value::Bool(labels.iter().all(|l| l.node(self.snapshot, node))),
                 Value::Edge(edge) => {
@@ -138,7 +138,7 @@ impl Exec<'_> {
                 }
                 other => return Err(self.not_a("a node", &other, ex.at)),
             },
-            ExKind::Index(subject, index) => {
+            PlanExprKind::Index(subject, index) => {
                 let (subject, index) = (self.eval(subject, row)?, self.eval(index, row)?);
                 match (&subject, &index) {
                     (Value::Node(_) | Value::Edge(_), Value::Text(name)) => {
@@ -156,18 +156,18 @@ impl Exec<'_> {
                     (Value::Node(_) | Value::Edge(_), Value::Null) => Value::Null,
                     (Value::Node(_) | Value::Edge(_), other) => {
                         let message = format!("a property has no name like a {}", other.type_name());
-                        return Err(fail(Class::Type, "MapElementAccessByNonString", message, ex.at));
+                        return Err(fail(FaultClass::Type, "MapElementAccessByNonString", message, ex.at));
                     }
                     _ => operators::element(&subject, &index).map_err(|w| wrong(w, ex.at))?,
                 }
             }
-            ExKind::Slice(subject, from, to) => {
+            PlanExprKind::Slice(subject, from, to) => {
                 let subject = self.eval(subject, row)?;
                 let from = from.as_ref().map(|e| self.eval(e, row)).transpose()?;
                 let to = to.as_ref().map(|e| self.eval(e, row)).transpose()?;
                 operators::slice(&subject, from.as_ref(), to.as_ref()).map_err(|w| wrong(w, ex.at))?
             }
-            ExKind::Call(run, arguments) => {
+            PlanExprKind::Call(run, arguments) => {
                 let mut all = Vec::with_capacity(arguments.len());
                 let mut held = Held::new(self);
                 for argument in arguments {
@@ -179,8 +179,8 @@ impl Exec<'_> {
                 let found = run(&all, &self.around).map_err(|w| wrong(w, ex.at))?;
                 self.sized(found, ex.at)?
             }
-            ExKind::Graph(function, arguments) => self.graph(*function, arguments, ex.at, row)?,
-            ExKind::Case { subject, branches, otherwise } => {
+            PlanExprKind::Graph(function, arguments) => self.graph(*function, arguments, ex.at, row)?,
+            PlanExprKind::Case { subject, branches, otherwise } => {
                 let subject = subject.as_ref().map(|s| self.eval(s, row)).transpose()?;
                 for (when, then) in branches {
                     let hit = match &subject {
@@ -193,7 +193,7 @@ impl Exec<'_> {
                 }
                 otherwise.as_ref().map_or(Ok(Value::Null), |e| self.eval(e, row))?
             }
-            ExKind::Each { slot, list, filter, map } => {
+            PlanExprKind::Each { slot, list, filter, map } => {
                 let Some(items) = self.items(list, row)? else { return Ok(Value::Null) };
                 let mut all = Vec::new();
                 let mut held = Held::new(self);
@@ -213,11 +213,11 @@ impl Exec<'_> {
                 }
                 self.sized(Value::list(all), ex.at)?
             }
-            ExKind::Quantified { quantifier, slot, list, filter } => {
+            PlanExprKind::Quantified { quantifier, slot, list, filter } => {
                 let Some(items) = self.items(list, row)? else { return Ok(Value::Null) };
                 operators::of_truth(self.quantified(*quantifier, *slot, &items, filter.as_deref(), row)?)
             }
-            ExKind::Reduce { sum, start, slot, list, step } => {
+            PlanExprKind::Reduce { sum, start, slot, list, step } => {
                 let mut total = self.eval(start, row)?;
                 let Some(items) = self.items(list, row)? else { return Ok(Value::Null) };
                 for item in items.iter() {
@@ -228,7 +228,7 @@ impl Exec<'_> {
                 }
                 total
             }
-            ExKind::MapProjection { subject, parts } => {
+            PlanExprKind::MapProjection { subject, parts } => {
                 let subject = self.eval(subject, row)?;
                 if subject.is_null() {
                     return Ok(Value::Null);
@@ -247,7 +247,7 @@ impl Exec<'_> {
                 }
                 self.sized(Value::Map(Arc::new(all)), ex.at)?
             }
-            ExKind::Gather(part, map) => {
+            PlanExprKind::Gather(part, map) => {
                 let mut all = Vec::new();
                 let mut held = Held::new(self);
                 self.run_part(part, row, &mut |row| {
@@ -260,7 +260,7 @@ impl Exec<'_> {
                 })?;
                 self.sized(Value::list(all), ex.at)?
             }
-            ExKind::First(part, map) => {
+            PlanExprKind::First(part, map) => {
                 let mut found = Value::Null;
                 self.run_part(part, row, &mut |row| {
                     found = self.eval(map, row)?;
@@ -268,7 +268,7 @@ impl Exec<'_> {
                 })?;
                 found
             }
-            ExKind::Exists(whole) => {
+            PlanExprKind::Exists(whole) => {
                 let mut any = false;
                 self.run_whole(whole, row, &mut |_, _| {
                     any = true;
@@ -276,7 +276,7 @@ impl Exec<'_> {
                 })?;
                 Value::Bool(any)
             }
-            ExKind::Count(whole) => {
+            PlanExprKind::Count(whole) => {
                 let mut count = 0;
                 self.run_whole(whole, row, &mut |_, _| {
                     count += 1;
@@ -287,8 +287,8 @@ impl Exec<'_> {
         })
     }
 
-    pub(super) fn truth(&self, ex: &Ex, row: &mut Row) -> Result<Option<bool>, Stop> {
-        if let ExKind::Compare(first, rest) = &ex.kind
+    pub(super) fn truth(&self, ex: &PlanExpr, row: &mut Row) -> Result<Option<bool>, QueryStop> {
+        if let PlanExprKind::Compare(first, rest) = &ex.kind
             && let [(comparison, second)] = rest.as_slice()
         {
             return self.compared(first, *comparison, second, row);
@@ -298,12 +298,12 @@ impl Exec<'_> {
 
     /// The value of an expression, if it exists already and need not be computed.
     #[inline]
-    pub(super) fn peek<'v>(&'v self, ex: &'v Ex, row: &'v Row) -> Result<Option<&'v Value>, Stop> {
+    pub(super) fn peek<'v>(&'v self, ex: &'v PlanExpr, row: &'v Row) -> Result<Option<&'v Value>, QueryStop> {
         Ok(match &ex.kind {
-            ExKind::Const(value) => Some(value),
-            ExKind::Slot(slot) => Some(&row[*slot]),
-            ExKind::Property(subject, _, number) => match &subject.kind {
-                ExKind::Slot(slot) => match &row[*slot] {
+            PlanExprKind::Const(value) => Some(value),
+            PlanExprKind::Slot(slot) => Some(&row[*slot]),
+            PlanExprKind::Property(subject, _, number) => match &subject.kind {
+                PlanExprKind::Slot(slot) => match &row[*slot] {
                     Value::Node(node) => match self.column(*number) {
                         Some(column) => Some(column.of(*node)),
                         None if *number == KEY => None,
@@ -319,20 +319,31 @@ impl Exec<'_> {
     }
 
     #[inline]
-    fn compared(&self, a: &Ex, comparison: Comparison, b: &Ex, row: &mut Row) -> Result<Option<bool>, Stop> {
+    fn compared(
+        &self,
+        a: &PlanExpr,
+        comparison: ComparisonOperator,
+        b: &PlanExpr,
+        row: &mut Row,
+    ) -> Result<Option<bool>, QueryStop> {
         if let Some(left) = self.peek(a, row)?
             && let Some(right) = self.peek(b, row)?
         {
             return Ok(compare(left, comparison, right));
         }
         let a = self.eval(a, row)?;
-        if let ExKind::Const(b) = &b.kind {
+        if let PlanExprKind::Const(b) = &b.kind {
             return Ok(compare(&a, comparison, b));
         }
         Ok(compare(&a, comparison, &self.eval(b, row)?))
     }
 
-    fn chain(&self, first: &Ex, rest: &[(Comparison, Ex)], row: &mut Row) -> Result<Option<bool>, Stop> {
+    fn chain(
+        &self,
+        first: &PlanExpr,
+        rest: &[(ComparisonOperator, PlanExpr)],
+        row: &mut Row,
+    ) -> Result<Option<bool>, QueryStop> {
         let mut left = self.eval(first, row)?;
         let mut all = Some(true);
         for (comparison, e) in rest {
@@ -346,7 +357,7 @@ impl Exec<'_> {
         Ok(all)
     }
 
-    fn binary(&self, operator: Operator, a: &Ex, b: &Ex, at: usize, row: &mut Row) -> Found {
+    fn binary(&self, operator: Operator, a: &PlanExpr, b: &PlanExpr, at: usize, row: &mut Row) -> Found {
         match operator {
             Operator::And => {
                 let left = self.truth(a, row)?;
@@ -402,9 +413,9 @@ impl Exec<'_> {
         quantifier: Quantifier,
         slot: Slot,
         items: &[Value],
-        filter: Option<&Ex>,
+        filter: Option<&PlanExpr>,
         row: &mut Row,
-    ) -> Result<Option<bool>, Stop> {
+    ) -> Result<Option<bool>, QueryStop> {
         let (mut yes, mut open) = (0usize, 0usize);
         for item in items {
             self.tick()?;
@@ -433,7 +444,7 @@ impl Exec<'_> {
     }
 
     /// The elements of a list. `None` for null.
-    fn items(&self, list: &Ex, row: &mut Row) -> Result<Option<Arc<Vec<Value>>>, Stop> {
+    fn items(&self, list: &PlanExpr, row: &mut Row) -> Result<Option<Arc<Vec<Value>>>, QueryStop> {
         match self.eval(list, row)? {
             Value::Null => Ok(None),
             Value::List(items) => Ok(Some(items)),
@@ -441,9 +452,9 @@ impl Exec<'_> {
         }
     }
 
-    fn not_a(&self, wanted: &str, found: &Value, at: usize) -> Stop {
+    fn not_a(&self, wanted: &str, found: &Value, at: usize) -> QueryStop {
         let message = format!("expected {wanted}, found a {}", found.type_name());
-        fail(Class::Type, "InvalidArgumentValue", message, at)
+        fail(FaultClass::Type, "InvalidArgumentValue", message, at)
     }
 
     #[inline]
@@ -469,17 +480,17 @@ impl Exec<'_> {
             | Value::DateTime(_)
             | Value::Duration(_) => component(subject, name).ok_or_else(|| {
                 let message = format!("a {} has no `{name}`", subject.type_name());
-                fail(Class::Type, "InvalidArgumentValue", message, at)
+                fail(FaultClass::Type, "InvalidArgumentValue", message, at)
             }),
             other => {
                 let message = format!("a {} has no properties", other.type_name());
-                Err(fail(Class::Type, "InvalidArgumentType", message, at))
+                Err(fail(FaultClass::Type, "InvalidArgumentType", message, at))
             }
         }
     }
 
     /// All properties of a node, a relationship or a map, by name.
-    pub(super) fn entries(&self, subject: &Value, at: usize) -> Result<Vec<(String, Value)>, Stop> {
+    pub(super) fn entries(&self, subject: &Value, at: usize) -> Result<Vec<(String, Value)>, QueryStop> {
         let named = |all: Vec<(Arc<str>, Value)>| all.into_iter().map(|(name, v)| (name.to_string(), v)).collect();
         match subject {
             Value::Node(node) => Ok(named(self.contents.node_properties(*node)?)),
@@ -489,7 +500,7 @@ impl Exec<'_> {
         }
     }
 
-    fn graph(&self, function: GraphFunction, arguments: &[Ex], at: usize, row: &mut Row) -> Found {
+    fn graph(&self, function: GraphFunction, arguments: &[PlanExpr], at: usize, row: &mut Row) -> Found {
         use GraphFunction as F;
         let s = self.snapshot;
         match function {
@@ -529,7 +540,7 @@ impl Exec<'_> {
             (F::Matches, _) => Ok(Value::Null),
             (_, other) => {
                 let message = format!("the function does not take a {}", other.type_name());
-                Err(fail(Class::Type, "InvalidArgumentValue", message, at))
+                Err(fail(FaultClass::Type, "InvalidArgumentValue", message, at))
             }
         }
     }
@@ -537,7 +548,7 @@ impl Exec<'_> {
     /// The path along edges from a node. Null if a part is null.
     pub(super) fn path(&self, start: &Value, edges: &[Slot], row: &Row) -> Value {
         let Value::Node(start) = start else { return Value::Null };
-        let mut path = Path { nodes: vec![*start], edges: Vec::new() };
+        let mut path = PathValue { nodes: vec![*start], edges: Vec::new() };
         for slot in edges {
             match &row[*slot] {
                 Value::Edge(edge) => self.along(&mut path, *edge),
@@ -554,7 +565,7 @@ impl Exec<'_> {
         Value::Path(Arc::new(path))
     }
 
-    fn along(&self, path: &mut Path, edge: Edge) {
+    fn along(&self, path: &mut PathValue, edge: Edge) {
         let (src, dst) = self.snapshot.ends(edge);
         let last = path.nodes[path.nodes.len() - 1];
         path.edges.push(edge);
@@ -562,14 +573,14 @@ impl Exec<'_> {
     }
 }
 
-fn compare(a: &Value, comparison: Comparison, b: &Value) -> Option<bool> {
+fn compare(a: &Value, comparison: ComparisonOperator, b: &Value) -> Option<bool> {
     use Ordering::{Equal, Greater, Less};
     match comparison {
-        Comparison::Equal => equals(a, b),
-        Comparison::NotEqual => equals(a, b).map(|t| !t),
-        Comparison::Less => operators::ordered(a, b, &[Less]),
-        Comparison::LessOrEqual => operators::ordered(a, b, &[Less, Equal]),
-        Comparison::Greater => operators::ordered(a, b, &[Greater]),
-        Comparison::GreaterOrEqual => operators::ordered(a, b, &[Greater, Equal]),
+        ComparisonOperator::Equal => equals(a, b),
+        ComparisonOperator::NotEqual => equals(a, b).map(|t| !t),
+        ComparisonOperator::Less => operators::ordered(a, b, &[Less]),
+        ComparisonOperator::LessOrEqual => operators::ordered(a, b, &[Less, Equal]),
+        ComparisonOperator::Greater => operators::ordered(a, b, &[Greater]),
+        ComparisonOperator::GreaterOrEqual => operators::ordered(a, b, &[Greater, Equal]),
     }
 }

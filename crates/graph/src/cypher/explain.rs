@@ -1,8 +1,11 @@
 //! Describes a plan: its steps in order, with the expected and the actual number of rows.
 
 use super::ast::{Arrow, Operator, Shortest};
-use super::compile::Compiled;
-use super::expr::{Ex, ExKind, Expand, LabelTest, Part, Slot, Source, Step, StepKind, Stretch, Types};
+use super::compile::CompiledQuery;
+use super::expr::{
+    EdgeTypes, ExpandStep, LabelTest, PlanExpr, PlanExprKind, QueryPart, QueryStep, QueryStepKind, ScanSource, Slot,
+    VarLengthExpand,
+};
 use super::value::Value;
 use crate::snapshot::{Snapshot, TypeNo};
 use std::cell::Cell;
@@ -21,13 +24,13 @@ pub struct PlanStep {
     pub rows: Option<u64>,
 }
 
-pub(super) struct Teller<'a> {
-    pub compiled: &'a Compiled,
+pub(super) struct PlanWriter<'a> {
+    pub compiled: &'a CompiledQuery,
     pub snapshot: &'a Snapshot,
     pub counts: Option<&'a [Cell<u64>]>,
 }
 
-impl Teller<'_> {
+impl PlanWriter<'_> {
     pub fn steps_of_plan(&self) -> Vec<PlanStep> {
         let mut all = Vec::new();
         for (i, part) in self.compiled.whole.parts.iter().enumerate() {
@@ -46,69 +49,71 @@ impl Teller<'_> {
         all
     }
 
-    fn part(&self, part: &Part, depth: usize, all: &mut Vec<PlanStep>) {
+    fn part(&self, part: &QueryPart, depth: usize, all: &mut Vec<PlanStep>) {
         self.steps(&part.steps, depth, 1.0, all);
     }
 
-    fn steps(&self, steps: &[Step], depth: usize, mut rows: f64, all: &mut Vec<PlanStep>) {
+    fn steps(&self, steps: &[QueryStep], depth: usize, mut rows: f64, all: &mut Vec<PlanStep>) {
         for step in steps {
             let (operator, details) = self.words(step);
             rows = match &step.kind {
-                StepKind::Aggregate(a) if a.keys.is_empty() => 1.0,
-                StepKind::Limit(Ex { kind: ExKind::Const(Value::Integer(n)), .. }) => rows.min(*n as f64),
+                QueryStepKind::Aggregate(a) if a.keys.is_empty() => 1.0,
+                QueryStepKind::Limit(PlanExpr { kind: PlanExprKind::Const(Value::Integer(n)), .. }) => {
+                    rows.min(*n as f64)
+                }
                 _ => rows * step.estimate,
             };
             let counted = self.counts.map(|counts| counts[step.id].get());
             let expected_rows = (rows * 10.0).round() / 10.0;
             all.push(PlanStep { depth, operator, details, expected_rows, rows: counted });
-            if let StepKind::Optional { steps, .. } = &step.kind {
+            if let QueryStepKind::Optional { steps, .. } = &step.kind {
                 self.steps(steps, depth + 1, 1.0, all);
             }
         }
     }
 
-    fn words(&self, step: &Step) -> (&'static str, String) {
+    fn words(&self, step: &QueryStep) -> (&'static str, String) {
         match &step.kind {
-            StepKind::Scan { slot, source, labels, .. } => {
+            QueryStepKind::Scan { slot, source, labels, .. } => {
                 let name = self.name(*slot);
                 match source {
-                    Source::All => ("AllNodesScan", format!("{name}{}", shown(labels))),
-                    Source::Label(label) => {
+                    ScanSource::All => ("AllNodesScan", format!("{name}{}", shown(labels))),
+                    ScanSource::Label(label) => {
                         let rest: Vec<_> = labels.iter().filter(|l| l.name != label.name).cloned().collect();
                         ("LabelScan", format!("{name}:{}{}", label.name, shown(&rest)))
                     }
-                    Source::Seek { name: property, value, any, .. } => {
+                    ScanSource::Seek { name: property, value, any, .. } => {
                         let sign = if *any { "IN" } else { "=" };
                         let details = format!("{name}.{property} {sign} {}{}", self.ex(value), shown(labels));
                         if &**property == "key" { ("KeySeek", details) } else { ("PropertySeek", details) }
                     }
-                    Source::Id(value) => ("IdSeek", format!("id({name}) = {}", self.ex(value))),
+                    ScanSource::Id(value) => ("IdSeek", format!("id({name}) = {}", self.ex(value))),
                 }
             }
-            StepKind::Expand(e) if e.into => ("ExpandInto", self.edge(e, "")),
-            StepKind::Expand(e) => ("Expand", self.edge(e, "")),
-            StepKind::Stretch(s) if s.reach => ("Reach", self.edge(&s.expand, &length(s))),
-            StepKind::Stretch(s) => ("VarLengthExpand", self.edge(&s.expand, &length(s))),
-            StepKind::Shortest(n) => {
+            QueryStepKind::Expand(e) if e.into => ("ExpandInto", self.edge(e, "")),
+            QueryStepKind::Expand(e) => ("Expand", self.edge(e, "")),
+            QueryStepKind::Stretch(s) if s.reach => ("Reach", self.edge(&s.expand, &length(s))),
+            QueryStepKind::Stretch(s) => ("VarLengthExpand", self.edge(&s.expand, &length(s))),
+            QueryStepKind::Shortest(n) => {
                 let operator = if n.which == Shortest::One { "ShortestPath" } else { "AllShortestPaths" };
                 (operator, self.edge(&n.stretch.expand, &length(&n.stretch)))
             }
-            StepKind::Known { edge, from, to, .. } => {
+            QueryStepKind::Known { edge, from, to, .. } => {
                 ("BoundRelationship", format!("({})-[{}]-({})", self.name(*from), self.name(*edge), self.name(*to)))
             }
-            StepKind::Filter(ex) => ("Filter", self.ex(ex)),
-            StepKind::Path { slot, .. } => ("Path", self.name(*slot)),
-            StepKind::Optional { .. } => ("Optional", String::new()),
-            StepKind::Unwind { list, slot } => ("Unwind", format!("{} AS {}", self.ex(list), self.name(*slot))),
-            StepKind::Project(items) => {
+            QueryStepKind::Filter(ex) => ("Filter", self.ex(ex)),
+            QueryStepKind::Path { slot, .. } => ("Path", self.name(*slot)),
+            QueryStepKind::Optional { .. } => ("Optional", String::new()),
+            QueryStepKind::Unwind { list, slot } => ("Unwind", format!("{} AS {}", self.ex(list), self.name(*slot))),
+            QueryStepKind::Project(items) => {
                 let items: Vec<_> =
                     items.iter().map(|(ex, slot)| format!("{} AS {}", self.ex(ex), self.name(*slot))).collect();
                 ("Projection", items.join(", "))
             }
-            StepKind::Distinct(slots) => ("Distinct", self.names(slots)),
-            StepKind::Skip(ex) => ("Skip", self.ex(ex)),
-            StepKind::Limit(ex) => ("Limit", self.ex(ex)),
-            StepKind::Aggregate(a) => {
+            QueryStepKind::Distinct(slots) => ("Distinct", self.names(slots)),
+            QueryStepKind::Skip(ex) => ("Skip", self.ex(ex)),
+            QueryStepKind::Limit(ex) => ("Limit", self.ex(ex)),
+            QueryStepKind::Aggregate(a) => {
                 let keys: Vec<_> = a.keys.iter().map(|(ex, _)| self.ex(ex)).collect();
                 let calls: Vec<_> = a
                     .calls
@@ -122,7 +127,7 @@ impl Teller<'_> {
                 let by = if keys.is_empty() { String::new() } else { format!(" by {}", keys.join(", ")) };
                 ("Aggregation", format!("{}{by}", calls.join(", ")))
             }
-            StepKind::Sort { keys, most, .. } => {
+            QueryStepKind::Sort { keys, most, .. } => {
                 let keys: Vec<_> =
                     keys.iter().map(|(ex, desc)| self.ex(ex) + if *desc { " DESC" } else { "" }).collect();
                 match most {
@@ -130,7 +135,7 @@ impl Teller<'_> {
                     None => ("Sort", keys.join(", ")),
                 }
             }
-            StepKind::Call { procedure, .. } => ("ProcedureCall", procedure.name.into()),
+            QueryStepKind::Call { procedure, .. } => ("ProcedureCall", procedure.name.into()),
         }
     }
 
@@ -145,9 +150,9 @@ impl Teller<'_> {
         slots.iter().map(|s| self.name(*s)).collect::<Vec<_>>().join(", ")
     }
 
-    fn edge(&self, e: &Expand, length: &str) -> String {
+    fn edge(&self, e: &ExpandStep, length: &str) -> String {
         let types = match &e.types {
-            Types::Any => String::new(),
+            EdgeTypes::Any => String::new(),
             types => {
                 let known = self.snapshot.names().types().iter().enumerate();
                 let names: Vec<_> =
@@ -165,17 +170,17 @@ impl Teller<'_> {
         format!("({}){left}[{name}{types}{length}]{right}({}{})", self.name(e.from), self.name(e.to), shown(&e.labels))
     }
 
-    fn ex(&self, ex: &Ex) -> String {
+    fn ex(&self, ex: &PlanExpr) -> String {
         match &ex.kind {
-            ExKind::Const(value) => literal(value),
-            ExKind::Slot(slot) => self.name(*slot),
-            ExKind::Property(subject, name, _) => format!("{}.{name}", self.ex(subject)),
-            ExKind::Not(e) => format!("NOT {}", self.ex(e)),
-            ExKind::Negate(e) => format!("-{}", self.ex(e)),
-            ExKind::IsNull(e, null) => format!("{} IS {}NULL", self.ex(e), if *null { "" } else { "NOT " }),
-            ExKind::HasLabels(e, labels) => format!("{}{}", self.ex(e), shown(labels)),
-            ExKind::Compare(first, rest) => {
-                use super::ast::Comparison as C;
+            PlanExprKind::Const(value) => literal(value),
+            PlanExprKind::Slot(slot) => self.name(*slot),
+            PlanExprKind::Property(subject, name, _) => format!("{}.{name}", self.ex(subject)),
+            PlanExprKind::Not(e) => format!("NOT {}", self.ex(e)),
+            PlanExprKind::Negate(e) => format!("-{}", self.ex(e)),
+            PlanExprKind::IsNull(e, null) => format!("{} IS {}NULL", self.ex(e), if *null { "" } else { "NOT " }),
+            PlanExprKind::HasLabels(e, labels) => format!("{}{}", self.ex(e), shown(labels)),
+            PlanExprKind::Compare(first, rest) => {
+                use super::ast::ComparisonOperator as C;
                 let sign = |c: &C| match c {
                     C::Equal => "=",
                     C::NotEqual => "<>",
@@ -187,7 +192,7 @@ impl Teller<'_> {
                 let rest: Vec<_> = rest.iter().map(|(c, e)| format!(" {} {}", sign(c), self.ex(e))).collect();
                 format!("{}{}", self.ex(first), rest.concat())
             }
-            ExKind::Binary(operator, a, b) => {
+            PlanExprKind::Binary(operator, a, b) => {
                 let sign = match operator {
                     Operator::Or => "OR",
                     Operator::Xor => "XOR",
@@ -206,13 +211,13 @@ impl Teller<'_> {
                 };
                 format!("{} {sign} {}", self.ex(a), self.ex(b))
             }
-            ExKind::Exists(_) => "exists { … }".into(),
-            ExKind::Count(_) => "count { … }".into(),
-            ExKind::Graph(function, arguments) => {
+            PlanExprKind::Exists(_) => "exists { … }".into(),
+            PlanExprKind::Count(_) => "count { … }".into(),
+            PlanExprKind::Graph(function, arguments) => {
                 let arguments: Vec<_> = arguments.iter().map(|e| self.ex(e)).collect();
                 format!("{}({})", format!("{function:?}").to_lowercase(), arguments.join(", "))
             }
-            ExKind::List(items) => {
+            PlanExprKind::List(items) => {
                 let items: Vec<_> = items.iter().map(|e| self.ex(e)).collect();
                 format!("[{}]", items.join(", "))
             }
@@ -238,7 +243,7 @@ fn shown(labels: &[LabelTest]) -> String {
     labels.iter().map(|l| format!(":{}", l.name)).collect()
 }
 
-fn length(stretch: &Stretch) -> String {
+fn length(stretch: &VarLengthExpand) -> String {
     match (stretch.least, stretch.most) {
         (least, u64::MAX) => format!("*{least}.."),
         (least, most) => format!("*{least}..{most}"),

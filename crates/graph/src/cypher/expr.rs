@@ -1,7 +1,7 @@
 //! Expressions and steps in their executable form: variables are slots, and labels and properties are numbers.
 
-use super::ast::{Arrow, Comparison, Operator, Quantifier, Shortest};
-use super::functions::{Answer, Surroundings};
+use super::ast::{Arrow, ComparisonOperator, Operator, Quantifier, Shortest};
+use super::functions::{FunctionContext, FunctionResult};
 use super::value::Value;
 use crate::contents::PropertyNo;
 use crate::snapshot::{Node, Snapshot, TypeNo};
@@ -12,65 +12,65 @@ pub type Slot = usize;
 
 /// An executable expression and its position in the query, in bytes.
 #[derive(Clone, Debug)]
-pub struct Ex {
-    pub kind: ExKind,
+pub struct PlanExpr {
+    pub kind: PlanExprKind,
     pub at: usize,
 }
 
 /// The operations of expressions.
 #[derive(Clone, Debug)]
-pub enum ExKind {
+pub enum PlanExprKind {
     Const(Value),
     Slot(Slot),
-    List(Vec<Ex>),
-    Map(Vec<(String, Ex)>),
-    Property(Box<Ex>, Arc<str>, PropertyNo),
-    HasLabels(Box<Ex>, Vec<LabelTest>),
-    Index(Box<Ex>, Box<Ex>),
-    Slice(Box<Ex>, Option<Box<Ex>>, Option<Box<Ex>>),
-    Not(Box<Ex>),
-    Negate(Box<Ex>),
-    Plus(Box<Ex>),
-    Binary(Operator, Box<Ex>, Box<Ex>),
-    Compare(Box<Ex>, Vec<(Comparison, Ex)>),
+    List(Vec<PlanExpr>),
+    Map(Vec<(String, PlanExpr)>),
+    Property(Box<PlanExpr>, Arc<str>, PropertyNo),
+    HasLabels(Box<PlanExpr>, Vec<LabelTest>),
+    Index(Box<PlanExpr>, Box<PlanExpr>),
+    Slice(Box<PlanExpr>, Option<Box<PlanExpr>>, Option<Box<PlanExpr>>),
+    Not(Box<PlanExpr>),
+    Negate(Box<PlanExpr>),
+    Plus(Box<PlanExpr>),
+    Binary(Operator, Box<PlanExpr>, Box<PlanExpr>),
+    Compare(Box<PlanExpr>, Vec<(ComparisonOperator, PlanExpr)>),
     /// `IS NULL` if true, `IS NOT NULL` otherwise.
-    IsNull(Box<Ex>, bool),
-    Call(fn(&[Value], &Surroundings) -> Answer, Vec<Ex>),
-    Graph(GraphFunction, Vec<Ex>),
+    IsNull(Box<PlanExpr>, bool),
+    Call(fn(&[Value], &FunctionContext) -> FunctionResult, Vec<PlanExpr>),
+    Graph(GraphFunction, Vec<PlanExpr>),
     Case {
-        subject: Option<Box<Ex>>,
-        branches: Vec<(Ex, Ex)>,
-        otherwise: Option<Box<Ex>>,
+        subject: Option<Box<PlanExpr>>,
+        branches: Vec<(PlanExpr, PlanExpr)>,
+        otherwise: Option<Box<PlanExpr>>,
     },
     Each {
         slot: Slot,
-        list: Box<Ex>,
-        filter: Option<Box<Ex>>,
-        map: Option<Box<Ex>>,
+        list: Box<PlanExpr>,
+        filter: Option<Box<PlanExpr>>,
+        map: Option<Box<PlanExpr>>,
     },
     Quantified {
         quantifier: Quantifier,
         slot: Slot,
-        list: Box<Ex>,
-        filter: Option<Box<Ex>>,
+        list: Box<PlanExpr>,
+        filter: Option<Box<PlanExpr>>,
     },
     Reduce {
         sum: Slot,
-        start: Box<Ex>,
+        start: Box<PlanExpr>,
         slot: Slot,
-        list: Box<Ex>,
-        step: Box<Ex>,
+        list: Box<PlanExpr>,
+        step: Box<PlanExpr>,
     },
     MapProjection {
-        subject: Box<Ex>,
+        subject: Box<PlanExpr>,
         parts: Vec<MapEntry>,
     },
     /// A list with one element per row.
-    Gather(Box<Part>, Box<Ex>),
-    Exists(Box<Whole>),
-    Count(Box<Whole>),
+    Gather(Box<QueryPart>, Box<PlanExpr>),
+    Exists(Box<QueryPlan>),
+    Count(Box<QueryPlan>),
     /// The value of the expression in the first row, or null.
-    First(Box<Part>, Box<Ex>),
+    First(Box<QueryPart>, Box<PlanExpr>),
 }
 
 /// An entry of a map projection such as `n {.name, *}`.
@@ -78,56 +78,56 @@ pub enum ExKind {
 pub enum MapEntry {
     All,
     Property(String, PropertyNo),
-    Entry(String, Ex),
+    Entry(String, PlanExpr),
 }
 
-impl Ex {
-    pub fn slot(slot: Slot, at: usize) -> Ex {
-        Ex { kind: ExKind::Slot(slot), at }
+impl PlanExpr {
+    pub fn slot(slot: Slot, at: usize) -> PlanExpr {
+        PlanExpr { kind: PlanExprKind::Slot(slot), at }
     }
 
     /// Calls `look` for the expression and all of its parts, but not for inner queries.
-    pub fn visit(&self, look: &mut dyn FnMut(&Ex)) {
+    pub fn visit(&self, look: &mut dyn FnMut(&PlanExpr)) {
         look(self);
         match &self.kind {
-            ExKind::Const(_) | ExKind::Slot(_) | ExKind::Exists(_) | ExKind::Count(_) => {}
-            ExKind::List(items) | ExKind::Call(_, items) | ExKind::Graph(_, items) => {
+            PlanExprKind::Const(_) | PlanExprKind::Slot(_) | PlanExprKind::Exists(_) | PlanExprKind::Count(_) => {}
+            PlanExprKind::List(items) | PlanExprKind::Call(_, items) | PlanExprKind::Graph(_, items) => {
                 items.iter().for_each(|e| e.visit(look));
             }
-            ExKind::Map(entries) => entries.iter().for_each(|(_, e)| e.visit(look)),
-            ExKind::Property(e, ..)
-            | ExKind::HasLabels(e, _)
-            | ExKind::Not(e)
-            | ExKind::Negate(e)
-            | ExKind::Plus(e)
-            | ExKind::IsNull(e, _)
-            | ExKind::Gather(_, e)
-            | ExKind::First(_, e) => e.visit(look),
-            ExKind::Index(a, b) | ExKind::Binary(_, a, b) => [a, b].into_iter().for_each(|e| e.visit(look)),
-            ExKind::Slice(e, from, to) => {
+            PlanExprKind::Map(entries) => entries.iter().for_each(|(_, e)| e.visit(look)),
+            PlanExprKind::Property(e, ..)
+            | PlanExprKind::HasLabels(e, _)
+            | PlanExprKind::Not(e)
+            | PlanExprKind::Negate(e)
+            | PlanExprKind::Plus(e)
+            | PlanExprKind::IsNull(e, _)
+            | PlanExprKind::Gather(_, e)
+            | PlanExprKind::First(_, e) => e.visit(look),
+            PlanExprKind::Index(a, b) | PlanExprKind::Binary(_, a, b) => [a, b].into_iter().for_each(|e| e.visit(look)),
+            PlanExprKind::Slice(e, from, to) => {
                 e.visit(look);
                 [from, to].into_iter().flatten().for_each(|e| e.visit(look));
             }
-            ExKind::Compare(first, rest) => {
+            PlanExprKind::Compare(first, rest) => {
                 first.visit(look);
                 rest.iter().for_each(|(_, e)| e.visit(look));
             }
-            ExKind::Case { subject, branches, otherwise } => {
+            PlanExprKind::Case { subject, branches, otherwise } => {
                 [subject, otherwise].into_iter().flatten().for_each(|e| e.visit(look));
                 branches.iter().for_each(|(when, then)| [when, then].into_iter().for_each(|e| e.visit(look)));
             }
-            ExKind::Each { list, filter, map, .. } => {
+            PlanExprKind::Each { list, filter, map, .. } => {
                 list.visit(look);
                 [filter, map].into_iter().flatten().for_each(|e| e.visit(look));
             }
-            ExKind::Quantified { list, filter, .. } => {
+            PlanExprKind::Quantified { list, filter, .. } => {
                 list.visit(look);
                 filter.iter().for_each(|e| e.visit(look));
             }
-            ExKind::Reduce { start, list, step, .. } => {
+            PlanExprKind::Reduce { start, list, step, .. } => {
                 [start, list, step].into_iter().for_each(|e| e.visit(look));
             }
-            ExKind::MapProjection { subject, parts } => {
+            PlanExprKind::MapProjection { subject, parts } => {
                 subject.visit(look);
                 parts.iter().for_each(|p| {
                     if let MapEntry::Entry(_, e) = p {
@@ -141,9 +141,9 @@ impl Ex {
     /// Adds every slot that it reads, including those that it sets itself.
     pub fn slots(&self, all: &mut Vec<Slot>) {
         self.visit(&mut |ex| match &ex.kind {
-            ExKind::Slot(slot) => all.push(*slot),
-            ExKind::Gather(part, _) | ExKind::First(part, _) => part.slots(all),
-            ExKind::Exists(whole) | ExKind::Count(whole) => whole.parts.iter().for_each(|p| p.slots(all)),
+            PlanExprKind::Slot(slot) => all.push(*slot),
+            PlanExprKind::Gather(part, _) | PlanExprKind::First(part, _) => part.slots(all),
+            PlanExprKind::Exists(whole) | PlanExprKind::Count(whole) => whole.parts.iter().for_each(|p| p.slots(all)),
             _ => {}
         });
     }
@@ -154,11 +154,11 @@ impl Ex {
         self.visit(&mut |ex| {
             steady &= !matches!(
                 ex.kind,
-                ExKind::Graph(GraphFunction::Rand, _)
-                    | ExKind::Gather(..)
-                    | ExKind::First(..)
-                    | ExKind::Exists(_)
-                    | ExKind::Count(_)
+                PlanExprKind::Graph(GraphFunction::Rand, _)
+                    | PlanExprKind::Gather(..)
+                    | PlanExprKind::First(..)
+                    | PlanExprKind::Exists(_)
+                    | PlanExprKind::Count(_)
             );
         });
         steady
@@ -208,44 +208,44 @@ impl LabelTest {
 
 /// The types that a relationship may have.
 #[derive(Clone, Debug)]
-pub enum Types {
+pub enum EdgeTypes {
     Any,
     One(TypeNo),
     /// By type number.
     These(Arc<[bool]>),
 }
 
-impl Types {
+impl EdgeTypes {
     #[inline]
     pub fn fits(&self, type_no: TypeNo) -> bool {
         match self {
-            Types::Any => true,
-            Types::One(one) => *one == type_no,
-            Types::These(table) => table[type_no.index()],
+            EdgeTypes::Any => true,
+            EdgeTypes::One(one) => *one == type_no,
+            EdgeTypes::These(table) => table[type_no.index()],
         }
     }
 }
 
 /// A sequence of steps. Each passes rows to the next.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
-    pub steps: Vec<Step>,
+pub struct QueryPart {
+    pub steps: Vec<QueryStep>,
     /// The values of an output row, if the part is a whole query.
     pub output: Vec<Slot>,
     /// Whether any of its steps keeps state between rows.
     pub stateful: bool,
 }
 
-impl Part {
-    pub fn new(mut steps: Vec<Step>, output: Vec<Slot>) -> Part {
+impl QueryPart {
+    pub fn new(mut steps: Vec<QueryStep>, output: Vec<Slot>) -> QueryPart {
         for i in 0..steps.len() {
             let (here, rest) = steps.split_at_mut(i + 1);
-            if let StepKind::Stretch(stretch) = &mut here[i].kind {
+            if let QueryStepKind::Stretch(stretch) = &mut here[i].kind {
                 stretch.reach = stretch.may_reach() && ways_are_one(rest);
             }
         }
         let stateful = steps.iter().any(|s| s.is_stateful());
-        Part { steps, output, stateful }
+        QueryPart { steps, output, stateful }
     }
 
     pub fn slots(&self, all: &mut Vec<Slot>) {
@@ -255,13 +255,13 @@ impl Part {
 }
 
 /// Whether the following steps return the same for one row as for several equal rows.
-fn ways_are_one(rest: &[Step]) -> bool {
+fn ways_are_one(rest: &[QueryStep]) -> bool {
     for step in rest {
         match &step.kind {
-            StepKind::Filter(ex) if ex.is_steady() => {}
-            StepKind::Project(items) if items.iter().all(|(ex, _)| ex.is_steady()) => {}
-            StepKind::Distinct(_) => return true,
-            StepKind::Aggregate(a) => {
+            QueryStepKind::Filter(ex) if ex.is_steady() => {}
+            QueryStepKind::Project(items) if items.iter().all(|(ex, _)| ex.is_steady()) => {}
+            QueryStepKind::Distinct(_) => return true,
+            QueryStepKind::Aggregate(a) => {
                 let once = |c: &AggregateCall| {
                     c.argument.is_some() && (c.distinct || matches!(c.function, Aggregate::Least | Aggregate::Most))
                 };
@@ -273,7 +273,7 @@ fn ways_are_one(rest: &[Step]) -> bool {
     false
 }
 
-impl Stretch {
+impl VarLengthExpand {
     /// Whether its ends can be found by a breadth-first search over nodes. In one direction, every node that a walk of
     /// at least one relationship reaches is also reached without repeating a relationship. Undirected, that is not so.
     fn may_reach(&self) -> bool {
@@ -284,16 +284,16 @@ impl Stretch {
 
 /// A query of one part, or of several parts whose rows are added.
 #[derive(Clone, Debug)]
-pub struct Whole {
-    pub parts: Vec<Part>,
+pub struct QueryPlan {
+    pub parts: Vec<QueryPart>,
     /// Whether duplicate rows are dropped.
     pub distinct: bool,
 }
 
 /// A step of a plan.
 #[derive(Clone, Debug)]
-pub struct Step {
-    pub kind: StepKind,
+pub struct QueryStep {
+    pub kind: QueryStepKind,
     /// The number of the step in the whole query.
     pub id: usize,
     /// The estimated number of output rows per input row.
@@ -302,58 +302,58 @@ pub struct Step {
 
 /// What a step does.
 #[derive(Clone, Debug)]
-pub enum StepKind {
+pub enum QueryStepKind {
     Scan {
         slot: Slot,
-        source: Source,
+        source: ScanSource,
         labels: Vec<LabelTest>,
         /// Whether ended nodes are included, because a relationship of the pattern shows them.
         ended: bool,
     },
-    Expand(Expand),
+    Expand(ExpandStep),
     /// A path of relationships of variable length.
-    Stretch(Box<Stretch>),
+    Stretch(Box<VarLengthExpand>),
     /// Checks a relationship that is bound already.
     Known {
         edge: Slot,
         from: Slot,
         to: Slot,
         arrow: Arrow,
-        types: Types,
+        types: EdgeTypes,
         /// Labels of the ends that this step binds. `None` for an end that is bound already.
         from_labels: Option<Vec<LabelTest>>,
         to_labels: Option<Vec<LabelTest>>,
         unlike: Vec<Slot>,
     },
-    Shortest(Box<Nearest>),
-    Filter(Ex),
+    Shortest(Box<ShortestPathStep>),
+    Filter(PlanExpr),
     Path {
         slot: Slot,
         start: Slot,
         edges: Vec<Slot>,
     },
     Optional {
-        steps: Vec<Step>,
+        steps: Vec<QueryStep>,
         nulls: Vec<Slot>,
     },
     Unwind {
-        list: Ex,
+        list: PlanExpr,
         slot: Slot,
     },
-    Project(Vec<(Ex, Slot)>),
+    Project(Vec<(PlanExpr, Slot)>),
     Distinct(Vec<Slot>),
-    Skip(Ex),
-    Limit(Ex),
+    Skip(PlanExpr),
+    Limit(PlanExpr),
     Aggregate(Box<Aggregation>),
     Sort {
-        keys: Vec<(Ex, bool)>,
+        keys: Vec<(PlanExpr, bool)>,
         keep: Vec<Slot>,
         /// The number of rows that are needed, if it is limited.
-        most: Option<Ex>,
+        most: Option<PlanExpr>,
     },
     Call {
         procedure: &'static super::procedures::Procedure,
-        arguments: Vec<Ex>,
+        arguments: Vec<PlanExpr>,
         /// Column of the procedure, and slot.
         yields: Vec<(usize, Slot)>,
     },
@@ -361,12 +361,12 @@ pub enum StepKind {
 
 /// Follows one relationship from a node.
 #[derive(Clone, Debug)]
-pub struct Expand {
+pub struct ExpandStep {
     pub from: Slot,
     pub edge: Slot,
     pub to: Slot,
     pub arrow: Arrow,
-    pub types: Types,
+    pub types: EdgeTypes,
     /// Whether the other end is bound already.
     pub into: bool,
     pub labels: Vec<LabelTest>,
@@ -376,12 +376,12 @@ pub struct Expand {
 
 /// Follows a path of relationships of variable length.
 #[derive(Clone, Debug)]
-pub struct Stretch {
-    pub expand: Expand,
+pub struct VarLengthExpand {
+    pub expand: ExpandStep,
     pub least: u64,
     pub most: u64,
     /// Properties that every relationship must have.
-    pub each: Vec<(PropertyNo, Ex)>,
+    pub each: Vec<(PropertyNo, PlanExpr)>,
     /// Whether it is followed from its right end.
     pub turned: bool,
     /// Whether the list of relationships is used.
@@ -392,31 +392,31 @@ pub struct Stretch {
 
 /// Finds shortest paths between two bound nodes.
 #[derive(Clone, Debug)]
-pub struct Nearest {
-    pub stretch: Stretch,
+pub struct ShortestPathStep {
+    pub stretch: VarLengthExpand,
     pub which: Shortest,
     pub path: Slot,
 }
 
 /// How a scan finds its nodes.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum ScanSource {
     All,
     Label(LabelTest),
     /// By the value of a property, or by one of the values of a list.
     Seek {
         property: PropertyNo,
         name: Arc<str>,
-        value: Ex,
+        value: PlanExpr,
         any: bool,
     },
-    Id(Ex),
+    Id(PlanExpr),
 }
 
 /// Groups rows by keys and aggregates each group.
 #[derive(Clone, Debug)]
 pub struct Aggregation {
-    pub keys: Vec<(Ex, Slot)>,
+    pub keys: Vec<(PlanExpr, Slot)>,
     pub calls: Vec<AggregateCall>,
 }
 
@@ -426,9 +426,9 @@ pub struct AggregateCall {
     pub function: Aggregate,
     pub distinct: bool,
     /// `None` counts rows.
-    pub argument: Option<Ex>,
+    pub argument: Option<PlanExpr>,
     /// The second argument, which is the percentage for percentiles.
-    pub second: Option<Ex>,
+    pub second: Option<PlanExpr>,
     pub slot: Slot,
     pub at: usize,
 }
@@ -473,51 +473,52 @@ impl Aggregate {
     }
 }
 
-impl Step {
+impl QueryStep {
     pub fn is_breaker(&self) -> bool {
-        matches!(self.kind, StepKind::Aggregate(_) | StepKind::Sort { .. })
+        matches!(self.kind, QueryStepKind::Aggregate(_) | QueryStepKind::Sort { .. })
     }
 
     fn is_stateful(&self) -> bool {
-        self.is_breaker() || matches!(self.kind, StepKind::Distinct(_) | StepKind::Skip(_) | StepKind::Limit(_))
+        self.is_breaker()
+            || matches!(self.kind, QueryStepKind::Distinct(_) | QueryStepKind::Skip(_) | QueryStepKind::Limit(_))
     }
 
     pub fn slots(&self, all: &mut Vec<Slot>) {
         match &self.kind {
-            StepKind::Scan { slot, source, .. } => {
+            QueryStepKind::Scan { slot, source, .. } => {
                 all.push(*slot);
-                if let Source::Seek { value, .. } | Source::Id(value) = source {
+                if let ScanSource::Seek { value, .. } | ScanSource::Id(value) = source {
                     value.slots(all);
                 }
             }
-            StepKind::Expand(e) => all.extend([e.from, e.to, e.edge]),
-            StepKind::Stretch(s) => {
+            QueryStepKind::Expand(e) => all.extend([e.from, e.to, e.edge]),
+            QueryStepKind::Stretch(s) => {
                 all.extend([s.expand.from, s.expand.to, s.expand.edge]);
                 s.each.iter().for_each(|(_, e)| e.slots(all));
             }
-            StepKind::Shortest(n) => {
+            QueryStepKind::Shortest(n) => {
                 all.extend([n.stretch.expand.from, n.stretch.expand.to, n.path]);
                 n.stretch.each.iter().for_each(|(_, e)| e.slots(all));
             }
-            StepKind::Known { edge, from, to, .. } => all.extend([*edge, *from, *to]),
-            StepKind::Filter(e) | StepKind::Skip(e) | StepKind::Limit(e) => e.slots(all),
-            StepKind::Path { slot, start, edges } => all.extend(edges.iter().chain([slot, start])),
-            StepKind::Optional { steps, .. } => steps.iter().for_each(|s| s.slots(all)),
-            StepKind::Unwind { list, slot } => {
+            QueryStepKind::Known { edge, from, to, .. } => all.extend([*edge, *from, *to]),
+            QueryStepKind::Filter(e) | QueryStepKind::Skip(e) | QueryStepKind::Limit(e) => e.slots(all),
+            QueryStepKind::Path { slot, start, edges } => all.extend(edges.iter().chain([slot, start])),
+            QueryStepKind::Optional { steps, .. } => steps.iter().for_each(|s| s.slots(all)),
+            QueryStepKind::Unwind { list, slot } => {
                 list.slots(all);
                 all.push(*slot);
             }
-            StepKind::Project(items) => items.iter().for_each(|(e, _)| e.slots(all)),
-            StepKind::Distinct(slots) => all.extend(slots),
-            StepKind::Aggregate(a) => {
+            QueryStepKind::Project(items) => items.iter().for_each(|(e, _)| e.slots(all)),
+            QueryStepKind::Distinct(slots) => all.extend(slots),
+            QueryStepKind::Aggregate(a) => {
                 a.keys.iter().for_each(|(e, _)| e.slots(all));
                 a.calls.iter().for_each(|c| c.argument.iter().chain(&c.second).for_each(|e| e.slots(all)));
             }
-            StepKind::Sort { keys, keep, .. } => {
+            QueryStepKind::Sort { keys, keep, .. } => {
                 keys.iter().for_each(|(e, _)| e.slots(all));
                 all.extend(keep);
             }
-            StepKind::Call { arguments, .. } => arguments.iter().for_each(|e| e.slots(all)),
+            QueryStepKind::Call { arguments, .. } => arguments.iter().for_each(|e| e.slots(all)),
         }
     }
 }

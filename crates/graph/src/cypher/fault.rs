@@ -5,7 +5,7 @@ use serde_json::json;
 
 /// The error classes of openCypher that a read-only query can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum FaultClass {
     Syntax,
     Semantic,
     Parameter,
@@ -17,31 +17,31 @@ pub enum Class {
     ReadOnly,
 }
 
-impl Class {
+impl FaultClass {
     /// The name in openCypher's test suite (TCK).
     pub fn name(self) -> &'static str {
         match self {
-            Class::Syntax => "SyntaxError",
-            Class::Semantic => "SemanticError",
-            Class::Parameter => "ParameterMissing",
-            Class::Type => "TypeError",
-            Class::Argument => "ArgumentError",
-            Class::Arithmetic => "ArithmeticError",
-            Class::Procedure => "ProcedureError",
-            Class::ReadOnly => "ReadOnly",
+            FaultClass::Syntax => "SyntaxError",
+            FaultClass::Semantic => "SemanticError",
+            FaultClass::Parameter => "ParameterMissing",
+            FaultClass::Type => "TypeError",
+            FaultClass::Argument => "ArgumentError",
+            FaultClass::Arithmetic => "ArithmeticError",
+            FaultClass::Procedure => "ProcedureError",
+            FaultClass::ReadOnly => "ReadOnly",
         }
     }
 
     fn code(self) -> ErrorCode {
         match self {
-            Class::Syntax => ErrorCode::CypherSyntaxError,
-            Class::Semantic => ErrorCode::CypherSemanticError,
-            Class::Parameter => ErrorCode::CypherParameterMissing,
-            Class::Type => ErrorCode::CypherTypeError,
-            Class::Argument => ErrorCode::CypherArgumentError,
-            Class::Arithmetic => ErrorCode::CypherArithmeticError,
-            Class::Procedure => ErrorCode::CypherProcedureError,
-            Class::ReadOnly => ErrorCode::ReadOnly,
+            FaultClass::Syntax => ErrorCode::CypherSyntaxError,
+            FaultClass::Semantic => ErrorCode::CypherSemanticError,
+            FaultClass::Parameter => ErrorCode::CypherParameterMissing,
+            FaultClass::Type => ErrorCode::CypherTypeError,
+            FaultClass::Argument => ErrorCode::CypherArgumentError,
+            FaultClass::Arithmetic => ErrorCode::CypherArithmeticError,
+            FaultClass::Procedure => ErrorCode::CypherProcedureError,
+            FaultClass::ReadOnly => ErrorCode::ReadOnly,
         }
     }
 }
@@ -49,7 +49,7 @@ impl Class {
 /// A fault of a query, with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    pub class: Class,
+    pub class: FaultClass,
     /// The detail in openCypher, for example `UndefinedVariable`.
     pub detail: &'static str,
     pub message: String,
@@ -60,7 +60,7 @@ pub struct Fault {
 impl Fault {
     /// A fault of the class `Syntax`.
     pub fn syntax(detail: &'static str, message: impl Into<String>, at: usize) -> Fault {
-        Fault { class: Class::Syntax, detail, message: message.into(), at }
+        Fault { class: FaultClass::Syntax, detail, message: message.into(), at }
     }
 
     /// Line and column, both from 1, the column in characters.
@@ -74,7 +74,7 @@ impl Fault {
     /// The error as clients receive it.
     pub fn into_error(self, query: &str) -> Error {
         let (line, column) = self.place(query);
-        let kind = if self.class == Class::ReadOnly { ErrorKind::Forbidden } else { ErrorKind::InvalidInput };
+        let kind = if self.class == FaultClass::ReadOnly { ErrorKind::Forbidden } else { ErrorKind::InvalidInput };
         Error::new(kind, self.class.code(), format!("{} (line {line}, column {column})", self.message))
             .details(json!({"class": self.class.name(), "detail": self.detail, "line": line, "column": column}))
     }

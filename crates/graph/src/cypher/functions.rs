@@ -4,35 +4,35 @@ mod moments;
 
 pub use moments::component;
 
-use super::fault::Class;
+use super::fault::FaultClass;
 use super::value::Value;
 use crate::convert::{length, to_i64};
 use std::sync::Arc;
 
 /// Why a function failed. The caller adds the position in the query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wrong {
-    pub class: Class,
+pub struct FunctionError {
+    pub class: FaultClass,
     pub detail: &'static str,
     pub message: String,
 }
 
-impl Wrong {
-    fn kind(function: &str, wanted: &str, got: &Value) -> Wrong {
+impl FunctionError {
+    fn kind(function: &str, wanted: &str, got: &Value) -> FunctionError {
         let message = format!("{function} takes {wanted}, not {}", got.type_name());
-        Wrong { class: Class::Type, detail: "InvalidArgumentType", message }
+        FunctionError { class: FaultClass::Type, detail: "InvalidArgumentType", message }
     }
 
-    fn value(message: impl Into<String>) -> Wrong {
-        Wrong { class: Class::Argument, detail: "NumberOutOfRange", message: message.into() }
+    fn value(message: impl Into<String>) -> FunctionError {
+        FunctionError { class: FaultClass::Argument, detail: "NumberOutOfRange", message: message.into() }
     }
 }
 
 /// The result of a function.
-pub type Answer = Result<Value, Wrong>;
+pub type FunctionResult = Result<Value, FunctionError>;
 
 /// What a function depends on besides its arguments.
-pub struct Surroundings {
+pub struct FunctionContext {
     /// The moment of the query, in nanoseconds since 1970.
     pub now: i128,
     /// The longest list that a function may return.
@@ -46,7 +46,7 @@ pub const LONGEST_TEXT: usize = 16 << 20;
 pub struct Function {
     pub least: usize,
     pub most: usize,
-    pub run: fn(&[Value], &Surroundings) -> Answer,
+    pub run: fn(&[Value], &FunctionContext) -> FunctionResult,
 }
 
 /// The names of all functions of values, for completion. Dates and times have further ones, such as `date.truncate`.
@@ -114,7 +114,7 @@ pub fn find(name: &str) -> Option<Function> {
     match name.as_str() {
         "abs" => of(1, 1, |a, _| match &a[0] {
             Value::Integer(n) => {
-                n.checked_abs().map(Value::Integer).ok_or_else(|| Wrong::value("the number is too large"))
+                n.checked_abs().map(Value::Integer).ok_or_else(|| FunctionError::value("the number is too large"))
             }
             other => float("abs", other, f64::abs),
         }),
@@ -138,7 +138,7 @@ pub fn find(name: &str) -> Option<Function> {
         "atan2" => of(2, 2, |a, _| match (number(&a[0]), number(&a[1])) {
             (Some(y), Some(x)) => Ok(Value::Float(y.atan2(x))),
             _ if a.iter().any(Value::is_null) => Ok(Value::Null),
-            _ => Err(Wrong::kind("atan2", "numbers", if number(&a[0]).is_none() { &a[0] } else { &a[1] })),
+            _ => Err(FunctionError::kind("atan2", "numbers", if number(&a[0]).is_none() { &a[0] } else { &a[1] })),
         }),
         "pi" => of(0, 0, |_, _| Ok(Value::Float(std::f64::consts::PI))),
         "e" => of(0, 0, |_, _| Ok(Value::Float(std::f64::consts::E))),
@@ -152,7 +152,7 @@ pub fn find(name: &str) -> Option<Function> {
             } else {
                 0
             })),
-            other => Err(Wrong::kind("sign", "a number", other)),
+            other => Err(FunctionError::kind("sign", "a number", other)),
         }),
         "tointeger" => of(1, 1, |a, _| to_integer(&a[0])),
         "tofloat" => of(1, 1, |a, _| to_float(&a[0])),
@@ -163,7 +163,7 @@ pub fn find(name: &str) -> Option<Function> {
             Value::List(items) => Ok(Value::Integer(length(items.len()))),
             Value::Text(text) => Ok(Value::Integer(length(text.chars().count()))),
             Value::Map(entries) => Ok(Value::Integer(length(entries.len()))),
-            other => Err(Wrong::kind("size", "a list or a text", other)),
+            other => Err(FunctionError::kind("size", "a list or a text", other)),
         }),
         "head" => of(1, 1, |a, _| list("head", &a[0], |items| items.first().cloned().unwrap_or_default())),
         "last" => of(1, 1, |a, _| list("last", &a[0], |items| items.last().cloned().unwrap_or_default())),
@@ -183,7 +183,7 @@ pub fn find(name: &str) -> Option<Function> {
             (Value::Text(t), Value::Text(from), Value::Text(to)) => {
                 let grown = t.matches(&**from).count().saturating_mul(to.len().saturating_sub(from.len()));
                 if t.len().saturating_add(grown) > LONGEST_TEXT {
-                    return Err(Wrong::value("the text would be longer than 16 MB"));
+                    return Err(FunctionError::value("the text would be longer than 16 MB"));
                 }
                 Ok(Value::text(&t.replace(&**from, to)))
             }
@@ -191,7 +191,7 @@ pub fn find(name: &str) -> Option<Function> {
         }),
         "split" => of(2, 2, |a, around| match (&a[0], &a[1]) {
             (Value::Text(t), Value::Text(by)) if t.matches(&**by).count() > around.longest_list => {
-                Err(Wrong::value("the list would be too long"))
+                Err(FunctionError::value("the list would be too long"))
             }
             (Value::Text(t), Value::Text(by)) if by.is_empty() => {
                 Ok(Value::list(t.chars().map(|c| Value::text(&c.to_string())).collect()))
@@ -209,12 +209,12 @@ pub fn find(name: &str) -> Option<Function> {
 }
 
 /// Null if an argument is null, otherwise the error for the first argument of a wrong type.
-fn null_or_wrong(function: &str, wanted: &str, arguments: &[Value]) -> Answer {
+fn null_or_wrong(function: &str, wanted: &str, arguments: &[Value]) -> FunctionResult {
     if arguments.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
     let odd = arguments.iter().find(|a| !matches!(a, Value::Text(_))).unwrap_or(&arguments[0]);
-    Err(Wrong::kind(function, wanted, odd))
+    Err(FunctionError::kind(function, wanted, odd))
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -225,16 +225,16 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-fn float(function: &str, value: &Value, run: fn(f64) -> f64) -> Answer {
+fn float(function: &str, value: &Value, run: fn(f64) -> f64) -> FunctionResult {
     match number(value) {
         Some(x) => Ok(Value::Float(run(x))),
         None if value.is_null() => Ok(Value::Null),
-        None => Err(Wrong::kind(function, "a number", value)),
+        None => Err(FunctionError::kind(function, "a number", value)),
     }
 }
 
 /// Rounds to the nearest integer, halves upwards; or to a number of digits, halves away from zero.
-fn round(a: &[Value], _: &Surroundings) -> Answer {
+fn round(a: &[Value], _: &FunctionContext) -> FunctionResult {
     let Some(digits) = a.get(1) else {
         return float("round", &a[0], |x| {
             let down = x.floor();
@@ -247,47 +247,48 @@ fn round(a: &[Value], _: &Surroundings) -> Answer {
             Ok(Value::Float((x * scale).round() / scale))
         }
         _ if a.iter().any(Value::is_null) => Ok(Value::Null),
-        _ => Err(Wrong::value("round takes 0 to 15 digits")),
+        _ => Err(FunctionError::value("round takes 0 to 15 digits")),
     }
 }
 
-fn list(function: &str, value: &Value, run: impl Fn(&[Value]) -> Value) -> Answer {
+fn list(function: &str, value: &Value, run: impl Fn(&[Value]) -> Value) -> FunctionResult {
     match value {
         Value::Null => Ok(Value::Null),
         Value::List(items) => Ok(run(items)),
-        other => Err(Wrong::kind(function, "a list", other)),
+        other => Err(FunctionError::kind(function, "a list", other)),
     }
 }
 
-fn text(function: &str, a: &[Value], run: impl Fn(&str) -> String) -> Answer {
+fn text(function: &str, a: &[Value], run: impl Fn(&str) -> String) -> FunctionResult {
     match &a[0] {
         Value::Text(t) => Ok(Value::text(&run(t))),
         _ => null_or_wrong(function, "a text", a),
     }
 }
 
-fn cut(function: &str, a: &[Value], run: impl Fn(&[char], usize) -> String) -> Answer {
+fn cut(function: &str, a: &[Value], run: impl Fn(&[char], usize) -> String) -> FunctionResult {
     match (&a[0], &a[1]) {
         (Value::Text(t), Value::Integer(n)) => {
-            let n = usize::try_from(*n).map_err(|_| Wrong::value(format!("{function} takes no negative length")))?;
+            let n = usize::try_from(*n)
+                .map_err(|_| FunctionError::value(format!("{function} takes no negative length")))?;
             Ok(Value::text(&run(&t.chars().collect::<Vec<_>>(), n)))
         }
         (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
-        (Value::Text(_), other) => Err(Wrong::kind(function, "a length", other)),
-        (other, _) => Err(Wrong::kind(function, "a text", other)),
+        (Value::Text(_), other) => Err(FunctionError::kind(function, "a length", other)),
+        (other, _) => Err(FunctionError::kind(function, "a text", other)),
     }
 }
 
-fn substring(a: &[Value], _: &Surroundings) -> Answer {
+fn substring(a: &[Value], _: &FunctionContext) -> FunctionResult {
     let (from, count) = match (&a[1], a.get(2)) {
         _ if a[0].is_null() => return Ok(Value::Null),
         (Value::Integer(from), None) => (*from, i64::MAX),
         (Value::Integer(from), Some(Value::Integer(count))) => (*from, *count),
-        (other, None) => return Err(Wrong::kind("substring", "an integer", other)),
-        (_, Some(other)) => return Err(Wrong::kind("substring", "an integer", other)),
+        (other, None) => return Err(FunctionError::kind("substring", "an integer", other)),
+        (_, Some(other)) => return Err(FunctionError::kind("substring", "an integer", other)),
     };
     if from < 0 || count < 0 {
-        return Err(Wrong::value("substring takes no negative place or length"));
+        return Err(FunctionError::value("substring takes no negative place or length"));
     }
     let clamped = |n: i64| usize::try_from(n).unwrap_or(usize::MAX);
     match &a[0] {
@@ -295,29 +296,29 @@ fn substring(a: &[Value], _: &Surroundings) -> Answer {
             let part: String = t.chars().skip(clamped(from)).take(clamped(count)).collect();
             Ok(Value::text(&part))
         }
-        other => Err(Wrong::kind("substring", "a text", other)),
+        other => Err(FunctionError::kind("substring", "a text", other)),
     }
 }
 
-fn range(a: &[Value], around: &Surroundings) -> Answer {
+fn range(a: &[Value], around: &FunctionContext) -> FunctionResult {
     let integer = |v: &Value| match v {
         Value::Integer(n) => Ok(i128::from(*n)),
-        other => Err(Wrong { class: Class::Argument, ..Wrong::kind("range", "integers", other) }),
+        other => Err(FunctionError { class: FaultClass::Argument, ..FunctionError::kind("range", "integers", other) }),
     };
     let (from, to) = (integer(&a[0])?, integer(&a[1])?);
     let step = a.get(2).map_or(Ok(1), integer)?;
     if step == 0 {
-        return Err(Wrong::value("the step of a range is 0"));
+        return Err(FunctionError::value("the step of a range is 0"));
     }
     let count = if (to - from) * step.signum() < 0 { 0 } else { (to - from) / step + 1 };
     if count > around.longest_list as i128 {
-        return Err(Wrong::value(format!("a range of {count} numbers is longer than {}", around.longest_list)));
+        return Err(FunctionError::value(format!("a range of {count} numbers is longer than {}", around.longest_list)));
     }
     let element = |i| i64::try_from(from + i * step).expect("elements are between the two bounds");
     Ok(Value::list((0..count).map(|i| Value::Integer(element(i))).collect()))
 }
 
-fn to_integer(value: &Value) -> Answer {
+fn to_integer(value: &Value) -> FunctionResult {
     let whole = |f: f64| {
         let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&f);
         if fits { Value::Integer(to_i64(f)) } else { Value::Null }
@@ -341,7 +342,7 @@ fn decimal(text: &str) -> Option<f64> {
     if plain { text.parse().ok() } else { None }
 }
 
-fn to_float(value: &Value) -> Answer {
+fn to_float(value: &Value) -> FunctionResult {
     match value {
         Value::Null => Ok(Value::Null),
         Value::Integer(n) => Ok(Value::Float(*n as f64)),
@@ -351,7 +352,7 @@ fn to_float(value: &Value) -> Answer {
     }
 }
 
-fn to_boolean(value: &Value) -> Answer {
+fn to_boolean(value: &Value) -> FunctionResult {
     match value {
         Value::Null => Ok(Value::Null),
         Value::Bool(b) => Ok(Value::Bool(*b)),
@@ -364,7 +365,7 @@ fn to_boolean(value: &Value) -> Answer {
     }
 }
 
-fn to_text(value: &Value) -> Answer {
+fn to_text(value: &Value) -> FunctionResult {
     Ok(Value::Text(match value {
         Value::Null => return Ok(Value::Null),
         Value::Text(t) => Arc::clone(t),
@@ -394,19 +395,19 @@ pub fn float_text(f: f64) -> String {
     }
 }
 
-fn conversion(function: &str, value: &Value) -> Wrong {
+fn conversion(function: &str, value: &Value) -> FunctionError {
     let message = format!("{function} cannot take a {}", value.type_name());
-    Wrong { class: Class::Type, detail: "InvalidArgumentValue", message }
+    FunctionError { class: FaultClass::Type, detail: "InvalidArgumentValue", message }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::value::{Key, equals};
+    use super::super::value::{GroupKey, equals};
     use super::*;
 
-    const AROUND: Surroundings = Surroundings { now: 1_700_000_000_000_000_000, longest_list: 1_000 };
+    const AROUND: FunctionContext = FunctionContext { now: 1_700_000_000_000_000_000, longest_list: 1_000 };
 
-    fn call(name: &str, arguments: &[Value]) -> Answer {
+    fn call(name: &str, arguments: &[Value]) -> FunctionResult {
         let function = find(name).unwrap_or_else(|| panic!("no function {name}"));
         assert!((function.least..=function.most).contains(&arguments.len()));
         (function.run)(arguments, &AROUND)
@@ -446,7 +447,7 @@ mod tests {
             ("trim", vec![Value::Null], Value::Null),
         ] {
             let got = call(name, &arguments).unwrap_or_else(|e| panic!("{name}: {e:?}"));
-            assert_eq!(Key(got), Key(want), "{name} {arguments:?}");
+            assert_eq!(GroupKey(got), GroupKey(want), "{name} {arguments:?}");
         }
         assert_eq!(equals(&call("sqrt", &[int(16)]).unwrap(), &Value::Float(4.0)), Some(true));
         assert!(matches!(call("log", &[int(-1)]).unwrap(), Value::Float(f) if f.is_nan()));

@@ -1,29 +1,33 @@
 //! Operators on values: arithmetic, three-valued logic, membership, elements and slices.
 
-use super::fault::Class;
-use super::functions::{Answer, Wrong, float_text};
+use super::fault::FaultClass;
+use super::functions::{FunctionError, FunctionResult, float_text};
 use super::temporal::zone::Zone;
-use super::temporal::{DateTime, Duration, Time};
-use super::value::{Compared, Value, compare, equals};
+use super::temporal::{DateTime, Duration, ZonedTime};
+use super::value::{ComparisonResult, Value, compare, equals};
 use crate::convert::length;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-fn types(operator: &str, a: &Value, b: &Value) -> Wrong {
+fn types(operator: &str, a: &Value, b: &Value) -> FunctionError {
     let message = format!("`{operator}` does not take {} and {}", a.type_name(), b.type_name());
-    Wrong { class: Class::Type, detail: "InvalidArgumentType", message }
+    FunctionError { class: FaultClass::Type, detail: "InvalidArgumentType", message }
 }
 
-fn overflow() -> Wrong {
-    Wrong {
-        class: Class::Arithmetic,
+fn overflow() -> FunctionError {
+    FunctionError {
+        class: FaultClass::Arithmetic,
         detail: "IntegerOverflow",
         message: "the number does not fit into 64 bits".into(),
     }
 }
 
-fn too_far() -> Wrong {
-    Wrong { class: Class::Argument, detail: "NumberOutOfRange", message: "the date is out of range".into() }
+fn too_far() -> FunctionError {
+    FunctionError {
+        class: FaultClass::Argument,
+        detail: "NumberOutOfRange",
+        message: "the date is out of range".into(),
+    }
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -35,7 +39,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Adds numbers, texts, lists, durations, or a duration to a date.
-pub fn add(a: &Value, b: &Value) -> Answer {
+pub fn add(a: &Value, b: &Value) -> FunctionResult {
     Ok(match (a, b) {
         // Any value can be appended to a list, null included.
         (Value::List(a), Value::List(b)) => Value::list(a.iter().chain(b.iter()).cloned().collect()),
@@ -69,11 +73,11 @@ fn shown(value: &Value) -> Option<String> {
 }
 
 /// A date or time plus a duration. `None` for other values.
-fn later(value: &Value, d: &Duration) -> Option<Answer> {
+fn later(value: &Value, d: &Duration) -> Option<FunctionResult> {
     let moved = match value {
         Value::Date(v) => v.plus(d).map(Value::Date),
         Value::LocalTime(v) => Some(Value::LocalTime(v.plus(d))),
-        Value::Time(v) => Some(Value::Time(Time { local: v.local.plus(d), offset: v.offset })),
+        Value::Time(v) => Some(Value::Time(ZonedTime { local: v.local.plus(d), offset: v.offset })),
         Value::LocalDateTime(v) => v.plus(d).map(Value::LocalDateTime),
         Value::DateTime(v) => later_there(v, d).map(|v| Value::DateTime(Arc::new(v))),
         _ => return None,
@@ -92,7 +96,7 @@ fn later_there(at: &DateTime, d: &Duration) -> Option<DateTime> {
     Some(zone.at_instant(moved))
 }
 
-pub fn subtract(a: &Value, b: &Value) -> Answer {
+pub fn subtract(a: &Value, b: &Value) -> FunctionResult {
     Ok(match (a, b) {
         (Value::Null, _) | (_, Value::Null) => Value::Null,
         (Value::Integer(a), Value::Integer(b)) => Value::Integer(a.checked_sub(*b).ok_or_else(overflow)?),
@@ -110,7 +114,7 @@ pub fn subtract(a: &Value, b: &Value) -> Answer {
     })
 }
 
-pub fn multiply(a: &Value, b: &Value) -> Answer {
+pub fn multiply(a: &Value, b: &Value) -> FunctionResult {
     Ok(match (a, b) {
         (Value::Null, _) | (_, Value::Null) => Value::Null,
         (Value::Integer(a), Value::Integer(b)) => Value::Integer(a.checked_mul(*b).ok_or_else(overflow)?),
@@ -125,12 +129,16 @@ pub fn multiply(a: &Value, b: &Value) -> Answer {
     })
 }
 
-fn by_zero() -> Wrong {
-    Wrong { class: Class::Arithmetic, detail: "DivideByZero", message: "an integer is divided by zero".into() }
+fn by_zero() -> FunctionError {
+    FunctionError {
+        class: FaultClass::Arithmetic,
+        detail: "DivideByZero",
+        message: "an integer is divided by zero".into(),
+    }
 }
 
 /// The quotient of integers is an integer, rounded towards zero.
-pub fn divide(a: &Value, b: &Value) -> Answer {
+pub fn divide(a: &Value, b: &Value) -> FunctionResult {
     Ok(match (a, b) {
         (Value::Null, _) | (_, Value::Null) => Value::Null,
         (Value::Integer(_), Value::Integer(0)) => return Err(by_zero()),
@@ -146,7 +154,7 @@ pub fn divide(a: &Value, b: &Value) -> Answer {
     })
 }
 
-pub fn modulo(a: &Value, b: &Value) -> Answer {
+pub fn modulo(a: &Value, b: &Value) -> FunctionResult {
     Ok(match (a, b) {
         (Value::Null, _) | (_, Value::Null) => Value::Null,
         (Value::Integer(_), Value::Integer(0)) => return Err(by_zero()),
@@ -160,7 +168,7 @@ pub fn modulo(a: &Value, b: &Value) -> Answer {
 }
 
 /// The result is always a float.
-pub fn power(a: &Value, b: &Value) -> Answer {
+pub fn power(a: &Value, b: &Value) -> FunctionResult {
     match (number(a), number(b)) {
         (Some(a), Some(b)) => Ok(Value::Float(a.powf(b))),
         _ if a.is_null() || b.is_null() => Ok(Value::Null),
@@ -168,7 +176,7 @@ pub fn power(a: &Value, b: &Value) -> Answer {
     }
 }
 
-pub fn negate(a: &Value) -> Answer {
+pub fn negate(a: &Value) -> FunctionResult {
     match a {
         Value::Null => Ok(Value::Null),
         Value::Integer(n) => n.checked_neg().map(Value::Integer).ok_or_else(overflow),
@@ -179,13 +187,13 @@ pub fn negate(a: &Value) -> Answer {
 }
 
 /// A boolean or null. Other values are an error.
-pub fn truth(value: &Value) -> Result<Option<bool>, Wrong> {
+pub fn truth(value: &Value) -> Result<Option<bool>, FunctionError> {
     match value {
         Value::Null => Ok(None),
         Value::Bool(b) => Ok(Some(*b)),
         other => {
             let message = format!("expected true, false or null, found a {}", other.type_name());
-            Err(Wrong { class: Class::Type, detail: "InvalidArgumentType", message })
+            Err(FunctionError { class: FaultClass::Type, detail: "InvalidArgumentType", message })
         }
     }
 }
@@ -221,14 +229,14 @@ pub fn xor(a: Option<bool>, b: Option<bool>) -> Option<bool> {
 /// `<` and similar operators: whether the order of two values is one of `wanted`.
 pub fn ordered(a: &Value, b: &Value, wanted: &[Ordering]) -> Option<bool> {
     match compare(a, b) {
-        Compared::Is(found) => Some(wanted.contains(&found)),
-        Compared::Never => Some(false),
-        Compared::Unknown => None,
+        ComparisonResult::Is(found) => Some(wanted.contains(&found)),
+        ComparisonResult::Never => Some(false),
+        ComparisonResult::Unknown => None,
     }
 }
 
 /// Whether a list contains a value. Null if only a null in the list could be the value.
-pub fn is_in(item: &Value, list: &Value) -> Answer {
+pub fn is_in(item: &Value, list: &Value) -> FunctionResult {
     match list {
         Value::Null => Ok(Value::Null),
         Value::List(items) => {
@@ -254,8 +262,8 @@ pub fn text_test(a: &Value, b: &Value, test: fn(&str, &str) -> bool) -> Value {
 }
 
 /// An element of a list, counted from the end if negative, or an entry of a map. Null if there is none.
-pub fn element(subject: &Value, index: &Value) -> Answer {
-    let wrong = |detail, message: String| Err(Wrong { class: Class::Type, detail, message });
+pub fn element(subject: &Value, index: &Value) -> FunctionResult {
+    let wrong = |detail, message: String| Err(FunctionError { class: FaultClass::Type, detail, message });
     match (subject, index) {
         (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
         (Value::List(items), Value::Integer(i)) => {
@@ -274,11 +282,11 @@ pub fn element(subject: &Value, index: &Value) -> Answer {
 }
 
 /// A part of a list, from one position up to another. Negative positions count from the end.
-pub fn slice(subject: &Value, from: Option<&Value>, to: Option<&Value>) -> Answer {
+pub fn slice(subject: &Value, from: Option<&Value>, to: Option<&Value>) -> FunctionResult {
     let Value::List(items) = subject else {
         return if subject.is_null() { Ok(Value::Null) } else { Err(types("[..]", subject, &Value::Null)) };
     };
-    let place = |bound: Option<&Value>, open: i64| -> Result<Option<usize>, Wrong> {
+    let place = |bound: Option<&Value>, open: i64| -> Result<Option<usize>, FunctionError> {
         let at = match bound {
             None => open,
             Some(Value::Null) => return Ok(None),
@@ -301,8 +309,8 @@ pub fn slice(subject: &Value, from: Option<&Value>, to: Option<&Value>) -> Answe
 
 #[cfg(test)]
 mod tests {
-    use super::super::functions::{Surroundings, find};
-    use super::super::value::Key;
+    use super::super::functions::{FunctionContext, find};
+    use super::super::value::GroupKey;
     use super::*;
     use proptest::prelude::*;
 
@@ -311,12 +319,12 @@ mod tests {
     }
 
     fn made(function: &str, text: &str) -> Value {
-        let around = Surroundings { now: 0, longest_list: 10 };
+        let around = FunctionContext { now: 0, longest_list: 10 };
         (find(function).unwrap().run)(&[Value::text(text)], &around).unwrap()
     }
 
-    fn same(a: Answer, b: Value) {
-        assert_eq!(Key(a.unwrap()), Key(b));
+    fn same(a: FunctionResult, b: Value) {
+        assert_eq!(GroupKey(a.unwrap()), GroupKey(b));
     }
 
     #[test]

@@ -3,22 +3,22 @@
 mod expr;
 
 use super::ast::{
-    Arrow, Call, Clause, EdgePattern, Expr, Item, Kind, Length, Mode, Name, NodePattern, Pattern, PatternPart,
-    Projection, Query, Shortest, Sort, Yields,
+    Arrow, CallClause, Clause, CypherExpr, CypherExprKind, CypherName, CypherQuery, EdgePattern, Length, NodePattern,
+    Pattern, PatternPart, ProjectionBody, ProjectionItem, QueryMode, Shortest, Sort, Yields,
 };
-use super::fault::{Class, Fault, Result};
-use super::token::{Placed, Token, integer, tokens};
+use super::fault::{Fault, FaultClass, Result};
+use super::token::{CypherToken, PositionedToken, integer, tokens};
 use rustc_hash::FxHashMap;
 
 /// Parses a query. Clauses that write are refused.
-pub fn parse(query: &str) -> Result<Query> {
+pub fn parse(query: &str) -> Result<CypherQuery> {
     let tokens = tokens(query)?;
     let mut parser =
         Parser { query, tokens: &tokens, at: 0, depth: 0, tallest: 0, braces: 0, tried: FxHashMap::default() };
     let parsed = parser.query()?;
     parser.sign(";");
     match parser.peek() {
-        Token::End => Ok(parsed),
+        CypherToken::End => Ok(parsed),
         _ => Err(parser.unexpected("the end of the query")),
     }
 }
@@ -31,7 +31,7 @@ const TALLEST: usize = 250;
 
 pub(super) struct Parser<'a> {
     query: &'a str,
-    tokens: &'a [Placed],
+    tokens: &'a [PositionedToken],
     at: usize,
     depth: usize,
     /// The height of the tallest expression parsed inside the current one.
@@ -46,15 +46,15 @@ pub(super) struct Parser<'a> {
 const WRITES: [&str; 9] = ["CREATE", "MERGE", "DELETE", "DETACH", "SET", "REMOVE", "FOREACH", "LOAD", "DROP"];
 
 impl Parser<'_> {
-    fn placed(&self) -> &Placed {
+    fn placed(&self) -> &PositionedToken {
         &self.tokens[self.at.min(self.tokens.len() - 1)]
     }
 
-    fn peek(&self) -> &Token {
+    fn peek(&self) -> &CypherToken {
         &self.placed().token
     }
 
-    fn ahead(&self, by: usize) -> &Token {
+    fn ahead(&self, by: usize) -> &CypherToken {
         &self.tokens[(self.at + by).min(self.tokens.len() - 1)].token
     }
 
@@ -69,7 +69,7 @@ impl Parser<'_> {
     }
 
     fn is_sign(&self, sign: &str) -> bool {
-        matches!(self.peek(), Token::Sign(s) if *s == sign)
+        matches!(self.peek(), CypherToken::Sign(s) if *s == sign)
     }
 
     /// Consumes a sign if it is next.
@@ -84,7 +84,7 @@ impl Parser<'_> {
     }
 
     fn is_word_at(&self, by: usize, word: &str) -> bool {
-        matches!(self.ahead(by), Token::Word(w) if w.eq_ignore_ascii_case(word))
+        matches!(self.ahead(by), CypherToken::Word(w) if w.eq_ignore_ascii_case(word))
     }
 
     fn is_word(&self, word: &str) -> bool {
@@ -111,24 +111,24 @@ impl Parser<'_> {
 
     fn unexpected(&self, wanted: &str) -> Fault {
         let found = match self.peek() {
-            Token::End => "the end of the query".to_string(),
+            CypherToken::End => "the end of the query".to_string(),
             _ => format!("`{}`", &self.query[self.placed().at..self.placed().to]),
         };
         Fault::syntax("UnexpectedSyntax", format!("expected {wanted}, found {found}"), self.here())
     }
 
     fn is_name(&self) -> bool {
-        matches!(self.peek(), Token::Word(_) | Token::Quoted(_))
+        matches!(self.peek(), CypherToken::Word(_) | CypherToken::Quoted(_))
     }
 
-    fn name(&mut self, what: &str) -> Result<Name> {
+    fn name(&mut self, what: &str) -> Result<CypherName> {
         let at = self.here();
         let text = match self.peek() {
-            Token::Word(text) | Token::Quoted(text) => text.clone(),
+            CypherToken::Word(text) | CypherToken::Quoted(text) => text.clone(),
             _ => return Err(self.unexpected(what)),
         };
         self.at += 1;
-        Ok(Name { text, at })
+        Ok(CypherName { text, at })
     }
 
     /// Parses a pattern with at least one relationship. If there is none, nothing is consumed.
@@ -159,18 +159,18 @@ impl Parser<'_> {
         Ok(all)
     }
 
-    fn query(&mut self) -> Result<Query> {
+    fn query(&mut self) -> Result<CypherQuery> {
         let mode = match () {
-            () if self.word("EXPLAIN") => Mode::Explain,
-            () if self.word("PROFILE") => Mode::Profile,
-            () => Mode::Run,
+            () if self.word("EXPLAIN") => QueryMode::Explain,
+            () if self.word("PROFILE") => QueryMode::Profile,
+            () => QueryMode::Run,
         };
         let first = self.clauses()?;
         let mut unions: Vec<(bool, Vec<Clause>)> = Vec::new();
         loop {
             let at = self.here();
             if !self.word("UNION") {
-                return Ok(Query { mode, first, unions });
+                return Ok(CypherQuery { mode, first, unions });
             }
             let all = self.word("ALL");
             if unions.first().is_some_and(|(first, _)| *first != all) {
@@ -196,7 +196,7 @@ impl Parser<'_> {
                 return Err(Fault::syntax("InvalidClauseComposition", message, at));
             }
             let message = format!("{write} writes, and queries only read");
-            return Err(Fault { class: Class::ReadOnly, detail: "ReadOnly", message, at });
+            return Err(Fault { class: FaultClass::ReadOnly, detail: "ReadOnly", message, at });
         }
         let optional = self.words(&["OPTIONAL", "MATCH"]);
         if optional || self.word("MATCH") {
@@ -219,26 +219,26 @@ impl Parser<'_> {
         if self.word("CALL") { Ok(Some(Clause::Call(self.call()?))) } else { Ok(None) }
     }
 
-    fn filter(&mut self) -> Result<Option<Expr>> {
+    fn filter(&mut self) -> Result<Option<CypherExpr>> {
         if self.word("WHERE") { self.expr().map(Some) } else { Ok(None) }
     }
 
-    fn projection(&mut self, at: usize) -> Result<Projection> {
+    fn projection(&mut self, at: usize) -> Result<ProjectionBody> {
         let distinct = self.word("DISTINCT");
         let star = self.sign("*");
         let items = if !star || self.sign(",") { self.list(Self::item)? } else { vec![] };
         let order = if self.words(&["ORDER", "BY"]) { self.list(Self::sort)? } else { vec![] };
         let skip = if self.word("SKIP") || self.word("OFFSET") { Some(self.expr()?) } else { None };
         let limit = if self.word("LIMIT") { Some(self.expr()?) } else { None };
-        Ok(Projection { distinct, star, items, order, skip, limit, at })
+        Ok(ProjectionBody { distinct, star, items, order, skip, limit, at })
     }
 
-    fn item(&mut self) -> Result<Item> {
+    fn item(&mut self) -> Result<ProjectionItem> {
         let start = self.here();
         let expr = self.expr()?;
         let text = self.query[start..self.last_end()].to_string();
         let alias = if self.word("AS") { Some(self.name("a name")?) } else { None };
-        Ok(Item { expr, alias, text })
+        Ok(ProjectionItem { expr, alias, text })
     }
 
     fn sort(&mut self) -> Result<Sort> {
@@ -250,7 +250,7 @@ impl Parser<'_> {
         Ok(Sort { expr, descending })
     }
 
-    fn call(&mut self) -> Result<Call> {
+    fn call(&mut self) -> Result<CallClause> {
         if self.is_sign("{") {
             let message = "CALL calls procedures; for inner queries there are exists { … }, count { … } and WITH";
             return Err(Fault::syntax("UnexpectedSyntax", message, self.here()));
@@ -277,11 +277,11 @@ impl Parser<'_> {
             })?),
         };
         let filter = if yields == Yields::Unspecified { None } else { self.filter()? };
-        Ok(Call { procedure, arguments, yields, filter })
+        Ok(CallClause { procedure, arguments, yields, filter })
     }
 
     pub(super) fn pattern_part(&mut self) -> Result<PatternPart> {
-        let named = self.is_name() && matches!(self.ahead(1), Token::Sign("="));
+        let named = self.is_name() && matches!(self.ahead(1), CypherToken::Sign("="));
         let name = if named { Some(self.name("a name")?) } else { None };
         if named {
             self.at += 1;
@@ -299,7 +299,7 @@ impl Parser<'_> {
 
     /// Whether `shortestPath(` or `allShortestPaths(` is next.
     fn shortest_word(&self) -> Option<Shortest> {
-        let called = matches!(self.ahead(1), Token::Sign("("));
+        let called = matches!(self.ahead(1), CypherToken::Sign("("));
         match () {
             () if called && self.is_word("shortestPath") => Some(Shortest::One),
             () if called && self.is_word("allShortestPaths") => Some(Shortest::All),
@@ -310,7 +310,7 @@ impl Parser<'_> {
     pub(super) fn pattern(&mut self) -> Result<Pattern> {
         let at = self.here();
         // A pattern may be enclosed in parentheses.
-        if self.is_sign("(") && matches!(self.ahead(1), Token::Sign("(")) {
+        if self.is_sign("(") && matches!(self.ahead(1), CypherToken::Sign("(")) {
             self.deeper()?;
             self.at += 1;
             let inner = self.pattern()?;
@@ -321,7 +321,7 @@ impl Parser<'_> {
         self.deeper()?;
         let start = self.node()?;
         let mut steps = Vec::new();
-        while self.is_sign("-") || self.is_sign("<") && matches!(self.ahead(1), Token::Sign("-")) {
+        while self.is_sign("-") || self.is_sign("<") && matches!(self.ahead(1), CypherToken::Sign("-")) {
             let edge = self.edge()?;
             steps.push((edge, self.node()?));
         }
@@ -371,14 +371,14 @@ impl Parser<'_> {
     }
 
     /// A map, or a parameter in place of one.
-    fn properties(&mut self) -> Result<Option<Expr>> {
+    fn properties(&mut self) -> Result<Option<CypherExpr>> {
         let at = self.here();
         match self.peek() {
-            Token::Sign("{") => self.atom().map(Some),
-            Token::Parameter(name) => {
-                let kind = Kind::Parameter(name.clone());
+            CypherToken::Sign("{") => self.atom().map(Some),
+            CypherToken::Parameter(name) => {
+                let kind = CypherExprKind::Parameter(name.clone());
                 self.at += 1;
-                Ok(Some(Expr { kind, at }))
+                Ok(Some(CypherExpr { kind, at }))
             }
             _ => Ok(None),
         }
@@ -430,7 +430,7 @@ impl Parser<'_> {
 
     fn bound(&mut self) -> Result<Option<u64>> {
         let at = self.here();
-        let Token::Integer(text) = self.peek() else { return Ok(None) };
+        let CypherToken::Integer(text) = self.peek() else { return Ok(None) };
         let value = integer(text, false, at)?;
         self.at += 1;
         Ok(u64::try_from(value).ok())

@@ -1,19 +1,19 @@
 //! The procedures that CALL can call. All of them only read.
 
 use super::eval::fail;
-use super::fault::Class;
-use super::run::{Exec, Go, Stop};
+use super::fault::FaultClass;
+use super::run::{Executor, QueryStop, RowResult};
 use super::value::Value;
-use crate::community::{Options, Undirected, detect};
+use crate::community::{CommunityOptions, Undirected, detect};
 use crate::convert::to_u32;
-use crate::rank::{DAMPING, Weights, around};
+use crate::rank::{DAMPING, EdgeWeights, around};
 use crate::snapshot::{Node, Snapshot, TypeNo};
 use crate::walk::{Direction, Filter, Walk, walk};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-type Give<'g> = &'g mut dyn FnMut(&[Value]) -> Go;
-type Run = fn(&Exec<'_>, &[Value], Give<'_>) -> Go;
+type Give<'g> = &'g mut dyn FnMut(&[Value]) -> RowResult;
+type Run = fn(&Executor<'_>, &[Value], Give<'_>) -> RowResult;
 
 /// A procedure.
 pub struct Procedure {
@@ -143,7 +143,7 @@ pub fn names() -> String {
     ALL.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
 }
 
-fn each(rows: impl IntoIterator<Item = Vec<Value>>, give: Give<'_>) -> Go {
+fn each(rows: impl IntoIterator<Item = Vec<Value>>, give: Give<'_>) -> RowResult {
     for row in rows {
         if !give(&row)? {
             return Ok(false);
@@ -152,7 +152,7 @@ fn each(rows: impl IntoIterator<Item = Vec<Value>>, give: Give<'_>) -> Go {
     Ok(true)
 }
 
-fn labels(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
+fn labels(exec: &Executor<'_>, _: &[Value], give: Give<'_>) -> RowResult {
     let s = exec.snapshot;
     let (mut types, mut sets) = (vec![false; s.names().types().len()], vec![false; s.names().label_sets()]);
     for node in s.all_places().filter(|n| s.is_live(*n)) {
@@ -170,7 +170,7 @@ fn labels(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     each(all.into_iter().map(|name| vec![Value::Text(name)]), give)
 }
 
-fn relationship_types(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
+fn relationship_types(exec: &Executor<'_>, _: &[Value], give: Give<'_>) -> RowResult {
     let s = exec.snapshot;
     let mut seen = vec![false; s.names().types().len()];
     for node in s.all_places() {
@@ -183,7 +183,7 @@ fn relationship_types(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     each(all.into_iter().map(|name| vec![Value::Text(name)]), give)
 }
 
-fn property_keys(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
+fn property_keys(exec: &Executor<'_>, _: &[Value], give: Give<'_>) -> RowResult {
     let s = exec.snapshot;
     let mut seen = std::collections::BTreeSet::new();
     for node in s.all_places().filter(|n| !s.is_free(*n)) {
@@ -202,7 +202,7 @@ fn property_keys(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     each(names.into_iter().map(|name| vec![Value::Text(name)]), give)
 }
 
-fn schema(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
+fn schema(exec: &Executor<'_>, _: &[Value], give: Give<'_>) -> RowResult {
     let s = exec.snapshot;
     let mut counts: BTreeMap<[TypeNo; 3], i64> = BTreeMap::new();
     for node in s.all_places().filter(|n| !s.is_free(*n)) {
@@ -220,27 +220,27 @@ fn schema(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
 
 /// Work over the whole graph. Its result is kept with the snapshot for later queries.
 fn beside<T: Send + 'static>(
-    exec: &Exec<'_>,
+    exec: &Executor<'_>,
     work: impl FnOnce(&Arc<Snapshot>) -> T + Send + 'static,
-) -> Result<T, Stop> {
+) -> Result<T, QueryStop> {
     let snapshot = Arc::clone(exec.snapshot);
     exec.beside(move || work(&snapshot))
 }
 
-fn limit(value: Option<&Value>, otherwise: usize) -> Result<usize, Stop> {
+fn limit(value: Option<&Value>, otherwise: usize) -> Result<usize, QueryStop> {
     match value {
         None | Some(Value::Null) => Ok(otherwise),
         Some(Value::Integer(n)) if *n >= 0 => Ok(usize::try_from(*n).unwrap_or(usize::MAX)),
         Some(other) => {
             let found = if let Value::Integer(n) = other { n.to_string() } else { format!("a {}", other.type_name()) };
             let message = format!("expected a number of 0 or more, found {found}");
-            Err(fail(Class::Argument, "InvalidArgumentType", message, 0))
+            Err(fail(FaultClass::Argument, "InvalidArgumentType", message, 0))
         }
     }
 }
 
 /// Seeds: nodes, keys of nodes, or lists of either.
-fn seeds(exec: &Exec<'_>, value: &Value) -> Result<Vec<Node>, Stop> {
+fn seeds(exec: &Executor<'_>, value: &Value) -> Result<Vec<Node>, QueryStop> {
     let mut found = Vec::new();
     match value {
         Value::Null => {}
@@ -270,18 +270,18 @@ fn seeds(exec: &Exec<'_>, value: &Value) -> Result<Vec<Node>, Stop> {
             }
             if found.is_empty() {
                 let message = format!("no object has the key `{key}`");
-                return Err(fail(Class::Argument, "InvalidArgumentValue", message, 0));
+                return Err(fail(FaultClass::Argument, "InvalidArgumentValue", message, 0));
             }
         }
         other => {
             let message = format!("seeds are nodes or keys, not a {}", other.type_name());
-            return Err(fail(Class::Argument, "InvalidArgumentType", message, 0));
+            return Err(fail(FaultClass::Argument, "InvalidArgumentType", message, 0));
         }
     }
     Ok(found)
 }
 
-fn pagerank(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+fn pagerank(exec: &Executor<'_>, arguments: &[Value], give: Give<'_>) -> RowResult {
     let most = limit(arguments.first(), usize::MAX)?;
     let ranks = beside(exec, |snapshot| Arc::clone(snapshot.ranks()))?;
     let flat = exec.snapshot.flat();
@@ -291,24 +291,24 @@ fn pagerank(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
     each(order.into_iter().take(most).map(row), give)
 }
 
-fn ppr(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+fn ppr(exec: &Executor<'_>, arguments: &[Value], give: Give<'_>) -> RowResult {
     let seeds: Vec<(Node, f64)> = seeds(exec, &arguments[0])?.into_iter().map(|n| (n, 1.0)).collect();
     let most = limit(arguments.get(1), usize::MAX)?;
     let ranked = beside(exec, move |snapshot| {
-        let weights = Weights::new(snapshot, &snapshot.registry, &[]);
+        let weights = EdgeWeights::new(snapshot, &snapshot.registry, &[]);
         around(snapshot, &weights, &seeds, DAMPING).0
     })?;
     let row = |(node, score): (Node, f64)| vec![Value::Node(node), Value::Float(score)];
     each(ranked.into_iter().take(most).map(row), give)
 }
 
-fn communities(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+fn communities(exec: &Executor<'_>, arguments: &[Value], give: Give<'_>) -> RowResult {
     let resolution = match arguments.first() {
         None | Some(Value::Null) => 1.0,
         Some(Value::Integer(n)) if *n > 0 => *n as f64,
         Some(Value::Float(f)) if *f > 0.0 => *f,
         Some(_) => {
-            return Err(fail(Class::Argument, "InvalidArgumentType", "the resolution is a number above 0", 0));
+            return Err(fail(FaultClass::Argument, "InvalidArgumentType", "the resolution is a number above 0", 0));
         }
     };
     let found = beside(exec, move |snapshot| snapshot.communities(resolution))?;
@@ -324,7 +324,7 @@ impl Snapshot {
         match &*kept {
             Some((by, found)) if *by == resolution => Arc::clone(found),
             _ => {
-                let options = Options { resolution, ..Options::default() };
+                let options = CommunityOptions { resolution, ..CommunityOptions::default() };
                 let found = Arc::new(detect(&Undirected::of(self.flat()), &options).community);
                 *kept = Some((resolution, Arc::clone(&found)));
                 found
@@ -333,7 +333,7 @@ impl Snapshot {
     }
 }
 
-fn neighbors(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+fn neighbors(exec: &Executor<'_>, arguments: &[Value], give: Give<'_>) -> RowResult {
     let roots = seeds(exec, &arguments[0])?;
     let hops = limit(arguments.get(1), 1)?;
     let found = beside(exec, move |snapshot| {
@@ -349,31 +349,31 @@ fn neighbors(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
 }
 
 /// The node of a name, by the caller's resolution of names.
-fn resolved(exec: &Exec<'_>, name: &Arc<str>) -> Result<Node, Stop> {
+fn resolved(exec: &Executor<'_>, name: &Arc<str>) -> Result<Node, QueryStop> {
     let Some(resolve) = exec.resolve.clone() else {
         let message = format!("`{NODE}` is not available here: only keys are known");
-        return Err(fail(Class::Procedure, "ProcedureNotFound", message, 0));
+        return Err(fail(FaultClass::Procedure, "ProcedureNotFound", message, 0));
     };
     let name = Arc::clone(name);
     Ok(exec.beside(move || resolve(&name))??)
 }
 
-fn node(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+fn node(exec: &Executor<'_>, arguments: &[Value], give: Give<'_>) -> RowResult {
     let Value::Text(name) = &arguments[0] else {
         let message = format!("expected a name, found a {}", arguments[0].type_name());
-        return Err(fail(Class::Argument, "InvalidArgumentType", message, 0));
+        return Err(fail(FaultClass::Argument, "InvalidArgumentType", message, 0));
     };
     each([vec![Value::Node(resolved(exec, name)?)]], give)
 }
 
-fn search(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+fn search(exec: &Executor<'_>, arguments: &[Value], give: Give<'_>) -> RowResult {
     let Some(search) = exec.search.clone() else {
         let message = format!("`{SEARCH}` is not available here: this graph has no text index");
-        return Err(fail(Class::Procedure, "ProcedureNotFound", message, 0));
+        return Err(fail(FaultClass::Procedure, "ProcedureNotFound", message, 0));
     };
     let Value::Text(text) = &arguments[0] else {
         let message = format!("expected a text to look for, found a {}", arguments[0].type_name());
-        return Err(fail(Class::Argument, "InvalidArgumentType", message, 0));
+        return Err(fail(FaultClass::Argument, "InvalidArgumentType", message, 0));
     };
     let (text, most) = (Arc::clone(text), limit(arguments.get(1), FOUND)?);
     let found = exec.beside(move || search(&text, most))??;

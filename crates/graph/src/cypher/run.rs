@@ -2,16 +2,18 @@
 
 mod expand;
 mod gather;
-mod nearest;
+mod shortest_path;
 
 use super::ast::Arrow;
 use super::eval::{Row, fail, shallow};
-use super::expr::{Ex, ExKind, LabelTest, Part, Slot, Source, Step, StepKind, Whole};
-use super::fault::{Class, Fault};
-use super::functions::{LONGEST_TEXT, Surroundings};
-use super::value::{Key, Value};
-use super::{Resolve, Search};
-use crate::contents::{Contents, PropertyNo};
+use super::expr::{
+    LabelTest, PlanExpr, PlanExprKind, QueryPart, QueryPlan, QueryStep, QueryStepKind, ScanSource, Slot,
+};
+use super::fault::{Fault, FaultClass};
+use super::functions::{FunctionContext, LONGEST_TEXT};
+use super::value::{GroupKey, Value};
+use super::{ResolveNode, SearchNodes};
+use crate::contents::{PropertyNo, PropertyReader};
 use crate::convert::to_i64;
 use crate::lookup::Column;
 use crate::snapshot::{Edge, Node, Snapshot};
@@ -28,33 +30,33 @@ use std::time::{Duration, Instant};
 
 /// Why a query failed.
 #[derive(Clone, Debug)]
-pub enum Trouble {
+pub enum QueryError {
     /// The query is wrong.
     Fault(Fault),
     /// It exceeded a limit, or the store failed.
     Other(Error),
 }
 
-pub(super) type Stop = Box<Trouble>;
+pub(super) type QueryStop = Box<QueryError>;
 /// Whether more rows are wanted. `false` stops the steps before.
-pub(super) type Go = Result<bool, Stop>;
-pub(super) type Sink<'s> = &'s mut dyn FnMut(&mut Row) -> Go;
+pub(super) type RowResult = Result<bool, QueryStop>;
+pub(super) type RowSink<'s> = &'s mut dyn FnMut(&mut Row) -> RowResult;
 
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Stop {
-        Box::new(Trouble::Fault(fault))
+impl From<Fault> for QueryStop {
+    fn from(fault: Fault) -> QueryStop {
+        Box::new(QueryError::Fault(fault))
     }
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Box::new(Trouble::Other(error))
+impl From<Error> for QueryStop {
+    fn from(error: Error) -> QueryStop {
+        Box::new(QueryError::Other(error))
     }
 }
 
 /// The limits of a query.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct QueryLimits {
     pub deadline: Instant,
     /// The time limit behind `deadline`, for messages.
     pub timeout_ms: u64,
@@ -80,24 +82,24 @@ enum State {
     #[default]
     Nothing,
     /// Distinct rows so far, and the bytes charged for them.
-    Seen(FxHashSet<Box<[Key]>>, usize),
+    Seen(FxHashSet<Box<[GroupKey]>>, usize),
     Wanted {
         passed: u64,
         of: u64,
     },
-    Marks(expand::Marks),
+    Marks(expand::NeighborMarks),
 }
 
-pub(super) struct Exec<'a> {
+pub(super) struct Executor<'a> {
     pub snapshot: &'a Arc<Snapshot>,
-    pub contents: Contents<'a>,
-    pub around: Surroundings,
+    pub contents: PropertyReader<'a>,
+    pub around: FunctionContext,
     pub silent_type: Option<&'a str>,
-    pub search: Option<Search>,
-    pub resolve: Option<Resolve>,
+    pub search: Option<SearchNodes>,
+    pub resolve: Option<ResolveNode>,
     /// Set when the caller no longer waits for the answer.
     pub stop: Option<Arc<AtomicBool>>,
-    pub limits: Limits,
+    pub limits: QueryLimits,
     /// The number of output rows of each step, for PROFILE.
     pub counts: Option<Vec<Cell<u64>>>,
     ticks: Cell<u32>,
@@ -112,20 +114,20 @@ pub(super) struct Exec<'a> {
     columns: Vec<Option<Arc<Column>>>,
 }
 
-impl<'a> Exec<'a> {
+impl<'a> Executor<'a> {
     pub fn new(
         snapshot: &'a Arc<Snapshot>,
         ledger: &'a Ledger,
-        around: Surroundings,
-        limits: Limits,
+        around: FunctionContext,
+        limits: QueryLimits,
         (steps, slots): (usize, usize),
         profile: bool,
-    ) -> Exec<'a> {
+    ) -> Executor<'a> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a seed needs only the low bits")]
         let seed = around.now as u64 | 1;
-        Exec {
+        Executor {
             snapshot,
-            contents: Contents::new(snapshot, ledger),
+            contents: PropertyReader::new(snapshot, ledger),
             around,
             silent_type: None,
             search: None,
@@ -145,7 +147,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Loads columns of properties that the query reads from nodes.
-    pub fn prepare(&mut self, properties: &[PropertyNo]) -> Result<(), Stop> {
+    pub fn prepare(&mut self, properties: &[PropertyNo]) -> Result<(), QueryStop> {
         for number in properties {
             if let Some(column) = self.snapshot.column(&self.contents, *number, || self.tick())? {
                 let place = number.index();
@@ -165,7 +167,7 @@ impl<'a> Exec<'a> {
 
     /// Checks the limits now and then. Every loop must call it.
     #[inline]
-    pub fn tick(&self) -> Result<(), Stop> {
+    pub fn tick(&self) -> Result<(), QueryStop> {
         let ticks = self.ticks.get().wrapping_add(1);
         self.ticks.set(ticks);
         if ticks & 0xff == 0 { self.check_time() } else { Ok(()) }
@@ -173,7 +175,7 @@ impl<'a> Exec<'a> {
 
     #[cold]
     #[inline(never)]
-    pub fn check_time(&self) -> Result<(), Stop> {
+    pub fn check_time(&self) -> Result<(), QueryStop> {
         if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             let message = "the caller no longer waits for an answer";
             return Err(Error::new(ErrorKind::Timeout, ErrorCode::Cancelled, message).into());
@@ -190,8 +192,8 @@ impl<'a> Exec<'a> {
             .into())
     }
 
-    /// Adds to the memory in use, and fails beyond the limit. [`Exec::release`] subtracts it again.
-    pub fn charge(&self, bytes: usize) -> Result<(), Stop> {
+    /// Adds to the memory in use, and fails beyond the limit. [`Executor::release`] subtracts it again.
+    pub fn charge(&self, bytes: usize) -> Result<(), QueryStop> {
         let used = self.used.get() + bytes;
         self.used.set(used);
         self.most_used.set(self.most_used.get().max(used));
@@ -222,13 +224,13 @@ impl<'a> Exec<'a> {
         (x >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    pub fn too_long(&self, at: usize) -> Stop {
+    pub fn too_long(&self, at: usize) -> QueryStop {
         let message = format!("a list of more than {} elements or a text of more than 16 MB", self.around.longest_list);
-        fail(Class::Argument, "NumberOutOfRange", message, at)
+        fail(FaultClass::Argument, "NumberOutOfRange", message, at)
     }
 
     /// Checks the size of a sum before it is computed.
-    pub fn sum_fits(&self, a: &Value, b: &Value, at: usize) -> Result<(), Stop> {
+    pub fn sum_fits(&self, a: &Value, b: &Value, at: usize) -> Result<(), QueryStop> {
         let fits = match (a, b) {
             (Value::Text(a), Value::Text(b)) => a.len() + b.len() <= LONGEST_TEXT,
             (Value::List(a), Value::List(b)) => a.len() + b.len() <= self.around.longest_list,
@@ -238,7 +240,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Nested lists share their parts, so a small value can have a huge expanded size. Such a value is refused.
-    pub fn sized(&self, value: Value, at: usize) -> Result<Value, Stop> {
+    pub fn sized(&self, value: Value, at: usize) -> Result<Value, QueryStop> {
         fn count(value: &Value, left: &mut usize, depth: usize) -> bool {
             let mut take = |n: usize| {
                 *left = left.saturating_sub(n);
@@ -269,7 +271,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Whether a regular expression matches the whole text. A match that may take long runs on another thread.
-    pub fn matches(&self, pattern: &Arc<str>, text: &Arc<str>, at: usize) -> Result<bool, Stop> {
+    pub fn matches(&self, pattern: &Arc<str>, text: &Arc<str>, at: usize) -> Result<bool, QueryStop> {
         let found = self.pattern(pattern, at)?;
         if text.len().saturating_mul(pattern.len()) < SLOW_MATCH {
             return Ok(found.is_match(text));
@@ -279,7 +281,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs work that cannot be interrupted on another thread, while the query checks its deadline.
-    pub fn beside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
+    pub fn beside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, QueryStop> {
         let (send, receive) = channel();
         std::thread::spawn(move || {
             // The query may have ended meanwhile, and its receiver with it.
@@ -297,7 +299,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    fn pattern(&self, pattern: &Arc<str>, at: usize) -> Result<Arc<Regex>, Stop> {
+    fn pattern(&self, pattern: &Arc<str>, at: usize) -> Result<Arc<Regex>, QueryStop> {
         if let Some(found) = self.patterns.borrow().get(pattern) {
             return Ok(Arc::clone(found));
         }
@@ -305,7 +307,7 @@ impl<'a> Exec<'a> {
         let whole = format!("^(?:{pattern})$");
         let made = regex::RegexBuilder::new(&whole).size_limit(1 << 20).build().map_err(|e| {
             let message = format!("`{pattern}` is not a regular expression: {e}");
-            fail(Class::Argument, "InvalidArgumentValue", message, at)
+            fail(FaultClass::Argument, "InvalidArgumentValue", message, at)
         })?;
         let made = Arc::new(made);
         let mut patterns = self.patterns.borrow_mut();
@@ -322,8 +324,13 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs all parts, and passes each row with its part to the sink.
-    pub fn run_whole(&self, whole: &Whole, row: &mut Row, sink: &mut dyn FnMut(&Part, &mut Row) -> Go) -> Go {
-        let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
+    pub fn run_whole(
+        &self,
+        whole: &QueryPlan,
+        row: &mut Row,
+        sink: &mut dyn FnMut(&QueryPart, &mut Row) -> RowResult,
+    ) -> RowResult {
+        let mut seen: FxHashSet<Box<[GroupKey]>> = FxHashSet::default();
         let mut charged = 0;
         // A part may end early on its own. Only the sink ends all of them.
         let mut more = true;
@@ -343,7 +350,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Drops the state of a step and releases its memory.
-    fn forget(&self, step: &Step) {
+    fn forget(&self, step: &QueryStep) {
         if let State::Seen(_, bytes) = std::mem::take(&mut *self.states[step.id].borrow_mut()) {
             self.release(bytes);
         }
@@ -351,12 +358,12 @@ impl<'a> Exec<'a> {
 
     fn first(
         &self,
-        seen: &mut FxHashSet<Box<[Key]>>,
+        seen: &mut FxHashSet<Box<[GroupKey]>>,
         slots: &[Slot],
         row: &Row,
         charged: &mut usize,
-    ) -> Result<bool, Stop> {
-        let key: Box<[Key]> = slots.iter().map(|s| Key(row[*s].clone())).collect();
+    ) -> Result<bool, QueryStop> {
+        let key: Box<[GroupKey]> = slots.iter().map(|s| GroupKey(row[*s].clone())).collect();
         let bytes: usize = key.iter().map(|k| size_of::<Value>() + k.0.heap()).sum();
         if !seen.insert(key) {
             return Ok(false);
@@ -367,7 +374,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs a part. Steps that need all rows before they return the first one gather them.
-    pub fn run_part(&self, part: &Part, row: &mut Row, sink: Sink<'_>) -> Go {
+    pub fn run_part(&self, part: &QueryPart, row: &mut Row, sink: RowSink<'_>) -> RowResult {
         if !part.stateful {
             return self.run(&part.steps, row, sink);
         }
@@ -376,18 +383,18 @@ impl<'a> Exec<'a> {
         Ok(more)
     }
 
-    fn run_gathering(&self, part: &Part, row: &mut Row, sink: Sink<'_>) -> Go {
+    fn run_gathering(&self, part: &QueryPart, row: &mut Row, sink: RowSink<'_>) -> RowResult {
         for step in &part.steps {
             self.forget(step);
-            if let StepKind::Skip(ex) | StepKind::Limit(ex) = &step.kind {
+            if let QueryStepKind::Skip(ex) | QueryStepKind::Limit(ex) = &step.kind {
                 // An invalid number is an error even if there are no rows.
                 self.amount(step, ex, row)?;
             }
         }
         let mut steps = part.steps.as_slice();
-        let mut waiting: Option<gather::Gathered> = None;
+        let mut waiting: Option<gather::GatheredRows> = None;
         loop {
-            let breaker = steps.iter().position(Step::is_breaker);
+            let breaker = steps.iter().position(QueryStep::is_breaker);
             let (here, rest) = match breaker {
                 Some(place) => (&steps[..place], &steps[place + 1..]),
                 None => (steps, &steps[steps.len()..]),
@@ -417,8 +424,8 @@ impl<'a> Exec<'a> {
     }
 
     /// Passes gathered rows to the following steps.
-    fn pour(&self, gathered: gather::Gathered, steps: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
-        let gather::Gathered { slots, values, rows, bytes } = gathered;
+    fn pour(&self, gathered: gather::GatheredRows, steps: &[QueryStep], row: &mut Row, sink: RowSink<'_>) -> RowResult {
+        let gather::GatheredRows { slots, values, rows, bytes } = gathered;
         let mut more = true;
         let mut values = values.into_iter();
         for _ in 0..rows {
@@ -436,34 +443,34 @@ impl<'a> Exec<'a> {
     }
 
     #[inline]
-    fn count(&self, step: &Step, rows: u64) {
+    fn count(&self, step: &QueryStep, rows: u64) {
         if let Some(counts) = &self.counts {
             counts[step.id].set(counts[step.id].get() + rows);
         }
     }
 
     /// Passes one row through the steps. Output rows go to the sink.
-    pub(super) fn run(&self, steps: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+    pub(super) fn run(&self, steps: &[QueryStep], row: &mut Row, sink: RowSink<'_>) -> RowResult {
         let Some((step, rest)) = steps.split_first() else { return sink(row) };
         match &step.kind {
-            StepKind::Filter(ex) => {
+            QueryStepKind::Filter(ex) => {
                 if self.truth(ex, row)? != Some(true) {
                     return Ok(true);
                 }
                 self.count(step, 1);
                 self.run(rest, row, sink)
             }
-            StepKind::Expand(expand) => self.expand(step, expand, rest, row, sink),
-            StepKind::Scan { .. } => self.scan(step, None, rest, row, sink),
-            StepKind::Stretch(stretch) => self.stretch(step, stretch, rest, row, sink),
-            StepKind::Known { .. } => self.known(step, rest, row, sink),
-            StepKind::Shortest(nearest) => self.nearest(step, nearest, rest, row, sink),
-            StepKind::Path { slot, start, edges } => {
+            QueryStepKind::Expand(expand) => self.expand(step, expand, rest, row, sink),
+            QueryStepKind::Scan { .. } => self.scan(step, None, rest, row, sink),
+            QueryStepKind::Stretch(stretch) => self.stretch(step, stretch, rest, row, sink),
+            QueryStepKind::Known { .. } => self.known(step, rest, row, sink),
+            QueryStepKind::Shortest(nearest) => self.nearest(step, nearest, rest, row, sink),
+            QueryStepKind::Path { slot, start, edges } => {
                 row[*slot] = self.path(&row[*start], edges, row);
                 self.count(step, 1);
                 self.run(rest, row, sink)
             }
-            StepKind::Optional { steps, nulls } => {
+            QueryStepKind::Optional { steps, nulls } => {
                 let mut any = false;
                 let more = self.run(steps, row, &mut |row| {
                     any = true;
@@ -477,7 +484,7 @@ impl<'a> Exec<'a> {
                 self.count(step, 1);
                 self.run(rest, row, sink)
             }
-            StepKind::Unwind { list, slot } => {
+            QueryStepKind::Unwind { list, slot } => {
                 let items = match self.eval(list, row)? {
                     Value::Null => return Ok(true),
                     Value::List(items) => items,
@@ -493,7 +500,7 @@ impl<'a> Exec<'a> {
                 }
                 Ok(true)
             }
-            StepKind::Project(items) => {
+            QueryStepKind::Project(items) => {
                 // All values are computed before any is set, because a slot may be read and set by the same step.
                 match items.as_slice() {
                     [(ex, slot)] => {
@@ -516,7 +523,7 @@ impl<'a> Exec<'a> {
                 self.count(step, 1);
                 self.run(rest, row, sink)
             }
-            StepKind::Distinct(slots) => {
+            QueryStepKind::Distinct(slots) => {
                 let is_first = {
                     let mut state = self.states[step.id].borrow_mut();
                     if !matches!(*state, State::Seen(..)) {
@@ -531,7 +538,7 @@ impl<'a> Exec<'a> {
                 self.count(step, 1);
                 self.run(rest, row, sink)
             }
-            StepKind::Skip(ex) => {
+            QueryStepKind::Skip(ex) => {
                 let wanted = self.amount(step, ex, row)?;
                 let passed = self.pass(step);
                 if passed <= wanted {
@@ -540,7 +547,7 @@ impl<'a> Exec<'a> {
                 self.count(step, 1);
                 self.run(rest, row, sink)
             }
-            StepKind::Limit(ex) => {
+            QueryStepKind::Limit(ex) => {
                 let wanted = self.amount(step, ex, row)?;
                 if wanted == 0 {
                     return Ok(false);
@@ -550,7 +557,7 @@ impl<'a> Exec<'a> {
                 let more = self.run(rest, row, sink)?;
                 Ok(more && passed < wanted)
             }
-            StepKind::Call { procedure, arguments, yields } => {
+            QueryStepKind::Call { procedure, arguments, yields } => {
                 let mut values = Vec::with_capacity(arguments.len());
                 for argument in arguments {
                     values.push(self.eval(argument, row)?);
@@ -565,13 +572,13 @@ impl<'a> Exec<'a> {
                 })
             }
             // These steps gather rows before this point.
-            StepKind::Aggregate(_) | StepKind::Sort { .. } => sink(row),
+            QueryStepKind::Aggregate(_) | QueryStepKind::Sort { .. } => sink(row),
         }
     }
 
     /// Sets a value in a row and charges its memory.
     #[inline]
-    fn set(&self, row: &mut Row, slot: Slot, value: Value) -> Result<(), Stop> {
+    fn set(&self, row: &mut Row, slot: Slot, value: Value) -> Result<(), QueryStop> {
         let new = shallow(&value);
         row[slot] = value;
         let old = self.held[slot].replace(new);
@@ -582,7 +589,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Counts a row that reached a step. Returns the count.
-    fn pass(&self, step: &Step) -> u64 {
+    fn pass(&self, step: &QueryStep) -> u64 {
         match &mut *self.states[step.id].borrow_mut() {
             State::Wanted { passed, .. } => {
                 *passed += 1;
@@ -594,7 +601,7 @@ impl<'a> Exec<'a> {
     }
 
     /// The number of rows of SKIP or LIMIT. It is evaluated once.
-    fn amount(&self, step: &Step, ex: &Ex, row: &mut Row) -> Result<u64, Stop> {
+    fn amount(&self, step: &QueryStep, ex: &PlanExpr, row: &mut Row) -> Result<u64, QueryStop> {
         if let State::Wanted { of, .. } = &*self.states[step.id].borrow() {
             return Ok(*of);
         }
@@ -603,47 +610,56 @@ impl<'a> Exec<'a> {
         Ok(of)
     }
 
-    fn number_of_rows(&self, ex: &Ex, row: &mut Row) -> Result<u64, Stop> {
+    fn number_of_rows(&self, ex: &PlanExpr, row: &mut Row) -> Result<u64, QueryStop> {
         match self.eval(ex, row)? {
             Value::Integer(n) => u64::try_from(n).map_err(|_| {
                 let message = "SKIP and LIMIT take no negative number";
-                fail(Class::Syntax, "NegativeIntegerArgument", message, ex.at)
+                fail(FaultClass::Syntax, "NegativeIntegerArgument", message, ex.at)
             }),
             other => {
                 let message = format!("SKIP and LIMIT take a whole number, not a {}", other.type_name());
-                Err(fail(Class::Syntax, "InvalidArgumentType", message, ex.at))
+                Err(fail(FaultClass::Syntax, "InvalidArgumentType", message, ex.at))
             }
         }
     }
 
     /// The nodes of a scan in the order of the sort after it, and whether to read them backwards. Only if the sort has
     /// a limit.
-    fn ordered(&self, steps: &[Step], sort: &Step) -> Option<(Arc<Vec<Node>>, bool)> {
-        let StepKind::Sort { keys, most: Some(_), .. } = &sort.kind else { return None };
-        let StepKind::Scan { slot, source, ended: false, .. } = &steps.first()?.kind else { return None };
-        let (ExKind::Property(subject, _, property), descending) = (&keys[0].0.kind, keys[0].1) else { return None };
-        let own = matches!(subject.kind, ExKind::Slot(of) if of == *slot);
+    fn ordered(&self, steps: &[QueryStep], sort: &QueryStep) -> Option<(Arc<Vec<Node>>, bool)> {
+        let QueryStepKind::Sort { keys, most: Some(_), .. } = &sort.kind else { return None };
+        let QueryStepKind::Scan { slot, source, ended: false, .. } = &steps.first()?.kind else { return None };
+        let (PlanExprKind::Property(subject, _, property), descending) = (&keys[0].0.kind, keys[0].1) else {
+            return None;
+        };
+        let own = matches!(subject.kind, PlanExprKind::Slot(of) if of == *slot);
         let s = self.snapshot;
         let name = match source {
-            Source::All => String::new(),
-            Source::Label(label) => format!("{}:{}", self.silent_type.unwrap_or_default(), label.name),
-            Source::Seek { .. } | Source::Id(_) => return None,
+            ScanSource::All => String::new(),
+            ScanSource::Label(label) => format!("{}:{}", self.silent_type.unwrap_or_default(), label.name),
+            ScanSource::Seek { .. } | ScanSource::Id(_) => return None,
         };
         let column = self.column(*property).filter(|_| own)?;
         let found = s.ordered(&name, *property, column, || match source {
-            Source::Label(label) => s.labelled(&name, |n| label.node(s, n)).to_vec(),
+            ScanSource::Label(label) => s.labelled(&name, |n| label.node(s, n)).to_vec(),
             _ => s.all_places().filter(|n| s.is_live(*n)).collect(),
         })?;
         Some((found, descending))
     }
 
-    fn scan(&self, step: &Step, only: Option<(&[Node], bool)>, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
-        let StepKind::Scan { slot, source, labels, ended } = &step.kind else { return Ok(true) };
+    fn scan(
+        &self,
+        step: &QueryStep,
+        only: Option<(&[Node], bool)>,
+        rest: &[QueryStep],
+        row: &mut Row,
+        sink: RowSink<'_>,
+    ) -> RowResult {
+        let QueryStepKind::Scan { slot, source, labels, ended } = &step.kind else { return Ok(true) };
         let (slot, ended) = (*slot, *ended);
         let s = self.snapshot;
         // Nodes with a label exist, so only ended ones may have to be excluded.
-        let sure = matches!(source, Source::Label(_)) && (ended || !s.has_ended());
-        let mut visit = |node: Node, row: &mut Row| -> Go {
+        let sure = matches!(source, ScanSource::Label(_)) && (ended || !s.has_ended());
+        let mut visit = |node: Node, row: &mut Row| -> RowResult {
             self.tick()?;
             let there = sure || if ended { !s.is_free(node) } else { s.is_live(node) };
             if !there || !labels.iter().all(|l| l.node(s, node)) {
@@ -663,14 +679,14 @@ impl<'a> Exec<'a> {
             return Ok(true);
         }
         match source {
-            Source::All => {
+            ScanSource::All => {
                 for node in s.all_places() {
                     if !visit(node, row)? {
                         return Ok(false);
                     }
                 }
             }
-            Source::Label(label) => {
+            ScanSource::Label(label) => {
                 let silent = self.silent_type.unwrap_or_default();
                 let nodes = s.labelled(&format!("{silent}:{}", label.name), |n| label.node(s, n));
                 for node in nodes.iter() {
@@ -679,7 +695,7 @@ impl<'a> Exec<'a> {
                     }
                 }
             }
-            Source::Id(ex) => {
+            ScanSource::Id(ex) => {
                 let node = match self.eval(ex, row)? {
                     Value::Integer(id) => u64::try_from(id).ok().and_then(|id| s.find(id)),
                     Value::Float(f) if f.fract() == 0.0 && (0.0..1e15).contains(&f) => {
@@ -705,12 +721,12 @@ impl<'a> Exec<'a> {
                     return visit(node, row);
                 }
             }
-            Source::Seek { property, value, any, .. } => {
+            ScanSource::Seek { property, value, any, .. } => {
                 let wanted = match (self.eval(value, row)?, any) {
                     (Value::Null, _) => return Ok(true),
                     (Value::List(items), true) => {
                         let mut seen = FxHashSet::default();
-                        items.iter().filter(|v| seen.insert(Key((*v).clone()))).cloned().collect()
+                        items.iter().filter(|v| seen.insert(GroupKey((*v).clone()))).cloned().collect()
                     }
                     (other, _) => vec![other],
                 };
@@ -732,8 +748,8 @@ impl<'a> Exec<'a> {
         Ok(true)
     }
 
-    fn known(&self, step: &Step, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
-        let StepKind::Known { edge, from, to, arrow, types, from_labels, to_labels, unlike } = &step.kind else {
+    fn known(&self, step: &QueryStep, rest: &[QueryStep], row: &mut Row, sink: RowSink<'_>) -> RowResult {
+        let QueryStepKind::Known { edge, from, to, arrow, types, from_labels, to_labels, unlike } = &step.kind else {
             return Ok(true);
         };
         let Value::Edge(found) = row[*edge] else { return Ok(true) };

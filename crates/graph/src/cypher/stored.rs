@@ -4,7 +4,7 @@
 //! begins with `$` states the type: `{"$date": "1984-10-11"}`, and likewise `$localtime`, `$time`, `$localdatetime`,
 //! `$datetime`, `$duration` and `$float`.
 
-use super::functions::{Surroundings, find};
+use super::functions::{FunctionContext, find};
 use super::value::Value;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn typed(name: &str, value: &Json) -> Option<Value> {
     }
     let (_, function) = KINDS.iter().find(|(kind, _)| *kind == name)?;
     let text = Value::text(value.as_str()?);
-    (find(function)?.run)(&[text], &Surroundings { now: 0, longest_list: 1 }).ok()
+    (find(function)?.run)(&[text], &FunctionContext { now: 0, longest_list: 1 }).ok()
 }
 
 /// The stored form of a value. `None` for values that exist only in queries.
@@ -92,7 +92,7 @@ pub fn to_json(value: &Value) -> Option<Json> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::value::Key;
+    use super::super::value::GroupKey;
     use super::*;
 
     #[test]
@@ -105,11 +105,11 @@ mod tests {
             ("datetime", "1984-10-11T12:00[Europe/Stockholm]"),
             ("duration", "P1DT2H"),
         ] {
-            let around = Surroundings { now: 0, longest_list: 1 };
+            let around = FunctionContext { now: 0, longest_list: 1 };
             let made = (find(function).unwrap().run)(&[Value::text(text)], &around).unwrap();
             let back = from_json(&to_json(&made).unwrap());
             assert_eq!(back.type_name(), made.type_name());
-            assert_eq!(Key(back), Key(made), "{function}");
+            assert_eq!(GroupKey(back), GroupKey(made), "{function}");
         }
         assert!(matches!(from_json(&to_json(&Value::Float(1.0)).unwrap()), Value::Float(f) if f == 1.0));
         assert!(matches!(from_json(&json!({"$date": "no date"})), Value::Map(_)), "an invalid value stays as it is");

@@ -28,7 +28,7 @@ pub struct LocalTime(pub i64);
 
 /// A time of day with an offset, in seconds east of UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Time {
+pub struct ZonedTime {
     pub local: LocalTime,
     pub offset: i32,
 }
@@ -59,7 +59,7 @@ pub struct Duration {
     pub nanos: i64,
 }
 
-impl Time {
+impl ZonedTime {
     /// Nanoseconds since midnight in UTC. Negative for the day before, a day or more for the day after.
     pub fn instant(&self) -> i64 {
         self.local.0 - i64::from(self.offset) * SECOND
@@ -67,13 +67,13 @@ impl Time {
 }
 
 /// Ordered by the moment, then by the offset, so that equal order means equality.
-impl Ord for Time {
+impl Ord for ZonedTime {
     fn cmp(&self, other: &Self) -> Ordering {
         self.instant().cmp(&other.instant()).then(self.offset.cmp(&other.offset))
     }
 }
 
-impl PartialOrd for Time {
+impl PartialOrd for ZonedTime {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -179,7 +179,7 @@ fn write_offset(f: &mut fmt::Formatter<'_>, offset: i32) -> fmt::Result {
     if abs % 60 > 0 { write!(f, ":{:02}", abs % 60) } else { Ok(()) }
 }
 
-impl fmt::Display for Time {
+impl fmt::Display for ZonedTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.local)?;
         write_offset(f, self.offset)
@@ -256,7 +256,7 @@ mod tests {
         ] {
             assert_eq!(LocalTime(nanos).to_string(), want);
         }
-        let time = |offset| Time { local: LocalTime(HOUR), offset }.to_string();
+        let time = |offset| ZonedTime { local: LocalTime(HOUR), offset }.to_string();
         assert_eq!((time(0), time(3_600), time(-5_400)), ("01:00Z".into(), "01:00+01:00".into(), "01:00-01:30".into()));
         assert_eq!(time(3_208), "01:00+00:53:28");
         let duration = |months, days, nanos| Duration::new(months, days, nanos).unwrap().to_string();
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn times_are_ordered_by_moment() {
-        let time = |hour, offset| Time { local: LocalTime(hour * HOUR), offset };
+        let time = |hour, offset| ZonedTime { local: LocalTime(hour * HOUR), offset };
         assert!(time(10, 0) > time(10, 3_600), "ten in the east was earlier");
         let at = |hour, offset, zone: Option<&str>| DateTime {
             local: LocalDateTime { date: Date(0), time: LocalTime(hour * HOUR) },

@@ -3,7 +3,7 @@
 use super::fault::{Fault, Result};
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Token {
+pub enum CypherToken {
     /// A word as written, which may be a keyword.
     Word(String),
     /// A name in backticks, which is never a keyword.
@@ -19,8 +19,8 @@ pub enum Token {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Placed {
-    pub token: Token,
+pub struct PositionedToken {
+    pub token: CypherToken,
     pub at: usize,
     /// The position after its last character.
     pub to: usize,
@@ -35,7 +35,7 @@ const SIGNS: [&str; 25] = [
 /// The longest query, in bytes: far more than people and agents write.
 pub const LONGEST: usize = 256 * 1024;
 
-pub fn tokens(query: &str) -> Result<Vec<Placed>> {
+pub fn tokens(query: &str) -> Result<Vec<PositionedToken>> {
     if query.len() > LONGEST {
         return Err(Fault::syntax("UnexpectedSyntax", format!("the query is longer than {LONGEST} bytes"), 0));
     }
@@ -45,8 +45,8 @@ pub fn tokens(query: &str) -> Result<Vec<Placed>> {
         lexer.skip()?;
         let at = lexer.at;
         let token = lexer.next()?;
-        let last = token == Token::End;
-        all.push(Placed { token, at, to: lexer.at });
+        let last = token == CypherToken::End;
+        all.push(PositionedToken { token, at, to: lexer.at });
         if last {
             return Ok(all);
         }
@@ -91,11 +91,11 @@ impl Lexer<'_> {
         }
     }
 
-    fn next(&mut self) -> Result<Token> {
+    fn next(&mut self) -> Result<CypherToken> {
         let at = self.at;
-        let Some(c) = self.peek() else { return Ok(Token::End) };
+        let Some(c) = self.peek() else { return Ok(CypherToken::End) };
         if is_first(c) {
-            return Ok(Token::Word(self.take(is_further)));
+            return Ok(CypherToken::Word(self.take(is_further)));
         }
         if c == '`' {
             return self.quoted();
@@ -111,17 +111,17 @@ impl Lexer<'_> {
             self.at += 1;
             return match self.peek() {
                 Some('`') => match self.quoted()? {
-                    Token::Quoted(name) => Ok(Token::Parameter(name)),
+                    CypherToken::Quoted(name) => Ok(CypherToken::Parameter(name)),
                     other => Ok(other),
                 },
-                Some(c) if is_further(c) => Ok(Token::Parameter(self.take(is_further))),
+                Some(c) if is_further(c) => Ok(CypherToken::Parameter(self.take(is_further))),
                 _ => Err(Fault::syntax("UnexpectedSyntax", "a parameter has no name", at)),
             };
         }
         match SIGNS.iter().find(|sign| self.rest().starts_with(**sign)) {
             Some(sign) => {
                 self.at += sign.len();
-                Ok(Token::Sign(sign))
+                Ok(CypherToken::Sign(sign))
             }
             None => {
                 // Unicode dashes and arrows are not part of the language.
@@ -138,7 +138,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn quoted(&mut self) -> Result<Token> {
+    fn quoted(&mut self) -> Result<CypherToken> {
         let start = self.at;
         self.at += 1;
         let mut name = String::new();
@@ -150,14 +150,14 @@ impl Lexer<'_> {
             self.at += 1;
             // Two backticks are an escaped one.
             if self.peek() != Some('`') {
-                return Ok(Token::Quoted(name));
+                return Ok(CypherToken::Quoted(name));
             }
             self.at += 1;
             name.push('`');
         }
     }
 
-    fn text(&mut self, quote: char) -> Result<Token> {
+    fn text(&mut self, quote: char) -> Result<CypherToken> {
         let start = self.at;
         self.at += 1;
         let mut text = String::new();
@@ -168,7 +168,7 @@ impl Lexer<'_> {
             };
             self.at += 1;
             if c == quote {
-                return Ok(Token::Text(text));
+                return Ok(CypherToken::Text(text));
             }
             let at = self.at;
             let Some(escaped) = self.peek() else {
@@ -217,12 +217,12 @@ impl Lexer<'_> {
         char::from_u32(full).ok_or_else(fault)
     }
 
-    fn number(&mut self) -> Result<Token> {
+    fn number(&mut self) -> Result<CypherToken> {
         let at = self.at;
         let rest = self.rest();
         let second = rest.as_bytes().get(1).copied();
         if rest.starts_with('0') && second.is_some_and(|c| matches!(c, b'x' | b'X' | b'o' | b'O')) {
-            return Ok(Token::Integer(self.take(is_further)));
+            return Ok(CypherToken::Integer(self.take(is_further)));
         }
         let mut digits = self.take(|c| c.is_ascii_digit());
         let mut is_float = false;
@@ -249,13 +249,13 @@ impl Lexer<'_> {
         }
         if self.peek().is_some_and(is_further) {
             // The parser reports a number that is not valid when it uses it.
-            return Ok(Token::Integer(format!("{digits}{}", self.take(is_further))));
+            return Ok(CypherToken::Integer(format!("{digits}{}", self.take(is_further))));
         }
         if !is_float {
-            return Ok(Token::Integer(digits));
+            return Ok(CypherToken::Integer(digits));
         }
         match digits.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(Token::Float(number)),
+            Ok(number) if number.is_finite() => Ok(CypherToken::Float(number)),
             _ => Err(Fault::syntax("FloatingPointOverflow", format!("`{digits}` is too large"), at)),
         }
     }
@@ -288,13 +288,13 @@ pub fn integer(text: &str, negative: bool, at: usize) -> Result<i64> {
 mod tests {
     use super::*;
 
-    fn all(query: &str) -> Vec<Token> {
+    fn all(query: &str) -> Vec<CypherToken> {
         tokens(query).unwrap().into_iter().map(|p| p.token).collect()
     }
 
     #[test]
     fn a_query_is_split_into_tokens() {
-        use Token::{End, Float, Integer, Parameter, Quoted, Sign, Text, Word};
+        use CypherToken::{End, Float, Integer, Parameter, Quoted, Sign, Text, Word};
         let query = "MATCH (n:`a``b`) // end\n WHERE n.x >= 1.5e3 /* … */ AND 'it\\'s' <> $p RETURN [1..2]";
         let want = [
             Word("MATCH".into()),

@@ -1,6 +1,6 @@
 //! Values of queries: equality, comparison, and a total order.
 
-use super::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
+use super::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, ZonedTime};
 use crate::convert::to_i64;
 use crate::snapshot::{Edge, Node};
 use std::cmp::Ordering;
@@ -23,10 +23,10 @@ pub enum Value {
     /// A node of the snapshot that the query is run against.
     Node(Node),
     Edge(Edge),
-    Path(Arc<Path>),
+    Path(Arc<PathValue>),
     Date(Date),
     LocalTime(LocalTime),
-    Time(Time),
+    Time(ZonedTime),
     LocalDateTime(LocalDateTime),
     DateTime(Arc<DateTime>),
     Duration(Arc<Duration>),
@@ -37,7 +37,7 @@ const _: () = assert!(size_of::<Value>() == 24);
 
 /// A path. It has one node more than edges.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Path {
+pub struct PathValue {
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
 }
@@ -201,7 +201,7 @@ fn all(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
 
 /// The result of comparing two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compared {
+pub enum ComparisonResult {
     Is(Ordering),
     /// Unknown or not comparable: the operator returns null.
     Unknown,
@@ -211,15 +211,15 @@ pub enum Compared {
 
 /// Compares values for `<` and similar operators.
 #[inline]
-pub fn compare(a: &Value, b: &Value) -> Compared {
+pub fn compare(a: &Value, b: &Value) -> ComparisonResult {
     match (a, b) {
-        (Value::Integer(a), Value::Integer(b)) => Compared::Is(a.cmp(b)),
+        (Value::Integer(a), Value::Integer(b)) => ComparisonResult::Is(a.cmp(b)),
         _ => compare_others(a, b),
     }
 }
 
-fn compare_others(a: &Value, b: &Value) -> Compared {
-    use Compared::{Is, Never, Unknown};
+fn compare_others(a: &Value, b: &Value) -> ComparisonResult {
+    use ComparisonResult::{Is, Never, Unknown};
     match (a, b) {
         (Value::Integer(_) | Value::Float(_), Value::Integer(_) | Value::Float(_)) => numbers(a, b).map_or(Never, Is),
         (Value::Bool(a), Value::Bool(b)) => Is(a.cmp(b)),
@@ -273,7 +273,7 @@ fn order_others(a: &Value, b: &Value) -> Ordering {
         (Value::Node(a), Value::Node(b)) => a.cmp(b),
         (Value::Edge(a), Value::Edge(b)) => a.cmp(b),
         (Value::Path(a), Value::Path(b)) => {
-            let places = |p: &Path| -> Vec<u32> {
+            let places = |p: &PathValue| -> Vec<u32> {
                 let steps = p.edges.iter().zip(&p.nodes[1..]).flat_map(|(edge, node)| [edge.0, node.0]);
                 [p.nodes[0].0].into_iter().chain(steps).collect()
             };
@@ -294,24 +294,24 @@ fn order_others(a: &Value, b: &Value) -> Ordering {
 
 /// A value as a grouping key: null equals null, and 1 equals 1.0.
 #[derive(Clone, Debug)]
-pub struct Key(pub Value);
+pub struct GroupKey(pub Value);
 
-impl PartialEq for Key {
+impl PartialEq for GroupKey {
     fn eq(&self, other: &Self) -> bool {
         order(&self.0, &other.0).is_eq()
     }
 }
 
-impl Eq for Key {}
+impl Eq for GroupKey {}
 
-impl Key {
+impl GroupKey {
     /// The hash of a value as a key, without cloning the value.
     pub fn hash_of<H: Hasher>(value: &Value, state: &mut H) {
         hash(value, state);
     }
 }
 
-impl Hash for Key {
+impl Hash for GroupKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         hash(&self.0, state);
     }
@@ -368,11 +368,11 @@ mod tests {
         assert_eq!(equals(&list(&[int(1), Value::Null]), &list(&[int(2), Value::Null])), Some(false));
         assert_eq!(equals(&list(&[Value::Null]), &list(&[])), Some(false));
         assert_eq!(equals(&Value::text("1"), &int(1)), Some(false));
-        assert_eq!(compare(&Value::Null, &int(1)), Compared::Unknown);
-        assert_eq!(compare(&Value::text("a"), &int(1)), Compared::Unknown);
-        assert_eq!(compare(&float(f64::NAN), &int(1)), Compared::Never);
-        assert_eq!(compare(&list(&[int(1), int(2)]), &list(&[int(1)])), Compared::Is(Ordering::Greater));
-        assert_eq!(compare(&list(&[Value::Null]), &list(&[int(1)])), Compared::Unknown);
+        assert_eq!(compare(&Value::Null, &int(1)), ComparisonResult::Unknown);
+        assert_eq!(compare(&Value::text("a"), &int(1)), ComparisonResult::Unknown);
+        assert_eq!(compare(&float(f64::NAN), &int(1)), ComparisonResult::Never);
+        assert_eq!(compare(&list(&[int(1), int(2)]), &list(&[int(1)])), ComparisonResult::Is(Ordering::Greater));
+        assert_eq!(compare(&list(&[Value::Null]), &list(&[int(1)])), ComparisonResult::Unknown);
     }
 
     #[test]
@@ -380,10 +380,10 @@ mod tests {
         assert_eq!(equals(&int(1), &float(1.0)), Some(true));
         assert_eq!(equals(&int(9_007_199_254_740_993), &float(9_007_199_254_740_992.0)), Some(false));
         assert_eq!(equals(&int(i64::MAX), &float(9.3e18)), Some(false));
-        assert_eq!(compare(&int(i64::MAX), &float(f64::INFINITY)), Compared::Is(Ordering::Less));
-        assert_eq!(compare(&int(-1), &float(-1.5)), Compared::Is(Ordering::Greater));
+        assert_eq!(compare(&int(i64::MAX), &float(f64::INFINITY)), ComparisonResult::Is(Ordering::Less));
+        assert_eq!(compare(&int(-1), &float(-1.5)), ComparisonResult::Is(Ordering::Greater));
         assert_eq!(equals(&float(f64::NAN), &float(f64::NAN)), Some(false));
-        assert_eq!(Key(float(f64::NAN)), Key(float(f64::NAN)), "as a grouping key it equals itself");
+        assert_eq!(GroupKey(float(f64::NAN)), GroupKey(float(f64::NAN)), "as a grouping key it equals itself");
     }
 
     #[test]
@@ -440,12 +440,12 @@ mod tests {
             if equals(&a, &b) == Some(true) {
                 prop_assert!(order(&a, &b).is_eq());
             }
-            if let Compared::Is(found) = compare(&a, &b) {
+            if let ComparisonResult::Is(found) = compare(&a, &b) {
                 prop_assert_eq!(order(&a, &b), found);
             }
             let state = rustc_hash::FxBuildHasher;
-            if Key(a.clone()) == Key(b.clone()) {
-                prop_assert_eq!(state.hash_one(Key(a)), state.hash_one(Key(b)));
+            if GroupKey(a.clone()) == GroupKey(b.clone()) {
+                prop_assert_eq!(state.hash_one(GroupKey(a)), state.hash_one(GroupKey(b)));
             }
         }
     }

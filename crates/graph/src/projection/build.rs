@@ -2,11 +2,11 @@
 
 use super::Projection;
 use crate::chunked::Chunked;
-use crate::snapshot::{Adjacency, Edge, NODES, Node, Presence, Snapshot, TypeNo};
+use crate::snapshot::{Adjacency, Edge, NODES, Node, NodePresence, Snapshot, TypeNo};
 use lukasa_model::types::{Registry, system};
 use lukasa_model::{Result, Time, View};
-use lukasa_store::ledger::HeadRow;
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::ledger::ViewRow;
+use lukasa_store::{Ledger, VersionFields};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -21,8 +21,8 @@ impl Projection {
     pub fn build(ledger: &Ledger, view: &View, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Projection> {
         let registry = ledger.registry_known(view.known)?;
         let next_thing = ledger.head()?.next_thing;
-        let mut stream = ledger.heads(view, Fields::Content)?;
-        let things = stream.things();
+        let mut stream = ledger.stream_view(view, VersionFields::Content)?;
+        let things = stream.fact_bound();
         let mut growing = Growing::new(view, ledger, registry);
         let mut agenda = std::collections::BTreeSet::new();
         // One thread reads the store while this one processes the rows.
@@ -67,7 +67,7 @@ impl<'a> Growing<'a> {
         Growing { ledger, snapshot: Snapshot::empty(view, registry) }
     }
 
-    fn take_in(&mut self, rows: Vec<HeadRow>) -> Result<()> {
+    fn take_in(&mut self, rows: Vec<ViewRow>) -> Result<()> {
         let ended = rows.iter().filter(|row| row.src_ended || row.dst_ended);
         let mut stubs: Vec<_> = ended
             .filter_map(|row| row.thing.ends.as_ref().map(|ends| (row, ends)))
@@ -78,15 +78,15 @@ impl<'a> Growing<'a> {
         stubs.sort_unstable();
         stubs.dedup();
         if !stubs.is_empty() {
-            let mut things = self.ledger.things(&stubs)?;
+            let mut things = self.ledger.facts(&stubs)?;
             things.sort_unstable_by_key(|t| t.no);
             for thing in things.into_iter().filter(|t| !system::is(&t.type_name)) {
-                self.snapshot.append_node(&thing, None, Presence::Ended)?;
+                self.snapshot.append_node(&thing, None, NodePresence::Ended)?;
             }
         }
         for row in rows.iter().filter(|row| !row.is_system()) {
             match &row.thing.ends {
-                None => drop(self.snapshot.append_node(&row.thing, Some(&row.statement), Presence::Live)?),
+                None => drop(self.snapshot.append_node(&row.thing, Some(&row.statement), NodePresence::Live)?),
                 Some(ends) => {
                     // Lukasa's own objects are not in the graph, so nothing new can be connected to them.
                     let (Some(src), Some(dst)) = (self.snapshot.find(ends.src), self.snapshot.find(ends.dst)) else {

@@ -4,11 +4,13 @@
 //! hash, so that they are used only with the log they were made from.
 
 use super::Projection;
-use crate::lookup::Touched;
-use crate::names::Names;
-use crate::snapshot::{EDGES, Edge, EdgeChunk, EdgeRow, MOST, NODES, Node, NodeChunk, NodeRow, Place, Presence};
+use crate::lookup::ChangedNodes;
+use crate::names::NameTable;
+use crate::snapshot::{
+    EDGES, Edge, EdgeChunk, EdgeRecord, FactPlace, MOST, NODES, Node, NodeChunk, NodePresence, NodeRecord,
+};
 use crate::snapshot::{Snapshot, TypeNo};
-use lukasa_model::{Result, ThingNo, Time, Tx, View};
+use lukasa_model::{FactNo, Result, Time, Tx, View};
 use lukasa_store::Ledger;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +29,7 @@ impl Projection {
         if loose || s.edge_count != s.edge_places || s.live + s.ended != s.node_places {
             return Ok(None);
         }
-        let mut out = Writer(Vec::with_capacity(s.node_places * 96 + s.edge_places * 56));
+        let mut out = ByteWriter(Vec::with_capacity(s.node_places * 96 + s.edge_places * 56));
         out.u64(origin);
         out.u64(s.view.known);
         out.0.extend(made.hash.0);
@@ -45,15 +47,15 @@ impl Projection {
         }
         s.names.write(&mut out);
         for node in s.all_places() {
-            let NodeRow { id, thing, labels, type_no, presence } = s.node(node);
+            let NodeRecord { id, thing, labels, type_no, presence } = s.node(node);
             out.0.extend(id.as_bytes());
             out.u64(*thing);
             out.u32(*labels);
-            out.u32(u32::from(type_no.0) << 8 | u32::from(*presence == Presence::Live));
+            out.u32(u32::from(type_no.0) << 8 | u32::from(*presence == NodePresence::Live));
             out.text(s.key(node));
         }
         for edge in (0..s.edge_places).map(Edge::at) {
-            let EdgeRow { id, thing, confidence, weight, src, dst, derivation, since, type_no } = s.edge(edge);
+            let EdgeRecord { id, thing, confidence, weight, src, dst, derivation, since, type_no } = s.edge(edge);
             out.0.extend(id.as_bytes());
             for number in [*thing, confidence.to_bits(), weight.to_bits()] {
                 out.u64(number);
@@ -68,7 +70,7 @@ impl Projection {
     /// Decodes a graph and advances it to a view. Returns `None` if the bytes are of another log or branch, are too far
     /// behind, or are damaged.
     pub(crate) fn of_bytes(bytes: &[u8], ledger: &Ledger, view: &View) -> Result<Option<Projection>> {
-        let mut from = Reader(bytes);
+        let mut from = ByteReader(bytes);
         let Some(head) = Head::read(&mut from) else { return Ok(None) };
         let fits = head.branch == u64::from(view.branch) && head.known <= view.known && head.valid <= view.valid;
         if !fits || view.known - head.known > BEHIND {
@@ -94,15 +96,15 @@ struct Head {
     branch: u64,
     valid: Time,
     until: Time,
-    next_thing: ThingNo,
+    next_thing: FactNo,
     touches: u64,
     nodes: usize,
     edges: usize,
-    agenda: BTreeSet<(Time, ThingNo)>,
+    agenda: BTreeSet<(Time, FactNo)>,
 }
 
 impl Head {
-    fn read(from: &mut Reader<'_>) -> Option<Head> {
+    fn read(from: &mut ByteReader<'_>) -> Option<Head> {
         let (origin, known, hash) = (from.u64()?, from.u64()?, *from.bytes::<32>()?);
         let (branch, valid, until) = (from.u64()?, Time(from.u64()?.cast_signed()), Time(from.u64()?.cast_signed()));
         let (next_thing, touches) = (from.u64()?, from.u64()?);
@@ -118,23 +120,23 @@ impl Head {
         Some(Head { origin, known, hash, branch, valid, until, next_thing, touches, nodes, edges, agenda })
     }
 
-    fn fill(self, mut s: Snapshot, from: &mut Reader<'_>) -> Option<Projection> {
-        let names = Names::read(from)?;
+    fn fill(self, mut s: Snapshot, from: &mut ByteReader<'_>) -> Option<Projection> {
+        let names = NameTable::read(from)?;
         for first in (0..self.nodes).step_by(NODES) {
             let mut chunk = NodeChunk::default();
             for at in 0..NODES.min(self.nodes - first) {
                 let (id, thing, labels, packed) =
                     (Uuid::from_bytes(*from.bytes()?), from.u64()?, from.u32()?, from.u32()?);
-                let presence = if packed & 1 == 1 { Presence::Live } else { Presence::Ended };
+                let presence = if packed & 1 == 1 { NodePresence::Live } else { NodePresence::Ended };
                 let type_no = TypeNo(u16::try_from(packed >> 8).ok()?);
                 if thing >= self.next_thing || !names.has(type_no, labels, 0) {
                     return None;
                 }
-                chunk.rows[at] = NodeRow { id, thing, labels, type_no, presence };
+                chunk.rows[at] = NodeRecord { id, thing, labels, type_no, presence };
                 chunk.append_key(at, from.text()?);
-                s.set_place(thing, Some(Place::Node(Node::at(first + at))));
-                s.live += usize::from(presence == Presence::Live);
-                s.ended += usize::from(presence == Presence::Ended);
+                s.set_place(thing, Some(FactPlace::Node(Node::at(first + at))));
+                s.live += usize::from(presence == NodePresence::Live);
+                s.ended += usize::from(presence == NodePresence::Ended);
             }
             s.nodes.push(chunk);
         }
@@ -150,8 +152,8 @@ impl Head {
                 if thing >= self.next_thing || ends >= self.nodes || !names.has(type_no, 0, derivation) {
                     return None;
                 }
-                chunk.rows[at] = EdgeRow { id, thing, confidence, weight, src, dst, derivation, since, type_no };
-                s.set_place(thing, Some(Place::Edge(Edge::at(first + at))));
+                chunk.rows[at] = EdgeRecord { id, thing, confidence, weight, src, dst, derivation, since, type_no };
+                s.set_place(thing, Some(FactPlace::Edge(Edge::at(first + at))));
             }
             s.edges.push(chunk);
         }
@@ -160,7 +162,7 @@ impl Head {
         }
         (s.node_places, s.edge_places, s.edge_count) = (self.nodes, self.edges, self.edges);
         (s.names, s.until, s.origin) = (Arc::new(names), self.until, Some(self.origin));
-        s.touched = Arc::new(Touched::so_many(self.touches));
+        s.touched = Arc::new(ChangedNodes::so_many(self.touches));
         s.lay_out();
         Some(Projection {
             snapshot: Arc::new(s),
@@ -174,9 +176,9 @@ impl Head {
 }
 
 /// An encoder: numbers are little-endian, texts follow their length.
-pub(crate) struct Writer(pub Vec<u8>);
+pub(crate) struct ByteWriter(pub Vec<u8>);
 
-impl Writer {
+impl ByteWriter {
     pub fn u32(&mut self, number: u32) {
         self.0.extend(number.to_le_bytes());
     }
@@ -194,9 +196,9 @@ impl Writer {
 }
 
 /// A decoder. Its methods return `None` if there are too few bytes.
-pub(crate) struct Reader<'b>(&'b [u8]);
+pub(crate) struct ByteReader<'b>(&'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> ByteReader<'b> {
     fn bytes<const N: usize>(&mut self) -> Option<&'b [u8; N]> {
         let (bytes, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;

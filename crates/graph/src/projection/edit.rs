@@ -1,11 +1,11 @@
 //! Changes of single nodes and edges, which keep places, adjacency and counts consistent.
 
 use super::{Projection, Seen};
-use crate::names::Names;
-use crate::snapshot::{Adjacency, EDGES, Edge, EdgeChunk, MOST, NODES, Node, NodeChunk, PLACES, Place, Places};
-use crate::snapshot::{DAY, EdgeRow, NodeRow, Presence, Snapshot};
-use lukasa_model::statement::{Statement, Thing};
-use lukasa_model::{Error, ErrorCode, Result, ThingNo, Time};
+use crate::names::NameTable;
+use crate::snapshot::{Adjacency, EDGES, Edge, EdgeChunk, FactPlace, MOST, NODES, Node, NodeChunk, PLACES, PlaceChunk};
+use crate::snapshot::{DAY, EdgeRecord, NodePresence, NodeRecord, Snapshot};
+use lukasa_model::version::{Fact, Version};
+use lukasa_model::{Error, ErrorCode, FactNo, Result, Time};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The fields of a content that the graph keeps. The others stay in the store.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Hot<'a> {
+pub(super) struct GraphFields<'a> {
     #[serde(borrow)]
     labels: Vec<Cow<'a, str>>,
     confidence: Option<f64>,
@@ -22,10 +22,10 @@ pub(super) struct Hot<'a> {
     derivation: Option<Cow<'a, str>>,
 }
 
-impl Hot<'_> {
-    fn read(text: Option<&str>) -> Result<Hot<'_>> {
+impl GraphFields<'_> {
+    fn read(text: Option<&str>) -> Result<GraphFields<'_>> {
         text.map_or_else(
-            || Ok(Hot::default()),
+            || Ok(GraphFields::default()),
             |text| {
                 serde_json::from_str(text).map_err(|e| {
                     Error::internal(format!("stored content is not readable: {e}")).hint("run `lukasa verify`")
@@ -35,12 +35,12 @@ impl Hot<'_> {
     }
 
     /// Most objects have no labels, which the canonical text shows without being parsed.
-    fn labels(text: Option<&str>) -> Result<Hot<'_>> {
-        Hot::read(text.filter(|t| t.contains("\"labels\":[")))
+    fn labels(text: Option<&str>) -> Result<GraphFields<'_>> {
+        GraphFields::read(text.filter(|t| t.contains("\"labels\":[")))
     }
 }
 
-fn day(statement: &Statement) -> u16 {
+fn day(statement: &Version) -> u16 {
     let since = if statement.period.from == Time::MIN { statement.recorded_at } else { statement.period.from };
     u16::try_from(since.0.max(0) / DAY).unwrap_or(u16::MAX)
 }
@@ -50,13 +50,13 @@ fn full() -> Error {
 }
 
 impl Snapshot {
-    pub(super) fn set_place(&mut self, thing: ThingNo, place: Option<Place>) {
+    pub(super) fn set_place(&mut self, thing: FactNo, place: Option<FactPlace>) {
         let index = usize::try_from(thing).expect("fact numbers of a graph fit into its memory");
         let (chunk, at) = (index / PLACES, index % PLACES);
         while self.places.len() <= chunk {
-            self.places.push(Places::default());
+            self.places.push(PlaceChunk::default());
         }
-        self.places.chunk_mut(chunk).0[at] = place.map_or(0, Place::tagged);
+        self.places.chunk_mut(chunk).0[at] = place.map_or(0, FactPlace::tagged);
     }
 
     /// Records that existing lookups are out of date for this node.
@@ -64,36 +64,36 @@ impl Snapshot {
         Arc::make_mut(&mut self.touched).add(node);
     }
 
-    fn node_mut(&mut self, node: Node) -> &mut NodeRow {
+    fn node_mut(&mut self, node: Node) -> &mut NodeRecord {
         &mut self.nodes.chunk_mut(node.index() / NODES).rows[node.index() % NODES]
     }
 
-    fn edge_mut(&mut self, edge: Edge) -> &mut EdgeRow {
+    fn edge_mut(&mut self, edge: Edge) -> &mut EdgeRecord {
         &mut self.edges.chunk_mut(edge.index() / EDGES).rows[edge.index() % EDGES]
     }
 
     fn write_node(
         &mut self,
         node: Node,
-        thing: &Thing,
-        statement: Option<&Statement>,
-        presence: Presence,
+        thing: &Fact,
+        statement: Option<&Version>,
+        presence: NodePresence,
     ) -> Result<()> {
-        let type_no = Names::type_no(&mut self.names, &thing.type_name)?;
-        let hot = Hot::labels(statement.and_then(|s| s.content.as_deref()))?;
-        let labels = Names::label_set_no(&mut self.names, &hot.labels);
+        let type_no = NameTable::type_no(&mut self.names, &thing.type_name)?;
+        let hot = GraphFields::labels(statement.and_then(|s| s.content.as_deref()))?;
+        let labels = NameTable::label_set_no(&mut self.names, &hot.labels);
         let chunk = self.nodes.chunk_mut(node.index() / NODES);
         let at = node.index() % NODES;
-        chunk.rows[at] = NodeRow { id: thing.id, thing: thing.no, labels, type_no, presence };
+        chunk.rows[at] = NodeRecord { id: thing.id, thing: thing.no, labels, type_no, presence };
         chunk.set_key(at, thing.key.as_deref());
         chunk.forget(at, &self.properties);
         self.touch(node);
         Ok(())
     }
 
-    fn write_edge(&mut self, edge: Edge, statement: &Statement) -> Result<()> {
-        let hot = Hot::read(statement.content.as_deref())?;
-        let derivation = Names::derivation_no(&mut self.names, hot.derivation.as_deref());
+    fn write_edge(&mut self, edge: Edge, statement: &Version) -> Result<()> {
+        let hot = GraphFields::read(statement.content.as_deref())?;
+        let derivation = NameTable::derivation_no(&mut self.names, hot.derivation.as_deref());
         let chunk = self.edges.chunk_mut(edge.index() / EDGES);
         self.properties.forgot_edge(chunk.contents.forget(edge.index() % EDGES));
         let row = &mut chunk.rows[edge.index() % EDGES];
@@ -105,7 +105,7 @@ impl Snapshot {
     }
 
     /// Adds a row to the edges without adding it to the adjacency of its ends.
-    pub(super) fn append_edge(&mut self, thing: &Thing, statement: &Statement, src: Node, dst: Node) -> Result<Edge> {
+    pub(super) fn append_edge(&mut self, thing: &Fact, statement: &Version, src: Node, dst: Node) -> Result<Edge> {
         let edge = self.edge_places;
         if edge >= MOST {
             return Err(full());
@@ -119,21 +119,21 @@ impl Snapshot {
         Ok(edge)
     }
 
-    fn name_edge(&mut self, edge: Edge, thing: &Thing, statement: &Statement, src: Node, dst: Node) -> Result<()> {
-        let type_no = Names::type_no(&mut self.names, &thing.type_name)?;
+    fn name_edge(&mut self, edge: Edge, thing: &Fact, statement: &Version, src: Node, dst: Node) -> Result<()> {
+        let type_no = NameTable::type_no(&mut self.names, &thing.type_name)?;
         let row = self.edge_mut(edge);
         (row.id, row.thing, row.src, row.dst, row.type_no) = (thing.id, thing.no, src, dst, type_no);
         self.write_edge(edge, statement)?;
-        self.set_place(thing.no, Some(Place::Edge(edge)));
+        self.set_place(thing.no, Some(FactPlace::Edge(edge)));
         self.edge_count += 1;
         Ok(())
     }
 
     pub(super) fn append_node(
         &mut self,
-        thing: &Thing,
-        statement: Option<&Statement>,
-        presence: Presence,
+        thing: &Fact,
+        statement: Option<&Version>,
+        presence: NodePresence,
     ) -> Result<Node> {
         let node = self.node_places;
         if node >= MOST {
@@ -153,27 +153,27 @@ impl Snapshot {
     fn enter_node(
         &mut self,
         node: Node,
-        thing: &Thing,
-        statement: Option<&Statement>,
-        presence: Presence,
+        thing: &Fact,
+        statement: Option<&Version>,
+        presence: NodePresence,
     ) -> Result<()> {
         self.write_node(node, thing, statement, presence)?;
-        self.set_place(thing.no, Some(Place::Node(node)));
-        self.live += usize::from(presence == Presence::Live);
-        self.ended += usize::from(presence == Presence::Ended);
+        self.set_place(thing.no, Some(FactPlace::Node(node)));
+        self.live += usize::from(presence == NodePresence::Live);
+        self.ended += usize::from(presence == NodePresence::Ended);
         Ok(())
     }
 
-    fn presence(&self, node: Node) -> Presence {
+    fn presence(&self, node: Node) -> NodePresence {
         self.node(node).presence
     }
 
-    fn set_presence(&mut self, node: Node, presence: Presence) {
+    fn set_presence(&mut self, node: Node, presence: NodePresence) {
         let was = self.presence(node);
-        self.live -= usize::from(was == Presence::Live);
-        self.live += usize::from(presence == Presence::Live);
-        self.ended -= usize::from(was == Presence::Ended);
-        self.ended += usize::from(presence == Presence::Ended);
+        self.live -= usize::from(was == NodePresence::Live);
+        self.live += usize::from(presence == NodePresence::Live);
+        self.ended -= usize::from(was == NodePresence::Ended);
+        self.ended += usize::from(presence == NodePresence::Ended);
         self.node_mut(node).presence = presence;
     }
 
@@ -182,7 +182,7 @@ impl Snapshot {
         let (src, dst) = self.ends(edge);
         let thing = self.edge_thing(edge);
         let type_no = self.edge(edge).type_no;
-        let place = |links: crate::snapshot::Links<'_>| links.edges.partition_point(|e| self.edge_thing(*e) < thing);
+        let place = |links: crate::snapshot::EdgeList<'_>| links.edges.partition_point(|e| self.edge_thing(*e) < thing);
         let (after, before) = (place(self.outgoing(src)), place(self.incoming(dst)));
         self.out.chunk_mut(src.index() / NODES).insert(src.index() % NODES, after, dst, edge, type_no);
         self.into.chunk_mut(dst.index() / NODES).insert(dst.index() % NODES, before, src, edge, type_no);
@@ -202,9 +202,9 @@ impl Projection {
 
     pub(super) fn add_node(
         &mut self,
-        thing: &Thing,
-        statement: Option<&Statement>,
-        presence: Presence,
+        thing: &Fact,
+        statement: Option<&Version>,
+        presence: NodePresence,
     ) -> Result<Node> {
         match self.free_nodes.pop() {
             Some(node) => self.edit().enter_node(node, thing, statement, presence).map(|()| node),
@@ -219,27 +219,27 @@ impl Projection {
             (None, None) => Ok(false),
             (None, Some(statement)) => {
                 let thing = seen.thing.as_ref().ok_or_else(|| Error::internal("a new node has no type and key"))?;
-                self.add_node(thing, Some(statement), Presence::Live)?;
+                self.add_node(thing, Some(statement), NodePresence::Live)?;
                 Ok(true)
             }
             (Some(node), Some(statement)) => {
                 let was = self.snapshot.presence(node);
-                let hot = Hot::labels(statement.content.as_deref())?;
+                let hot = GraphFields::labels(statement.content.as_deref())?;
                 let snapshot = self.edit();
-                let labels = Names::label_set_no(&mut snapshot.names, &hot.labels);
+                let labels = NameTable::label_set_no(&mut snapshot.names, &hot.labels);
                 // Copied even if nothing visible changes, because what was read of the row belongs to the older
                 // snapshot.
                 let chunk = snapshot.nodes.chunk_mut(node.index() / NODES);
                 chunk.rows[node.index() % NODES].labels = labels;
                 chunk.forget(node.index() % NODES, &snapshot.properties);
                 snapshot.touch(node);
-                if was != Presence::Live {
-                    snapshot.set_presence(node, Presence::Live);
+                if was != NodePresence::Live {
+                    snapshot.set_presence(node, NodePresence::Live);
                 }
-                Ok(was != Presence::Live)
+                Ok(was != NodePresence::Live)
             }
             (Some(node), None) => {
-                if self.snapshot.presence(node) == Presence::Live {
+                if self.snapshot.presence(node) == NodePresence::Live {
                     self.end_node(node);
                 }
                 Ok(false)
@@ -254,7 +254,7 @@ impl Projection {
         edges.dedup();
         let registry = Arc::clone(&self.snapshot.registry);
         let snapshot = self.edit();
-        snapshot.set_presence(node, Presence::Ended);
+        snapshot.set_presence(node, NodePresence::Ended);
         snapshot.node_mut(node).labels = 0;
         let chunk = snapshot.nodes.chunk_mut(node.index() / NODES);
         chunk.forget(node.index() % NODES, &snapshot.properties);
@@ -275,7 +275,7 @@ impl Projection {
     }
 
     fn release(&mut self, node: Node) {
-        if self.snapshot.presence(node) != Presence::Ended || self.snapshot.degree(node) > 0 {
+        if self.snapshot.presence(node) != NodePresence::Ended || self.snapshot.degree(node) > 0 {
             return;
         }
         let thing = self.snapshot.thing(node);
@@ -283,7 +283,7 @@ impl Projection {
         snapshot.set_place(thing, None);
         snapshot.ended -= 1;
         let chunk = snapshot.nodes.chunk_mut(node.index() / NODES);
-        chunk.rows[node.index() % NODES] = NodeRow::default();
+        chunk.rows[node.index() % NODES] = NodeRecord::default();
         chunk.set_key(node.index() % NODES, None);
         chunk.forget(node.index() % NODES, &snapshot.properties);
         self.free_nodes.push(node);
@@ -315,7 +315,7 @@ impl Projection {
                 let Some(ends) = &thing.ends else { return Ok(()) };
                 let (src, dst) = (self.snapshot.find(ends.src), self.snapshot.find(ends.dst));
                 let (Some(src), Some(dst)) = (src, dst) else { return Ok(()) };
-                let live = |node| self.snapshot.presence(node) == Presence::Live;
+                let live = |node| self.snapshot.presence(node) == NodePresence::Live;
                 if !(live(src) && live(dst) || self.snapshot.registry.is_lasting(&thing.type_name)) {
                     return Ok(());
                 }

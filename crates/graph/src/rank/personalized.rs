@@ -7,15 +7,15 @@
 //! - [`push`] for the nodes near the seeds of a large graph, as exactly as `rest` demands;
 //! - [`walk`] over links that are no edges of a graph, for a fixed number of steps.
 
-use super::Weights;
+use super::EdgeWeights;
 use crate::convert::to_u32;
-use crate::flat::{Csr, Flat};
+use crate::flat::{Csr, FlatGraph};
 use crate::snapshot::{Node, Snapshot};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// For each node, its neighbours in both directions and the share of their walkers that move to it.
-pub struct Spread {
+pub struct TransitionShares {
     offsets: Vec<u32>,
     sources: Vec<u32>,
     shares: Vec<f64>,
@@ -23,8 +23,8 @@ pub struct Spread {
     loose: Vec<u32>,
 }
 
-impl Spread {
-    pub fn new(flat: &Flat, weights: &Weights) -> Spread {
+impl TransitionShares {
+    pub fn new(flat: &FlatGraph, weights: &EdgeWeights) -> TransitionShares {
         let n = flat.len();
         let (forward, backward) = (&weights.forward[..], &weights.backward[..]);
         let sum = |csr: &Csr, v: usize, by: &[f64]| -> f64 {
@@ -33,7 +33,7 @@ impl Spread {
         };
         let total: Vec<f64> = (0..n).map(|v| sum(&flat.out, v, forward) + sum(&flat.into, v, backward)).collect();
         let entries = flat.out.targets.len() * 2;
-        let mut spread = Spread {
+        let mut spread = TransitionShares {
             offsets: Vec::with_capacity(n + 1),
             sources: Vec::with_capacity(entries),
             shares: Vec::with_capacity(entries),
@@ -63,7 +63,7 @@ impl Spread {
 
 /// Power iteration over the whole graph, in both directions of its edges. Seeds and ranks are by dense number; ranks
 /// sum to 1.
-pub fn ppr(spread: &Spread, seeds: &[(u32, f64)], damping: f64, iterations: usize) -> Vec<f64> {
+pub fn ppr(spread: &TransitionShares, seeds: &[(u32, f64)], damping: f64, iterations: usize) -> Vec<f64> {
     let n = spread.offsets.len() - 1;
     let home = normalised(seeds);
     let mut rank = vec![0.0; n];
@@ -93,7 +93,7 @@ pub fn ppr(spread: &Spread, seeds: &[(u32, f64)], damping: f64, iterations: usiz
 /// `rest` of the mass unspread at each node, per unit of the node's weight.
 pub fn push(
     snapshot: &Snapshot,
-    weights: &Weights,
+    weights: &EdgeWeights,
     seeds: &[(Node, f64)],
     damping: f64,
     rest: f64,
@@ -161,13 +161,13 @@ struct Spot {
 
 /// The rank of a node: what arrived along links, and what returned to it because it is a seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stay {
+pub struct NodeRank {
     pub node: Node,
     pub walked: f64,
     pub home: f64,
 }
 
-impl Stay {
+impl NodeRank {
     pub fn mass(&self) -> f64 {
         self.walked + self.home
     }
@@ -179,7 +179,12 @@ const LEAST: f64 = 1e-7;
 /// Power iteration over the links that `links` returns for a node, with their weights. `links` must return the same
 /// links for the same node. It takes `steps` steps, at least one. Ranks are in the order of nodes, and sum to 1 except
 /// for masses below [`LEAST`].
-pub fn walk(links: impl Fn(Node) -> Vec<(Node, f64)>, seeds: &[(Node, f64)], damping: f64, steps: usize) -> Vec<Stay> {
+pub fn walk(
+    links: impl Fn(Node) -> Vec<(Node, f64)>,
+    seeds: &[(Node, f64)],
+    damping: f64,
+    steps: usize,
+) -> Vec<NodeRank> {
     let home = summed(normalised(seeds));
     if home.is_empty() {
         return vec![];
@@ -205,12 +210,13 @@ pub fn walk(links: impl Fn(Node) -> Vec<(Node, f64)>, seeds: &[(Node, f64)], dam
 }
 
 /// Adds what returned to the seeds to what arrived along links. Both are in the order of nodes.
-fn joined(walked: Vec<(Node, f64)>, home: &[(Node, f64)], back: f64) -> Vec<Stay> {
-    let mut all: Vec<Stay> = walked.into_iter().map(|(node, walked)| Stay { node, walked, home: 0.0 }).collect();
+fn joined(walked: Vec<(Node, f64)>, home: &[(Node, f64)], back: f64) -> Vec<NodeRank> {
+    let mut all: Vec<NodeRank> =
+        walked.into_iter().map(|(node, walked)| NodeRank { node, walked, home: 0.0 }).collect();
     for (node, weight) in home {
         match all.binary_search_by_key(node, |stay| stay.node) {
             Ok(at) => all[at].home = back * weight,
-            Err(at) => all.insert(at, Stay { node: *node, walked: 0.0, home: back * weight }),
+            Err(at) => all.insert(at, NodeRank { node: *node, walked: 0.0, home: back * weight }),
         }
     }
     all
@@ -283,15 +289,15 @@ mod tests {
     proptest! {
         #[test]
         fn power_iteration_matches_the_definition((n, edges) in graphs(), a in 0u32..12, b in 0u32..12) {
-            let flat = Flat::from_edges(n, &edges);
-            let weights = Weights::by_type(vec![0.9, 0.4], REVERSE);
+            let flat = FlatGraph::from_edges(n, &edges);
+            let weights = EdgeWeights::by_type(vec![0.9, 0.4], REVERSE);
             let mut matrix = vec![vec![0.0; n]; n];
             for (from, to, of_type) in edges.iter().filter(|(from, to, _)| from != to) {
                 matrix[*from as usize][*to as usize] += weights.forward(TypeNo(*of_type));
                 matrix[*to as usize][*from as usize] += weights.backward(TypeNo(*of_type));
             }
             let seeds = [(a % n as u32, 1.0), (b % n as u32, 0.25)];
-            let got = ppr(&Spread::new(&flat, &weights), &seeds, DAMPING, ITERATIONS);
+            let got = ppr(&TransitionShares::new(&flat, &weights), &seeds, DAMPING, ITERATIONS);
             let want = by_matrix(&matrix, &seeds, DAMPING, ITERATIONS);
             for v in 0..n {
                 prop_assert!((got[v] - want[v]).abs() < 1e-12);
@@ -313,7 +319,7 @@ mod tests {
             let nodes: Vec<(Node, f64)> = seeds.iter().map(|(n, w)| (Node(*n), *w)).collect();
             let found = walk(links, &nodes, 0.5, 12);
             for (node, expected) in (0..).zip(by_matrix(&matrix, &seeds, 0.5, 12)) {
-                let mass = found.iter().find(|stay| stay.node == Node(node)).map_or(0.0, Stay::mass);
+                let mass = found.iter().find(|stay| stay.node == Node(node)).map_or(0.0, NodeRank::mass);
                 prop_assert!((mass - expected).abs() < 1e-5, "{node}: {mass} {expected}");
             }
         }
@@ -321,8 +327,8 @@ mod tests {
 
     #[test]
     fn without_seeds_all_ranks_are_zero() {
-        let flat = Flat::from_edges(3, &[(0, 1, 0)]);
-        let spread = Spread::new(&flat, &Weights::by_type(vec![1.0], REVERSE));
+        let flat = FlatGraph::from_edges(3, &[(0, 1, 0)]);
+        let spread = TransitionShares::new(&flat, &EdgeWeights::by_type(vec![1.0], REVERSE));
         assert_eq!(ppr(&spread, &[], DAMPING, 5), [0.0; 3]);
         assert_eq!(ppr(&spread, &[(2, 1.0)], DAMPING, 5), [0.0, 0.0, 1.0]);
         assert!(walk(|_| vec![], &[(Node(2), 0.0)], DAMPING, 5).is_empty());

@@ -4,18 +4,18 @@
 use expect_test::{Expect, expect};
 use lukasa_graph::contents::known;
 use lukasa_graph::cypher::value::Value;
-use lukasa_graph::cypher::{Limits, Outcome, Parameters, Place, Search, Trouble, prepare};
+use lukasa_graph::cypher::{QueryContext, QueryError, QueryLimits, QueryParameters, QueryResult, SearchNodes, prepare};
 use lukasa_graph::{Node, Projection, Snapshot};
 use lukasa_model::batch::{End, PutObject, PutRelationship, Reference};
 use lukasa_model::{Batch, Error, ErrorCode, ErrorKind, Write};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use lukasa_testkit::Fixture;
-use lukasa_testkit::questions::{Dice, LABELS, Question, TYPES, World, answer};
+use lukasa_testkit::random_queries::{LABELS, RandomGraph, RandomQuery, SeededRandom, TYPES, answer};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-fn object(world: &World, i: usize) -> Write {
+fn object(world: &RandomGraph, i: usize) -> Write {
     let facts = &world.nodes[i];
     let mut put = PutObject::new(LABELS[facts.label], &format!("k{i}")).property("id", i as i64);
     if let Some(n) = facts.n {
@@ -27,7 +27,7 @@ fn object(world: &World, i: usize) -> Write {
     put.into()
 }
 
-fn relationship(world: &World, i: usize) -> Write {
+fn relationship(world: &RandomGraph, i: usize) -> Write {
     let e = &world.edges[i];
     let end = |node: usize| Reference::exact(LABELS[world.nodes[node].label], &format!("k{node}"));
     let mut put = PutRelationship::new(TYPES[e.kind], end(e.src), end(e.dst));
@@ -38,7 +38,7 @@ fn relationship(world: &World, i: usize) -> Write {
     put.into()
 }
 
-fn state(ledger: &Ledger, world: &World) {
+fn state(ledger: &Ledger, world: &RandomGraph) {
     let nodes = (0..world.nodes.len()).map(|i| object(world, i));
     let writes = nodes.chain((0..world.edges.len()).map(|i| relationship(world, i))).collect();
     ledger.commit(&Batch { writes, ..Batch::on("main") }).expect("facts are stated");
@@ -49,13 +49,23 @@ fn graph(ledger: &Ledger) -> Projection {
     Projection::build(ledger, &view, &mut |_, _| {}).expect("a graph")
 }
 
-fn limits(ms: u64) -> Limits {
-    Limits { deadline: Instant::now() + Duration::from_millis(ms), timeout_ms: ms, rows: 100_000, memory: 64 << 20 }
+fn limits(ms: u64) -> QueryLimits {
+    QueryLimits {
+        deadline: Instant::now() + Duration::from_millis(ms),
+        timeout_ms: ms,
+        rows: 100_000,
+        memory: 64 << 20,
+    }
 }
 
-fn ask(query: &str, snapshot: &Arc<Snapshot>, ledger: &Ledger, limits: Limits) -> Result<Outcome, Box<Trouble>> {
-    let place = Place { snapshot, ledger, now: 0, silent_type: None };
-    prepare(query, &Parameters::new(), place).map_err(|f| Box::new(Trouble::Fault(f)))?.run(limits)
+fn ask(
+    query: &str,
+    snapshot: &Arc<Snapshot>,
+    ledger: &Ledger,
+    limits: QueryLimits,
+) -> Result<QueryResult, Box<QueryError>> {
+    let place = QueryContext { snapshot, ledger, now: 0, silent_type: None };
+    prepare(query, &QueryParameters::new(), place).map_err(|f| Box::new(QueryError::Fault(f)))?.run(limits)
 }
 
 fn shown(value: &Value) -> String {
@@ -68,12 +78,12 @@ fn shown(value: &Value) -> String {
 }
 
 fn rows(query: &str, snapshot: &Arc<Snapshot>, ledger: &Ledger) -> Vec<Vec<String>> {
-    let all = Limits { rows: usize::MAX, memory: 4 << 30, ..limits(60_000) };
+    let all = QueryLimits { rows: usize::MAX, memory: 4 << 30, ..limits(60_000) };
     let outcome = ask(query, snapshot, ledger, all).unwrap_or_else(|t| panic!("{query}: {t:?}"));
     outcome.rows.iter().map(|row| row.iter().map(shown).collect()).collect()
 }
 
-fn check(world: &World, question: &Question, snapshot: &Arc<Snapshot>, ledger: &Ledger, seed: u64) -> usize {
+fn check(world: &RandomGraph, question: &RandomQuery, snapshot: &Arc<Snapshot>, ledger: &Ledger, seed: u64) -> usize {
     let query = question.text();
     let mut got = rows(&query, snapshot, ledger);
     let mut want = answer(world, question);
@@ -91,13 +101,13 @@ fn two_thousand_queries_return_the_same_as_the_naive_implementation() {
     let cases: u64 = std::env::var("CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(2_000);
     let (mut asked, mut with_rows) = (0, 0);
     for seed in 0..cases.div_ceil(4) {
-        let mut dice = Dice(seed);
+        let mut dice = SeededRandom(seed);
         let fixture = Fixture::memory();
-        let world = World::new(&mut dice);
+        let world = RandomGraph::new(&mut dice);
         state(&fixture.ledger, &world);
         let graph = graph(&fixture.ledger);
         for _ in 0..4 {
-            let question = Question::new(&mut dice);
+            let question = RandomQuery::new(&mut dice);
             with_rows += usize::from(check(&world, &question, graph.snapshot(), &fixture.ledger, seed) > 0);
             asked += 1;
         }
@@ -108,14 +118,14 @@ fn two_thousand_queries_return_the_same_as_the_naive_implementation() {
 #[test]
 fn optimizations_for_larger_graphs_return_the_same_while_facts_change() {
     for seed in 0..3 {
-        let mut dice = Dice(seed ^ 0xabc);
+        let mut dice = SeededRandom(seed ^ 0xabc);
         let fixture = Fixture::memory();
-        let mut world = World::of(400, 700, &mut dice);
+        let mut world = RandomGraph::of(400, 700, &mut dice);
         state(&fixture.ledger, &world);
         let mut graph = graph(&fixture.ledger);
         for round in 0..3 {
             for _ in 0..8 {
-                let question = Question::of(1, 1, &mut dice);
+                let question = RandomQuery::of(1, 1, &mut dice);
                 // The first query reads properties, and later ones use cached ones.
                 for _ in 0..3 {
                     check(&world, &question, graph.snapshot(), &fixture.ledger, seed);
@@ -236,8 +246,8 @@ fn cached_contents_belong_to_their_snapshot() {
 /// A graph on which unselective queries do not finish.
 fn crowded() -> (Fixture, Projection) {
     let fixture = Fixture::memory();
-    let mut dice = Dice(7);
-    let mut world = World::of(300, 6_000, &mut dice);
+    let mut dice = SeededRandom(7);
+    let mut world = RandomGraph::of(300, 6_000, &mut dice);
     world.nodes.iter_mut().for_each(|n| n.n = Some(1));
     state(&fixture.ledger, &world);
     let graph = graph(&fixture.ledger);
@@ -264,7 +274,7 @@ fn a_query_that_takes_too_long_is_stopped() {
     for query in queries {
         let start = Instant::now();
         let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(150)).expect_err(query);
-        let Trouble::Other(error) = *trouble else { panic!("{query}: {trouble:?}") };
+        let QueryError::Other(error) = *trouble else { panic!("{query}: {trouble:?}") };
         assert_eq!((error.kind, error.code), (ErrorKind::Timeout, ErrorCode::QueryTimeout), "{query}");
         // A generous bound, only to detect a query that is not stopped.
         assert!(start.elapsed() < Duration::from_secs(20), "{query} went on for {:?}", start.elapsed());
@@ -285,9 +295,9 @@ fn memory_of_a_query_stays_within_its_limit() {
         "WITH range(1, 150000) AS a, range(1, 150000) AS b RETURN size(a)",
         "RETURN [range(1, 100000), range(1, 100000), range(1, 100000)] IS NULL",
     ] {
-        let few = Limits { memory: 4 << 20, rows: usize::MAX, ..limits(60_000) };
+        let few = QueryLimits { memory: 4 << 20, rows: usize::MAX, ..limits(60_000) };
         let trouble = ask(query, graph.snapshot(), &fixture.ledger, few).expect_err(query);
-        let Trouble::Other(error) = *trouble else { panic!("{query}: {trouble:?}") };
+        let QueryError::Other(error) = *trouble else { panic!("{query}: {trouble:?}") };
         assert_eq!((error.kind, error.code), (ErrorKind::TooLarge, ErrorCode::QueryMemory), "{query}");
     }
     for query in [
@@ -302,7 +312,7 @@ fn memory_of_a_query_stays_within_its_limit() {
         "WITH reduce(s = 'xy', i IN range(1, 22) | s + s) AS t RETURN size(split(t, 'x'))",
     ] {
         let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(60_000)).expect_err(query);
-        let Trouble::Fault(fault) = *trouble else { panic!("{query}: {trouble:?}") };
+        let QueryError::Fault(fault) = *trouble else { panic!("{query}: {trouble:?}") };
         assert_eq!(fault.detail, "NumberOutOfRange", "{query}");
     }
     // Released memory does not count.
@@ -312,11 +322,11 @@ fn memory_of_a_query_stays_within_its_limit() {
         "UNWIND range(1, 200000) AS i RETURN i ORDER BY i LIMIT 9000",
         "WITH range(1, 3000) AS l UNWIND l AS i RETURN i, size(l) AS s ORDER BY i LIMIT 5",
     ] {
-        let few = Limits { memory: 4 << 20, ..limits(60_000) };
+        let few = QueryLimits { memory: 4 << 20, ..limits(60_000) };
         ask(query, graph.snapshot(), &fixture.ledger, few).unwrap_or_else(|t| panic!("{query}: {t:?}"));
     }
     // Rows beyond the limit are not computed.
-    let first = Limits { rows: 10, ..limits(60_000) };
+    let first = QueryLimits { rows: 10, ..limits(60_000) };
     let outcome = ask("MATCH (a), (b), (c), (d), (e), (f) RETURN a", graph.snapshot(), &fixture.ledger, first).unwrap();
     assert_eq!((outcome.rows.len(), outcome.truncated), (10, true));
 }
@@ -492,9 +502,9 @@ fn a_limit_in_one_part_of_a_union_does_not_end_the_others() {
 #[test]
 fn reachable_nodes_are_the_ends_of_all_paths() {
     for seed in 0..60 {
-        let mut dice = Dice(seed ^ 0x4ea);
+        let mut dice = SeededRandom(seed ^ 0x4ea);
         let fixture = Fixture::memory();
-        let world = World::of(5, 7, &mut dice);
+        let world = RandomGraph::of(5, 7, &mut dice);
         state(&fixture.ledger, &world);
         let graph = graph(&fixture.ledger);
         for length in ["*", "*0..", "*1..2", "*0..3", "*..1", "*0..0"] {
@@ -596,7 +606,7 @@ fn procedures_return_their_columns() {
         ("CALL db.labels() YIELD nothing RETURN nothing", "UndefinedVariable"),
     ] {
         let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(60_000)).expect_err(query);
-        assert!(matches!(&*trouble, Trouble::Fault(f) if f.detail == detail), "{query}: {trouble:?}");
+        assert!(matches!(&*trouble, QueryError::Fault(f) if f.detail == detail), "{query}: {trouble:?}");
     }
 }
 
@@ -607,7 +617,7 @@ fn the_caller_provides_the_search() {
     fixture.ledger.commit(&Batch::on("main").write(put("a")).write(put("b"))).unwrap();
     let graph = graph(&fixture.ledger);
     let found: Vec<(Node, f64)> = graph.snapshot().nodes().into_iter().zip([0.5, 0.25]).collect();
-    let search: Search = Arc::new(move |text, most| match text {
+    let search: SearchNodes = Arc::new(move |text, most| match text {
         "slow" => {
             std::thread::sleep(Duration::from_secs(5));
             Ok(vec![])
@@ -615,9 +625,9 @@ fn the_caller_provides_the_search() {
         "broken" => Err(Error::internal("no texts")),
         _ => Ok(found.iter().copied().take(most).collect()),
     });
-    let place = Place { snapshot: graph.snapshot(), ledger: &fixture.ledger, now: 0, silent_type: None };
+    let place = QueryContext { snapshot: graph.snapshot(), ledger: &fixture.ledger, now: 0, silent_type: None };
     let asked = |query: &str, ms: u64| {
-        let prepared = prepare(query, &Parameters::new(), place).unwrap();
+        let prepared = prepare(query, &QueryParameters::new(), place).unwrap();
         assert!(prepared.searches(), "{query}");
         prepared.searching(Arc::clone(&search)).run(limits(ms))
     };
@@ -629,12 +639,12 @@ fn the_caller_provides_the_search() {
         2
     );
     let code = |query: &str| match *asked(query, 50).unwrap_err() {
-        Trouble::Other(error) => error.code,
-        Trouble::Fault(fault) => panic!("{fault:?}"),
+        QueryError::Other(error) => error.code,
+        QueryError::Fault(fault) => panic!("{fault:?}"),
     };
     assert_eq!(code("CALL lukasa.search('slow')"), ErrorCode::QueryTimeout);
     assert_eq!(code("CALL lukasa.search('broken')"), Error::internal("").code);
-    assert!(!prepare("CALL db.labels()", &Parameters::new(), place).unwrap().searches());
+    assert!(!prepare("CALL db.labels()", &QueryParameters::new(), place).unwrap().searches());
 }
 
 #[test]

@@ -3,12 +3,12 @@
 
 use lukasa_graph::Projection;
 use lukasa_graph::cypher::value::Value;
-use lukasa_graph::cypher::{Limits, Parameters, Place, prepare};
+use lukasa_graph::cypher::{QueryContext, QueryLimits, QueryParameters, prepare};
 use lukasa_model::Batch;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_testkit::Fixture;
-use lukasa_testkit::questions::{Dice, Question};
+use lukasa_testkit::random_queries::{RandomQuery, SeededRandom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -134,7 +134,7 @@ const TOKENS: &[&str] = &[
     "\u{0}",
 ];
 
-fn mutated(query: &str, other: &str, dice: &mut Dice) -> String {
+fn mutated(query: &str, other: &str, dice: &mut SeededRandom) -> String {
     let mut words: Vec<String> = split(query);
     let others = split(other);
     for _ in 0..1 + dice.below(6) {
@@ -206,22 +206,22 @@ fn mutated_queries_do_not_panic() {
     let view = fixture.ledger.view(&ViewSpec::default()).unwrap();
     let graph = Projection::build(&fixture.ledger, &view, &mut |_, _| {}).unwrap();
     let map = Value::Map(std::sync::Arc::new([("x".to_string(), Value::Integer(1))].into()));
-    let parameters: Parameters = [
+    let parameters: QueryParameters = [
         ("p".to_string(), Value::Float(0.5)),
         ("list".to_string(), Value::list(vec![Value::Null, map.clone(), Value::Float(f64::NAN)])),
         ("map".to_string(), map),
     ]
     .into();
-    let place = Place { snapshot: graph.snapshot(), ledger: &fixture.ledger, now: 1 << 60, silent_type: None };
+    let place = QueryContext { snapshot: graph.snapshot(), ledger: &fixture.ledger, now: 1 << 60, silent_type: None };
     let seed: u64 = std::env::var("FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    let mut dice = Dice(seed);
+    let mut dice = SeededRandom(seed);
     let (mut tried, mut answered, mut read) = (0u64, 0u64, 0u64);
     let begun = Instant::now();
     let mut kept: Vec<String> = SEEDS.iter().map(|s| (*s).to_owned()).collect();
     while tried < 6_000 || begun.elapsed() < Duration::from_secs(seconds) {
         tried += 1;
-        let pick = |dice: &mut Dice, kept: &[String]| match dice.below(4) {
-            0 => Question::new(dice).text(),
+        let pick = |dice: &mut SeededRandom, kept: &[String]| match dice.below(4) {
+            0 => RandomQuery::new(dice).text(),
             _ => kept[dice.below(kept.len() as u64) as usize].clone(),
         };
         let (one, other) = (pick(&mut dice, &kept), pick(&mut dice, &kept));
@@ -235,7 +235,7 @@ fn mutated_queries_do_not_panic() {
                 }
             };
             let deadline = Instant::now() + Duration::from_millis(20);
-            let limits = Limits { deadline, timeout_ms: 20, rows: 100, memory: 8 << 20 };
+            let limits = QueryLimits { deadline, timeout_ms: 20, rows: 100, memory: 8 << 20 };
             (true, prepared.run(limits).is_ok())
         }));
         let (valid, ran) = run.unwrap_or_else(|_| panic!("crashed, seed {seed}, after {tried}: {query:?}"));
@@ -257,7 +257,7 @@ fn deep_and_long_queries_are_refused_or_answered() {
     fixture.ledger.commit(&Batch::on("main").write(PutObject::new("A", "x"))).unwrap();
     let view = fixture.ledger.view(&ViewSpec::default()).unwrap();
     let graph = Projection::build(&fixture.ledger, &view, &mut |_, _| {}).unwrap();
-    let place = Place { snapshot: graph.snapshot(), ledger: &fixture.ledger, now: 0, silent_type: None };
+    let place = QueryContext { snapshot: graph.snapshot(), ledger: &fixture.ledger, now: 0, silent_type: None };
     let many = |n: usize, what: &str| what.repeat(n);
     for n in [10, 90, 240, 2_000, 20_000] {
         for query in [
@@ -282,14 +282,14 @@ fn deep_and_long_queries_are_refused_or_answered() {
             many(n, "[("),
             many(n, "'"),
         ] {
-            if let Ok(prepared) = prepare(&query, &Parameters::new(), place) {
+            if let Ok(prepared) = prepare(&query, &QueryParameters::new(), place) {
                 let deadline = Instant::now() + Duration::from_secs(5);
-                let _ = prepared.run(Limits { deadline, timeout_ms: 5_000, rows: 10, memory: 8 << 20 });
+                let _ = prepared.run(QueryLimits { deadline, timeout_ms: 5_000, rows: 10, memory: 8 << 20 });
             }
         }
     }
-    let simple = prepare(&format!("RETURN 1{} AS s", many(90, " + 1")), &Parameters::new(), place).unwrap();
+    let simple = prepare(&format!("RETURN 1{} AS s", many(90, " + 1")), &QueryParameters::new(), place).unwrap();
     let deadline = Instant::now() + Duration::from_secs(5);
-    let found = simple.run(Limits { deadline, timeout_ms: 5_000, rows: 10, memory: 8 << 20 }).unwrap();
+    let found = simple.run(QueryLimits { deadline, timeout_ms: 5_000, rows: 10, memory: 8 << 20 }).unwrap();
     assert!(matches!(found.rows[0][0], Value::Integer(91)));
 }

@@ -4,8 +4,8 @@ use lukasa_graph::{Projection, Snapshot};
 use lukasa_model::types::RelationshipType;
 use lukasa_model::{Content, ErrorCode, Time, View};
 use lukasa_store::ledger::ViewSpec;
-use lukasa_store::{Fields, Ledger};
-use lukasa_testkit::history::{Step, step, take};
+use lukasa_store::{Ledger, VersionFields};
+use lukasa_testkit::history::{Step, perform, step};
 use lukasa_testkit::{Fixture, ManualClock};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -59,7 +59,7 @@ fn contents_of(s: &Snapshot, things: u64) -> GraphContents {
 /// What is visible according to the ledger, read without snapshots.
 fn visible(ledger: &Ledger, view: &View) -> (Vec<u64>, Vec<u64>, BTreeMap<u64, Vec<String>>) {
     let (mut nodes, mut edges, mut labels) = (vec![], vec![], BTreeMap::new());
-    for row in ledger.heads(view, Fields::Content).unwrap() {
+    for row in ledger.stream_view(view, VersionFields::Content).unwrap() {
         let row = row.unwrap();
         match row.thing.ends {
             Some(_) => edges.push(row.thing.no),
@@ -109,7 +109,7 @@ fn run(fixture: &Fixture, cases: u32) {
         let ledger = fixture.project("graph", &format!("p{}", count.get()));
         let mut followers: BTreeMap<String, Option<Projection>> = BTreeMap::new();
         for (i, one) in steps.iter().enumerate() {
-            take(&ledger, &fixture.clock, one);
+            perform(&ledger, &fixture.clock, one);
             let Ok(registry) = ledger.registry() else { continue };
             for branch in registry.branches() {
                 // Sometimes after each step, sometimes after several.

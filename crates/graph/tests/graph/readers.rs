@@ -60,7 +60,8 @@ fn no_reader_sees_part_of_a_batch() {
                 scope.spawn(|| {
                     let mut last = 0;
                     while !done.load(Ordering::Relaxed) {
-                        let (view, snapshot) = projections.look(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
+                        let (view, snapshot) =
+                            projections.view_graph(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
                         let g = whole(&snapshot);
                         assert_eq!(g + 1, view.known, "{}: the view matches the graph", fixture.name);
                         assert!(g >= last, "a later read is never older");
@@ -84,7 +85,7 @@ fn no_reader_sees_part_of_a_batch() {
                 done.store(true, Ordering::Relaxed);
             });
         });
-        let (_, snapshot) = projections.look(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
+        let (_, snapshot) = projections.view_graph(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
         assert_eq!(whole(&snapshot), commits);
         assert!(reads.load(Ordering::Relaxed) > 8);
     }
@@ -100,7 +101,7 @@ fn the_least_recently_used_graph_is_dropped_first() {
     let fixture = Fixture::memory();
     let ledgers: Vec<_> = (0..4).map(|i| fixture.project("t", &format!("p{i}"))).collect();
     ledgers.iter().for_each(|l| fill(l, 300));
-    let look = |p: &Projections, i: usize| p.look(&ledgers[i], &ViewSpec::default(), &mut |_, _| {}).unwrap().1;
+    let look = |p: &Projections, i: usize| p.view_graph(&ledgers[i], &ViewSpec::default(), &mut |_, _| {}).unwrap().1;
     let one = look(&Projections::new(usize::MAX), 0).memory().bytes;
     let projections = Projections::new(one * 5 / 2);
     let held = |p: &Projections| {
@@ -133,7 +134,7 @@ fn a_graph_of_the_past_is_built_once_and_then_advanced() {
         fixture.clock.advance(10);
         ledger.commit(&Batch::on("main").write(PutObject::new("T", "late"))).unwrap();
         let projections = Projections::new(usize::MAX);
-        let look = |spec: &ViewSpec| projections.look(ledger, spec, &mut |_, _| {}).unwrap();
+        let look = |spec: &ViewSpec| projections.view_graph(ledger, spec, &mut |_, _| {}).unwrap();
         let past = ViewSpec::default().as_of(&format!("time:{then}"));
         assert_eq!(look(&past).1.node_count(), 5);
         assert_eq!(look(&ViewSpec::default()).1.node_count(), 6);
@@ -158,7 +159,7 @@ fn pinned_snapshots_share_memory_with_the_head() {
     let ledger = &fixture.ledger;
     fill(ledger, 2_000);
     let projections = Projections::new(usize::MAX);
-    let look = || projections.look(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
+    let look = || projections.view_graph(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
     let (view, snapshot) = look();
     projections.pin(ledger.scope(), &view, &snapshot);
     drop(snapshot);
@@ -189,7 +190,7 @@ fn a_graph_advances_with_the_clock_alone() {
         ledger.commit(&batch).unwrap();
         let projections = Projections::new(usize::MAX);
         let sizes = || {
-            let (_, s) = projections.look(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
+            let (_, s) = projections.view_graph(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
             (s.node_count(), s.edge_count())
         };
         assert_eq!(sizes(), (1, 0));
@@ -208,7 +209,8 @@ fn each_branch_has_its_own_graph() {
     let new = NewBranch { name: "work".into(), mode: BranchMode::Pinned, ..NewBranch::default() };
     ledger.create_branch(&new, &Default::default()).unwrap();
     let projections = Projections::new(usize::MAX);
-    let count = |branch: &str| projections.look(ledger, &ViewSpec::on(branch), &mut |_, _| {}).unwrap().1.node_count();
+    let count =
+        |branch: &str| projections.view_graph(ledger, &ViewSpec::on(branch), &mut |_, _| {}).unwrap().1.node_count();
     assert_eq!((count("main"), count("work")), (3, 3));
     ledger.commit(&Batch::on("work").write(PutObject::new("T", "w"))).unwrap();
     ledger.commit(&Batch::on("main").write(PutObject::new("T", "m")).write(PutObject::new("T", "n"))).unwrap();

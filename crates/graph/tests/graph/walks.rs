@@ -1,8 +1,8 @@
 //! Walks, expansions, paths and ranks are compared with naive implementations of their definitions.
 
-use lukasa_graph::expand::{Dedupe, Everything, Expand, Phase, expand};
-use lukasa_graph::paths::{all_simple, shortest, surest};
-use lukasa_graph::rank::{DAMPING, REVERSE, Spread, Weights, ppr, push};
+use lukasa_graph::expand::{AcceptAll, Dedupe, ExpansionPlan, Phase, expand};
+use lukasa_graph::paths::{all_simple, most_likely, shortest};
+use lukasa_graph::rank::{DAMPING, EdgeWeights, REVERSE, TransitionShares, ppr, push};
 use lukasa_graph::walk::{Cap, Direction, Filter, Walk, walk};
 use lukasa_graph::{Edge, Node, Projection, Snapshot};
 use lukasa_model::Batch;
@@ -230,7 +230,7 @@ proptest! {
             let best = want.entry(*nodes.last().unwrap()).or_insert(0.0);
             *best = best.max(product);
         }
-        let (got, explored, cut) = surest(&s, &[root], None, d, &filter, hops);
+        let (got, explored, cut) = most_likely(&s, &[root], None, d, &filter, hops);
         prop_assert_eq!((explored, cut), (want.len(), None));
         want.remove(&root);
         prop_assert_eq!(got.len(), want.len());
@@ -247,7 +247,7 @@ proptest! {
         let (s, nodes) = build(&g);
         let roots = [nodes[a as usize % nodes.len()]];
         let phase = Phase { direction: d, filter: filters(&s, which) };
-        let plan = |dedupe| Expand {
+        let plan = |dedupe| ExpansionPlan {
             phases: vec![phase.clone(); depth as usize],
             dedupe,
             max_nodes: 1_000,
@@ -257,14 +257,14 @@ proptest! {
         let wide = Walk { direction: d, depth, max_nodes: 1_000, max_edges: 1_000, filter: &phase.filter };
         let walked = walk(&s, &roots, &wide);
         for dedupe in [Dedupe::Node, Dedupe::Edge, Dedupe::Path] {
-            let found = expand(&s, &roots, &plan(dedupe), &mut Everything).unwrap();
+            let found = expand(&s, &roots, &plan(dedupe), &mut AcceptAll).unwrap();
             prop_assert_eq!(found.cut, None);
             prop_assert_eq!(sorted(&found.nodes), sorted(&walked.nodes), "{:?}", dedupe);
             if dedupe == Dedupe::Node {
                 prop_assert_eq!(sorted(&found.edges), sorted(&walked.edges(&s)));
             }
         }
-        let found = expand(&s, &roots, &plan(Dedupe::Path), &mut Everything).unwrap();
+        let found = expand(&s, &roots, &plan(Dedupe::Path), &mut AcceptAll).unwrap();
         let free: Vec<_> = ways(&s, d, &phase.filter).into_iter().filter(|(_, _, to)| roots.contains(to) || phase.filter.node(&s, *to)).collect();
         let all = simple(&free, roots[0], depth);
         let longest: BTreeSet<_> = all.iter()
@@ -278,10 +278,10 @@ proptest! {
     fn forward_push_converges_to_power_iteration(g in given(), a: u8, b: u8) {
         let (s, nodes) = build(&g);
         let seeds = [(nodes[a as usize % nodes.len()], 1.0), (nodes[b as usize % nodes.len()], 0.5)];
-        let weights = Weights::by_type(vec![0.9; s.names().types().len()], REVERSE);
+        let weights = EdgeWeights::by_type(vec![0.9; s.names().types().len()], REVERSE);
         let flat = s.flat();
         let dense: Vec<_> = seeds.iter().map(|(n, w)| (flat.dense(*n).unwrap(), *w)).collect();
-        let whole = ppr(&Spread::new(flat, &weights), &dense, DAMPING, 300);
+        let whole = ppr(&TransitionShares::new(flat, &weights), &dense, DAMPING, 300);
         let near: BTreeMap<Node, f64> = push(&s, &weights, &seeds, DAMPING, 1e-13).into_iter().collect();
         for (i, node) in flat.nodes.iter().enumerate() {
             prop_assert!((whole[i] - near.get(node).copied().unwrap_or(0.0)).abs() < 1e-8);
@@ -300,8 +300,8 @@ fn a_phase_that_reaches_nothing_ends_the_expansion() {
         },
     };
     let run = |phases: Vec<Phase>| {
-        let plan = Expand { phases, dedupe: Dedupe::Node, max_nodes: 10, max_edges: 10, max_paths: 10 };
-        expand(&s, &[nodes[0]], &plan, &mut Everything).unwrap()
+        let plan = ExpansionPlan { phases, dedupe: Dedupe::Node, max_nodes: 10, max_edges: 10, max_paths: 10 };
+        expand(&s, &[nodes[0]], &plan, &mut AcceptAll).unwrap()
     };
     let found = run(vec![hop("CALLS", Direction::Out), hop("USES", Direction::Out)]);
     assert_eq!((found.nodes, found.depth_reached, found.empty_phase), (nodes.clone(), 2, None));
@@ -324,13 +324,13 @@ fn weights_come_from_defaults_declarations_and_the_caller() {
         let projection = Projection::build(ledger, &view, &mut |_, _| {}).unwrap();
         let s = projection.snapshot();
         let weights = match by_hand {
-            None => Weights::new(s, &s.registry, given),
+            None => EdgeWeights::new(s, &s.registry, given),
             Some((calls, reverse)) => {
                 let by_name = |t: &Arc<str>| if **t == *"CALLS" { calls } else { 0.5 };
-                Weights::by_type(s.names().types().iter().map(by_name).collect(), reverse)
+                EdgeWeights::by_type(s.names().types().iter().map(by_name).collect(), reverse)
             }
         };
-        ppr(&Spread::new(s.flat(), &weights), &[(1, 1.0)], DAMPING, 30)
+        ppr(&TransitionShares::new(s.flat(), &weights), &[(1, 1.0)], DAMPING, 30)
     };
     assert_eq!(
         ranks(&[], None),

@@ -4,20 +4,20 @@
 use super::{Bar, author, near, serve};
 use crate::config;
 use clap::ArgMatches;
-use lukasa_engine::registry::{StoreNeed, Stream};
-use lukasa_engine::{Answer, Operation};
+use lukasa_engine::registry::{DataStream, StoreNeed};
+use lukasa_engine::{Operation, OperationAnswer};
 use lukasa_model::{Error, Result};
 use lukasa_server::{Caller, owner};
 use lukasa_store::{Clock, SystemClock};
 use serde_json::Value;
 
 /// The owner's answer. None if no process owns the store; it is then opened here.
-pub fn answer(matches: &ArgMatches, operation: &Operation, request: &Value) -> Result<Option<Answer>> {
+pub fn answer(matches: &ArgMatches, operation: &Operation, request: &Value) -> Result<Option<OperationAnswer>> {
     // It brings a store, or streams to and from this process.
-    if operation.meta.needs == StoreNeed::Nothing || operation.meta.stream != Stream::None {
+    if operation.meta.needs == StoreNeed::Nothing || operation.meta.stream != DataStream::None {
         return Ok(None);
     }
-    let Some(meant) = config::there(matches, near(operation, request))? else { return Ok(None) };
+    let Some(meant) = config::existing_store(matches, near(operation, request))? else { return Ok(None) };
     let Some(file) = &meant.file else { return Ok(None) };
     let place = serve::place(file)?;
     if place.owner().is_none_or(|owner| owner.fault.is_some()) {

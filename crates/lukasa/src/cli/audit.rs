@@ -1,9 +1,9 @@
 //! Configures the audit log: what is recorded, the name of the chain, and the key.
 
-use crate::config::Opened;
+use crate::config::OpenedStore;
 use crate::settings;
 use lukasa_engine::Audit;
-use lukasa_engine::audit::{AuditKey, Keeps};
+use lukasa_engine::audit::{AuditKey, AuditedOperations};
 use lukasa_engine::telemetry::log;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::private;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const KEY_FILE: &str = "audit.key";
 
 /// Creates the audit log of an opened store. `port` is that of a listening server.
-pub fn recorder(opened: &Opened, keeps: Keeps, port: Option<u16>) -> Result<Audit> {
+pub fn recorder(opened: &OpenedStore, keeps: AuditedOperations, port: Option<u16>) -> Result<Audit> {
     let wishes = settings::audit()?;
     let server = match (&wishes.server, &opened.file) {
         (Some(server), _) => server.clone(),

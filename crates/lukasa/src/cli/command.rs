@@ -3,8 +3,8 @@
 use super::style;
 use clap::builder::{PossibleValuesParser, StyledStr};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use lukasa_engine::registry::fields::{Field, Shape, fields};
-use lukasa_engine::telemetry::log::Level;
+use lukasa_engine::registry::fields::{FieldSyntax, RequestField, fields};
+use lukasa_engine::telemetry::log::LogLevel;
 use lukasa_engine::{Operation, operations};
 use lukasa_model::Result;
 use serde_json::{Map, Value};
@@ -60,7 +60,7 @@ pub fn build() -> Command {
                 "log-level",
                 "Level of the log on standard error [env: LUKASA_LOG_LEVEL] [default: warn; info for serve]",
             )
-            .value_parser(PossibleValuesParser::new(Level::NAMES)),
+            .value_parser(PossibleValuesParser::new(LogLevel::NAMES)),
         )
         .arg(
             global("log-format", "Format of the log [env: LUKASA_LOG_FORMAT] [default: text]")
@@ -227,7 +227,7 @@ trait Argument {
     fn typed(&self, matches: &ArgMatches) -> Result<Option<Value>>;
 }
 
-impl Argument for Field {
+impl Argument for RequestField {
     fn flag(&self) -> String {
         self.name.replace('_', "-")
     }
@@ -240,8 +240,8 @@ impl Argument for Field {
         }
         let mut arg = Arg::new(self.name.clone()).help(help).required(self.required);
         let value = match self.shape {
-            Shape::Number => "N",
-            Shape::Json => "JSON",
+            FieldSyntax::Number => "N",
+            FieldSyntax::Json => "JSON",
             _ => "TEXT",
         };
         arg = match self.position {
@@ -249,27 +249,27 @@ impl Argument for Field {
             None => arg.long(self.flag()).value_name(value),
         };
         match &self.shape {
-            Shape::Flag => arg.action(ArgAction::SetTrue).value_name(""),
-            Shape::Switch => arg.value_parser(PossibleValuesParser::new(["true", "false"])).value_name("CHOICE"),
-            Shape::Choice(choices) => {
+            FieldSyntax::Flag => arg.action(ArgAction::SetTrue).value_name(""),
+            FieldSyntax::Switch => arg.value_parser(PossibleValuesParser::new(["true", "false"])).value_name("CHOICE"),
+            FieldSyntax::Choice(choices) => {
                 arg.value_parser(PossibleValuesParser::new(choices.clone())).ignore_case(true).value_name("CHOICE")
             }
-            Shape::Texts => {
+            FieldSyntax::Texts => {
                 let help =
                     if self.help.is_empty() { "Repeatable".into() } else { format!("{}; repeatable", self.help) };
                 let arg = arg.action(ArgAction::Append).help(help);
                 if self.position.is_some() { arg.num_args(1..) } else { arg }
             }
-            Shape::Number => arg.allow_negative_numbers(true),
-            Shape::Text | Shape::Json => arg.allow_hyphen_values(self.position.is_none()),
+            FieldSyntax::Number => arg.allow_negative_numbers(true),
+            FieldSyntax::Text | FieldSyntax::Json => arg.allow_hyphen_values(self.position.is_none()),
         }
     }
 
     fn typed(&self, matches: &ArgMatches) -> Result<Option<Value>> {
         let flag = format!("--{}", self.flag());
         Ok(match &self.shape {
-            Shape::Flag => matches.get_flag(&self.name).then_some(Value::Bool(true)),
-            Shape::Texts => matches
+            FieldSyntax::Flag => matches.get_flag(&self.name).then_some(Value::Bool(true)),
+            FieldSyntax::Texts => matches
                 .get_many::<String>(&self.name)
                 .map(|all| Value::Array(all.map(|t| Value::String(t.clone())).collect())),
             shape => matches.get_one::<String>(&self.name).map(|text| shape.read(&flag, text)).transpose()?,

@@ -1,14 +1,14 @@
 //! `lukasa doctor`: checks everything Lukasa depends on and reports how to fix what is wrong, without changing
 //! anything.
 
+mod environment;
 mod store;
-mod surroundings;
 
 use super::print;
 use super::render::page::Page;
 use super::style::{Colours, Style};
 use clap::{ArgMatches, Command};
-use lukasa_engine::rendering::Role;
+use lukasa_engine::rendering::TextRole;
 use lukasa_model::shown::{safe_json, without_credentials};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use serde::Serialize;
@@ -68,9 +68,9 @@ struct Answer {
 
 /// Runs all checks and prints them. An error if one fails.
 pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
-    let mut checks = surroundings::checks();
+    let mut checks = environment::checks();
     checks.extend(store::checks(matches));
-    checks.extend(surroundings::agents());
+    checks.extend(environment::agents());
     let count = |state| checks.iter().filter(|check| check.state == state).count();
     let (warned, failed) = (count(State::Warn), count(State::Fail));
     let summary = format!("{} checks: {} ok, {warned} to look at, {failed} failed", checks.len(), count(State::Ok));
@@ -92,9 +92,9 @@ fn shown(out: &mut dyn Write, style: Style, checks: &[Check], summary: &str) -> 
     let mut page = Page::new(out, style);
     for Check { what, state, found, mend } in checks {
         let (word, role) = match state {
-            State::Ok => ("ok", Role::Good),
-            State::Warn => ("warn", Role::Warning),
-            State::Fail => ("fail", Role::Error),
+            State::Ok => ("ok", TextRole::Good),
+            State::Warn => ("warn", TextRole::Warning),
+            State::Fail => ("fail", TextRole::Error),
         };
         page.role(role, word);
         writeln!(page, "{:<width$}  {what:<9}  {}", "", without_credentials(found), width = 4 - word.len())?;

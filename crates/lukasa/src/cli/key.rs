@@ -2,10 +2,10 @@
 
 use super::style::Colours;
 use super::{audit, render};
-use crate::config::{self, Need, Opened};
+use crate::config::{self, OpenedStore, StoreAccess};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::Context;
-use lukasa_engine::audit::Keeps;
+use lukasa_engine::audit::AuditedOperations;
 use lukasa_engine::rendering::Rendering;
 use lukasa_engine::rendering::values::{at, moment};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
@@ -57,12 +57,12 @@ pub fn command() -> Command {
 /// `matches` of the whole command line, `sub` of `key`.
 pub fn run(matches: &ArgMatches, sub: &ArgMatches, as_json: bool) -> Result<()> {
     let (what, need) = match sub.subcommand_name() {
-        Some("create") => ("key_create", Need::MayCreate),
-        Some("revoke") => ("key_revoke", Need::Existing),
-        _ => ("key_list", Need::Existing),
+        Some("create") => ("key_create", StoreAccess::MayCreate),
+        Some("revoke") => ("key_revoke", StoreAccess::Existing),
+        _ => ("key_list", StoreAccess::Existing),
     };
     let opened = config::open(matches, need, None)?;
-    let audit = audit::recorder(&opened, Keeps::All, None)?;
+    let audit = audit::recorder(&opened, AuditedOperations::All, None)?;
     let done = match sub.subcommand() {
         Some(("create", sub)) => create(&opened, sub, as_json),
         Some(("revoke", sub)) => revoke(&opened, sub, as_json),
@@ -75,7 +75,7 @@ pub fn run(matches: &ArgMatches, sub: &ArgMatches, as_json: bool) -> Result<()> 
     done
 }
 
-fn create(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
+fn create(opened: &OpenedStore, sub: &ArgMatches, as_json: bool) -> Result<()> {
     let all_projects = sub.get_flag("all-projects");
     let new = NewKey {
         tenant: opened.scope.tenant.clone(),
@@ -96,7 +96,7 @@ fn create(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
     print(&token.reveal())
 }
 
-fn list(opened: &Opened, as_json: bool, colours: Colours) -> Result<()> {
+fn list(opened: &OpenedStore, as_json: bool, colours: Colours) -> Result<()> {
     let tenant = &opened.scope.tenant;
     let keys: Vec<Value> = opened.store.access_keys().of_tenant(tenant)?.iter().map(about).collect();
     if as_json {
@@ -121,10 +121,10 @@ fn list(opened: &Opened, as_json: bool, colours: Colours) -> Result<()> {
     render::print(&mut std::io::stdout().lock(), colours.stdout(), &shown).or_else(written)
 }
 
-fn revoke(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
+fn revoke(opened: &OpenedStore, sub: &ArgMatches, as_json: bool) -> Result<()> {
     let named = sub.get_one::<String>("id").map(String::as_str).unwrap_or_default();
     // The user may pass a whole leaked key. Its secret is not printed.
-    let whole = api_key::Token::parse(named);
+    let whole = api_key::AccessKeyToken::parse(named);
     let id = whole.as_ref().map_or(named, |token| token.id());
     let revoked = opened.store.access_keys().revoke(&opened.scope.tenant, id, opened.clock.now())?;
     let key = revoked.ok_or_else(|| {

@@ -6,30 +6,30 @@ mod command;
 mod doctor;
 #[cfg(test)]
 mod documented;
-mod ending;
 mod generate;
 mod key;
 mod render;
 mod serve;
 mod setup;
 mod shell;
+mod shutdown;
 mod style;
 mod watch;
 
-use crate::config::{self, Need};
+use crate::config::{self, StoreAccess};
 use crate::settings;
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
-use lukasa_engine::audit::Keeps;
-use lukasa_engine::feature::Behind;
+use lukasa_engine::audit::AuditedOperations;
+use lukasa_engine::feature::IndexLag;
 use lukasa_engine::features::code::Summaries;
 use lukasa_engine::features::search::embedding::InputRules;
-use lukasa_engine::features::search::{Embedding, RerankEndpoint, Searching};
-use lukasa_engine::names::TakenNames;
-use lukasa_engine::registry::{StoreNeed, Stream};
-use lukasa_engine::rendering::Role;
+use lukasa_engine::features::search::{EmbeddingModel, RerankEndpoint, SearchState};
+use lukasa_engine::names::ResolvedNames;
+use lukasa_engine::registry::{DataStream, StoreNeed};
+use lukasa_engine::rendering::TextRole;
 use lukasa_engine::telemetry::{dependencies, log};
-use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, Stop};
+use lukasa_engine::{Agents, Cancellation, Context, Effect, Engine, Grants, Operation, OperationAnswer};
 use lukasa_model::shown::{safe_json, without_credentials};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_store::private;
@@ -99,13 +99,13 @@ fn set_log(matches: &ArgMatches) -> Result<()> {
         Error::invalid(ErrorCode::InvalidSettings, format!("log.{name}: `{value}` is not known"))
     };
     let level = match level {
-        Some(name) => log::Level::parse(&name).ok_or_else(|| wrong("level", &name))?,
-        None if matches.subcommand_name() == Some("serve") => log::Level::Info,
-        None => log::Level::Warn,
+        Some(name) => log::LogLevel::parse(&name).ok_or_else(|| wrong("level", &name))?,
+        None if matches.subcommand_name() == Some("serve") => log::LogLevel::Info,
+        None => log::LogLevel::Warn,
     };
     let format = match format.as_deref() {
-        None | Some("text") => log::Format::Text,
-        Some("json") => log::Format::Json,
+        None | Some("text") => log::LogFormat::Text,
+        Some("json") => log::LogFormat::Json,
         Some(other) => return Err(wrong("format", other)),
     };
     log::set(level, format);
@@ -158,7 +158,7 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<ExitCode> {
 }
 
 /// Whether the operation ran and the caller did not get what was requested: a claim that another agent holds.
-fn is_unmet(operation: &Operation, answer: &Answer) -> Result<bool> {
+fn is_unmet(operation: &Operation, answer: &OperationAnswer) -> Result<bool> {
     let Some((field, value)) = operation.meta.unmet else { return Ok(false) };
     Ok(answer.value()?[field] == value)
 }
@@ -189,17 +189,17 @@ fn without_request(matches: &ArgMatches, as_json: bool) -> Option<Result<()>> {
 
 fn watch(matches: &ArgMatches, sub: &ArgMatches, as_json: bool) -> Result<()> {
     let path = PathBuf::from(sub.get_one::<String>("path").map_or(".", String::as_str));
-    let session = Session::open_for(matches, Need::MayCreate, Some(&path), as_json)?;
+    let session = Session::open_for(matches, StoreAccess::MayCreate, Some(&path), as_json)?;
     watch::run(&session, &path, as_json, Colours::of(matches))
 }
 
 /// Warns if the index could not be brought up to date before the answer.
-fn warn_behind(answer: &Answer, as_json: bool, colours: Colours) -> Result<()> {
+fn warn_behind(answer: &OperationAnswer, as_json: bool, colours: Colours) -> Result<()> {
     if as_json || !answer.text()?.contains("\"behind\"") {
         return Ok(());
     }
-    if let Ok(behind) = serde_json::from_value::<Behind>(answer.value()?["behind"].clone()) {
-        let _ = render::note(&mut std::io::stderr(), colours.stderr(), Role::Warning, "note", &behind.words());
+    if let Ok(behind) = serde_json::from_value::<IndexLag>(answer.value()?["behind"].clone()) {
+        let _ = render::note(&mut std::io::stderr(), colours.stderr(), TextRole::Warning, "note", &behind.words());
     }
     Ok(())
 }
@@ -239,9 +239,9 @@ struct Session {
 impl Session {
     fn open(matches: &ArgMatches, operation: &Operation, request: &Value, as_json: bool) -> Result<Session> {
         let need = match (operation.meta.needs, operation.meta.effect) {
-            (StoreNeed::Nothing, _) => Need::Nothing,
-            (StoreNeed::MayCreate, _) | (_, Effect::Write) => Need::MayCreate,
-            _ => Need::Existing,
+            (StoreNeed::Nothing, _) => StoreAccess::Nothing,
+            (StoreNeed::MayCreate, _) | (_, Effect::Write) => StoreAccess::MayCreate,
+            _ => StoreAccess::Existing,
         };
         let session = Session::open_for(matches, need, near(operation, request), as_json)?;
         // Sources are also read from the folder of the store, which may be another worktree of the same clone.
@@ -251,17 +251,17 @@ impl Session {
         Ok(session)
     }
 
-    fn open_for(matches: &ArgMatches, need: Need, path: Option<&Path>, as_json: bool) -> Result<Session> {
-        Session::open_as(matches, need, path, as_json, (Keeps::All, None))
+    fn open_for(matches: &ArgMatches, need: StoreAccess, path: Option<&Path>, as_json: bool) -> Result<Session> {
+        Session::open_as(matches, need, path, as_json, (AuditedOperations::All, None))
     }
 
     /// As `open_for`, with the default of what is recorded and the port of a server.
     fn open_as(
         matches: &ArgMatches,
-        need: Need,
+        need: StoreAccess,
         path: Option<&Path>,
         as_json: bool,
-        (keeps, port): (Keeps, Option<u16>),
+        (keeps, port): (AuditedOperations, Option<u16>),
     ) -> Result<Session> {
         let opened = config::open(matches, need, path)?;
         if !as_json {
@@ -274,9 +274,9 @@ impl Session {
             .with_claim_rules(settings::claims()?);
         if let Some(endpoint) = settings::rerank()? {
             let reranker = Arc::new(RerankEndpoint::new(&endpoint)?);
-            engine = engine.with_searching(Searching::default().with_reranker(reranker));
+            engine = engine.with_searching(SearchState::default().with_reranker(reranker));
         }
-        if need != Need::Nothing {
+        if need != StoreAccess::Nothing {
             engine = engine.with_audit(audit::recorder(&opened, keeps, port)?);
         }
         let tree = config::working_tree(&opened.home)?;
@@ -289,13 +289,13 @@ impl Session {
         engine = engine.with_embedding(embedding()?).with_vault(settings::vault()?);
         let mut summaries = Summaries::new(opened.cache.clone());
         // Only operations that may write create summaries.
-        if need == Need::MayCreate
+        if need == StoreAccess::MayCreate
             && let Some(model) = settings::model()?
         {
             summaries = summaries.with_model(&model.endpoint, model.per_pass)?;
         }
         engine = engine.with_summaries(summaries);
-        if need != Need::Nothing {
+        if need != StoreAccess::Nothing {
             engine = engine.with_cache(opened.cache);
         }
         Ok(Session {
@@ -310,7 +310,13 @@ impl Session {
         })
     }
 
-    fn ask(&self, operation: &Operation, request: Value, input: &mut Input, output: &mut Output) -> Result<Answer> {
+    fn ask(
+        &self,
+        operation: &Operation,
+        request: Value,
+        input: &mut Input,
+        output: &mut Output,
+    ) -> Result<OperationAnswer> {
         let bar = Bar::of(operation);
         let mut context = Context {
             scope: self.scope.clone(),
@@ -323,9 +329,9 @@ impl Session {
             agents: Agents::Any,
             request_id: Some(self.engine.clock().new_id().simple().to_string()),
             address: None,
-            stop: Stop::default(),
+            stop: Cancellation::default(),
             folder: std::env::current_dir().ok(),
-            taken: TakenNames::default(),
+            taken: ResolvedNames::default(),
             input: input.as_mut().map(|i| &mut **i as &mut dyn BufRead),
             output: output.as_mut().map(|o| &mut **o as &mut dyn Write),
             progress: &mut |done, of| bar.show(done, of),
@@ -335,12 +341,12 @@ impl Session {
 }
 
 /// The embedding model: the configured endpoint, or the built-in one.
-fn embedding() -> Result<Embedding> {
+fn embedding() -> Result<EmbeddingModel> {
     let settings = settings::embedding()?;
     let rules = InputRules::default().with_patterns(&settings.redact)?;
     match &settings.endpoint {
-        Some(endpoint) => Embedding::by_endpoint(endpoint, rules, settings.reads),
-        None => Ok(Embedding::built_in(rules, settings.reads)),
+        Some(endpoint) => EmbeddingModel::by_endpoint(endpoint, rules, settings.reads),
+        None => Ok(EmbeddingModel::built_in(rules, settings.reads)),
     }
 }
 
@@ -355,7 +361,7 @@ fn author(matches: &ArgMatches) -> Option<String> {
     config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok())
 }
 
-fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bool) -> Result<Answer> {
+fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bool) -> Result<OperationAnswer> {
     if let Some(answer) = attached::answer(matches, operation, &request)? {
         return Ok(answer);
     }
@@ -363,16 +369,16 @@ fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bo
     let (mut input, mut output) = streams(operation, &request)?;
     let answer = session.ask(operation, request.clone(), &mut input, &mut output);
     drop(output);
-    settle(&request, answer)
+    finish_export(&request, answer)
 }
 
 /// Whether the operation writes to a file or to standard output.
 fn is_export(operation: &Operation) -> bool {
-    operation.meta.stream == Stream::Out
+    operation.meta.stream == DataStream::Out
 }
 
 /// Moves a complete export from its temporary file to its final path.
-fn settle(request: &Value, answer: Result<Answer>) -> Result<Answer> {
+fn finish_export(request: &Value, answer: Result<OperationAnswer>) -> Result<OperationAnswer> {
     let part = file_of(request).filter(|file| *file != "-").map(|file| (part_of(file), file));
     let Some((part, file)) = part.filter(|(part, _)| part.exists()) else { return answer };
     let moved = answer.and_then(|answer| {
@@ -401,15 +407,15 @@ fn streams(operation: &Operation, request: &Value) -> Result<(Input, Output)> {
         Error::new(kind, ErrorCode::FileFailure, format!("`{file}`: {e}"))
     };
     Ok(match (operation.meta.stream, file) {
-        (Stream::In, "-") => (Some(Box::new(BufReader::new(std::io::stdin()))), None),
-        (Stream::In, path) => {
+        (DataStream::In, "-") => (Some(Box::new(BufReader::new(std::io::stdin()))), None),
+        (DataStream::In, path) => {
             (Some(Box::new(BufReader::with_capacity(1 << 16, File::open(path).map_err(fault)?))), None)
         }
-        (Stream::Out, "-") => (None, Some(Box::new(BufWriter::new(std::io::stdout())))),
-        (Stream::Out, path) => {
+        (DataStream::Out, "-") => (None, Some(Box::new(BufWriter::new(std::io::stdout())))),
+        (DataStream::Out, path) => {
             (None, Some(Box::new(BufWriter::with_capacity(1 << 16, private::create(&part_of(path)).map_err(fault)?))))
         }
-        (Stream::None, _) => (None, None),
+        (DataStream::None, _) => (None, None),
     })
 }
 

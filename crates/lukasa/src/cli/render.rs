@@ -7,7 +7,7 @@ mod tests;
 
 use super::style::Style;
 use lukasa_engine::Operation;
-use lukasa_engine::rendering::{Block, Rendering, Role};
+use lukasa_engine::rendering::{Block, Rendering, TextRole};
 use lukasa_model::Error;
 use page::Page;
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub fn error(out: &mut dyn Write, style: Style, error: &Error) -> Result<()> {
 }
 
 /// Prints a note beside the answer, with its first word in colour.
-pub fn note(out: &mut dyn Write, style: Style, role: Role, word: &str, text: &str) -> Result<()> {
+pub fn note(out: &mut dyn Write, style: Style, role: TextRole, word: &str, text: &str) -> Result<()> {
     let mut rendering = Rendering::default();
     rendering.marked(role, word, text);
     print(out, style, &rendering)

@@ -1,22 +1,22 @@
 //! `lukasa mcp` and `lukasa serve`: keep the engine running for agents and programs.
 
-use super::{Session, audit, ending};
-use crate::config::{self, Meant, Need};
+use super::{Session, audit, shutdown};
+use crate::config::{self, ChosenStore, StoreAccess};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use lukasa_engine::audit::Keeps;
-use lukasa_engine::beat::Beat;
+use lukasa_engine::audit::AuditedOperations;
 use lukasa_engine::features::search::embedding;
 use lukasa_engine::features::{coordination, memory};
+use lukasa_engine::periodic::PeriodicWork;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
-use lukasa_server::auth::failures::{FailureLimit, Failures};
+use lukasa_server::auth::failures::{FailureLimit, LoginFailures};
 use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::auth::jwks::KeySource;
-use lukasa_server::auth::rate::{Limit, RateLimits, Rates};
-use lukasa_server::auth::{Door, Guarded, Tokens, jwt};
-use lukasa_server::http::{self, Encryption, Patience, Site};
-use lukasa_server::mcp::{Mcp, Toolsets};
-use lukasa_server::owner::{Desk, Place};
-use lukasa_server::{Caller, Front, Given, Limits};
+use lukasa_server::auth::rate::{RateLimit, RateLimiter, RateLimits};
+use lukasa_server::auth::{AuthConfig, Authenticator, Tokens, jwt};
+use lukasa_server::http::{self, ClientLimits, Encryption, Site};
+use lukasa_server::mcp::{McpServer, Toolsets};
+use lukasa_server::owner::{EngineHandle, StoreLocation};
+use lukasa_server::{Caller, ProjectFolders, RequestGate, RequestLimits};
 use lukasa_store::SystemClock;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -146,10 +146,10 @@ pub fn commands() -> [Command; 2] {
 
 /// What is served: a store, and the project and trees of this process.
 struct Served {
-    meant: Meant,
+    meant: ChosenStore,
     /// The current working tree, if it is a git repository.
     tree: Option<PathBuf>,
-    given: Given,
+    given: ProjectFolders,
     matches: ArgMatches,
     watches: bool,
     /// `--no-watch` was given.
@@ -157,17 +157,17 @@ struct Served {
     embeds: bool,
     /// The port that a server listens on.
     port: Option<u16>,
-    limits: Limits,
-    kept: Kept,
+    limits: RequestLimits,
+    kept: OpenSessions,
 }
 
 /// The opened sessions, each with its periodic work, which is dropped first. They are dropped with [`Served`], after
 /// the runtime of the surfaces: a session on PostgreSQL has its own runtime, which cannot be dropped from async code.
-type Kept = Arc<Mutex<Vec<(Vec<Beat>, Session)>>>;
+type OpenSessions = Arc<Mutex<Vec<(Vec<PeriodicWork>, Session)>>>;
 
 impl Served {
     fn new(matches: &ArgMatches, sub: &ArgMatches) -> Result<Served> {
-        let meant = config::meant(matches)?;
+        let meant = config::chosen_store(matches)?;
         audit::hide_names(meant.file.as_deref())?;
         // Only repositories: otherwise a whole home folder might be indexed.
         let tree = Some(config::working_tree(&meant.home)?).filter(|tree| tree.join(".git").exists());
@@ -188,7 +188,7 @@ impl Served {
             embeds,
             port: None,
             limits: crate::settings::limits()?,
-            kept: Kept::default(),
+            kept: OpenSessions::default(),
         })
     }
 
@@ -214,19 +214,19 @@ impl Served {
 
     /// One engine for all processes on a store in a file; one per process on a database server. Must be called within a
     /// runtime.
-    fn front(&self) -> Result<Front> {
+    fn front(&self) -> Result<RequestGate> {
         let matches = self.matches.clone();
         let (watches, embeds) = (self.watches, self.embeds);
         let (scope, given) = (self.meant.scope.clone(), self.given.clone());
-        let recorded = (Keeps::All, self.port);
+        let recorded = (AuditedOperations::All, self.port);
         let reflect_every = crate::settings::reflect_every()?;
         let kept = Arc::clone(&self.kept);
         let open = move || {
-            let session = Session::open_as(&matches, Need::MayCreate, None, true, recorded)?;
+            let session = Session::open_as(&matches, StoreAccess::MayCreate, None, true, recorded)?;
             let engine = session.engine.clone();
-            let mut beats = vec![coordination::keep(&engine, std::slice::from_ref(&scope))];
-            beats.extend(embeds.then(|| embedding::keep(&engine, std::slice::from_ref(&scope))));
-            beats.extend(reflect_every.map(|every| memory::reflect::keep(&engine, &scope, every)));
+            let mut beats = vec![coordination::expire_claims(&engine, std::slice::from_ref(&scope))];
+            beats.extend(embeds.then(|| embedding::embed_in_background(&engine, std::slice::from_ref(&scope))));
+            beats.extend(reflect_every.map(|every| memory::reflect::reflect_in_background(&engine, &scope, every)));
             if let Ok(mut kept) = kept.lock() {
                 kept.push((beats, session));
             }
@@ -238,17 +238,17 @@ impl Served {
             Ok(engine)
         };
         let desk = match &self.meant.file {
-            Some(file) => Desk::start(place(file)?, open),
-            None => Desk::alone(open),
+            Some(file) => EngineHandle::start(place(file)?, open),
+            None => EngineHandle::alone(open),
         };
-        Ok(Front::over(desk, self.limits, self.given.clone()))
+        Ok(RequestGate::over(desk, self.limits, self.given.clone()))
     }
 }
 
 /// Where the owner of a store is found.
-pub fn place(file: &Path) -> Result<Place> {
+pub fn place(file: &Path) -> Result<StoreLocation> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-    Place::of(file, runtime.as_deref(), &std::env::temp_dir())
+    StoreLocation::of(file, runtime.as_deref(), &std::env::temp_dir())
 }
 
 /// Serves one agent over standard input and output until it disconnects.
@@ -256,12 +256,12 @@ pub fn mcp(matches: &ArgMatches, sub: &ArgMatches) -> Result<()> {
     let (served, toolsets) = (Served::new(matches, sub)?, toolsets(sub)?);
     config::runtime()?.block_on(async {
         let front = served.front()?;
-        let server = Mcp::of_owner(front.clone(), served.caller(), toolsets);
+        let server = McpServer::of_owner(front.clone(), served.caller(), toolsets);
         let running = rmcp::serve_server(server, rmcp::transport::stdio()).await;
         let running = running
             .map_err(|e| unavailable(ErrorCode::NoClient, format!("the agent did not start the session: {e}")))?;
         let ended = running.waiting().await.map(drop);
-        ending::within(Duration::ZERO);
+        shutdown::within(Duration::ZERO);
         recorded(&front).await;
         ended.map_err(|e| Error::internal(format!("serving failed: {e}")))
     })
@@ -302,10 +302,10 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     // Keys are looked up over a separate session, whichever process has the engine. On PostgreSQL it has its own
     // runtime, so it is dropped after the authentication that uses it.
     let keys = match matches.get_flag("access-keys") {
-        true => Some(Session::open_for(&served.matches, Need::MayCreate, None, true)?),
+        true => Some(Session::open_for(&served.matches, StoreAccess::MayCreate, None, true)?),
         false => None,
     };
-    let door = door(&served, matches, keys.as_ref())?;
+    let door = authenticator(&served, matches, keys.as_ref())?;
     if door.is_open() && !address.ip().is_loopback() {
         return Err(Error::new(
             ErrorKind::Forbidden,
@@ -320,11 +320,11 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
         matches.get_many::<String>(name).into_iter().flatten().map(|text| text.to_ascii_lowercase()).collect()
     };
     let rate = matches.get_one::<u32>("rate").copied();
-    let rates = (!door.is_open() || rate.is_some()).then(|| Arc::new(Rates::new(limits(rate))));
+    let rates = (!door.is_open() || rate.is_some()).then(|| Arc::new(RateLimiter::new(limits(rate))));
     let failures = matches.get_one::<u32>("failed-logins").copied().filter(|most| *most > 0 && !door.is_open());
     let failures =
-        failures.map(|failures| Arc::new(Failures::new(FailureLimit { failures, ..FailureLimit::default() })));
-    let patience = patience(matches);
+        failures.map(|failures| Arc::new(LoginFailures::new(FailureLimit { failures, ..FailureLimit::default() })));
+    let patience = client_limits(matches);
     let encryption = encryption(matches)?;
     let protocol = if encryption.is_some() { "https" } else { "http" };
     allow_connections();
@@ -335,7 +335,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
         let (front, clock) = (served.front()?, Arc::new(SystemClock));
         let record = served.meant.scope.clone();
         let key = audit::key_check(served.meant.file.as_deref())?;
-        let checks = key.map(|check| Arc::new(check) as http::Check).into_iter().collect();
+        let checks = key.map(|check| Arc::new(check) as http::ReadinessCheck).into_iter().collect();
         let (front_of, door) = (front.clone(), Arc::new(door));
         let site = Site { front: front_of, door, rates, guard, toolsets, clock, failures, patience, record, checks };
         let listener = tokio::net::TcpListener::bind(address).await.map_err(|e| {
@@ -355,7 +355,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
                 () = interrupted() => {}
                 () = terminated() => {}
             }
-            ending::within(patience.ending);
+            shutdown::within(patience.ending);
         };
         let ended = http::serve_encrypted(site, encryption, listener, ended).await;
         recorded(&front).await;
@@ -364,8 +364,8 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
 }
 
 /// Records everything that has ended before the process exits. Failures are reported by the audit log.
-async fn recorded(front: &Front) {
-    if let Some(audit) = front.desk().engine().and_then(|engine| engine.audit().cloned()) {
+async fn recorded(front: &RequestGate) {
+    if let Some(audit) = front.engine_handle().engine().and_then(|engine| engine.audit().cloned()) {
         let _ = tokio::task::spawn_blocking(move || audit.flush()).await;
     }
     #[cfg(feature = "otel")]
@@ -400,7 +400,7 @@ fn allow_connections() {
 }
 
 /// Configures authentication: none for clients on this machine, or tokens and keys.
-fn door(served: &Served, matches: &ArgMatches, access_keys: Option<&Session>) -> Result<Door> {
+fn authenticator(served: &Served, matches: &ArgMatches, access_keys: Option<&Session>) -> Result<Authenticator> {
     let path = |name: &str| matches.get_one::<String>(name).map(Path::new);
     let keys = match (path("jwks"), matches.get_one::<String>("jwks-url"), path("jwt-secret-file")) {
         (Some(file), ..) => Some(KeySource::jwks_file(file)?),
@@ -409,13 +409,13 @@ fn door(served: &Served, matches: &ArgMatches, access_keys: Option<&Session>) ->
         (None, None, None) => None,
     };
     if keys.is_none() && access_keys.is_none() {
-        return Ok(Door::open(served.meant.scope.clone()));
+        return Ok(Authenticator::open(served.meant.scope.clone()));
     }
-    let rules = jwt::Rules {
+    let rules = jwt::TokenRules {
         audiences: matches.get_many::<String>("audience").into_iter().flatten().cloned().collect(),
         issuers: matches.get_one::<String>("issuer").cloned().into_iter().collect(),
     };
-    Door::guarded(Guarded {
+    Authenticator::with_credentials(AuthConfig {
         tokens: keys.map(|keys| Tokens { keys, rules }),
         keys: access_keys.map(|session| Arc::clone(session.engine.store())),
         project: Some(served.meant.scope.project.to_string()),
@@ -433,8 +433,8 @@ fn encryption(matches: &ArgMatches) -> Result<Option<Encryption>> {
 }
 
 /// Timeouts for clients, and the largest import.
-fn patience(matches: &ArgMatches) -> Patience {
-    let mut patience = Patience::default();
+fn client_limits(matches: &ArgMatches) -> ClientLimits {
+    let mut patience = ClientLimits::default();
     if let Some(seconds) = matches.get_one::<u32>("slow-after") {
         patience.head = Duration::from_secs(u64::from(*seconds));
         patience.body = patience.head;
@@ -448,7 +448,7 @@ fn patience(matches: &ArgMatches) -> Patience {
 /// Rate limits: the soft limit is half of the hard one.
 fn limits(rate: Option<u32>) -> RateLimits {
     let Some(rate) = rate else { return RateLimits::default() };
-    let limit = |per_second: u32| Limit { per_second, burst: per_second.saturating_mul(2) };
+    let limit = |per_second: u32| RateLimit { per_second, burst: per_second.saturating_mul(2) };
     RateLimits { soft: limit(rate.div_ceil(2)), hard: limit(rate), ..RateLimits::default() }
 }
 

@@ -6,8 +6,8 @@ mod json_text;
 mod plan;
 mod toml_text;
 
-pub use agents::{Agent, Surroundings};
-pub use plan::{Action, Step, installed, plan};
+pub use agents::{AgentEnvironment, SupportedAgent};
+pub use plan::{SetupAction, SetupStep, installed, plan};
 
 use super::{print, render};
 use agents::AGENTS;
@@ -46,14 +46,14 @@ pub fn command() -> Command {
 #[derive(Serialize)]
 struct Answer {
     summary: String,
-    files: Vec<Step>,
+    files: Vec<SetupStep>,
 }
 
 /// Plans the changes, shows them, and writes those that the user agrees to.
 pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
     let removing = matches.get_flag("remove");
     let around = surroundings()?;
-    let chosen: Vec<&'static Agent> = match matches.get_many::<String>("agent") {
+    let chosen: Vec<&'static SupportedAgent> = match matches.get_many::<String>("agent") {
         Some(names) => AGENTS.iter().filter(|agent| names.clone().any(|name| name == agent.name)).collect(),
         None => installed(&around),
     };
@@ -84,7 +84,7 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
         }
         _ => outcome(&steps),
     };
-    let broken = steps.iter().filter(|step| step.action == Action::Broken).count() + failed.len();
+    let broken = steps.iter().filter(|step| step.action == SetupAction::Broken).count() + failed.len();
     if as_json {
         let answer = Answer { summary, files: steps };
         let text = serde_json::to_string(&answer).map_err(|e| Error::internal(e.to_string()))?;
@@ -104,22 +104,22 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
 }
 
 /// The folders and programs of this process's environment.
-pub fn surroundings() -> Result<Surroundings> {
+pub fn surroundings() -> Result<AgentEnvironment> {
     let fault =
         |what: &str, e: std::io::Error| Error::new(ErrorKind::Unavailable, ErrorCode::NoFolder, format!("{what}: {e}"));
     let here = std::env::current_dir().map_err(|e| fault("no current folder", e))?;
     let binary = std::env::current_exe().map_err(|e| fault("the path of this program is unknown", e))?;
-    Ok(Surroundings::new(&|name| std::env::var_os(name), &here, binary))
+    Ok(AgentEnvironment::new(&|name| std::env::var_os(name), &here, binary))
 }
 
-fn described(step: &Step) -> String {
+fn described(step: &SetupStep) -> String {
     let what = match step.action {
-        Action::Add => "add",
-        Action::Update => "change",
-        Action::Remove => "remove",
-        Action::Right | Action::Elsewhere | Action::Remote => "already set up",
-        Action::Absent => "nothing to remove",
-        Action::Broken => "left alone",
+        SetupAction::Add => "add",
+        SetupAction::Update => "change",
+        SetupAction::Remove => "remove",
+        SetupAction::Right | SetupAction::Elsewhere | SetupAction::Remote => "already set up",
+        SetupAction::Absent => "nothing to remove",
+        SetupAction::Broken => "left alone",
     };
     let mut text = format!("{}: {what}: {}\n", step.titles(), render::safe(&step.file.display().to_string()));
     if let Some(note) = &step.note {
@@ -132,7 +132,7 @@ fn described(step: &Step) -> String {
     text
 }
 
-fn agrees(step: &Step) -> Result<bool> {
+fn agrees(step: &SetupStep) -> Result<bool> {
     let fault =
         |e: std::io::Error| Error::new(ErrorKind::Unavailable, ErrorCode::NoTerminal, format!("no answer: {e}"));
     print(&format!("write {}? [y/N] ", render::safe(&step.file.display().to_string())))?;
@@ -143,14 +143,17 @@ fn agrees(step: &Step) -> Result<bool> {
 }
 
 /// `2 written, 1 already set up`
-fn outcome(steps: &[Step]) -> String {
-    let count = |of: &dyn Fn(&Step) -> bool| steps.iter().filter(|step| of(step)).count();
+fn outcome(steps: &[SetupStep]) -> String {
+    let count = |of: &dyn Fn(&SetupStep) -> bool| steps.iter().filter(|step| of(step)).count();
     let parts = [
         (count(&|s| s.written), "written"),
         (count(&|s| s.changes() && !s.written), "to change"),
-        (count(&|s| matches!(s.action, Action::Right | Action::Elsewhere | Action::Remote)), "already set up"),
-        (count(&|s| s.action == Action::Absent), "without an entry"),
-        (count(&|s| s.action == Action::Broken), "left alone"),
+        (
+            count(&|s| matches!(s.action, SetupAction::Right | SetupAction::Elsewhere | SetupAction::Remote)),
+            "already set up",
+        ),
+        (count(&|s| s.action == SetupAction::Absent), "without an entry"),
+        (count(&|s| s.action == SetupAction::Broken), "left alone"),
     ];
     let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     format!("{}: {}", files(steps.len()), parts.join(", "))

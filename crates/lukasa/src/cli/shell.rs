@@ -23,7 +23,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum OutputFormat {
     Table,
     Json,
     Tree,
@@ -34,7 +34,7 @@ struct Shell<'a> {
     operation: &'static Operation,
     /// The fields sent with every query: view, parameters, limits.
     request: Map<String, Value>,
-    look: Look,
+    look: OutputFormat,
     colours: Colours,
     timing: bool,
     /// How often Ctrl-C was pressed while a query ran. None if the shell is not interactive.
@@ -62,9 +62,9 @@ Enter runs a complete query; `;` always ends a query
 /// Runs the shell on a terminal, or the queries of standard input.
 pub fn run(session: &Session, request: Value, as_json: bool, tree: bool, colours: Colours) -> Result<()> {
     let look = match (as_json, tree) {
-        (true, _) => Look::Json,
-        (false, true) => Look::Tree,
-        (false, false) => Look::Table,
+        (true, _) => OutputFormat::Json,
+        (false, true) => OutputFormat::Tree,
+        (false, false) => OutputFormat::Table,
     };
     let operation = lukasa_engine::operations()
         .iter()
@@ -221,7 +221,7 @@ impl Shell<'_> {
         if view.is_empty() { "cypher> ".into() } else { format!("cypher ({})> ", view.join(" @ ")) }
     }
 
-    fn ask(&self, query: &str) -> Result<lukasa_engine::Answer> {
+    fn ask(&self, query: &str) -> Result<lukasa_engine::OperationAnswer> {
         let mut request = self.request.clone();
         request.insert("query".into(), json!(query));
         let Some(interrupts) = self.interrupts else {
@@ -239,7 +239,7 @@ impl Shell<'_> {
         });
         loop {
             match receive.recv_timeout(Duration::from_millis(20)) {
-                Ok(outcome) => return outcome.map(|(text, value)| lukasa_engine::Answer::of(text, value)),
+                Ok(outcome) => return outcome.map(|(text, value)| lukasa_engine::OperationAnswer::of(text, value)),
                 Err(RecvTimeoutError::Timeout) if interrupts.load(Ordering::Relaxed) > before => {
                     return Err(Error::new(ErrorKind::Unavailable, ErrorCode::Interrupted, "the query was abandoned"));
                 }
@@ -264,14 +264,14 @@ impl Shell<'_> {
         let answer = self.ask(query)?;
         let value = answer.value()?;
         written(match self.look {
-            Look::Json => writeln!(out, "{}", safe_json(&answer.text()?)),
-            Look::Tree => match self.operation.meta.shell {
+            OutputFormat::Json => writeln!(out, "{}", safe_json(&answer.text()?)),
+            OutputFormat::Tree => match self.operation.meta.shell {
                 Some(shell) => render::print(out, self.colours.stdout(), &(shell.tree)(&value)),
                 None => render::answer(out, self.colours.stdout(), self.operation, &value),
             },
-            Look::Table => render::answer(out, self.colours.stdout(), self.operation, &value),
+            OutputFormat::Table => render::answer(out, self.colours.stdout(), self.operation, &value),
         })?;
-        if self.timing && self.look != Look::Json {
+        if self.timing && self.look != OutputFormat::Json {
             written(writeln!(out, "{} ms", value["took_ms"]))?;
         }
         Ok(())
@@ -293,9 +293,9 @@ impl Shell<'_> {
         match word {
             "quit" | "q" | "exit" => return Ok(Next::Quit),
             "help" | "h" | "?" => written(writeln!(out, "{HELP}"))?,
-            "table" => self.look = Look::Table,
-            "json" => self.look = Look::Json,
-            "tree" => self.look = Look::Tree,
+            "table" => self.look = OutputFormat::Table,
+            "json" => self.look = OutputFormat::Json,
+            "tree" => self.look = OutputFormat::Tree,
             "timing" => self.timing = rest != "off",
             "branch" => {
                 match rest {

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style as Codes};
 use clap::ArgMatches;
-use lukasa_engine::rendering::Role;
+use lukasa_engine::rendering::TextRole;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
@@ -21,21 +21,21 @@ pub struct Style {
     pub colour: bool,
 }
 
-fn codes(role: Role) -> Codes {
+fn codes(role: TextRole) -> Codes {
     let of = |colour: AnsiColor| Codes::new().fg_color(Some(colour.into()));
     match role {
-        Role::Place => of(AnsiColor::Cyan),
-        Role::Name => Codes::new().bold(),
-        Role::Heading | Role::Faint => Codes::new().dimmed(),
-        Role::Error => of(AnsiColor::Red).bold(),
-        Role::Warning => of(AnsiColor::Yellow),
-        Role::Good => of(AnsiColor::Green),
+        TextRole::Place => of(AnsiColor::Cyan),
+        TextRole::Name => Codes::new().bold(),
+        TextRole::Heading | TextRole::Faint => Codes::new().dimmed(),
+        TextRole::Error => of(AnsiColor::Red).bold(),
+        TextRole::Warning => of(AnsiColor::Yellow),
+        TextRole::Good => of(AnsiColor::Green),
     }
 }
 
 impl Style {
     /// The text in its colour, if colours are enabled. The text must not contain control characters.
-    pub fn paint(self, role: Role, text: &str) -> String {
+    pub fn paint(self, role: TextRole, text: &str) -> String {
         if !self.colour || text.is_empty() {
             return text.to_owned();
         }
@@ -184,8 +184,8 @@ mod tests {
     #[test]
     fn painted_text_ends_with_a_reset() {
         let coloured = Style { width: None, colour: true };
-        assert_eq!(coloured.paint(Role::Place, "a.rs:1"), "\u{1b}[36ma.rs:1\u{1b}[0m");
-        assert_eq!(Style::default().paint(Role::Error, "error"), "error");
-        assert_eq!(coloured.paint(Role::Name, ""), "");
+        assert_eq!(coloured.paint(TextRole::Place, "a.rs:1"), "\u{1b}[36ma.rs:1\u{1b}[0m");
+        assert_eq!(Style::default().paint(TextRole::Error, "error"), "error");
+        assert_eq!(coloured.paint(TextRole::Name, ""), "");
     }
 }

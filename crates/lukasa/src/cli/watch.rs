@@ -19,7 +19,7 @@ pub fn run(session: &Session, path: &Path, as_json: bool, colours: Colours) -> R
         let _ = send.send(());
     })
     .map_err(|e| Error::new(ErrorKind::Unavailable, ErrorCode::NoSignals, format!("Ctrl-C cannot be caught: {e}")))?;
-    let listener = Box::new(move |pass: &Result<lukasa_engine::features::code::Report>| {
+    let listener = Box::new(move |pass: &Result<lukasa_engine::features::code::PassReport>| {
         let mut out = std::io::stdout().lock();
         let summarized = pass.as_ref().ok().and_then(|report| report.model.as_ref());
         // If the output is closed, indexing continues.

@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// The rule under which canonical text was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "u8", try_from = "u8")]
-pub enum Rule {
+pub enum CanonicalRule {
     /// Keys sorted by bytes. Floats as serde_json printed them: with an exponent from 1e16 on and below 1e-5. Depending
     /// on its release, positive exponents have a plus sign or not.
     #[default]
@@ -24,13 +24,13 @@ pub enum Rule {
     Second,
 }
 
-impl Rule {
+impl CanonicalRule {
     /// The rule for new transactions.
-    pub const PRESENT: Rule = Rule::Second;
+    pub const PRESENT: CanonicalRule = CanonicalRule::Second;
 
     /// Whether this is the first rule, which is not stored explicitly.
     pub fn is_first(&self) -> bool {
-        *self == Rule::First
+        *self == CanonicalRule::First
     }
 
     /// Whether the text is canonical under this rule.
@@ -40,28 +40,30 @@ impl Rule {
         }
         let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
         match self {
-            Rule::First => [Plus::Written, Plus::Omitted].iter().any(|plus| canonical_first(&value, *plus) == text),
-            Rule::Second => canonical(&value) == text,
+            CanonicalRule::First => {
+                [Plus::Written, Plus::Omitted].iter().any(|plus| canonical_first(&value, *plus) == text)
+            }
+            CanonicalRule::Second => canonical(&value) == text,
         }
     }
 }
 
-impl From<Rule> for u8 {
-    fn from(rule: Rule) -> u8 {
+impl From<CanonicalRule> for u8 {
+    fn from(rule: CanonicalRule) -> u8 {
         match rule {
-            Rule::First => 1,
-            Rule::Second => 2,
+            CanonicalRule::First => 1,
+            CanonicalRule::Second => 2,
         }
     }
 }
 
-impl TryFrom<u8> for Rule {
+impl TryFrom<u8> for CanonicalRule {
     type Error = Error;
 
-    fn try_from(number: u8) -> Result<Rule> {
+    fn try_from(number: u8) -> Result<CanonicalRule> {
         match number {
-            1 => Ok(Rule::First),
-            2 => Ok(Rule::Second),
+            1 => Ok(CanonicalRule::First),
+            2 => Ok(CanonicalRule::Second),
             _ => Err(Error::new(
                 crate::ErrorKind::Unsupported,
                 ErrorCode::NewerFormat,
@@ -267,15 +269,15 @@ mod tests {
         let value = json!({"\u{10000}": 1, "\u{e000}": [1, 1.0, 1.5, -0.0, 1e300, 1e16, 1e-6], "a": 18_446_744_073_709_551_615_u64});
         let text = canonical_first(&value, Plus::Written);
         assert_eq!(text, "{\"a\":18446744073709551615,\"\u{e000}\":[1,1,1.5,0,1e+300,1e+16,1e-6],\"\u{10000}\":1}");
-        assert!(Rule::First.holds(&text) && !Rule::Second.holds(&text));
-        assert!(Rule::First.holds(&text.replace("e+", "e")), "exponents as earlier releases printed them");
-        assert!(!Rule::First.holds(&text.replace("1e+16", "10000000000000000.0")));
+        assert!(CanonicalRule::First.holds(&text) && !CanonicalRule::Second.holds(&text));
+        assert!(CanonicalRule::First.holds(&text.replace("e+", "e")), "exponents as earlier releases printed them");
+        assert!(!CanonicalRule::First.holds(&text.replace("1e+16", "10000000000000000.0")));
         let now = present(&text);
         assert_eq!(
             now,
             "{\"a\":18446744073709551615,\"\u{10000}\":1,\"\u{e000}\":[1,1,1.5,0,1e+300,10000000000000000,0.000001]}"
         );
-        assert!(Rule::Second.holds(&now) && matches!(present(&now), Cow::Owned(ref again) if *again == now));
+        assert!(CanonicalRule::Second.holds(&now) && matches!(present(&now), Cow::Owned(ref again) if *again == now));
     }
 
     #[test]
@@ -296,8 +298,8 @@ mod tests {
 
     #[test]
     fn an_unknown_rule_is_rejected() {
-        assert_eq!(serde_json::to_string(&[Rule::First, Rule::Second]).unwrap(), "[1,2]");
-        assert!(serde_json::from_str::<Rule>("3").unwrap_err().to_string().contains("rule 3"));
+        assert_eq!(serde_json::to_string(&[CanonicalRule::First, CanonicalRule::Second]).unwrap(), "[1,2]");
+        assert!(serde_json::from_str::<CanonicalRule>("3").unwrap_err().to_string().contains("rule 3"));
     }
 
     proptest! {
@@ -306,8 +308,8 @@ mod tests {
             let value: Value = serde_json::from_str(&canonical(&value)).unwrap();
             let old = canonical_first(&value, Plus::Written);
             prop_assert_eq!(present(&old), canonical(&value));
-            prop_assert!(Rule::First.holds(&old));
-            prop_assert!(Rule::Second.holds(&canonical(&value)));
+            prop_assert!(CanonicalRule::First.holds(&old));
+            prop_assert!(CanonicalRule::Second.holds(&canonical(&value)));
         }
 
         #[test]

@@ -1,20 +1,20 @@
 //! A batch before it is planned: content checked and hashed, names turned into ids.
 
-use super::{Known, Side, ambiguous, at_write, dangling, limited_sides, lost_race, nothing_named};
+use super::{LoadedFacts, Side, ambiguous, at_write, dangling, limited_sides, lost_race, nothing_named};
 use crate::ErrorCode;
 use crate::batch::{Batch, End, Precondition, PutObject, PutRelationship, Reference, Write};
 use crate::branch::Lineage;
-use crate::claims::{self, Target};
+use crate::claims::{self, ClaimTarget};
 use crate::content::{ABSENT, Content};
 use crate::error::{Error, Result};
 use crate::id::{self, VersionId};
 use crate::json::Hash;
 use crate::limits;
 use crate::merge::MergeWrite;
-use crate::statement::Thing;
 use crate::time::{Period, Time};
 use crate::timeline::visible;
 use crate::types::{Registry, system};
+use crate::version::Fact;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ pub struct Drafts {
     drafts: Vec<Draft>,
     preconditions: Vec<Precondition>,
     /// Targets that no other agent may have claimed, with their claim boards; and the writing agent.
-    unclaimed: Vec<(Target, Uuid)>,
+    unclaimed: Vec<(ClaimTarget, Uuid)>,
     agent: Option<String>,
     namespace: Uuid,
     system: bool,
@@ -38,58 +38,58 @@ pub struct Drafts {
 struct Draft {
     place: usize,
     subject: Subject,
-    content: Said,
+    content: DraftContent,
     period: Period,
     /// Whether the write has no explicit time.
     defaulted: bool,
     /// Whether the fact is absent after the period, except where another write of the batch covers that time.
     then_absent: bool,
     expected_version: Option<u32>,
-    merged: Option<Merged>,
+    merged: Option<MergeParents>,
 }
 
 enum Subject {
     Object { id: Uuid, type_name: Arc<str>, key: Option<Box<str>> },
-    Relationship { type_name: Arc<str>, src: Named, dst: Named, discriminator: Box<str> },
-    Named(Named),
+    Relationship { type_name: Arc<str>, src: NamedReference, dst: NamedReference, discriminator: Box<str> },
+    Named(NamedReference),
 }
 
 /// A reference, and the id for its `Type:key` form.
-struct Named {
+struct NamedReference {
     reference: Reference,
     typed: Option<Uuid>,
 }
 
-pub(super) enum Said {
+pub(super) enum DraftContent {
     Content { text: Box<str>, hash: Hash },
     Absent,
 }
 
-impl Said {
+impl DraftContent {
     /// Moves the text out instead of copying it.
-    pub(super) fn take(&mut self) -> Said {
+    pub(super) fn take(&mut self) -> DraftContent {
         match self {
-            Said::Content { text, hash } => Said::Content { text: std::mem::take(text), hash: *hash },
-            Said::Absent => Said::Absent,
+            DraftContent::Content { text, hash } => DraftContent::Content { text: std::mem::take(text), hash: *hash },
+            DraftContent::Absent => DraftContent::Absent,
         }
     }
 
     pub(super) fn hash(&self) -> Hash {
         match self {
-            Said::Content { hash, .. } => *hash,
-            Said::Absent => ABSENT,
+            DraftContent::Content { hash, .. } => *hash,
+            DraftContent::Absent => ABSENT,
         }
     }
 
     pub(super) fn text(&self) -> Option<&str> {
         match self {
-            Said::Content { text, .. } => Some(text),
-            Said::Absent => None,
+            DraftContent::Content { text, .. } => Some(text),
+            DraftContent::Absent => None,
         }
     }
 }
 
-pub(super) struct Merged {
+pub(super) struct MergeParents {
     pub(super) source: VersionId,
     pub(super) target: Option<VersionId>,
     pub(super) bases: Vec<VersionId>,
@@ -153,7 +153,7 @@ impl Drafts {
         };
         let mut types = TypeNames::default();
         let default_from = batch.header.valid_at.unwrap_or(now);
-        let mut reading = Reading { registry, types: &mut types, default_from, draw, text: String::new() };
+        let mut reading = DraftContext { registry, types: &mut types, default_from, draw, text: String::new() };
         for (place, (write, content)) in writes.enumerate() {
             let draft = match write {
                 Write::Object(put) => drafts.object(put, &content, batch.system, &mut reading),
@@ -181,9 +181,9 @@ impl Drafts {
         put: &PutObject,
         content: &Content,
         may_be_system: bool,
-        reading: &mut Reading<'_>,
+        reading: &mut DraftContext<'_>,
     ) -> Result<Draft> {
-        let Reading { registry, types, default_from, draw, text } = reading;
+        let DraftContext { registry, types, default_from, draw, text } = reading;
         let type_name = types.read(registry, &put.type_name, false)?;
         if system::is(&type_name) && !may_be_system {
             return Err(kept_by_lukasa(&type_name));
@@ -224,8 +224,13 @@ impl Drafts {
         })
     }
 
-    fn relationship(&mut self, put: &PutRelationship, content: &Content, reading: &mut Reading<'_>) -> Result<Draft> {
-        let Reading { registry, types, default_from, text, .. } = reading;
+    fn relationship(
+        &mut self,
+        put: &PutRelationship,
+        content: &Content,
+        reading: &mut DraftContext<'_>,
+    ) -> Result<Draft> {
+        let DraftContext { registry, types, default_from, text, .. } = reading;
         let type_name = types.read(registry, &put.type_name, true)?;
         let content = read_content(content, registry, &type_name, true, text)?;
         if !put.discriminator.is_empty() {
@@ -255,7 +260,7 @@ impl Drafts {
         Ok(Draft {
             place: 0,
             subject,
-            content: Said::Absent,
+            content: DraftContent::Absent,
             period,
             defaulted: false,
             then_absent: false,
@@ -266,7 +271,7 @@ impl Drafts {
 
     /// Adds the claim board of this target to what must be loaded.
     fn want_unclaimed(&mut self, reference: &Reference) -> Result<()> {
-        let target = Target::read(&reference.to_string(), None)?.ok_or_else(|| {
+        let target = ClaimTarget::read(&reference.to_string(), None)?.ok_or_else(|| {
             Error::invalid(
                 ErrorCode::InvalidTarget,
                 format!("`{reference}` is not the name of a file, function, task or feature"),
@@ -281,7 +286,7 @@ impl Drafts {
 
     /// Adds the ids and keys that a reference may stand for to what must be loaded. Returns the reference with the
     /// declared spelling of its type.
-    fn want(&mut self, reference: &Reference, registry: &Registry) -> Named {
+    fn want(&mut self, reference: &Reference, registry: &Registry) -> NamedReference {
         let alias = reference.typed().filter(|(t, _)| !registry.spelling(t, false).eq_ignore_ascii_case(t));
         let reference = match alias {
             Some((alias, key)) => &Reference::exact(registry.spelling(alias, false), key),
@@ -295,17 +300,17 @@ impl Drafts {
         if let Reference::Text(text) = reference {
             self.keys.push((text.clone(), typed));
         }
-        Named { reference: reference.clone(), typed }
+        NamedReference { reference: reference.clone(), typed }
     }
 
     /// Returns the keys to look up once `ids` are loaded: those whose `Type:key` form names no fact.
-    pub fn keys_to_find(&self, known: &Known<'_>) -> Vec<String> {
+    pub fn keys_to_find(&self, known: &LoadedFacts<'_>) -> Vec<String> {
         let local: FxHashSet<Uuid> = self
             .drafts
             .iter()
             .filter_map(|draft| if let Subject::Object { id, .. } = draft.subject { Some(id) } else { None })
             .collect();
-        let sure = |id: &Uuid| local.contains(id) || known.thing(*id).is_some();
+        let sure = |id: &Uuid| local.contains(id) || known.fact(*id).is_some();
         let mut keys: Vec<_> = self
             .keys
             .iter()
@@ -339,19 +344,19 @@ impl Drafts {
                     })?;
                 }
                 let content = match write.content {
-                    Some(text) => Said::Content { text, hash: write.hash },
-                    None => Said::Absent,
+                    Some(text) => DraftContent::Content { text, hash: write.hash },
+                    None => DraftContent::Absent,
                 };
                 let subject = match (thing.ends, ends) {
                     (Some(named), Some((src, dst))) => Subject::Relationship {
                         type_name: thing.type_name,
-                        src: Named { reference: Reference::Id(src), typed: None },
-                        dst: Named { reference: Reference::Id(dst), typed: None },
+                        src: NamedReference { reference: Reference::Id(src), typed: None },
+                        dst: NamedReference { reference: Reference::Id(dst), typed: None },
                         discriminator: named.discriminator,
                     },
                     _ => Subject::Object { id: thing.id, type_name: thing.type_name, key: thing.key },
                 };
-                let merged = Some(Merged { source: write.source, target: write.target, bases: write.bases });
+                let merged = Some(MergeParents { source: write.source, target: write.target, bases: write.bases });
                 Ok(Draft {
                     place,
                     subject,
@@ -377,8 +382,8 @@ impl Drafts {
         })
     }
 
-    /// Turns every name into an id. `Resolved::ids` then contains the ids of the relationships to load.
-    pub fn resolve(self, known: &Known<'_>, lineage: &Lineage, now: Time) -> Result<Resolved> {
+    /// Turns every name into an id. `ResolvedBatch::ids` then contains the ids of the relationships to load.
+    pub fn resolve(self, known: &LoadedFacts<'_>, lineage: &Lineage, now: Time) -> Result<ResolvedBatch> {
         let Drafts { drafts, preconditions: conditions, unclaimed, agent, namespace, system, keys, warnings, .. } =
             self;
         let mut local_ids = FxHashSet::default();
@@ -392,8 +397,8 @@ impl Drafts {
                 local_keys.entry(key.clone()).or_default().push(*id);
             }
         }
-        let find = |Named { reference, typed }: &Named| -> Result<Uuid> {
-            let exists = |id: &Uuid| local_ids.contains(id) || known.thing(*id).is_some();
+        let find = |NamedReference { reference, typed }: &NamedReference| -> Result<Uuid> {
+            let exists = |id: &Uuid| local_ids.contains(id) || known.fact(*id).is_some();
             if let Reference::Id(id) = reference {
                 return if exists(id) { Ok(*id) } else { Err(nothing_named(reference)) };
             }
@@ -401,7 +406,7 @@ impl Drafts {
                 return Ok(id);
             }
             let Reference::Text(text) = reference else { return Err(nothing_named(reference)) };
-            let seen = |id: &&Uuid| visible(known.statements_of(**id), lineage, now).is_some();
+            let seen = |id: &&Uuid| visible(known.versions_of(**id), lineage, now).is_some();
             let stored = known.by_key.get(text.as_str()).into_iter().flatten();
             let mut found: Vec<Uuid> = stored.clone().filter(seen).copied().collect();
             found.extend(local_keys.get(text.as_str()).into_iter().flatten());
@@ -412,9 +417,9 @@ impl Drafts {
                 [] => match known.by_key.get(text.as_str()).map_or(&[][..], Vec::as_slice) {
                     [] => Err(nothing_named(reference)),
                     [ended] => Ok(*ended),
-                    many => Err(ambiguous(text, many.iter().filter_map(|id| known.thing(*id)))),
+                    many => Err(ambiguous(text, many.iter().filter_map(|id| known.fact(*id)))),
                 },
-                many => Err(ambiguous(text, many.iter().filter_map(|id| known.thing(*id)))),
+                many => Err(ambiguous(text, many.iter().filter_map(|id| known.fact(*id)))),
             }
         };
         let mut items = Vec::with_capacity(drafts.len());
@@ -425,7 +430,7 @@ impl Drafts {
                 Subject::Object { id, type_name, key } => (id, type_name, key, None),
                 Subject::Relationship { type_name, src, dst, discriminator } => {
                     let place = draft.place;
-                    let end = |named: &Named, side: &str| {
+                    let end = |named: &NamedReference, side: &str| {
                         find(named).map_err(|e| {
                             let e = if e.code == ErrorCode::NotFound {
                                 dangling(side, &named.reference.to_string())
@@ -442,7 +447,7 @@ impl Drafts {
                 }
                 Subject::Named(named) => {
                     let id = find(&named).map_err(|e| at_write(e, draft.place))?;
-                    match known.thing(id) {
+                    match known.fact(id) {
                         Some(thing) if system::is(&thing.type_name) && !system => {
                             return Err(at_write(kept_by_lukasa(&thing.type_name), draft.place));
                         }
@@ -451,7 +456,7 @@ impl Drafts {
                     }
                 }
             };
-            items.push(Item {
+            items.push(ResolvedWrite {
                 id,
                 type_name,
                 key,
@@ -474,7 +479,7 @@ impl Drafts {
                 Precondition::Unclaimed { .. } => continue,
             };
             let typed = reference.typed().map(|(type_name, key)| id::object_id(namespace, type_name, key));
-            match find(&Named { reference: reference.clone(), typed }) {
+            match find(&NamedReference { reference: reference.clone(), typed }) {
                 Ok(id) => preconditions.push((reference.to_string(), id, want)),
                 Err(e) if e.code == ErrorCode::NotFound && want == 0 => {}
                 Err(e) if e.code == ErrorCode::NotFound => return Err(lost_race(&reference.to_string(), want, 0)),
@@ -483,50 +488,50 @@ impl Drafts {
         }
         // Objects first: the number of a relationship must be above those of its ends.
         items.sort_by_key(|item| item.ends.is_some());
-        Ok(Resolved { items, preconditions, unclaimed, agent, ids, warnings })
+        Ok(ResolvedBatch { items, preconditions, unclaimed, agent, ids, warnings })
     }
 }
 
 /// A write that a merge decided on, with the ids of a relationship's ends.
 pub struct DecidedWrite {
-    pub thing: Thing,
+    pub thing: Fact,
     pub ends: Option<(Uuid, Uuid)>,
     pub write: MergeWrite,
 }
 
 /// A batch in which every name has been replaced by an id.
-pub struct Resolved {
-    pub(super) items: Vec<Item>,
+pub struct ResolvedBatch {
+    pub(super) items: Vec<ResolvedWrite>,
     pub(super) preconditions: Vec<(String, Uuid, u32)>,
-    pub(super) unclaimed: Vec<(Target, Uuid)>,
+    pub(super) unclaimed: Vec<(ClaimTarget, Uuid)>,
     pub(super) agent: Option<String>,
     /// Relationships to load before `plan`.
     pub ids: Vec<Uuid>,
     pub(super) warnings: Vec<String>,
 }
 
-pub(super) struct Item {
+pub(super) struct ResolvedWrite {
     pub(super) place: usize,
     pub(super) id: Uuid,
     pub(super) type_name: Arc<str>,
     pub(super) key: Option<Box<str>>,
     pub(super) ends: Option<(Uuid, Uuid, Box<str>)>,
-    pub(super) content: Said,
+    pub(super) content: DraftContent,
     pub(super) period: Period,
     pub(super) defaulted: bool,
     pub(super) then_absent: bool,
     pub(super) expected_version: Option<u32>,
     /// The fact is named by an `end` write, so its stored identity and ends apply.
     pub(super) named: bool,
-    pub(super) merged: Option<Merged>,
+    pub(super) merged: Option<MergeParents>,
 }
 
-impl Resolved {
+impl ResolvedBatch {
     /// Returns the ends whose relationships of one type must be loaded as rivals before `plan`.
     pub fn limited_ends(&self, registry: &Registry) -> Vec<(Arc<str>, Side, Uuid)> {
         let mut wanted = FxHashSet::default();
         for item in &self.items {
-            let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.content) else { continue };
+            let (Some((src, dst, _)), DraftContent::Content { .. }) = (&item.ends, &item.content) else { continue };
             for side in limited_sides(registry, &item.type_name) {
                 wanted.insert((Arc::clone(&item.type_name), side, if side == Side::Src { *src } else { *dst }));
             }
@@ -543,7 +548,7 @@ impl Resolved {
 }
 
 /// The context in which all writes of a batch are read.
-struct Reading<'a> {
+struct DraftContext<'a> {
     registry: &'a Registry,
     types: &'a mut TypeNames,
     default_from: Time,
@@ -581,12 +586,12 @@ fn read_content(
     type_name: &str,
     relationship: bool,
     text: &mut String,
-) -> Result<Said> {
+) -> Result<DraftContent> {
     text.clear();
     content.write_canonical(text);
     content.check(text.len())?;
     registry.validate(type_name, relationship, &content.properties)?;
-    Ok(Said::Content { text: text.as_str().into(), hash: Hash::of(text.as_bytes()) })
+    Ok(DraftContent::Content { text: text.as_str().into(), hash: Hash::of(text.as_bytes()) })
 }
 
 fn read_period(from: Option<Time>, to: Option<Time>, only: bool, default_from: Time) -> Result<(Period, bool)> {

@@ -11,11 +11,11 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use super::{EmbedError, Embedder, Model, Purpose};
+use super::{EmbedError, Embedder, EmbedderModel, Purpose};
 use forward::{DIMENSIONS, MOST_TOKENS, Network};
-pub use kernels::Level;
+pub use kernels::InstructionSet;
 pub use tokens::Tokenizer;
-use weights::Weights;
+use weights::ModelWeights;
 
 /// Version of everything besides the weights that affects vectors (tokens, arithmetic, pooling). Increment it when they
 /// change.
@@ -36,23 +36,23 @@ static VOCABULARY: &str = include_str!("../../../../models/all-minilm-l6-v2/voca
 struct Aligned<T: ?Sized>(T);
 
 /// The built-in model with its tokenizer. It implements [`Embedder`].
-pub struct Builtin {
-    model: Model,
+pub struct BuiltinModel {
+    model: EmbedderModel,
     tokenizer: Tokenizer,
     network: Network,
 }
 
-impl Builtin {
+impl BuiltinModel {
     /// Returns the single instance, initialised on first use.
-    pub fn get() -> Result<&'static Builtin, EmbedError> {
-        static BUILTIN: OnceLock<Result<Builtin, EmbedError>> = OnceLock::new();
-        BUILTIN.get_or_init(|| Builtin::new().map_err(EmbedError::Broken)).as_ref().map_err(Clone::clone)
+    pub fn get() -> Result<&'static BuiltinModel, EmbedError> {
+        static BUILTIN: OnceLock<Result<BuiltinModel, EmbedError>> = OnceLock::new();
+        BUILTIN.get_or_init(|| BuiltinModel::new().map_err(EmbedError::Broken)).as_ref().map_err(Clone::clone)
     }
 
-    fn new() -> Result<Builtin, String> {
-        let weights = Weights::read(&WEIGHTS.0)?;
+    fn new() -> Result<BuiltinModel, String> {
+        let weights = ModelWeights::read(&WEIGHTS.0)?;
         let digest = weights.digest.get(..16).ok_or("the weights have no digest")?;
-        let model = Model {
+        let model = EmbedderModel {
             name: "all-MiniLM-L6-v2".to_string(),
             version: format!("{digest}.{HANDLING}"),
             dimensions: DIMENSIONS,
@@ -61,7 +61,7 @@ impl Builtin {
             question_prefix: String::new(),
         };
         let tokenizer = Tokenizer::new(VOCABULARY).ok_or("the vocabulary is not the model's")?;
-        Ok(Builtin { model, tokenizer, network: Network::new(&weights)? })
+        Ok(BuiltinModel { model, tokenizer, network: Network::new(&weights)? })
     }
 
     /// The tokenizer of the model.
@@ -70,7 +70,7 @@ impl Builtin {
     }
 
     /// Embeds with the instructions of `level`; all levels give the same vectors.
-    pub fn embed_at(&self, level: Level, texts: &[&str]) -> Vec<Vec<f32>> {
+    pub fn embed_at(&self, level: InstructionSet, texts: &[&str]) -> Vec<Vec<f32>> {
         let ids: Vec<Vec<u16>> = texts.par_iter().map(|text| self.tokenizer.ids(text, MOST_TOKENS)).collect();
         let groups = groups(&ids);
         let found: Vec<(usize, Vec<f32>)> = groups
@@ -88,8 +88,8 @@ impl Builtin {
     }
 }
 
-impl Embedder for Builtin {
-    fn model(&self) -> &Model {
+impl Embedder for BuiltinModel {
+    fn model(&self) -> &EmbedderModel {
         &self.model
     }
 
@@ -98,7 +98,7 @@ impl Embedder for Builtin {
     }
 
     fn embed(&self, texts: &[&str], _: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
-        Ok(self.embed_at(Level::best(), texts))
+        Ok(self.embed_at(InstructionSet::best(), texts))
     }
 }
 

@@ -6,9 +6,9 @@
 
 use crate::pipeline::fuse::{Candidate, Channel, Fusion, best, fuse, sort};
 use crate::pipeline::seeds;
-use crate::question::Task;
+use crate::question::TaskText;
 use crate::recipes::{CodeRecipe, PATHS, WHOLE_TEXT};
-use crate::text::{Field, Scoring, Term, TextIndex};
+use crate::text::{Scoring, Term, TextField, TextIndex};
 use lukasa_graph::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -26,7 +26,7 @@ pub struct CodeIndexes<'a> {
 
 /// Files and symbols, best first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Located {
+pub struct LocatedCode {
     pub files: Vec<Candidate>,
     /// Symbols, and files for code outside of symbols, by their own words and names, and by their file.
     pub symbols: Vec<Candidate>,
@@ -38,13 +38,13 @@ pub struct Located {
 /// returns the file of a symbol, `likely` how likely a task is about a symbol of its kind, and `order` breaks ties.
 pub fn code(
     indexes: &CodeIndexes<'_>,
-    task: &Task,
+    task: &TaskText,
     recipe: &CodeRecipe,
     named: Vec<(Node, f64)>,
     file_of: impl Fn(Node) -> Option<Node>,
     likely: impl Fn(Node) -> f64,
     order: impl Fn(Node) -> u64 + Copy,
-) -> Located {
+) -> LocatedCode {
     let terms: Vec<Term> = task.terms();
     let all = |index: &TextIndex, scoring: &Scoring| {
         let [found] = seeds::best_by_words(index, &terms, [scoring], recipe.most, order);
@@ -73,7 +73,7 @@ pub fn code(
     channels.retain(|channel| channel.weight > 0.0 && !channel.found.is_empty());
     let files = fuse(&channels, Fusion::WeightedMax, order);
     let symbols = with_files(&units, &files, file_of, likely, order);
-    Located { files, symbols, channels }
+    LocatedCode { files, symbols, channels }
 }
 
 /// Symbols by their own score and that of their file, each as a share of the best; and files of which only the name
@@ -110,8 +110,8 @@ fn with_files(
 /// Scores the text of one symbol. Its name is part of the text and may get an additional boost.
 fn of_symbols(recipe: &CodeRecipe, name: f32) -> Scoring {
     let mut scoring = Scoring { shortest: recipe.shortest, ..WHOLE_TEXT };
-    scoring.boosts[Field::Name as usize] = name;
-    scoring.b[Field::Name as usize] = 0.0;
+    scoring.boosts[TextField::Name as usize] = name;
+    scoring.b[TextField::Name as usize] = 0.0;
     scoring
 }
 
@@ -119,12 +119,12 @@ fn of_symbols(recipe: &CodeRecipe, name: f32) -> Scoring {
 mod tests {
     use super::*;
     use crate::recipes::CODE;
-    use crate::text::Gathered;
+    use crate::text::DocumentBatch;
 
     /// Files 0 and 1; symbols 10 to 13, the first two in file 0.
     fn indexes() -> [TextIndex; 4] {
-        let texts = |docs: &[(u32, Field, &str)]| {
-            let mut gathered = Gathered::default();
+        let texts = |docs: &[(u32, TextField, &str)]| {
+            let mut gathered = DocumentBatch::default();
             for (node, field, text) in docs {
                 gathered.begin(Node(*node));
                 gathered.add(*field, text);
@@ -132,29 +132,29 @@ mod tests {
             TextIndex::build(vec![gathered])
         };
         let files = texts(&[
-            (0, Field::Body, "def read_config(path): open path\ndef close(): pass"),
-            (1, Field::Body, "def render(page): write page\ndef parse(text): words"),
+            (0, TextField::Body, "def read_config(path): open path\ndef close(): pass"),
+            (1, TextField::Body, "def render(page): write page\ndef parse(text): words"),
         ]);
-        let paths = texts(&[(0, Field::Name, "config"), (1, Field::Name, "page")]);
+        let paths = texts(&[(0, TextField::Name, "config"), (1, TextField::Name, "page")]);
         let units = texts(&[
-            (10, Field::Body, "def read_config(path): open path"),
-            (11, Field::Body, "def close(): pass"),
-            (12, Field::Body, "def render(page): write page"),
-            (13, Field::Body, "def parse(text): words"),
+            (10, TextField::Body, "def read_config(path): open path"),
+            (11, TextField::Body, "def close(): pass"),
+            (12, TextField::Body, "def render(page): write page"),
+            (13, TextField::Body, "def parse(text): words"),
         ]);
-        let mut defined = Gathered::default();
+        let mut defined = DocumentBatch::default();
         for (file, names) in [(0, ["read_config", "close"]), (1, ["render", "parse"])] {
             defined.begin(Node(file));
-            names.iter().for_each(|name| defined.add_word(Field::Name, name));
+            names.iter().for_each(|name| defined.add_word(TextField::Name, name));
         }
         [files, paths, units, TextIndex::build(vec![defined])]
     }
 
-    fn ranked(task: &str) -> Located {
+    fn ranked(task: &str) -> LocatedCode {
         let [files, paths, units, defined] = &indexes();
         let indexes = CodeIndexes { files, paths, units, defined };
         let file_of = |node: Node| Some(Node(u32::from(node.0 >= 12)));
-        code(&indexes, &Task::read(task), &CODE, vec![], file_of, |_| 1.0, |node| u64::from(node.0))
+        code(&indexes, &TaskText::read(task), &CODE, vec![], file_of, |_| 1.0, |node| u64::from(node.0))
     }
 
     #[test]
@@ -170,6 +170,6 @@ mod tests {
         assert_eq!(ranked("the page is rendered twice").files[0].node, Node(1));
         let named = ranked("something about close()");
         assert!(named.files[0].reasons.iter().any(|r| r.channel == "defined"), "{named:?}");
-        assert_eq!(ranked("nothing of that"), Located::default());
+        assert_eq!(ranked("nothing of that"), LocatedCode::default());
     }
 }

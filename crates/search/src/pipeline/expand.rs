@@ -28,7 +28,7 @@ const DAY_MICROS: f64 = 86_400_000_000.0;
 
 /// What the score of an edge is computed from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EdgeFacts {
+pub struct EdgeScoreInputs {
     /// The weight of the type of relationship.
     pub base_weight: f64,
     /// The weight of the relationship times its confidence.
@@ -45,7 +45,7 @@ pub struct EdgeFacts {
     pub degrees: (usize, usize),
 }
 
-impl EdgeFacts {
+impl EdgeScoreInputs {
     /// Returns a score between 0 and 1.
     pub fn score(&self) -> f64 {
         let ExpansionRecipe { fades_days, reciprocal, least_confidence, most_confidence, .. } = EXPANSION;
@@ -70,23 +70,23 @@ impl EdgeFacts {
 
 /// A relationship that led to a neighbour.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Way {
+pub struct FollowedEdge {
     pub from: Node,
     pub to: Node,
     pub edge: Edge,
     pub reverse: bool,
     pub depth: u32,
     pub score: f64,
-    pub facts: EdgeFacts,
+    pub facts: EdgeScoreInputs,
     /// The score that it added to the neighbour.
     pub gave: f64,
 }
 
 /// The result of an expansion.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Expanded {
+pub struct ExpansionResult {
     /// In the order in which they were followed.
-    pub ways: Vec<Way>,
+    pub ways: Vec<FollowedEdge>,
     /// Nodes that were not candidates before.
     pub neighbors: Vec<Node>,
     /// Whether a limit left out neighbours.
@@ -106,8 +106,8 @@ pub fn expand(
     primaries: usize,
     how: &Expansion<'_>,
     mut fits: impl FnMut(Node) -> bool,
-) -> Expanded {
-    let mut expanded = Expanded::default();
+) -> ExpansionResult {
+    let mut expanded = ExpansionResult::default();
     let bases: FxHashMap<Node, f64> = candidates.iter().map(|c| (c.node, c.score())).collect();
     let mut met: FxHashSet<Node> = FxHashSet::default();
     let mut gains: FxHashMap<Node, (f64, f64)> = FxHashMap::default();
@@ -162,7 +162,13 @@ pub fn expand(
 }
 
 /// Returns the relationships of a node that may be followed, best first, and its degree if it is a hub.
-fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<'_>) -> (Vec<Way>, Option<usize>) {
+fn ways(
+    snapshot: &Snapshot,
+    now: Time,
+    from: Node,
+    depth: u32,
+    how: &Expansion<'_>,
+) -> (Vec<FollowedEdge>, Option<usize>) {
     let degree = snapshot.degree(from);
     let links = snapshot.outgoing(from).iter().map(|l| (l, false));
     let links = links.chain(snapshot.incoming(from).iter().map(|l| (l, true)));
@@ -177,7 +183,7 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
             continue;
         }
         let age = now.0.saturating_sub(snapshot.since(edge).0) as f64 / DAY_MICROS;
-        let facts = EdgeFacts {
+        let facts = EdgeScoreInputs {
             base_weight: rule.map_or(EXPANSION.generic, |r| r.base_weight),
             confidence: snapshot.weight(edge).unwrap_or(1.0) * snapshot.confidence(edge).unwrap_or(1.0),
             age_days: snapshot.derivation(edge).is_none().then_some(age),
@@ -186,9 +192,9 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
             depth,
             degrees: (degree, snapshot.degree(to)),
         };
-        all.push((type_no, Way { from, to, edge, reverse, depth, score: facts.score(), facts, gave: 0.0 }));
+        all.push((type_no, FollowedEdge { from, to, edge, reverse, depth, score: facts.score(), facts, gave: 0.0 }));
     }
-    let by = |a: &Way, b: &Way| {
+    let by = |a: &FollowedEdge, b: &FollowedEdge| {
         b.score.total_cmp(&a.score).then_with(|| snapshot.edge_thing(a.edge).cmp(&snapshot.edge_thing(b.edge)))
     };
     all.sort_by(|a, b| by(&a.1, &b.1));
@@ -211,7 +217,7 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
 mod tests {
     use super::*;
 
-    const FACTS: EdgeFacts = EdgeFacts {
+    const FACTS: EdgeScoreInputs = EdgeScoreInputs {
         base_weight: 1.0,
         confidence: 1.0,
         age_days: None,
@@ -226,19 +232,19 @@ mod tests {
         let damping = 1.0 / (1.0 + 4f64.ln() * 2.0);
         let expected = 0.5 * damping;
         assert!((FACTS.score() - expected / (1.0 + expected)).abs() < 1e-12);
-        let more = EdgeFacts { base_weight: 1.6, ..FACTS };
+        let more = EdgeScoreInputs { base_weight: 1.6, ..FACTS };
         assert!(more.score() > FACTS.score(), "a heavier type ranks higher");
-        let old = EdgeFacts { age_days: Some(90.0), ..FACTS };
-        let new = EdgeFacts { age_days: Some(0.0), ..FACTS };
+        let old = EdgeScoreInputs { age_days: Some(90.0), ..FACTS };
+        let new = EdgeScoreInputs { age_days: Some(0.0), ..FACTS };
         assert!(old.score() < new.score());
         assert_eq!(new.score(), FACTS.score());
-        let back = EdgeFacts { reciprocal: true, reverse: true, ..FACTS };
+        let back = EdgeScoreInputs { reciprocal: true, reverse: true, ..FACTS };
         assert!(back.score() > FACTS.score());
-        let hub = EdgeFacts { degrees: (3, 5_000), ..FACTS };
+        let hub = EdgeScoreInputs { degrees: (3, 5_000), ..FACTS };
         assert!(hub.score() < FACTS.score());
-        let far = EdgeFacts { depth: 2, ..FACTS };
+        let far = EdgeScoreInputs { depth: 2, ..FACTS };
         assert!(far.score() < FACTS.score());
-        let clamped = EdgeFacts { confidence: 100.0, ..FACTS };
-        assert_eq!(clamped.score(), EdgeFacts { confidence: 2.0, ..FACTS }.score());
+        let clamped = EdgeScoreInputs { confidence: 100.0, ..FACTS };
+        assert_eq!(clamped.score(), EdgeScoreInputs { confidence: 2.0, ..FACTS }.score());
     }
 }

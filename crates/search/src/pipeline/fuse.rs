@@ -12,7 +12,7 @@ pub const NORMALIZATION: &str = "zscore_v2";
 
 /// The distribution of scores in one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
+pub struct ScoreDistribution {
     pub count: usize,
     pub mean: f64,
     pub std: f64,
@@ -20,15 +20,15 @@ pub struct Spread {
     pub max: f64,
 }
 
-impl Spread {
+impl ScoreDistribution {
     /// Computes the distribution of some scores.
-    pub fn of(scores: impl Iterator<Item = f64> + Clone) -> Spread {
+    pub fn of(scores: impl Iterator<Item = f64> + Clone) -> ScoreDistribution {
         let count = scores.clone().count();
         let mean = scores.clone().sum::<f64>() / count.max(1) as f64;
         let variance = scores.clone().map(|s| (s - mean) * (s - mean)).sum::<f64>() / count.max(1) as f64;
         let min = scores.clone().fold(f64::INFINITY, f64::min);
         let max = scores.fold(f64::NEG_INFINITY, f64::max);
-        Spread { count, mean, std: variance.sqrt(), min, max }
+        ScoreDistribution { count, mean, std: variance.sqrt(), min, max }
     }
 
     /// Normalises a score to between 0 and 1: by deviations from the mean, or as a share of the largest where there are
@@ -57,8 +57,8 @@ pub struct Channel {
 
 impl Channel {
     /// The distribution of its raw scores.
-    pub fn spread(&self) -> Spread {
-        Spread::of(self.found.iter().map(|(_, score)| *score))
+    pub fn spread(&self) -> ScoreDistribution {
+        ScoreDistribution::of(self.found.iter().map(|(_, score)| *score))
     }
 }
 
@@ -231,23 +231,27 @@ mod tests {
 
     #[test]
     fn many_scores_are_normalised_by_deviations() {
-        let spread = Spread::of([1.0, 2.0, 3.0, 4.0, 5.0].into_iter());
+        let spread = ScoreDistribution::of([1.0, 2.0, 3.0, 4.0, 5.0].into_iter());
         assert!((spread.mean - 3.0).abs() < 1e-12 && (spread.std - 2f64.sqrt()).abs() < 1e-12);
         assert!((spread.normal(3.0) - 0.5).abs() < 1e-9);
         assert_eq!(spread.normal(1e9), 1.0);
         assert_eq!(spread.normal(-1e9), 0.0);
-        let flat = Spread::of([2.0; 9].into_iter());
+        let flat = ScoreDistribution::of([2.0; 9].into_iter());
         assert!((flat.normal(2.0) - 0.5).abs() < 1e-9, "equal scores are all in the middle");
     }
 
     #[test]
     fn few_scores_are_normalised_by_the_best() {
-        let spread = Spread::of([2.0, 4.0, 3.0].into_iter());
+        let spread = ScoreDistribution::of([2.0, 4.0, 3.0].into_iter());
         assert_eq!([2.0, 3.0, 4.0].map(|s| spread.normal(s)), [0.5, 0.75, 1.0]);
-        assert_eq!(Spread::of([7.0].into_iter()).normal(7.0), 1.0);
-        assert_eq!(Spread::of([7.0, 7.0].into_iter()).normal(7.0), 1.0, "equal scores are all the best");
+        assert_eq!(ScoreDistribution::of([7.0].into_iter()).normal(7.0), 1.0);
+        assert_eq!(ScoreDistribution::of([7.0, 7.0].into_iter()).normal(7.0), 1.0, "equal scores are all the best");
         for nothing in [0.0, -0.25] {
-            assert_eq!(Spread::of([nothing].into_iter()).normal(nothing), 0.0, "a score of nothing is no score");
+            assert_eq!(
+                ScoreDistribution::of([nothing].into_iter()).normal(nothing),
+                0.0,
+                "a score of nothing is no score"
+            );
         }
     }
 

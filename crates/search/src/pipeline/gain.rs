@@ -5,14 +5,14 @@ use rustc_hash::FxHashSet;
 
 /// Words that accepted results contain.
 #[derive(Default)]
-pub struct Covered {
+pub struct CoveredWords {
     words: FxHashSet<String>,
     accepted: usize,
     /// The number of results that were left out.
     pub rejected: usize,
 }
 
-impl Covered {
+impl CoveredWords {
     /// Whether all words are already covered; such a text is left out however short it is.
     pub fn repeats(&mut self, words: &[String]) -> bool {
         let repeats = self.accepted >= GAIN.floor && words.iter().all(|word| self.words.contains(word));
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn repetitions_are_left_out_after_the_minimum() {
-        let mut covered = Covered::default();
+        let mut covered = CoveredWords::default();
         let words = tokens::list("adopt feature flags for every rollout");
         for _ in 0..GAIN.floor {
             assert!(covered.take(&words, 8));

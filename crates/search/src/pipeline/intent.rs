@@ -1,6 +1,6 @@
 //! Detects the intent of a query from its words.
 
-use crate::recipes::{OBJECTS, Template};
+use crate::recipes::{IntentWeights, OBJECTS};
 use crate::tokens;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ impl Intent {
 }
 
 /// The weights for an intent, or for none.
-pub fn template(intent: Option<Intent>) -> Template {
+pub fn template(intent: Option<Intent>) -> IntentWeights {
     match intent {
         None => OBJECTS.plain,
         Some(Intent::Explain) => OBJECTS.explain,

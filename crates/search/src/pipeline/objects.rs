@@ -2,7 +2,7 @@
 
 use crate::pipeline::fuse::{Candidate, Channel, Fusion, best, fuse};
 use crate::pipeline::seeds::trust;
-use crate::recipes::{OBJECTS, Template};
+use crate::recipes::{IntentWeights, OBJECTS};
 use lukasa_graph::Node;
 
 /// The inputs of the search for objects.
@@ -11,7 +11,7 @@ pub struct ObjectsQuestion {
     pub by_words: Option<Vec<(Node, f64)>>,
     /// Objects that are near in meaning, with likenesses.
     pub by_meaning: Vec<(Node, f64)>,
-    pub template: Template,
+    pub template: IntentWeights,
     pub fusion: Fusion,
     /// Most candidates of each channel.
     pub pool: usize,

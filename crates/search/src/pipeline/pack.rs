@@ -51,7 +51,7 @@ pub fn nearest_first(snapshot: &Snapshot, nodes: &mut [(Node, u32)]) {
 
 /// A unit that can be included in full, in brief, or not at all.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unit {
+pub struct PackUnit {
     /// The index of its slot.
     pub slot: usize,
     /// Its cost in tokens in each form, from the fullest to the briefest.
@@ -62,7 +62,7 @@ pub struct Unit {
 ///
 /// Every slot first gets its share of the budget, so that one slot cannot crowd out the others. What slots leave over
 /// then goes to units that are in brief form or omitted, slot by slot.
-pub fn choose(units: &[Unit], shares: &[f64], budget: usize) -> Vec<Option<usize>> {
+pub fn choose(units: &[PackUnit], shares: &[f64], budget: usize) -> Vec<Option<usize>> {
     let mut chosen: Vec<Option<usize>> = vec![None; units.len()];
     let mut spent = 0;
     for (slot, share) in shares.iter().enumerate() {
@@ -90,8 +90,8 @@ pub fn choose(units: &[Unit], shares: &[f64], budget: usize) -> Vec<Option<usize
 }
 
 /// Orders all units so that any prefix contains about the right share of each slot, counting units in full.
-pub fn weave(units: &[Unit], shares: &[f64]) -> Vec<usize> {
-    let full = |unit: &Unit| unit.costs.first().copied().unwrap_or(0) as f64;
+pub fn weave(units: &[PackUnit], shares: &[f64]) -> Vec<usize> {
+    let full = |unit: &PackUnit| unit.costs.first().copied().unwrap_or(0) as f64;
     let mut at: Vec<(f64, usize)> = Vec::with_capacity(units.len());
     let mut spent = vec![0.0; shares.len()];
     for (place, unit) in units.iter().enumerate() {
@@ -104,13 +104,13 @@ pub fn weave(units: &[Unit], shares: &[f64]) -> Vec<usize> {
 }
 
 /// The total cost of the chosen forms.
-pub fn cost(units: &[Unit], chosen: &[Option<usize>]) -> usize {
+pub fn cost(units: &[PackUnit], chosen: &[Option<usize>]) -> usize {
     units.iter().zip(chosen).filter_map(|(unit, form)| form.map(|form| unit.costs[form])).sum()
 }
 
 /// Shortens or removes the least important unit: the last one of the last slot that has any. Returns false when nothing
 /// is left.
-pub fn shed(units: &[Unit], chosen: &mut [Option<usize>], slots: usize) -> bool {
+pub fn shed(units: &[PackUnit], chosen: &mut [Option<usize>], slots: usize) -> bool {
     for slot in (0..slots).rev() {
         let last = units.iter().zip(chosen.iter_mut()).rev().find(|(unit, form)| unit.slot == slot && form.is_some());
         if let Some((unit, form)) = last {
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn unit(slot: usize, costs: &[usize]) -> Unit {
-        Unit { slot, costs: costs.to_vec() }
+    fn unit(slot: usize, costs: &[usize]) -> PackUnit {
+        PackUnit { slot, costs: costs.to_vec() }
     }
 
     #[test]
@@ -177,9 +177,9 @@ mod tests {
             units in prop::collection::vec((0usize..4, prop::collection::vec(1usize..400, 1..4)), 0..40),
             budget in 0usize..2_000,
         ) {
-            let units: Vec<Unit> = units.into_iter().map(|(slot, mut costs)| {
+            let units: Vec<PackUnit> = units.into_iter().map(|(slot, mut costs)| {
                 costs.sort_unstable_by(|a, b| b.cmp(a));
-                Unit { slot, costs }
+                PackUnit { slot, costs }
             }).collect();
             let shares = [0.4, 0.25, 0.2, 0.15];
             let mut chosen = choose(&units, &shares, budget);

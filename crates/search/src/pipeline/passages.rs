@@ -10,7 +10,7 @@ use lukasa_graph::Node;
 use rustc_hash::FxHashMap;
 
 /// How texts are connected.
-pub trait Ties {
+pub trait PassageLinks {
     /// The next turn of a conversation.
     fn next(&self, node: Node) -> Option<Node>;
     /// The previous turn of a conversation.
@@ -27,7 +27,7 @@ pub trait Ties {
 pub fn turns(
     mut seeds: Vec<Candidate>,
     recipe: &RecallRecipe,
-    ties: &impl Ties,
+    ties: &impl PassageLinks,
     order: impl Fn(Node) -> u64,
 ) -> Vec<Candidate> {
     let mut places: FxHashMap<Node, usize> = seeds.iter().enumerate().map(|(at, seed)| (seed.node, at)).collect();
@@ -70,7 +70,7 @@ pub fn bridges(
     lexical: &[(Node, f64)],
     firsts: &[(Node, f64)],
     recipe: &RecallRecipe,
-    ties: &impl Ties,
+    ties: &impl PassageLinks,
 ) -> Vec<(Node, f64)> {
     let top = lexical.iter().map(|(_, score)| *score).fold(0.0, f64::max);
     let mut bridges: FxHashMap<Node, f64> = FxHashMap::default();

@@ -7,13 +7,13 @@
 //! found.
 
 use crate::pipeline::fuse::{Candidate, Channel, Fusion, best, fuse, peak, sort};
-use crate::pipeline::passages::{Ties, bridges, turns};
-use crate::pipeline::seeds::{Nearest, by_title, by_words};
+use crate::pipeline::passages::{PassageLinks, bridges, turns};
+use crate::pipeline::seeds::{NearestNodes, by_title, by_words};
 use crate::pipeline::spread;
 use crate::recipes::{PASSAGES, RecallRecipe};
 use crate::text::{Term, TextIndex};
 use lukasa_graph::Node;
-use lukasa_graph::rank::Stay;
+use lukasa_graph::rank::NodeRank;
 use rustc_hash::FxHashMap;
 
 /// The text indexes to search.
@@ -38,9 +38,9 @@ pub fn recall(
     indexes: &RecallIndexes<'_>,
     question: &str,
     terms: &[Term],
-    nearest: &Nearest,
+    nearest: &NearestNodes,
     recipe: &RecallRecipe,
-    ties: &impl Ties,
+    ties: &impl PassageLinks,
     order: impl Fn(Node) -> u64 + Copy,
 ) -> RankedPassages {
     let lexical = by_words(indexes.texts, terms, &PASSAGES);
@@ -76,7 +76,7 @@ pub fn recall(
 /// Seeds, what the walk reached and bridges as one list; best first.
 fn joined(
     seeds: &[Candidate],
-    walked: &[Stay],
+    walked: &[NodeRank],
     bridged: &[(Node, f64)],
     recipe: &RecallRecipe,
     order: impl Fn(Node) -> u64,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::question;
     use crate::recipes::RECALL;
-    use crate::text::{Field, Gathered};
+    use crate::text::{DocumentBatch, TextField};
     use crate::titles;
 
     /// Texts with titles, their mentions, whether they form a conversation, and which speaker the query names.
@@ -122,7 +122,7 @@ mod tests {
         named: Option<&'static str>,
     }
 
-    impl Ties for Corpus {
+    impl PassageLinks for Corpus {
         fn next(&self, node: Node) -> Option<Node> {
             Some(Node(node.0 + 1)).filter(|n| self.is_talk && n.index() < self.texts.len())
         }
@@ -143,24 +143,24 @@ mod tests {
 
     impl Corpus {
         fn ask(&self, question: &str) -> RankedPassages {
-            let [mut texts, mut titles, mut names] = std::array::from_fn(|_| Gathered::prose());
+            let [mut texts, mut titles, mut names] = std::array::from_fn(|_| DocumentBatch::prose());
             for (n, (title, text)) in self.texts.iter().enumerate() {
                 let node = Node::at(n);
                 texts.begin(node);
-                texts.add(Field::Name, title);
-                texts.add(Field::Text, text);
+                texts.add(TextField::Name, title);
+                texts.add(TextField::Text, text);
                 titles.begin(node);
                 if !self.is_talk {
-                    titles::keys(title).iter().for_each(|key| titles.add_word(Field::Name, key));
+                    titles::keys(title).iter().for_each(|key| titles.add_word(TextField::Name, key));
                 }
                 names.begin(node);
-                titles::names(&format!("{title} {text}")).iter().for_each(|name| names.add_word(Field::Name, name));
+                titles::names(&format!("{title} {text}")).iter().for_each(|name| names.add_word(TextField::Name, name));
             }
             let [texts, titles, names] = [texts, titles, names].map(|gathered| TextIndex::build(vec![gathered]));
             let indexes = RecallIndexes { texts: &texts, titles: &titles, names: &names };
             let terms = question::prose_terms(question);
             let found =
-                recall(&indexes, question, &terms, &Nearest::default(), &RECALL, self, |node| u64::from(node.0));
+                recall(&indexes, question, &terms, &NearestNodes::default(), &RECALL, self, |node| u64::from(node.0));
             assert!(found.candidates.iter().all(|c| !c.reasons.is_empty()));
             assert!(found.candidates.windows(2).all(|w| w[0].score() >= w[1].score()));
             found

@@ -18,7 +18,7 @@ pub trait Reranker: Send + Sync {
     fn name(&self) -> &str;
 
     /// How long an answer waits for it.
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         Duration::from_millis(TIMEOUT_MS)
     }
 
@@ -27,9 +27,9 @@ pub trait Reranker: Send + Sync {
 }
 
 /// The built-in reranker: the share of the query that occurs close together in the text. Needs no model.
-pub struct Closeness;
+pub struct WordProximity;
 
-impl Reranker for Closeness {
+impl Reranker for WordProximity {
     fn name(&self) -> &str {
         "closeness-v1"
     }
@@ -139,11 +139,11 @@ mod tests {
         let terms = question::terms("feature flag rollout");
         let near = "the rollout of a feature flag".to_owned();
         let far = format!("feature {} flag {} rollout", "x ".repeat(40), "y ".repeat(40));
-        let judged = Closeness.judge("", &terms, &[near, far, "nothing".into()]).unwrap();
+        let judged = WordProximity.judge("", &terms, &[near, far, "nothing".into()]).unwrap();
         assert_eq!(judged[0], 1.0);
         assert!((judged[1] - 1.0 / 3.0).abs() < 1e-6);
         assert_eq!(judged[2], 0.0);
-        assert_eq!(Closeness.judge("", &[], &["x".into()]).unwrap(), [0.0]);
+        assert_eq!(WordProximity.judge("", &[], &["x".into()]).unwrap(), [0.0]);
     }
 
     fn scored(scores: &[f64]) -> Vec<Candidate> {

@@ -2,7 +2,7 @@
 //! anchors.
 
 use crate::pipeline::fuse::best;
-use crate::question::Task;
+use crate::question::TaskText;
 use crate::recipes::{CodeRecipe, MEANING, MeaningRecipe};
 use crate::text::{Scoring, Term, TextIndex};
 use crate::titles;
@@ -31,7 +31,7 @@ pub fn best_by_words<const N: usize>(
 
 /// The nearest vectors, and the likeness that counts as not near: that of the vector at place [`MeaningRecipe::near`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Nearest {
+pub struct NearestNodes {
     /// The nearest nodes with their likeness (cosine), nearest first.
     pub found: Vec<(Node, f64)>,
     /// The likeness that counts as not near.
@@ -40,14 +40,14 @@ pub struct Nearest {
 
 /// Vector: returns the nodes with at least the likeness [`MeaningRecipe::least`], nearest first. Among few vectors all
 /// may be near; among many, only those nearer than the one at place [`MeaningRecipe::near`] are.
-pub fn by_meaning(all: &[(u32, f32)], recipe: &MeaningRecipe) -> Nearest {
+pub fn by_meaning(all: &[(u32, f32)], recipe: &MeaningRecipe) -> NearestNodes {
     let found: Vec<(Node, f64)> = all
         .iter()
         .map(|(id, likeness)| (Node(*id), f64::from(*likeness)))
         .filter(|(_, likeness)| *likeness >= recipe.least)
         .collect();
     let last = all.get(recipe.near - 1).map_or(recipe.least, |(_, likeness)| f64::from(*likeness));
-    Nearest { found, base: last }
+    NearestNodes { found, base: last }
 }
 
 /// The weight of the vector channel from 0 to 1, by the likeness of the nearest vector: 1 from [`MeaningRecipe::sure`]
@@ -74,7 +74,7 @@ pub fn by_title(titles: &TextIndex, question: &str, ambiguous: usize) -> Vec<(No
 }
 
 /// Keys: returns the files that define a name in the task, scored by the rarity of the name, in the order of nodes.
-pub fn by_name(defined: &TextIndex, task: &Task, recipe: &CodeRecipe) -> Vec<(Node, f64)> {
+pub fn by_name(defined: &TextIndex, task: &TaskText, recipe: &CodeRecipe) -> Vec<(Node, f64)> {
     let mut best: FxHashMap<Node, f64> = FxHashMap::default();
     for (name, in_title) in task.names() {
         let score = f64::from(defined.rarity(&name)) * if in_title { recipe.in_title } else { 1.0 };
@@ -129,7 +129,7 @@ pub fn by_anchors(snapshot: &Snapshot, anchors: &[Node], depth: u32, max_nodes: 
 /// depend on the rarity of words in an index, shares of two indexes can be compared.
 pub fn covered(index: &TextIndex, found: &[(Node, f64)], terms: &[Term]) -> f64 {
     let all: f32 = terms.iter().map(|term| term.weight).sum();
-    let of = |node: Node| f64::from(index.said(node, terms) / all.max(f32::MIN_POSITIVE));
+    let of = |node: Node| f64::from(index.matched_weight(node, terms) / all.max(f32::MIN_POSITIVE));
     found.iter().map(|(node, _)| of(*node)).fold(0.0, f64::max)
 }
 
@@ -141,7 +141,7 @@ mod tests {
     fn vectors_that_are_not_near_are_no_seeds() {
         let recipe = MeaningRecipe { near: 3, ..MEANING };
         let few = by_meaning(&[(1, 0.5), (2, 0.125)], &recipe);
-        assert_eq!(few, Nearest { found: vec![(Node(1), 0.5)], base: recipe.least });
+        assert_eq!(few, NearestNodes { found: vec![(Node(1), 0.5)], base: recipe.least });
         let many = by_meaning(&[(1, 0.5), (2, 0.375), (3, 0.25), (4, 0.2)], &recipe);
         assert_eq!((many.found.len(), many.base), (4, 0.25));
         assert_eq!([0.0, 0.25, 0.5, 0.9].map(trust), [0.0, 0.5, 1.0, 1.0]);

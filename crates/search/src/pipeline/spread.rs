@@ -1,13 +1,13 @@
 //! Spread: personalized PageRank from seeds, which raises nodes that many seeds lead to.
 
 use crate::recipes::{PackRecipe, RecallRecipe};
-use lukasa_graph::rank::{Stay, Weights, push, walk};
+use lukasa_graph::rank::{EdgeWeights, NodeRank, push, walk};
 use lukasa_graph::{Node, Snapshot};
 use lukasa_model::types::Registry;
 use rustc_hash::FxHashMap;
 
 /// Spreads along given links, a few steps from the seeds; returns masses in the order of nodes.
-pub fn along(links: impl Fn(Node) -> Vec<(Node, f64)>, seeds: &[(Node, f64)], recipe: &RecallRecipe) -> Vec<Stay> {
+pub fn along(links: impl Fn(Node) -> Vec<(Node, f64)>, seeds: &[(Node, f64)], recipe: &RecallRecipe) -> Vec<NodeRank> {
     walk(links, seeds, recipe.damping, recipe.steps)
 }
 
@@ -22,6 +22,6 @@ pub fn around(
     if seeds.is_empty() {
         return FxHashMap::default();
     }
-    let weights = Weights::new(snapshot, registry, &[]);
+    let weights = EdgeWeights::new(snapshot, registry, &[]);
     push(snapshot, &weights, seeds, recipe.damping, recipe.rest)
 }

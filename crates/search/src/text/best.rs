@@ -4,7 +4,7 @@
 //! new document can become one of them. From then on only the documents seen so far are considered, and of them only
 //! those that can still be among the best.
 
-use super::segment::{Posting, Segment, index_u32};
+use super::segment::{Posting, TextSegment, index_u32};
 use super::{Doc, Norms, Part};
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ const WORTH: usize = 2;
 const FEW: usize = 8;
 
 /// A word to search for, with its weight in any document.
-pub(super) struct Wanted<'t> {
+pub(super) struct QueryWord<'t> {
     pub word: &'t str,
     pub rarity: f32,
 }
@@ -25,7 +25,7 @@ pub(super) struct Wanted<'t> {
 /// document order.
 pub(super) fn sums<const N: usize>(
     part: &Part,
-    wanted: &[Wanted<'_>],
+    wanted: &[QueryWord<'_>],
     norms: &[Norms; N],
     most: usize,
 ) -> Vec<(Doc, [f32; N])> {
@@ -143,7 +143,7 @@ fn from(postings: &[Posting], doc: u32) -> &[Posting] {
 
 fn in_order<const N: usize>(
     part: &Part,
-    segment: &Segment,
+    segment: &TextSegment,
     sums: &[[f32; N]],
     met: &mut [u32],
 ) -> Vec<(Doc, [f32; N])> {

@@ -1,6 +1,6 @@
 //! Serialises a text index, to keep it between processes.
 
-use super::segment::{Segment, index_u32};
+use super::segment::{TextSegment, index_u32};
 use super::{Doc, FIELDS, TextIndex, joined};
 use lukasa_graph::Node;
 
@@ -16,7 +16,7 @@ impl TextIndex {
 
     /// Reads what [`TextIndex::write_to`] wrote and advances `bytes` past it; `None` if the bytes are not an index.
     pub fn read_from(bytes: &mut &[u8]) -> Option<TextIndex> {
-        let segment = Segment::read_from(bytes)?;
+        let segment = TextSegment::read_from(bytes)?;
         let mut index = TextIndex::default();
         if segment.len() > 0 {
             index.add(segment);
@@ -25,7 +25,7 @@ impl TextIndex {
     }
 }
 
-impl Segment {
+impl TextSegment {
     fn write_to(&self, out: &mut Vec<u8>) {
         let texts: Vec<&str> = self.texts().collect();
         for count in [self.len(), self.all_words().len(), texts.len(), texts.iter().map(|text| text.len()).sum()] {
@@ -44,7 +44,7 @@ impl Segment {
         texts.iter().for_each(|text| out.extend(text.as_bytes()));
     }
 
-    fn read_from(bytes: &mut &[u8]) -> Option<Segment> {
+    fn read_from(bytes: &mut &[u8]) -> Option<TextSegment> {
         let [docs, words, texts, text_bytes] =
             [number(bytes)?, number(bytes)?, number(bytes)?, number(bytes)?].map(|count| count as usize);
         const DOC: usize = 4 + 4 * FIELDS + 4;
@@ -87,7 +87,7 @@ impl Segment {
             named.push(text.into());
             written = rest;
         }
-        Segment::of_rows(made.docs, made.lengths, made.ends, all, named)
+        TextSegment::of_rows(made.docs, made.lengths, made.ends, all, named)
     }
 }
 

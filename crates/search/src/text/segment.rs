@@ -1,6 +1,6 @@
 //! An immutable part of a text index: documents by word, and words by document.
 
-use super::{Counts, Doc, FIELDS, Field};
+use super::{Doc, FIELDS, FieldCounts, TextField};
 use crate::tokens::{prose, tokens};
 use rustc_hash::FxHashMap;
 
@@ -9,17 +9,17 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Posting {
     /// Index of the document in its segment.
     pub at: u32,
-    pub counts: Counts,
+    pub counts: FieldCounts,
 }
 
 /// Documents with their words, in both directions.
-pub(crate) struct Segment {
+pub(crate) struct TextSegment {
     /// Sorted.
     docs: Vec<Doc>,
     lengths: Vec<[u32; FIELDS]>,
     /// For each document, the end of its words in `words`.
     ends: Vec<u32>,
-    words: Vec<(u32, Counts)>,
+    words: Vec<(u32, FieldCounts)>,
     dictionary: FxHashMap<Box<str>, u32>,
     texts: Vec<Box<str>>,
     /// For each word, the end of its documents in `postings`.
@@ -27,7 +27,7 @@ pub(crate) struct Segment {
     postings: Vec<Posting>,
     /// For each word, bounds over its documents: the highest count in each field, and the least length of a field that
     /// has it.
-    bounds: Vec<(Counts, [u32; FIELDS])>,
+    bounds: Vec<(FieldCounts, [u32; FIELDS])>,
     bytes: usize,
 }
 
@@ -36,9 +36,9 @@ pub(super) fn index_u32(index: usize) -> u32 {
     u32::try_from(index).expect("a segment has fewer than 2^32 documents, words and bytes")
 }
 
-impl Segment {
+impl TextSegment {
     /// Builds a segment from gathered documents; no document may occur twice.
-    pub fn new(gathered: Vec<Gathered>) -> Segment {
+    pub fn new(gathered: Vec<DocumentBatch>) -> TextSegment {
         let mut dictionary: FxHashMap<Box<str>, u32> = FxHashMap::default();
         let mut numbers = Vec::with_capacity(gathered.len());
         for part in &gathered {
@@ -58,7 +58,7 @@ impl Segment {
         }
         order.sort_unstable();
         let total: usize = gathered.iter().map(|part| part.words.len()).sum();
-        let mut segment = Segment {
+        let mut segment = TextSegment {
             docs: Vec::with_capacity(order.len()),
             lengths: Vec::with_capacity(order.len()),
             ends: Vec::with_capacity(order.len()),
@@ -92,16 +92,16 @@ impl Segment {
         docs: Vec<Doc>,
         lengths: Vec<[u32; FIELDS]>,
         ends: Vec<u32>,
-        words: Vec<(u32, Counts)>,
+        words: Vec<(u32, FieldCounts)>,
         texts: Vec<Box<str>>,
-    ) -> Option<Segment> {
+    ) -> Option<TextSegment> {
         let mut dictionary: FxHashMap<Box<str>, u32> = FxHashMap::default();
         dictionary.reserve(texts.len());
         dictionary.extend(texts.iter().zip(0..).map(|(text, number)| (text.clone(), number)));
         if dictionary.len() != texts.len() {
             return None;
         }
-        let mut segment = Segment {
+        let mut segment = TextSegment {
             posting_ends: vec![0; texts.len()],
             postings: vec![Posting { at: 0, counts: [0; FIELDS] }; words.len()],
             bounds: vec![([0; FIELDS], [u32::MAX; FIELDS]); texts.len()],
@@ -181,7 +181,7 @@ impl Segment {
 
     /// Bounds over all documents with the word: its highest count in each field, and the least length of a field that
     /// has it.
-    pub fn bounds(&self, word: u32) -> &(Counts, [u32; FIELDS]) {
+    pub fn bounds(&self, word: u32) -> &(FieldCounts, [u32; FIELDS]) {
         &self.bounds[word as usize]
     }
 
@@ -191,11 +191,11 @@ impl Segment {
     }
 
     /// The words of all documents, one document after another.
-    pub fn all_words(&self) -> &[(u32, Counts)] {
+    pub fn all_words(&self) -> &[(u32, FieldCounts)] {
         &self.words
     }
 
-    pub fn words(&self, at: u32) -> &[(u32, Counts)] {
+    pub fn words(&self, at: u32) -> &[(u32, FieldCounts)] {
         &self.words[self.stretch(at as usize)]
     }
 
@@ -206,22 +206,22 @@ impl Segment {
     fn count_bytes(&self) -> usize {
         let texts: usize = self.texts.iter().map(|text| text.len() * 2).sum();
         texts
-            + self.texts.len() * (16 + 24 + 4 + size_of::<(Counts, [u32; FIELDS])>())
+            + self.texts.len() * (16 + 24 + 4 + size_of::<(FieldCounts, [u32; FIELDS])>())
             + self.docs.len() * (4 + 4 * FIELDS + 4)
-            + self.words.len() * size_of::<(u32, Counts)>()
+            + self.words.len() * size_of::<(u32, FieldCounts)>()
             + self.postings.len() * size_of::<Posting>()
     }
 }
 
 /// Documents to be added to an index, with words numbered in order of occurrence.
 #[derive(Default)]
-pub struct Gathered {
+pub struct DocumentBatch {
     /// Whether the texts are prose and not source code.
     is_prose: bool,
     dictionary: FxHashMap<Box<str>, u32>,
     texts: Vec<Box<str>>,
     docs: Vec<GatheredDoc>,
-    words: Vec<(u32, Counts)>,
+    words: Vec<(u32, FieldCounts)>,
     /// For each word, one more than the index in `words` of its last entry.
     last: Vec<u32>,
 }
@@ -233,10 +233,10 @@ struct GatheredDoc {
     lengths: [u32; FIELDS],
 }
 
-impl Gathered {
+impl DocumentBatch {
     /// Creates a collection for prose.
-    pub fn prose() -> Gathered {
-        Gathered { is_prose: true, ..Gathered::default() }
+    pub fn prose() -> DocumentBatch {
+        DocumentBatch { is_prose: true, ..DocumentBatch::default() }
     }
 
     /// Begins a document; texts added next belong to it.
@@ -246,7 +246,7 @@ impl Gathered {
     }
 
     /// Adds a text to a field of the document begun last.
-    pub fn add(&mut self, field: Field, text: &str) {
+    pub fn add(&mut self, field: TextField, text: &str) {
         // Moved out, to borrow both mutably.
         let is_prose = self.is_prose;
         let mut own = std::mem::take(self);
@@ -265,11 +265,11 @@ impl Gathered {
         if let Some(doc) = own.docs.last_mut() {
             doc.lengths[field as usize] += length;
         }
-        *self = Gathered { is_prose, ..own };
+        *self = DocumentBatch { is_prose, ..own };
     }
 
     /// Adds a value that is matched as a whole, such as a title key.
-    pub fn add_word(&mut self, field: Field, word: &str) {
+    pub fn add_word(&mut self, field: TextField, word: &str) {
         let mut counts = [0; FIELDS];
         counts[field as usize] = 1;
         self.count(word, counts);
@@ -279,7 +279,7 @@ impl Gathered {
     }
 
     /// Adds a word with known counts.
-    pub(crate) fn count(&mut self, word: &str, counts: Counts) {
+    pub(crate) fn count(&mut self, word: &str, counts: FieldCounts) {
         let number = match self.dictionary.get(word) {
             Some(number) => *number,
             None => {

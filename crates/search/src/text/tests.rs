@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 type Texts = BTreeMap<Doc, [String; FIELDS]>;
 
-const ALL: [Field; FIELDS] = [Field::Name, Field::Path, Field::Text, Field::Body];
+const ALL: [TextField; FIELDS] = [TextField::Name, TextField::Path, TextField::Text, TextField::Body];
 
-fn gathered(texts: &Texts) -> Gathered {
-    let mut gathered = Gathered::default();
+fn gathered(texts: &Texts) -> DocumentBatch {
+    let mut gathered = DocumentBatch::default();
     for (doc, fields) in texts {
         gathered.begin(*doc);
         for (field, text) in ALL.iter().zip(fields) {
@@ -142,17 +142,17 @@ fn an_empty_index_finds_nothing() {
 
 #[test]
 fn several_scorings_at_once_equal_each_alone() {
-    let mut gathered = Gathered::default();
+    let mut gathered = DocumentBatch::default();
     for (doc, name, body) in
         [(1, "read file", "open the path"), (2, "close", "read it again"), (3, "read", "read read")]
     {
         gathered.begin(Node(doc));
-        gathered.add(Field::Name, name);
-        gathered.add(Field::Body, body);
+        gathered.add(TextField::Name, name);
+        gathered.add(TextField::Body, body);
     }
     let index = TextIndex::build(vec![gathered]);
     let terms = [Term { word: "read".into(), weight: 1.0 }, Term { word: "path".into(), weight: 0.5 }];
-    let (by_body, by_all) = (Scoring::plain(Field::Body), Scoring::default());
+    let (by_body, by_all) = (Scoring::plain(TextField::Body), Scoring::default());
     let both = index.best_by(&terms, [&by_body, &by_all], 9);
     for (own, scoring) in both.iter().zip([&by_body, &by_all]) {
         assert_eq!(*own, index.scores(&terms, scoring));
@@ -170,12 +170,12 @@ proptest! {
         asked in prop::collection::vec(0u32..10, 1..8),
         most in 1usize..12,
     ) {
-        let mut gathered = [Gathered::default(), Gathered::default()];
+        let mut gathered = [DocumentBatch::default(), DocumentBatch::default()];
         for (doc, words) in docs.iter().enumerate() {
             let into = &mut gathered[usize::from(doc % 7 == 0)];
             into.begin(Node::at(doc));
             for (at, word) in words.iter().enumerate() {
-                into.add_word(if at == 0 { Field::Name } else { Field::Body }, &format!("w{word}"));
+                into.add_word(if at == 0 { TextField::Name } else { TextField::Body }, &format!("w{word}"));
             }
         }
         let [first, second] = gathered;
@@ -183,7 +183,7 @@ proptest! {
         let mut terms: Vec<Term> =
             asked.iter().map(|word| Term { word: format!("w{word}"), weight: 1.0 + *word as f32 / 10.0 }).collect();
         terms.dedup_by(|a, b| a.word == b.word);
-        let scorings = [&Scoring::plain(Field::Body), &Scoring::default()];
+        let scorings = [&Scoring::plain(TextField::Body), &Scoring::default()];
         let best = index.best_by(&terms, scorings, most);
         for (found, scoring) in best.iter().zip(scorings) {
             let mut all = index.scores(&terms, scoring);

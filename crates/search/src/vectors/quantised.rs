@@ -27,7 +27,7 @@ pub enum VectorError {
 }
 
 /// A query: its components in 16 bits, and a bit for each negative one.
-pub struct Question {
+pub struct QuantisedQuery {
     pub values: Vec<i16>,
     pub signs: Vec<u64>,
     scale: f32,
@@ -76,8 +76,8 @@ impl Quantised {
     }
 }
 
-impl Question {
-    pub fn new(vector: &[f32]) -> Result<Question, VectorError> {
+impl QuantisedQuery {
+    pub fn new(vector: &[f32]) -> Result<QuantisedQuery, VectorError> {
         // The more dimensions, the smaller the components, so that sums of products fit in 32 bits. A stored value may
         // be -128 (see `from_bytes`).
         let dimensions = i32::try_from(vector.len().max(1)).expect("vectors have few dimensions");
@@ -87,7 +87,7 @@ impl Question {
         let factor = if largest > 0.0 { room / largest } else { 0.0 };
         let values = vector.iter().map(|component| rounded_i16(component * factor)).collect();
         let signs = signs(vector.iter().map(|&component| component < 0.0));
-        Ok(Question { values, signs, scale: largest / room })
+        Ok(QuantisedQuery { values, signs, scale: largest / room })
     }
 
     pub fn score(&self, dot: i32, scale: f32) -> f32 {

@@ -171,7 +171,7 @@ fn selection_by_signs_misses_few_of_the_best() {
         let question = numbers.near(centre, 0.8);
         let found = vectors.nearest(&question, 10, |_| true).unwrap();
         assert_eq!(found, vectors.nearest(&question, 10, |_| true).unwrap());
-        let exact = vectors.scan_all(&Question::new(&question).unwrap(), 10, &|_| true);
+        let exact = vectors.scan_all(&QuantisedQuery::new(&question).unwrap(), 10, &|_| true);
         right += ids(&exact).iter().filter(|id| ids(&found).contains(id)).count();
         asked += exact.len();
     }
@@ -182,5 +182,5 @@ fn selection_by_signs_misses_few_of_the_best() {
     // If few ids are allowed, all of them are compared.
     let question = numbers.vector(dimensions);
     let found = vectors.nearest(&question, 10, |id| id % 7 == 0).unwrap();
-    assert_eq!(found, vectors.scan_all(&Question::new(&question).unwrap(), 10, &|id| id % 7 == 0));
+    assert_eq!(found, vectors.scan_all(&QuantisedQuery::new(&question).unwrap(), 10, &|id| id % 7 == 0));
 }

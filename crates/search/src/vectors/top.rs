@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-pub struct Top {
+pub struct BestIds {
     most: usize,
     /// A heap with the worst of the kept ones on top.
     kept: BinaryHeap<Found>,
@@ -15,12 +15,12 @@ struct Found {
     id: u32,
 }
 
-impl Top {
-    pub fn new(most: usize) -> Top {
-        Top { most, kept: BinaryHeap::new() }
+impl BestIds {
+    pub fn new(most: usize) -> BestIds {
+        BestIds { most, kept: BinaryHeap::new() }
     }
 
-    /// Whether [`Top::push`] would keep an id with this score.
+    /// Whether [`BestIds::push`] would keep an id with this score.
     pub fn wants(&self, score: f32, id: u32) -> bool {
         self.kept.len() < self.most || self.kept.peek().is_some_and(|worst| Found { score, id } < *worst)
     }
@@ -34,7 +34,7 @@ impl Top {
         }
     }
 
-    pub fn merge(mut self, other: Top) -> Top {
+    pub fn merge(mut self, other: BestIds) -> BestIds {
         other.kept.into_iter().for_each(|Found { score, id }| self.push(score, id));
         self
     }

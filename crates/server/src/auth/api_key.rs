@@ -37,33 +37,33 @@ pub struct NewKey {
 }
 
 /// A key with its secret: `lk_<id>_<secret>`. It is shown once, when the key is created, and never stored.
-pub struct Token {
+pub struct AccessKeyToken {
     id: String,
     secret: [u8; SECRET_BYTES],
 }
 
 /// Omits the secret.
-impl fmt::Debug for Token {
+impl fmt::Debug for AccessKeyToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}_…", self.id)
     }
 }
 
-impl Token {
-    fn draw() -> Result<Token> {
+impl AccessKeyToken {
+    fn draw() -> Result<AccessKeyToken> {
         let (random, mut id, mut secret) = (SystemRandom::new(), [0; ID_BYTES], [0; SECRET_BYTES]);
         for place in [&mut id[..], &mut secret[..]] {
             random.fill(place).map_err(|_| Error::internal("the system gave no random bytes"))?;
         }
-        Ok(Token { id: id.iter().map(|byte| format!("{byte:02x}")).collect(), secret })
+        Ok(AccessKeyToken { id: id.iter().map(|byte| format!("{byte:02x}")).collect(), secret })
     }
 
     /// Parses a key. None if the text does not have the form of one.
-    pub fn parse(text: &str) -> Option<Token> {
+    pub fn parse(text: &str) -> Option<AccessKeyToken> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let is_id = id.len() == 2 * ID_BYTES && id.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let secret = URL_SAFE_NO_PAD.decode(secret).ok()?.try_into().ok()?;
-        is_id.then(|| Token { id: id.into(), secret })
+        is_id.then(|| AccessKeyToken { id: id.into(), secret })
     }
 
     /// The public part of the key, which names it in lists and logs.
@@ -82,7 +82,7 @@ impl Token {
 }
 
 /// Creates a key and stores it without its secret.
-pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, AccessKey)> {
+pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(AccessKeyToken, AccessKey)> {
     Scope::new(&*new.tenant, new.project.as_deref().unwrap_or("any"))?;
     check_text("user", &new.user, limits::REF_NAME_BYTES)?;
     if new.scopes.is_empty() {
@@ -100,7 +100,7 @@ pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, A
     if new.expires_at.is_some_and(|end| end <= now) {
         return Err(Error::invalid(ErrorCode::InvalidTime, "the key would have expired before it was made"));
     }
-    let token = Token::draw()?;
+    let token = AccessKeyToken::draw()?;
     let key = AccessKey {
         id: token.id.clone(),
         secret: token.hash(),
@@ -122,7 +122,7 @@ pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, A
 /// to a client without the secret.
 pub fn find(keys: &dyn AccessKeys, text: &str) -> Result<AccessKey> {
     let unknown = || refused(ErrorCode::InvalidKey, "the key is unknown").hint("`lukasa key create` makes one");
-    let token = Token::parse(text).ok_or_else(unknown)?;
+    let token = AccessKeyToken::parse(text).ok_or_else(unknown)?;
     let found = keys.find(&token.id)?;
     // Always compares, so that an unknown id takes as long as a wrong secret.
     let kept = found.as_ref().map_or([0; 32], |key| key.secret.0);

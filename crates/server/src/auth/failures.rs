@@ -30,7 +30,7 @@ impl FailureLimit {
 }
 
 /// Failures per address within its window.
-pub struct Failures {
+pub struct LoginFailures {
     limit: FailureLimit,
     peers: Mutex<HashMap<IpAddr, Window>>,
 }
@@ -41,10 +41,10 @@ struct Window {
     failures: u32,
 }
 
-impl Failures {
+impl LoginFailures {
     /// Without any failures so far.
-    pub fn new(limit: FailureLimit) -> Failures {
-        Failures { limit, peers: Mutex::default() }
+    pub fn new(limit: FailureLimit) -> LoginFailures {
+        LoginFailures { limit, peers: Mutex::default() }
     }
 
     /// Refuses an address with too many failures, even with a valid credential: otherwise it would learn which guess
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_address_is_refused_until_its_window_has_passed() {
-        let failures = Failures::new(FailureLimit { failures: 3, window_seconds: 60, peers: 100 });
+        let failures = LoginFailures::new(FailureLimit { failures: 3, window_seconds: 60, peers: 100 });
         let (bad, good) = (peer("203.0.113.9"), peer("203.0.113.10"));
         for second in 0..3 {
             assert!(failures.check(bad, at(second)).is_ok());
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn neighbours_in_ipv6_count_together_and_memory_is_bounded() {
-        let failures = Failures::new(FailureLimit { failures: 2, window_seconds: 60, peers: 10 });
+        let failures = LoginFailures::new(FailureLimit { failures: 2, window_seconds: 60, peers: 10 });
         failures.note(peer("2001:db8::1"), at(0));
         failures.note(peer("2001:db8::ffff:2"), at(0));
         assert!(failures.check(peer("2001:db8::3"), at(1)).is_err());

@@ -22,7 +22,7 @@ const FILE_BYTES: u64 = 1 << 20;
 
 /// Signature algorithm of a key. There is one per kind of key, so that a token cannot choose another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum SignatureAlgorithm {
     /// HMAC with SHA-256: a shared secret.
     Hs256,
     /// RSA with SHA-256.
@@ -33,14 +33,14 @@ pub enum Algorithm {
     EdDsa,
 }
 
-impl Algorithm {
+impl SignatureAlgorithm {
     /// The name in the header of a token (`alg`).
     pub fn name(self) -> &'static str {
         match self {
-            Algorithm::Hs256 => "HS256",
-            Algorithm::Rs256 => "RS256",
-            Algorithm::Es256 => "ES256",
-            Algorithm::EdDsa => "EdDSA",
+            SignatureAlgorithm::Hs256 => "HS256",
+            SignatureAlgorithm::Rs256 => "RS256",
+            SignatureAlgorithm::Es256 => "ES256",
+            SignatureAlgorithm::EdDsa => "EdDSA",
         }
     }
 }
@@ -83,12 +83,12 @@ impl VerifyingKey {
     }
 
     /// The only algorithm that the key is used with.
-    pub fn algorithm(&self) -> Algorithm {
+    pub fn algorithm(&self) -> SignatureAlgorithm {
         match self.material {
-            Material::Secret(_) => Algorithm::Hs256,
-            Material::Rsa { .. } => Algorithm::Rs256,
-            Material::P256(_) => Algorithm::Es256,
-            Material::Ed25519(_) => Algorithm::EdDsa,
+            Material::Secret(_) => SignatureAlgorithm::Hs256,
+            Material::Rsa { .. } => SignatureAlgorithm::Rs256,
+            Material::P256(_) => SignatureAlgorithm::Es256,
+            Material::Ed25519(_) => SignatureAlgorithm::EdDsa,
         }
     }
 
@@ -176,7 +176,7 @@ impl KeySet {
     }
 
     /// Selects the key for a token: the one that it names or, if it names none, the only key with its algorithm.
-    pub fn meant(&self, id: Option<&str>, algorithm: &str) -> Option<&VerifyingKey> {
+    pub fn key_for(&self, id: Option<&str>, algorithm: &str) -> Option<&VerifyingKey> {
         match id {
             Some(id) => self.0.iter().find(|key| key.id.as_deref() == Some(id)),
             None => {
@@ -192,24 +192,23 @@ impl KeySet {
 impl Jwk {
     fn read(self) -> Result<Option<VerifyingKey>> {
         let algorithm = match (self.kty.as_str(), self.crv.as_deref()) {
-            ("oct", _) => Algorithm::Hs256,
-            ("RSA", _) => Algorithm::Rs256,
-            ("OKP", Some("Ed25519")) => Algorithm::EdDsa,
-            ("EC", Some("P-256")) => Algorithm::Es256,
+            ("oct", _) => SignatureAlgorithm::Hs256,
+            ("RSA", _) => SignatureAlgorithm::Rs256,
+            ("OKP", Some("Ed25519")) => SignatureAlgorithm::EdDsa,
+            ("EC", Some("P-256")) => SignatureAlgorithm::Es256,
             _ => return Ok(None),
         };
         let other_purpose = self.purpose.as_deref().is_some_and(|purpose| purpose != "sig");
         // RFC 9864 names this algorithm `Ed25519`.
-        let other_way = self
-            .alg
-            .as_deref()
-            .is_some_and(|alg| alg != algorithm.name() && !(algorithm == Algorithm::EdDsa && alg == "Ed25519"));
+        let other_way = self.alg.as_deref().is_some_and(|alg| {
+            alg != algorithm.name() && !(algorithm == SignatureAlgorithm::EdDsa && alg == "Ed25519")
+        });
         if other_purpose || other_way {
             return Ok(None);
         }
         let material = match algorithm {
-            Algorithm::Hs256 => return VerifyingKey::secret(self.kid, &bytes("k", self.k)?).map(Some),
-            Algorithm::Rs256 => {
+            SignatureAlgorithm::Hs256 => return VerifyingKey::secret(self.kid, &bytes("k", self.k)?).map(Some),
+            SignatureAlgorithm::Rs256 => {
                 let (n, e) = (positive(bytes("n", self.n)?), positive(bytes("e", self.e)?));
                 if n.len() < 256 {
                     return Err(Error::invalid(
@@ -219,13 +218,13 @@ impl Jwk {
                 }
                 Material::Rsa { n, e }
             }
-            Algorithm::Es256 => {
+            SignatureAlgorithm::Es256 => {
                 let mut point = [4; 65];
                 point[1..33].copy_from_slice(&bytes_32("x", self.x)?);
                 point[33..].copy_from_slice(&bytes_32("y", self.y)?);
                 Material::P256(point)
             }
-            Algorithm::EdDsa => Material::Ed25519(bytes_32("x", self.x)?),
+            SignatureAlgorithm::EdDsa => Material::Ed25519(bytes_32("x", self.x)?),
         };
         Ok(Some(VerifyingKey { id: self.kid, material }))
     }

@@ -16,7 +16,7 @@ pub const LEEWAY_SECONDS: f64 = 30.0;
 
 /// Issuers and audiences that tokens must name. Empty: any.
 #[derive(Clone, Debug, Default)]
-pub struct Rules {
+pub struct TokenRules {
     /// Accepted values of `iss`.
     pub issuers: Vec<String>,
     /// Accepted values of `aud`.
@@ -25,7 +25,7 @@ pub struct Rules {
 
 /// The claims of a verified token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claims {
+pub struct TokenClaims {
     /// The claim `sub`.
     pub user: String,
     /// The claim `tenant`.
@@ -78,7 +78,7 @@ impl OneOrMany {
 }
 
 /// Verifies the signature of a token, then its times, issuer, audience, user and tenant.
-pub fn verify(token: &str, keys: &KeySet, rules: &Rules, now: Time) -> Result<Claims> {
+pub fn verify(token: &str, keys: &KeySet, rules: &TokenRules, now: Time) -> Result<TokenClaims> {
     let body = open(token, keys)?;
     let seconds = now.0 as f64 / 1e6;
     let end = body.exp.ok_or_else(|| refused(ErrorCode::MissingExpiry, "the token has no expiry"))?;
@@ -107,7 +107,7 @@ pub fn verify(token: &str, keys: &KeySet, rules: &Rules, now: Time) -> Result<Cl
         (None, None) => None,
         (one, several) => Some(one.into_iter().chain(several.unwrap_or_default()).collect()),
     };
-    Ok(Claims { user, tenant, project: named(body.project), scopes, agents })
+    Ok(TokenClaims { user, tenant, project: named(body.project), scopes, agents })
 }
 
 /// The body of a token that one of the keys signed.
@@ -125,7 +125,7 @@ fn open(token: &str, keys: &KeySet) -> Result<Body> {
     if header.crit.is_some() {
         return Err(malformed("it demands extensions (`crit`)"));
     }
-    let key = keys.meant(header.kid.as_deref(), &header.alg).ok_or_else(|| {
+    let key = keys.key_for(header.kid.as_deref(), &header.alg).ok_or_else(|| {
         refused(ErrorCode::UnknownKey, "the token is signed with a key that is not known here")
             .hint("tokens name their key as `kid`; add it to the file of keys, or let the issuer publish it")
     })?;

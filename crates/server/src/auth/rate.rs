@@ -15,14 +15,14 @@ const SWEEP_MICROSECONDS: i64 = 60_000_000;
 
 /// Sustained requests per second, and the burst allowed after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct RateLimit {
     /// Requests that are allowed per second in the long run.
     pub per_second: u32,
     /// Requests that are allowed at once after a pause.
     pub burst: u32,
 }
 
-impl Limit {
+impl RateLimit {
     fn full(self) -> u64 {
         // At least one request: a bucket of size zero would refuse the user forever.
         u64::from(self.burst.max(1)) * REQUEST
@@ -38,9 +38,9 @@ impl Limit {
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimits {
     /// Requests above this limit are answered with a warning.
-    pub soft: Limit,
+    pub soft: RateLimit,
     /// Requests above this limit are refused.
-    pub hard: Limit,
+    pub hard: RateLimit,
     /// Most users remembered, at some hundred bytes each.
     pub users: usize,
 }
@@ -48,15 +48,15 @@ pub struct RateLimits {
 impl Default for RateLimits {
     fn default() -> RateLimits {
         RateLimits {
-            soft: Limit { per_second: 10, burst: 20 },
-            hard: Limit { per_second: 20, burst: 40 },
+            soft: RateLimit { per_second: 10, burst: 20 },
+            hard: RateLimit { per_second: 20, burst: 40 },
             users: 65_536,
         }
     }
 }
 
 /// The rate limits, and the state of each user. Used by all requests.
-pub struct Rates {
+pub struct RateLimiter {
     limits: RateLimits,
     users: Mutex<Users>,
 }
@@ -75,14 +75,14 @@ struct Levels {
 
 /// The state of a user's buckets after an accepted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct RateStatus {
     /// Requests that would be accepted right now.
     pub remaining: u64,
     /// The soft limit is exceeded.
     pub warning: bool,
 }
 
-impl Taken {
+impl RateStatus {
     /// The headers to add to the response.
     pub fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
         let mut headers = vec![(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(self.remaining))];
@@ -94,15 +94,15 @@ impl Taken {
     }
 }
 
-impl Rates {
+impl RateLimiter {
     /// Without any requests so far.
-    pub fn new(limits: RateLimits) -> Rates {
+    pub fn new(limits: RateLimits) -> RateLimiter {
         let users = Mutex::new(Users { levels: HashMap::new(), swept: Time::MIN });
-        Rates { limits, users }
+        RateLimiter { limits, users }
     }
 
     /// Counts a request, or refuses it as `rate_limited`. A refused request does not count.
-    pub fn take(&self, caller: &Caller, now: Time) -> Result<Taken> {
+    pub fn take(&self, caller: &Caller, now: Time) -> Result<RateStatus> {
         let RateLimits { soft, hard, .. } = self.limits;
         let key = (caller.scope.tenant.clone(), caller.user.clone().unwrap_or_default());
         let mut users = self.users.lock();
@@ -120,7 +120,7 @@ impl Rates {
             true => metrics().rate_hits.inc_of(&[&caller.scope.tenant, "soft"]),
             false => levels.soft -= REQUEST,
         }
-        Ok(Taken { remaining: levels.hard / REQUEST, warning })
+        Ok(RateStatus { remaining: levels.hard / REQUEST, warning })
     }
 
     /// How many users are remembered.
@@ -192,7 +192,7 @@ mod tests {
 
     /// The level of a bucket by its definition: since no counted request may there have been more requests than the
     /// burst plus what the elapsed time allows.
-    fn level(limit: Limit, counted: &[i64], now: i64) -> i64 {
+    fn level(limit: RateLimit, counted: &[i64], now: i64) -> i64 {
         let full = i64::from(limit.burst) * REQUEST as i64;
         let since = |(n, then): (usize, &i64)| {
             full + (now - then) * i64::from(limit.per_second) - (counted.len() - n) as i64 * REQUEST as i64
@@ -208,7 +208,7 @@ mod tests {
 
     impl Naive {
         /// Returns the remaining requests and the warning, or the seconds to wait.
-        fn take(&mut self, limits: &RateLimits, now: i64) -> Result<Taken, u64> {
+        fn take(&mut self, limits: &RateLimits, now: i64) -> Result<RateStatus, u64> {
             let one = REQUEST as i64;
             if level(limits.hard, &self.hard, now) < one {
                 let free = |seconds: &u64| level(limits.hard, &self.hard, now + *seconds as i64 * 1_000_000) >= one;
@@ -219,12 +219,12 @@ mod tests {
             if !warning {
                 self.soft.push(now);
             }
-            Ok(Taken { remaining: (level(limits.hard, &self.hard, now) / one) as u64, warning })
+            Ok(RateStatus { remaining: (level(limits.hard, &self.hard, now) / one) as u64, warning })
         }
     }
 
-    fn limit() -> impl Strategy<Value = Limit> {
-        (1..8u32, 1..12u32).prop_map(|(per_second, burst)| Limit { per_second, burst })
+    fn limit() -> impl Strategy<Value = RateLimit> {
+        (1..8u32, 1..12u32).prop_map(|(per_second, burst)| RateLimit { per_second, burst })
     }
 
     fn pause() -> impl Strategy<Value = i64> {
@@ -237,7 +237,7 @@ mod tests {
             soft in limit(), hard in limit(), steps in prop::collection::vec((pause(), 0..3usize), 1..120),
         ) {
             let limits = RateLimits { soft, hard, users: 100 };
-            let (rates, mut naive, mut now) = (Rates::new(limits), [(); 3].map(|()| Naive::default()), START);
+            let (rates, mut naive, mut now) = (RateLimiter::new(limits), [(); 3].map(|()| Naive::default()), START);
             for (pause, who) in steps {
                 now += pause;
                 let due = naive[who].take(&limits, now);
@@ -252,16 +252,16 @@ mod tests {
     #[test]
     fn requests_are_warned_then_refused_then_accepted_again() {
         let limits = RateLimits {
-            soft: Limit { per_second: 1, burst: 2 },
-            hard: Limit { per_second: 2, burst: 3 },
+            soft: RateLimit { per_second: 1, burst: 2 },
+            hard: RateLimit { per_second: 2, burst: 3 },
             ..RateLimits::default()
         };
-        let (rates, ada) = (Rates::new(limits), caller("a", "ada"));
+        let (rates, ada) = (RateLimiter::new(limits), caller("a", "ada"));
         let take = |micros: i64| rates.take(&ada, Time(START + micros));
-        assert_eq!(take(0).unwrap(), Taken { remaining: 2, warning: false });
+        assert_eq!(take(0).unwrap(), RateStatus { remaining: 2, warning: false });
         assert_eq!(take(0).unwrap().headers().len(), 1);
         let warned = take(0).unwrap();
-        assert_eq!(warned, Taken { remaining: 0, warning: true });
+        assert_eq!(warned, RateStatus { remaining: 0, warning: true });
         let headers = warned.headers();
         assert_eq!((headers[0].0.as_str(), headers[0].1.to_str().unwrap()), ("x-ratelimit-remaining", "0"));
         assert_eq!(headers[1].0.as_str(), "x-ratelimit-warning");
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn idle_users_are_forgotten_and_memory_is_bounded() {
         let limits = RateLimits { users: 10, ..RateLimits::default() };
-        let rates = Rates::new(limits);
+        let rates = RateLimiter::new(limits);
         for n in 0..1_000 {
             rates.take(&caller("a", &format!("user {n}")), Time(START + n)).unwrap();
             assert!(rates.remembered() <= 10, "{}", rates.remembered());
@@ -290,7 +290,7 @@ mod tests {
         rates.take(&caller("a", "later"), Time(START + 100_000_000)).unwrap();
         assert_eq!(rates.remembered(), 1);
         // While there is room, a user at the limit is not forgotten.
-        let rates = Rates::new(RateLimits { hard: Limit { per_second: 1, burst: 1 }, ..limits });
+        let rates = RateLimiter::new(RateLimits { hard: RateLimit { per_second: 1, burst: 1 }, ..limits });
         rates.take(&caller("a", "ada"), Time(START)).unwrap();
         for n in 0..9 {
             rates.take(&caller("a", &format!("user {n}")), Time(START)).unwrap();

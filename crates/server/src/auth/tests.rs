@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use super::api_key::{NewKey, Token};
+use super::api_key::{AccessKeyToken, NewKey};
 use super::jwks::KeySet;
 use super::*;
 use axum::http::HeaderValue;
@@ -79,17 +79,17 @@ fn shared() -> Value {
     json!({"alg": "HS256", "kid": "shared", "typ": "JWT"})
 }
 
-fn rules() -> jwt::Rules {
-    jwt::Rules { issuers: vec!["https://issuer.example".into()], audiences: vec!["lukasa".into()] }
+fn rules() -> jwt::TokenRules {
+    jwt::TokenRules { issuers: vec!["https://issuer.example".into()], audiences: vec!["lukasa".into()] }
 }
 
-fn verify(token: &str) -> Result<jwt::Claims> {
+fn verify(token: &str) -> Result<jwt::TokenClaims> {
     jwt::verify(token, &KeySet::jwks(&jwks()).unwrap(), &rules(), ManualClock::START)
 }
 
 #[test]
 fn valid_tokens_identify_the_caller() {
-    let due = jwt::Claims {
+    let due = jwt::TokenClaims {
         user: "ada".into(),
         tenant: "acme".into(),
         project: Some("shop".into()),
@@ -105,7 +105,7 @@ fn valid_tokens_identify_the_caller() {
     let none = verify(&hs256(&shared(), &but(json!({"scope": null, "project": null})), SECRET)).unwrap();
     assert_eq!((none.project, none.scopes.len()), (None, 0));
     let keys = KeySet::jwks(&jwks()).unwrap();
-    let by_rsa = jwt::verify(&rs256(), &keys, &jwt::Rules::default(), ManualClock::START).unwrap();
+    let by_rsa = jwt::verify(&rs256(), &keys, &jwt::TokenRules::default(), ManualClock::START).unwrap();
     assert_eq!((by_rsa.user.as_str(), by_rsa.scopes.len()), ("ada", 1));
     let alone = KeySet::secret(SECRET).unwrap();
     let unnamed = hs256(&json!({"alg": "HS256"}), &good(), SECRET);
@@ -189,7 +189,10 @@ fn each_kind_of_invalid_token_has_its_own_error() {
     }
     let later = Time(ManualClock::START.0 + 4_000_000_000);
     let keys = KeySet::jwks(&jwks()).unwrap();
-    assert_eq!(jwt::verify(&rs256(), &keys, &jwt::Rules::default(), later).unwrap_err().code, ErrorCode::ExpiredToken);
+    assert_eq!(
+        jwt::verify(&rs256(), &keys, &jwt::TokenRules::default(), later).unwrap_err().code,
+        ErrorCode::ExpiredToken
+    );
 }
 
 proptest! {
@@ -207,8 +210,8 @@ proptest! {
         prop_assert!(verify(&text).is_err());
         let (token, key) = (format!("{header}.{body}."), format!("lk_{header}_{body}"));
         prop_assert!(verify(&token).is_err());
-        prop_assert!(Token::parse(&text).is_none());
-        prop_assert!(Token::parse(&key).is_none());
+        prop_assert!(AccessKeyToken::parse(&text).is_none());
+        prop_assert!(AccessKeyToken::parse(&key).is_none());
     }
 }
 
@@ -252,7 +255,7 @@ fn a_signature_by_es256_is_verified() {
     let (x, y) = ("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0");
     let keys = json!({"keys": [{"kty": "EC", "crv": "P-256", "x": x, "y": y}]}).to_string();
     let keys = KeySet::jwks(&keys).unwrap();
-    let key = keys.meant(None, "ES256").unwrap();
+    let key = keys.key_for(None, "ES256").unwrap();
     assert_eq!(key.algorithm().name(), "ES256");
     let signed = "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
     let signature = "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q";
@@ -261,7 +264,7 @@ fn a_signature_by_es256_is_verified() {
     assert!(!key.signed(&signed.as_bytes()[1..], &signature) && !key.signed(signed.as_bytes(), &signature[1..]));
     // A point that is not on the curve verifies nothing.
     let keys = json!({"keys": [{"kty": "EC", "crv": "P-256", "x": x, "y": x}]}).to_string();
-    assert!(!KeySet::jwks(&keys).unwrap().meant(None, "ES256").unwrap().signed(signed.as_bytes(), &signature));
+    assert!(!KeySet::jwks(&keys).unwrap().key_for(None, "ES256").unwrap().signed(signed.as_bytes(), &signature));
 }
 
 #[test]
@@ -301,7 +304,7 @@ fn a_file_of_keys_is_read_again_when_it_changes() {
 // Authentication of requests.
 
 struct House {
-    door: Door,
+    door: Authenticator,
     store: Arc<MemoryStore>,
     clock: Arc<ManualClock>,
 }
@@ -310,7 +313,7 @@ fn house(project: Option<&str>) -> House {
     let clock = Arc::new(ManualClock::default());
     let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
     let keys = KeySource::Fixed(Arc::new(KeySet::jwks(&jwks()).unwrap()));
-    let door = Door::guarded(Guarded {
+    let door = Authenticator::with_credentials(AuthConfig {
         tokens: Some(Tokens { keys, rules: rules() }),
         keys: Some(Arc::clone(&store) as Arc<dyn Store>),
         project: project.map(Into::into),
@@ -333,7 +336,7 @@ fn far() -> SocketAddr {
 
 impl House {
     fn comes(&self, list: &[(&'static str, &str)]) -> Result<Caller> {
-        self.door.let_in(&headers(list), far()).map_err(|refused| refused.error)
+        self.door.authenticate(&headers(list), far()).map_err(|refused| refused.error)
     }
 
     fn code(&self, list: &[(&'static str, &str)]) -> &'static str {
@@ -389,7 +392,7 @@ fn other_credentials_are_refused() {
     let token = hs256(&shared(), &good(), SECRET);
     let (bearer, basic) = (format!("Bearer {token}"), format!("Basic {token}"));
     let (key, _) = house.key(for_bob());
-    let other = Token::parse(&house.key(for_bob()).0).unwrap().reveal();
+    let other = AccessKeyToken::parse(&house.key(for_bob()).0).unwrap().reveal();
     // The id of one key with the secret of another.
     let mixed = format!("{}{}", &key[..20], &other[20..]);
     let unknown = format!("lk_0000000000000000_{}", &key[20..]);
@@ -422,16 +425,16 @@ fn other_credentials_are_refused() {
         let token = hs256(&shared(), &but(bad), SECRET);
         assert_eq!(house.code(&[("authorization", &format!("Bearer {token}"))]), "invalid_token");
     }
-    let nothing = Guarded { tokens: None, keys: None, project: None, clock: house.clock.clone() };
-    assert_eq!(Door::guarded(nothing).map(|_| ()).unwrap_err().code, ErrorCode::InvalidSettings);
+    let nothing = AuthConfig { tokens: None, keys: None, project: None, clock: house.clock.clone() };
+    assert_eq!(Authenticator::with_credentials(nothing).map(|_| ()).unwrap_err().code, ErrorCode::InvalidSettings);
     let keys_only =
-        Guarded { tokens: None, keys: Some(house.store.clone()), project: None, clock: house.clock.clone() };
-    let door = Door::guarded(keys_only).unwrap();
+        AuthConfig { tokens: None, keys: Some(house.store.clone()), project: None, clock: house.clock.clone() };
+    let door = Authenticator::with_credentials(keys_only).unwrap();
     assert_eq!(
-        door.let_in(&headers(&[("authorization", &bearer)]), far()).unwrap_err().error.code,
+        door.authenticate(&headers(&[("authorization", &bearer)]), far()).unwrap_err().error.code,
         ErrorCode::InvalidToken
     );
-    assert!(door.let_in(&headers(&[("x-api-key", &key)]), far()).is_ok());
+    assert!(door.authenticate(&headers(&[("x-api-key", &key)]), far()).is_ok());
 }
 
 #[test]
@@ -495,7 +498,7 @@ fn invalid_properties_of_a_new_key_are_refused() {
     assert_eq!(keys.of_tenant("acme").unwrap(), []);
     let (one, two) = (house.key(for_bob()).0, house.key(for_bob()).0);
     assert!(one != two && one.len() == 63 && one.starts_with("lk_"));
-    let token = Token::parse(&one).unwrap();
+    let token = AccessKeyToken::parse(&one).unwrap();
     assert_eq!(token.reveal(), one);
     let secret = &one[20..];
     assert!(!format!("{token:?}").contains(secret));
@@ -530,10 +533,10 @@ fn the_project_comes_from_the_credential_or_the_header() {
 
 #[test]
 fn without_authentication_only_this_machine_is_accepted() {
-    let door = Door::open(Scope::new("local", "shop").unwrap());
+    let door = Authenticator::open(Scope::new("local", "shop").unwrap());
     assert!(door.is_open() && !house(None).door.is_open());
     let comes = |peer: &str, list: &[(&'static str, &str)]| {
-        door.let_in(&headers(list), peer.parse().unwrap()).map_or_else(|e| e.error.code.name(), |_| "ok")
+        door.authenticate(&headers(list), peer.parse().unwrap()).map_or_else(|e| e.error.code.name(), |_| "ok")
     };
     for peer in ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
         assert_eq!(comes(peer, &[]), "ok", "{peer}");
@@ -547,7 +550,7 @@ fn without_authentication_only_this_machine_is_accepted() {
     assert_eq!(comes("127.0.0.1:1", &[("x-project-id", "shop")]), "ok");
     assert_eq!(comes("127.0.0.1:1", &[("x-project-id", "other")]), ErrorCode::ForbiddenProject.name());
     assert_eq!(comes("127.0.0.1:1", &[("authorization", "Bearer whatever")]), "ok", "credentials are ignored");
-    let caller = door.let_in(&HeaderMap::new(), "127.0.0.1:1".parse().unwrap()).unwrap();
+    let caller = door.authenticate(&HeaderMap::new(), "127.0.0.1:1".parse().unwrap()).unwrap();
     assert_eq!((caller.grants, caller.local, caller.scope.project.as_str()), (Grants::All, false, "shop"));
 }
 

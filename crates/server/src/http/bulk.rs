@@ -5,15 +5,15 @@
 
 use super::routes::{fields_of_query, reading};
 use super::{RequestId, Site, body, refusal};
-use crate::front::Caller;
+use crate::request_gate::Caller;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
-use lukasa_engine::features::facts::ops::export::Export;
-use lukasa_engine::features::facts::ops::import::Import;
+use lukasa_engine::features::facts::ops::export::ExportOp;
+use lukasa_engine::features::facts::ops::import::ImportOp;
 use lukasa_engine::registry::Op;
 use lukasa_engine::{Operation, registry};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
@@ -45,7 +45,7 @@ pub async fn export(
 }
 
 async fn exported(site: &Site, caller: Caller, query: Option<String>) -> Result<Response> {
-    let (operation, mut request) = asked(Export::META.name, &caller, query.as_deref())?;
+    let (operation, mut request) = bulk_request(ExportOp::META.name, &caller, query.as_deref())?;
     let counted = site.front.body(&caller)?;
     let kind = match request.get("format").and_then(Value::as_str) {
         Some("node-link") => "application/json",
@@ -53,7 +53,7 @@ async fn exported(site: &Site, caller: Caller, query: Option<String>) -> Result<
     };
     let spool = blocking(Spool::new).await?;
     request.insert("file".into(), Value::String(spool.path().display().to_string()));
-    site.front.call(&ours(caller), operation.meta.name, Value::Object(request), None).await?;
+    site.front.call(&with_local_paths(caller), operation.meta.name, Value::Object(request), None).await?;
     let (send, receive) = mpsc::channel::<std::io::Result<Bytes>>(WAITING);
     tokio::task::spawn_blocking(move || {
         let _counted = counted;
@@ -87,19 +87,19 @@ pub async fn import(
 }
 
 async fn imported(site: &Site, caller: Caller, query: Option<String>, body: Body) -> Result<Response> {
-    let (operation, mut request) = asked(Import::META.name, &caller, query.as_deref())?;
+    let (operation, mut request) = bulk_request(ImportOp::META.name, &caller, query.as_deref())?;
     let _counted = site.front.body(&caller)?;
     let spool = blocking(Spool::new).await?;
-    let spool = taken(spool, body, site).await?;
+    let spool = spooled(spool, body, site).await?;
     request.insert("file".into(), Value::String(spool.path().display().to_string()));
-    let answer = site.front.call(&ours(caller), operation.meta.name, Value::Object(request), None).await;
+    let answer = site.front.call(&with_local_paths(caller), operation.meta.name, Value::Object(request), None).await;
     // The file must exist until the import has ended.
     drop(spool);
     reading(&answer?)
 }
 
 /// Writes a body into the file. An error if the body is too large.
-async fn taken(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
+async fn spooled(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
     let (send, mut receive) = mpsc::channel::<Bytes>(WAITING);
     let writing = tokio::task::spawn_blocking(move || {
         let mut file = private::create_new(&spool.path()).map_err(|e| unkept(&e))?;
@@ -124,7 +124,7 @@ async fn taken(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
 }
 
 /// The operation and its request without `file`. Permission is checked before anything is sent or stored.
-fn asked(name: &str, caller: &Caller, query: Option<&str>) -> Result<(&'static Operation, Map<String, Value>)> {
+fn bulk_request(name: &str, caller: &Caller, query: Option<&str>) -> Result<(&'static Operation, Map<String, Value>)> {
     let operation = registry::find(name)
         .ok_or_else(|| Error::not_found(ErrorCode::UnknownOperation, format!("no operation `{name}`")))?;
     caller.grants.check(name, operation.meta.scope)?;
@@ -138,7 +138,7 @@ fn asked(name: &str, caller: &Caller, query: Option<&str>) -> Result<(&'static O
 }
 
 /// The caller with the right to name the temporary file that this process chose.
-fn ours(caller: Caller) -> Caller {
+fn with_local_paths(caller: Caller) -> Caller {
     Caller { local: true, ..caller }
 }
 

@@ -1,7 +1,7 @@
 //! The A2A agent card: the server's address, its authentication and its skills.
 
 use super::Site;
-use crate::auth::Opens;
+use crate::auth::AcceptedCredentials;
 use crate::mcp::Toolsets;
 use axum::Json;
 use axum::extract::{Request, State};
@@ -18,10 +18,10 @@ pub async fn card(State(site): State<Site>, request: Request) -> Json<Value> {
     // A proxy that ends TLS sets this header.
     let scheme = if header("x-forwarded-proto") == Some("https") { "https" } else { "http" };
     let host = header(header::HOST.as_str()).unwrap_or("localhost");
-    Json(described(&format!("{scheme}://{host}"), site.door.opens()))
+    Json(described(&format!("{scheme}://{host}"), site.door.accepted_credentials()))
 }
 
-fn described(at: &str, opens: Opens) -> Value {
+fn described(at: &str, opens: AcceptedCredentials) -> Value {
     let skills: Vec<Value> = Toolsets::all()
         .tools()
         .iter()

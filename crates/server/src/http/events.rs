@@ -1,8 +1,8 @@
 //! Events as server-sent events: transactions, claims, conflicts, tasks, episodes.
 
 use super::{RequestId, Site, refusal};
-use crate::follow::{Follower, Told};
-use crate::front::Caller;
+use crate::follow::{EventWithCursor, Follower};
+use crate::request_gate::Caller;
 use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::HeaderMap;
@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use tokio::sync::mpsc;
 
 #[derive(Deserialize)]
-pub struct Wanted {
+pub struct EventsQuery {
     /// Event kinds, separated by commas; all if empty.
     #[serde(default)]
     kinds: String,
@@ -25,7 +25,7 @@ pub async fn events(
     State(site): State<Site>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Response {
     let heard = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
@@ -64,7 +64,7 @@ pub async fn events(
 
 /// Formats an event; its id is the cursor to resume from. Inside a transaction events have no id, so a client that
 /// reconnects receives the whole transaction again.
-fn event((happening, id): Told) -> Event {
+fn event((happening, id): EventWithCursor) -> Event {
     let kind = happening.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     let event = Event::default().event(kind).data(Value::Object(happening).to_string());
     match id {

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 
 /// Timeouts for clients, the number of connections, and the size of imports.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct ClientLimits {
     /// For all headers of a request, counted from when the server starts to wait. Idle connections are closed after
     /// this time.
     pub head: Duration,
@@ -33,9 +33,9 @@ pub struct Patience {
     pub ending: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience {
+impl Default for ClientLimits {
+    fn default() -> ClientLimits {
+        ClientLimits {
             head: Duration::from_secs(30),
             body: Duration::from_secs(60),
             import_bytes: 1 << 30,
@@ -50,7 +50,7 @@ const RELIEF: Duration = Duration::from_millis(100);
 
 pub(super) async fn serve(
     router: Router,
-    patience: Patience,
+    patience: ClientLimits,
     encryption: Option<Encryption>,
     listener: TcpListener,
     ended: impl Future<Output = ()>,
@@ -65,7 +65,7 @@ pub(super) async fn serve(
         tokio::select! {
             accepted = accepted => match accepted {
                 Ok((place, stream, peer)) => {
-                    let talk = Talk { router: router.clone(), patience, peer, ending: connections.watcher() };
+                    let talk = ClientConnection { router: router.clone(), patience, peer, ending: connections.watcher() };
                     let encryption = encryption.clone();
                     tokio::spawn(async move {
                         talk.begin(stream, encryption).await;
@@ -84,14 +84,14 @@ pub(super) async fn serve(
 }
 
 /// The state of one connection.
-struct Talk {
+struct ClientConnection {
     router: Router,
-    patience: Patience,
+    patience: ClientLimits,
     peer: SocketAddr,
     ending: Watcher,
 }
 
-impl Talk {
+impl ClientConnection {
     /// Serves one connection until it ends. Errors are dropped, because there is no client left to report them to.
     async fn begin(self, stream: TcpStream, encryption: Option<Encryption>) {
         // Small responses are sent at once.

@@ -3,24 +3,24 @@
 use super::Site;
 use super::bulk::{EXPORT, IMPORT, LINES};
 use super::routes::{named, own_path, parameters};
-use crate::auth::Opens;
+use crate::auth::AcceptedCredentials;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use lukasa_engine::features::facts::ops::export::Export;
-use lukasa_engine::features::facts::ops::import::Import;
-use lukasa_engine::registry::fields::{Field, Shape, fields};
-use lukasa_engine::registry::{self, Link, Op, Stream};
+use lukasa_engine::features::facts::ops::export::ExportOp;
+use lukasa_engine::features::facts::ops::import::ImportOp;
+use lukasa_engine::registry::fields::{FieldSyntax, RequestField, fields};
+use lukasa_engine::registry::{self, DataStream, Op, OperationLink};
 use lukasa_engine::{Operation, operations};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
 /// The document without `security`, which depends on the server's settings.
-static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document(Opens::default()));
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document(AcceptedCredentials::default()));
 
 pub async fn openapi(State(site): State<Site>) -> Response {
     let mut document = DOCUMENT.clone();
-    document["security"] = security(site.door.opens());
+    document["security"] = security(site.door.accepted_credentials());
     ([(header::CONTENT_TYPE, "application/json")], document.to_string()).into_response()
 }
 
@@ -42,7 +42,7 @@ const ERRORS: [(&str, &str); 13] = [
 ];
 
 /// The whole document for a server that accepts these credentials.
-pub fn document(opens: Opens) -> Value {
+pub fn document(opens: AcceptedCredentials) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
     schemas.insert("Error".into(), error());
@@ -83,7 +83,7 @@ pub fn document(opens: Opens) -> Value {
 }
 
 /// The accepted credentials, any of which is enough; empty without authentication.
-fn security(opens: Opens) -> Value {
+fn security(opens: AcceptedCredentials) -> Value {
     let known = [("token", opens.tokens), ("key", opens.keys)];
     known.iter().filter(|(_, is_known)| *is_known).map(|(name, _)| json!({*name: []})).collect()
 }
@@ -149,13 +149,13 @@ fn responses(found: Value) -> Map<String, Value> {
 /// Adds bulk export and import. The fields of the operation become parameters, except `file`.
 fn bulk(paths: &mut Map<String, Value>) {
     let text = json!({"schema": {"type": "string"}});
-    for (name, path, method) in [(Export::META.name, EXPORT, "get"), (Import::META.name, IMPORT, "post")] {
+    for (name, path, method) in [(ExportOp::META.name, EXPORT, "get"), (ImportOp::META.name, IMPORT, "post")] {
         let Some(operation) = registry::find(name) else { continue };
         let mut path_item = described(operation, &format!("{name}_body"), "get", &[]);
         if let Some(parameters) = path_item["parameters"].as_array_mut() {
             parameters.retain(|parameter| parameter["name"] != "file");
         }
-        if operation.meta.stream == Stream::Out {
+        if operation.meta.stream == DataStream::Out {
             path_item["responses"]["200"]["content"] = json!({LINES: text, "application/json": {}});
             path_item["description"] = json!("One object or relationship a line, or node-link JSON, as the body.");
         } else {
@@ -186,14 +186,14 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
         parameters.extend(rest.map(|field| parameter(operation, field, "query")));
     }
     let answer = json!({"$ref": format!("#/components/schemas/{}.response", meta.name)});
-    let link = |link: Link| {
+    let link = |link: OperationLink| {
         let id = format!("{}_{}", link.to, link.route);
         let parameters: Map<String, Value> = link.with.iter().map(|(name, at)| ((*name).into(), json!(at))).collect();
         (id.clone(), json!({"operationId": id, "parameters": parameters}))
     };
     let of_later = operations().iter().flat_map(|later| {
         let to_it = later.meta.follows.iter().filter(|link| link.to == meta.name);
-        to_it.map(|link| Link { to: later.meta.name, ..*link })
+        to_it.map(|link| OperationLink { to: later.meta.name, ..*link })
     });
     let links: Map<String, Value> = meta.links.iter().copied().chain(of_later).map(link).collect();
     let mut found = json!({"description": meta.summary, "content": {"application/json": {"schema": answer}}});
@@ -238,14 +238,14 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
     described
 }
 
-fn parameter(operation: &Operation, field: &Field, place: &str) -> Value {
+fn parameter(operation: &Operation, field: &RequestField, place: &str) -> Value {
     let mut schema = match &field.shape {
-        Shape::Flag | Shape::Switch => json!({"type": "boolean"}),
-        Shape::Number => number(&operation.fields()[&field.name]),
-        Shape::Choice(choices) => json!({"type": "string", "enum": choices}),
-        Shape::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        Shape::Text => json!({"type": "string"}),
-        Shape::Json => json!({"type": "string", "contentMediaType": "application/json"}),
+        FieldSyntax::Flag | FieldSyntax::Switch => json!({"type": "boolean"}),
+        FieldSyntax::Number => number(&operation.fields()[&field.name]),
+        FieldSyntax::Choice(choices) => json!({"type": "string", "enum": choices}),
+        FieldSyntax::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        FieldSyntax::Text => json!({"type": "string"}),
+        FieldSyntax::Json => json!({"type": "string", "contentMediaType": "application/json"}),
     };
     if place == "path" {
         schema["minLength"] = json!(1);
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_listed_and_every_reference_resolves() {
-        let document = document(Opens::default());
+        let document = document(AcceptedCredentials::default());
         for operation in operations() {
             assert!(document["paths"][own_path(operation)]["post"].is_object(), "{}", operation.meta.name);
         }
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn links_lead_to_operations_and_parameters_that_exist() {
-        let document = document(Opens::default());
+        let document = document(AcceptedCredentials::default());
         let methods = document["paths"].as_object().unwrap().values().filter_map(Value::as_object).flatten();
         let known: Vec<&Value> = methods.map(|(_, operation)| operation).collect();
         let mut seen = 0;
@@ -372,11 +372,11 @@ mod tests {
 
     #[test]
     fn paths_beside_operations_and_accepted_credentials_are_described() {
-        let open = document(Opens::default());
+        let open = document(AcceptedCredentials::default());
         assert_eq!(open["security"], json!([]));
-        let guarded = document(Opens { tokens: true, keys: true });
+        let guarded = document(AcceptedCredentials { tokens: true, keys: true });
         assert_eq!(guarded["security"], json!([{"token": []}, {"key": []}]));
-        assert_eq!(document(Opens { tokens: false, keys: true })["security"], json!([{"key": []}]));
+        assert_eq!(document(AcceptedCredentials { tokens: false, keys: true })["security"], json!([{"key": []}]));
         for path in ["/healthz", "/readyz", "/.well-known/agent-card.json", "/.well-known/agent.json"] {
             assert_eq!(guarded["paths"][path]["get"]["security"], json!([]), "{path}");
         }

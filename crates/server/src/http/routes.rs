@@ -1,7 +1,7 @@
 //! Routes of operations: `POST /v1/{name}` for each, and the further paths that an operation declares.
 
-use super::{RequestId, Site, body, contract, refusal};
-use crate::front::Caller;
+use super::{RequestId, Site, body, legacy_requests, refusal};
+use crate::request_gate::Caller;
 use axum::Extension;
 use axum::Router;
 use axum::body::Body;
@@ -9,8 +9,8 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
-use lukasa_engine::registry::fields::{Shape, fields};
-use lukasa_engine::{Answer, Operation, operations};
+use lukasa_engine::registry::fields::{FieldSyntax, fields};
+use lukasa_engine::{Operation, OperationAnswer, operations};
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, ErrorCode, Result};
 use serde_json::{Map, Value};
@@ -97,7 +97,7 @@ struct Asked<'a> {
 
 async fn answered(site: &Site, caller: &Caller, operation: &'static Operation, asked: Asked<'_>) -> Result<Response> {
     // A request that names another tenant is recorded.
-    let request = read(operation, &asked).map_err(|error| site.front.turned_down(caller, operation, error))?;
+    let request = read(operation, &asked).map_err(|error| site.front.record_denied(caller, operation, error))?;
     let answer = site.front.call(caller, operation.meta.name, request, None).await?;
     let text = answer.text()?;
     let mut headers = HeaderMap::new();
@@ -128,7 +128,7 @@ pub fn fields_of_query(operation: &Operation, query: Option<&str>) -> Result<Map
 }
 
 /// The response of an answer.
-pub fn reading(answer: &Answer) -> Result<Response> {
+pub fn reading(answer: &OperationAnswer) -> Result<Response> {
     let kind = HeaderValue::from_static("application/json");
     Ok(([(header::CONTENT_TYPE, kind)], answer.text()?).into_response())
 }
@@ -138,7 +138,7 @@ fn read(operation: &Operation, asked: &Asked<'_>) -> Result<Value> {
     let mut request = match asked.body {
         body if body.iter().all(u8::is_ascii_whitespace) => Map::new(),
         body => match serde_json::from_slice::<Value>(body) {
-            Ok(Value::Object(map)) => contract::plain(operation, asked.tenant, map)?,
+            Ok(Value::Object(map)) => legacy_requests::from_legacy(operation, asked.tenant, map)?,
             Ok(_) => return Err(Error::invalid(ErrorCode::InvalidRequest, "a request is a JSON object")),
             Err(e) => return Err(Error::invalid(ErrorCode::InvalidJson, format!("the body is not JSON: {e}"))),
         },
@@ -156,7 +156,7 @@ fn read(operation: &Operation, asked: &Asked<'_>) -> Result<Value> {
         let value = field.shape.read(name, text)?;
         match (&field.shape, request.get_mut(name)) {
             // A list is given as a repeated parameter.
-            (Shape::Texts, Some(Value::Array(all))) => all.extend(value.as_array().cloned().unwrap_or_default()),
+            (FieldSyntax::Texts, Some(Value::Array(all))) => all.extend(value.as_array().cloned().unwrap_or_default()),
             _ => {
                 request.insert(name.to_owned(), value);
             }

@@ -3,8 +3,8 @@
 //! A session belongs to the caller that started it, even if another caller learns its id.
 
 use super::{id_of, refusal};
-use crate::front::Caller;
-use crate::shares::Holder;
+use crate::request_gate::Caller;
+use crate::shares::ShareKey;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::middleware::Next;
@@ -52,7 +52,7 @@ struct Session {
 }
 
 /// Tenant and user, and the project.
-type Owner = (Holder, String);
+type Owner = (ShareKey, String);
 
 impl Sessions {
     pub fn new(manager: Arc<LocalSessionManager>) -> Sessions {
@@ -97,7 +97,7 @@ impl Sessions {
         Some(ends)
     }
 
-    fn is_crowded(&self, known: &Known, holder: &Holder) -> bool {
+    fn is_crowded(&self, known: &Known, holder: &ShareKey) -> bool {
         let own = known.sessions.values().filter(|session| session.owner.0 == *holder).count();
         known.sessions.len() > self.most || holder.user.is_some() && own > self.each
     }
@@ -112,7 +112,7 @@ impl Sessions {
 /// unknown.
 pub async fn own(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
     let caller = request.extensions().get::<Caller>();
-    let Some(owner) = caller.map(|caller| (Holder::from(caller), caller.scope.project.to_string())) else {
+    let Some(owner) = caller.map(|caller| (ShareKey::from(caller), caller.scope.project.to_string())) else {
         return refusal(&Error::internal("the caller is unknown"), &id_of(&request));
     };
     let (named, id) = (named(request.headers()), id_of(&request));
@@ -150,7 +150,7 @@ mod tests {
 
     fn owner(tenant: &str, user: &str) -> Owner {
         let user = (!user.is_empty()).then(|| user.to_owned());
-        (Holder { tenant: tenant.into(), user }, "shop".into())
+        (ShareKey { tenant: tenant.into(), user }, "shop".into())
     }
 
     /// Opens a session in the manager.

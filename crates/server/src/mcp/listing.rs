@@ -1,7 +1,7 @@
 //! The default tool list, in as few tokens as an agent can work with.
 
 use super::tools::annotations;
-use lukasa_engine::registry::fields::{Shape, fields};
+use lukasa_engine::registry::fields::{FieldSyntax, fields};
 use lukasa_engine::{Effect, Operation};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -28,7 +28,8 @@ pub fn brief(operation: &Operation) -> Tool {
         let mut schema = field.schema();
         let help = shortened(&field.help, ARGUMENT);
         // A description that only repeats the choices is left out.
-        let repeats = matches!(&field.shape, Shape::Choice(all) if all.iter().all(|one| help.contains(one.as_str())));
+        let repeats =
+            matches!(&field.shape, FieldSyntax::Choice(all) if all.iter().all(|one| help.contains(one.as_str())));
         if !help.is_empty() && !repeats {
             schema["description"] = json!(help);
         }

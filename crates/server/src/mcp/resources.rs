@@ -1,9 +1,9 @@
 //! Facts as resources: `lukasa://project/…`.
 
-use crate::front::{Caller, Front};
+use crate::request_gate::{Caller, RequestGate};
 use lukasa_engine::features::code::ops::symbol_lookup::SymbolLookup;
 use lukasa_engine::registry::{self, Op, operations};
-use lukasa_engine::{Operation, tool};
+use lukasa_engine::{Operation, response_budget};
 use lukasa_model::ErrorKind;
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
@@ -49,12 +49,12 @@ pub fn request(uri: &str) -> Option<(&'static str, Value)> {
     })
 }
 
-pub async fn read(front: &Front, caller: &Caller, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub async fn read(front: &RequestGate, caller: &Caller, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = || ErrorData::resource_not_found(format!("there is nothing at `{uri}`"), Some(json!({"uri": uri})));
     let (address, page) = paged(uri);
     let (operation, request) = request(address).ok_or_else(missing)?;
     let answer = front.call(caller, operation, request, None).await;
-    match answer.and_then(|answer| tool::written(operation, &answer.value()?, page, "")) {
+    match answer.and_then(|answer| response_budget::written(operation, &answer.value()?, page, "")) {
         Ok(text) => Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(JSON)])),
         Err(error) if error.kind == ErrorKind::NotFound => Err(missing()),
         Err(error) => {
@@ -71,7 +71,7 @@ fn paged(uri: &str) -> (&str, usize) {
 }
 
 /// Symbols that start with the text; none if the lookup fails.
-pub async fn begin_with(front: &Front, caller: &Caller, begin: &str) -> Vec<String> {
+pub async fn begin_with(front: &RequestGate, caller: &Caller, begin: &str) -> Vec<String> {
     if begin.is_empty() {
         return vec![];
     }

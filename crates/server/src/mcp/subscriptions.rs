@@ -2,7 +2,7 @@
 
 use super::resources::ROOT;
 use crate::follow::Follower;
-use crate::front::{Caller, Front};
+use crate::request_gate::{Caller, RequestGate};
 use parking_lot::Mutex;
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::SubscriptionSink;
@@ -29,7 +29,7 @@ pub fn can_subscribe(uri: &str) -> bool {
     kinds(uri).is_some()
 }
 
-async fn follower(front: &Front, caller: Caller, uri: &str) -> Result<Follower, ErrorData> {
+async fn follower(front: &RequestGate, caller: Caller, uri: &str) -> Result<Follower, ErrorData> {
     let names: Vec<String> = ALL.iter().map(|(path, _)| format!("{ROOT}{path}")).collect();
     let kinds = kinds(uri).ok_or_else(|| {
         let message = format!("`{uri}` cannot be subscribed to; these can: {}", names.join(", "));
@@ -48,7 +48,7 @@ impl Subscriptions {
     /// Notifies the client whenever the resource changes, until it unsubscribes.
     pub async fn begin(
         &self,
-        front: &Front,
+        front: &RequestGate,
         caller: Caller,
         uri: String,
         peer: Peer<RoleServer>,
@@ -90,7 +90,12 @@ impl Drop for Subscriptions {
 }
 
 /// Notifies the client of changes to all these resources until it stops listening.
-pub async fn listen(front: &Front, caller: &Caller, uris: &[String], sink: &SubscriptionSink) -> Result<(), ErrorData> {
+pub async fn listen(
+    front: &RequestGate,
+    caller: &Caller,
+    uris: &[String],
+    sink: &SubscriptionSink,
+) -> Result<(), ErrorData> {
     if uris.is_empty() {
         return std::future::pending().await;
     }
@@ -113,14 +118,14 @@ pub async fn listen(front: &Front, caller: &Caller, uris: &[String], sink: &Subs
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lukasa_engine::features::coordination::happenings::Kind;
+    use lukasa_engine::features::coordination::events::EventKind;
 
     #[test]
     fn subscribable_resources_and_their_event_kinds_exist() {
         for (path, kinds) in ALL {
             let uri = format!("{ROOT}{path}");
             assert!(can_subscribe(&uri) && super::super::resources::request(&uri).is_some(), "{uri}");
-            assert!(kinds.iter().all(|kind| Kind::ALL.iter().any(|known| known.name() == *kind)), "{kinds:?}");
+            assert!(kinds.iter().all(|kind| EventKind::ALL.iter().any(|known| known.name() == *kind)), "{kinds:?}");
         }
         assert!(!can_subscribe("lukasa://project/overview") && !can_subscribe("lukasa://other/log"));
     }

@@ -1,9 +1,9 @@
 //! Operations as tools: which are listed, how they are described, and how their answers are formatted.
 
 use super::listing;
-use crate::front::{Caller, Front, unknown};
+use crate::request_gate::{Caller, RequestGate, unknown};
 use lukasa_engine::registry::{self, Operation};
-use lukasa_engine::{Effect, operations, tool};
+use lukasa_engine::{Effect, operations, response_budget};
 use lukasa_model::{Error, ErrorCode, Result};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, ProgressNotificationParam, Tool,
@@ -105,10 +105,14 @@ pub fn annotations(operation: &Operation) -> ToolAnnotations {
 
 fn described(operation: &Operation) -> Tool {
     let meta = &operation.meta;
-    Tool::new(meta.name, format!("{}. {}", meta.summary, meta.description), object(tool::arguments(operation)))
-        .with_title(meta.summary)
-        .with_raw_output_schema(object(tool::answers(operation)))
-        .with_annotations(annotations(operation))
+    Tool::new(
+        meta.name,
+        format!("{}. {}", meta.summary, meta.description),
+        object(response_budget::arguments(operation)),
+    )
+    .with_title(meta.summary)
+    .with_raw_output_schema(object(response_budget::answers(operation)))
+    .with_annotations(annotations(operation))
 }
 
 fn object(value: Value) -> Arc<JsonObject> {
@@ -120,7 +124,7 @@ fn object(value: Value) -> Arc<JsonObject> {
 
 /// Calls a tool. Errors that an agent can correct are returned as results; only an unknown tool is a protocol error.
 pub async fn call(
-    front: &Front,
+    front: &RequestGate,
     caller: &Caller,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
@@ -128,16 +132,16 @@ pub async fn call(
     let (operation, mut arguments) = if request.name == listing::CALL {
         match called(request.arguments.unwrap_or_default()) {
             Ok(called) => called,
-            Err(error) => return Ok(failed(&error, caller, tool::Wish::default())),
+            Err(error) => return Ok(failed(&error, caller, response_budget::ResponseOptions::default())),
         }
     } else {
         let operation = registry::find(&request.name);
         let missing = || ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None);
         (operation.ok_or_else(missing)?, request.arguments.unwrap_or_default())
     };
-    let wish = match tool::wish(operation, &mut arguments) {
+    let wish = match response_budget::take_response_options(operation, &mut arguments) {
         Ok(wish) => wish,
-        Err(error) => return Ok(failed(&error, caller, tool::Wish::default())),
+        Err(error) => return Ok(failed(&error, caller, response_budget::ResponseOptions::default())),
     };
     let (send, receive) = mpsc::unbounded_channel();
     let working = front.call(caller, operation.meta.name, Value::Object(arguments), Some(send));
@@ -148,7 +152,7 @@ pub async fn call(
             return Err(ErrorData::invalid_request("the request was cancelled", None));
         }
     };
-    let shaped = answer.and_then(|answer| tool::shape(operation, answer.value()?, wish));
+    let shaped = answer.and_then(|answer| response_budget::fit_response(operation, answer.value()?, wish));
     Ok(match shaped {
         Ok(value) => CallToolResult::structured(value).into(),
         Err(error) => failed(&error, caller, wish),
@@ -183,12 +187,15 @@ fn called(mut given: JsonObject) -> Result<(&'static Operation, JsonObject)> {
     Ok((operation, arguments))
 }
 
-fn failed(error: &Error, caller: &Caller, wish: tool::Wish) -> CallToolResponse {
-    CallToolResult::structured_error(tool::failure(error, caller.request_id.as_deref(), wish.profile)).into()
+fn failed(error: &Error, caller: &Caller, wish: response_budget::ResponseOptions) -> CallToolResponse {
+    CallToolResult::structured_error(response_budget::failure(error, caller.request_id.as_deref(), wish.profile)).into()
 }
 
 /// Sends progress notifications if the client asked for them. Never ends on its own.
-async fn report(mut receive: mpsc::UnboundedReceiver<crate::front::Progress>, context: &RequestContext<RoleServer>) {
+async fn report(
+    mut receive: mpsc::UnboundedReceiver<crate::request_gate::WorkProgress>,
+    context: &RequestContext<RoleServer>,
+) {
     let token = context.meta.get_progress_token();
     let mut last = None;
     while let Some(progress) = receive.recv().await {

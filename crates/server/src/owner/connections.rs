@@ -1,6 +1,6 @@
 //! The open client connections of this process, which the owner of the engine must know.
 
-use super::{Desk, State};
+use super::{EngineHandle, State};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,11 +34,11 @@ impl Connections {
 /// A client that stays connected. Its claims end some time after this is dropped.
 pub struct Connection {
     id: String,
-    desk: Desk,
+    desk: EngineHandle,
 }
 
 impl Connection {
-    pub(super) fn to(desk: Desk) -> Connection {
+    pub(super) fn to(desk: EngineHandle) -> Connection {
         let id = Uuid::now_v7().simple().to_string();
         desk.0.connections.0.lock().insert(id.clone());
         desk.announce();

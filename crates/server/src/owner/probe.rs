@@ -13,12 +13,12 @@ pub struct Probe(Mutex<Option<watch::Receiver<Answer>>>);
 
 impl Probe {
     /// Timeout for the result of a check.
-    pub const PATIENCE: Duration = Duration::from_secs(3);
+    pub const TIMEOUT: Duration = Duration::from_secs(3);
 
     /// The result of `question`, or of the check that is already running.
     pub async fn ask(&self, question: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
         let mut answer = self.under_way(question)?;
-        match tokio::time::timeout(Probe::PATIENCE, answer.wait_for(Option::is_some)).await {
+        match tokio::time::timeout(Probe::TIMEOUT, answer.wait_for(Option::is_some)).await {
             Ok(Ok(answer)) => answer.clone().unwrap_or_else(|| Err(Probe::unanswered())),
             Ok(Err(_)) => Err(Error::internal("the health check panicked")),
             Err(_) => Err(Probe::unanswered()),
@@ -27,7 +27,7 @@ impl Probe {
 
     /// The error after a timeout.
     pub fn unanswered() -> Error {
-        let message = format!("the store did not answer within {} s", Probe::PATIENCE.as_secs());
+        let message = format!("the store did not answer within {} s", Probe::TIMEOUT.as_secs());
         Error::new(ErrorKind::Unavailable, ErrorCode::NotReady, message).hint("try again; the log may say more")
     }
 

@@ -1,12 +1,12 @@
 //! The owner's side: serves requests of attached processes.
 
-use super::opening::Opening;
-use super::place::{Place, own_user};
-use super::wire::{self, Frame, Hello, Refusal, Request, Told};
+use super::location::{StoreLocation, own_user};
+use super::pending_engine::PendingEngine;
+use super::wire::{self, ErrorFrame, Hello, Refusal, Request, WireFrame};
 use super::work::Work;
-use crate::front::LOGIN;
-use lukasa_engine::features::coordination::Source;
-use lukasa_engine::{Answer, Engine, registry};
+use crate::request_gate::LOGIN;
+use lukasa_engine::features::coordination::ConnectionSource;
+use lukasa_engine::{Engine, OperationAnswer, registry};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -33,7 +33,7 @@ const INTRODUCTION: Duration = Duration::from_secs(5);
 const RELIEF: Duration = Duration::from_millis(100);
 
 /// Serves until the future is dropped; connections end with it.
-pub(super) async fn run(listener: UnixListener, place: &Place, opening: &Opening) {
+pub(super) async fn run(listener: UnixListener, place: &StoreLocation, opening: &PendingEngine) {
     let turns = Arc::new(Semaphore::new(AT_ONCE));
     let mut connections = JoinSet::new();
     loop {
@@ -52,7 +52,7 @@ pub(super) async fn run(listener: UnixListener, place: &Place, opening: &Opening
 }
 
 struct Host {
-    opening: Opening,
+    opening: PendingEngine,
     turns: Arc<Semaphore>,
     hello: Hello,
 }
@@ -67,11 +67,11 @@ impl Host {
         }
         let (mut from, mut to) = stream.into_split();
         let hello = tokio::time::timeout(INTRODUCTION, wire::next(&mut from)).await;
-        let Ok(Ok(Some(Frame::Hello(other)))) = hello else { return };
+        let Ok(Ok(Some(WireFrame::Hello(other)))) = hello else { return };
         let (reply, refused) = match self.hello.check(&other) {
-            Ok(()) => (Frame::Hello(self.hello.clone()), false),
+            Ok(()) => (WireFrame::Hello(self.hello.clone()), false),
             // The error is worded from the perspective of the attached process.
-            Err(_) => (Frame::Refused(other.check(&self.hello).err().unwrap_or_else(stranger).into()), true),
+            Err(_) => (WireFrame::Refused(other.check(&self.hello).err().unwrap_or_else(stranger).into()), true),
         };
         let Ok(reply) = wire::written(&reply) else { return };
         if to.write_all(&reply).await.is_err() || refused {
@@ -96,18 +96,18 @@ impl Host {
         let mut attached = None;
         while let Ok(Some(frame)) = wire::next(from).await {
             match frame {
-                Frame::Here { connections } => {
+                WireFrame::Here { connections } => {
                     // Requests wait for the engine too, so this delays nothing.
                     let Ok(engine) = self.opening.engine().await else { continue };
                     let attached = attached.get_or_insert_with(|| Attached::to(engine));
                     attached.engine.coordination().presence().here(attached.source, connections);
                 }
-                Frame::Request(request) => self.take(request, &out, &running),
-                Frame::Refusal(Refusal { caller, what, error }) => {
+                WireFrame::Request(request) => self.take(request, &out, &running),
+                WireFrame::Refusal(Refusal { caller, what, error }) => {
                     let what = registry::find(&what).map_or(LOGIN, |operation| operation.meta.name);
                     super::refuse(self.opening.clone(), caller.into(), what, error.into());
                 }
-                Frame::Cancel { id } => running.stop(id),
+                WireFrame::Cancel { id } => running.stop(id),
                 // Attached processes send no other frames.
                 _ => return,
             }
@@ -126,7 +126,8 @@ impl Host {
                     .hint("try again in a second")),
                 false => answer(request, &opening, turns, out.clone()).await,
             };
-            let bytes = answer.or_else(|error| wire::written(&Frame::Failed { id, error: Told::from(error) }));
+            let bytes =
+                answer.or_else(|error| wire::written(&WireFrame::Failed { id, error: ErrorFrame::from(error) }));
             if let Ok(bytes) = bytes {
                 // If the connection is gone, so is the caller.
                 let _ = out.send(bytes).await;
@@ -140,7 +141,7 @@ impl Host {
 /// Runs a request and returns the frame with its answer.
 async fn answer(
     request: Request,
-    opening: &Opening,
+    opening: &PendingEngine,
     turns: Arc<Semaphore>,
     out: mpsc::Sender<Vec<u8>>,
 ) -> Result<Vec<u8>> {
@@ -155,17 +156,17 @@ async fn answer(
             return;
         }
         last = Some(Instant::now());
-        if let Ok(bytes) = wire::written(&Frame::Progress { id, done, of }) {
+        if let Ok(bytes) = wire::written(&WireFrame::Progress { id, done, of }) {
             // Progress is dropped if the send queue is full.
             let _ = out.try_send(bytes);
         }
     };
-    let raw = |answer: Answer| {
+    let raw = |answer: OperationAnswer| {
         RawValue::from_string(answer.text()?).map_err(|e| Error::internal(format!("an answer is not JSON: {e}")))
     };
     let work = Work { caller: caller.into(), operation, request, held: Box::new(turn) };
     let answer = work.run(engine, progress, raw).await?;
-    wire::written(&Frame::Answer { id, answer })
+    wire::written(&WireFrame::Answer { id, answer })
 }
 
 fn stranger() -> Error {
@@ -175,7 +176,7 @@ fn stranger() -> Error {
 /// An attached process. Dropping this removes its connections.
 struct Attached {
     engine: Engine,
-    source: Source,
+    source: ConnectionSource,
 }
 
 impl Attached {

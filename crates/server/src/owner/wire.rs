@@ -1,6 +1,6 @@
 //! The protocol between the owner and attached processes: JSON frames with a length prefix.
 
-use crate::front::Caller;
+use crate::request_gate::Caller;
 use lukasa_engine::{Agents, Grants};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use serde::{Deserialize, Serialize};
@@ -19,11 +19,11 @@ pub(super) const FRAME_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Frame {
+pub(super) enum WireFrame {
     /// The first frame of each side.
     Hello(Hello),
     /// Sent by the owner instead of its hello.
-    Refused(Told),
+    Refused(ErrorFrame),
     /// All open connections of the attached process.
     Here {
         connections: BTreeSet<String>,
@@ -45,7 +45,7 @@ pub(super) enum Frame {
     },
     Failed {
         id: u64,
-        error: Told,
+        error: ErrorFrame,
     },
 }
 
@@ -60,22 +60,22 @@ pub(super) struct Hello {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     pub id: u64,
-    pub caller: Asker,
+    pub caller: CallerFrame,
     pub operation: String,
     pub request: Value,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Refusal {
-    pub caller: Asker,
+    pub caller: CallerFrame,
     /// The name of the operation, or `login`.
     pub what: String,
-    pub error: Told,
+    pub error: ErrorFrame,
 }
 
 /// A [`Caller`] in a frame. Both ends belong to one user, so the owner trusts the grants of an attached process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Asker {
+pub(super) struct CallerFrame {
     scope: Scope,
     user: Option<String>,
     agent: Option<String>,
@@ -92,7 +92,7 @@ pub(super) struct Asker {
 
 /// An error in a frame.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct ErrorFrame {
     kind: ErrorKind,
     code: ErrorCode,
     message: String,
@@ -130,8 +130,8 @@ impl Hello {
     }
 }
 
-impl From<&Caller> for Asker {
-    fn from(caller: &Caller) -> Asker {
+impl From<&Caller> for CallerFrame {
+    fn from(caller: &Caller) -> CallerFrame {
         let Caller {
             scope,
             user,
@@ -152,13 +152,13 @@ impl From<&Caller> for Asker {
             Grants::All => None,
             Grants::Of(scopes) => Some(scopes),
         };
-        Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder }
+        CallerFrame { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder }
     }
 }
 
-impl From<Asker> for Caller {
-    fn from(asker: Asker) -> Caller {
-        let Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder } =
+impl From<CallerFrame> for Caller {
+    fn from(asker: CallerFrame) -> Caller {
+        let CallerFrame { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder } =
             asker;
         // The attached process has already checked which paths the caller may name.
         let grants = grants.map_or(Grants::All, Grants::Of);
@@ -180,22 +180,22 @@ impl From<Asker> for Caller {
     }
 }
 
-impl From<Error> for Told {
-    fn from(error: Error) -> Told {
+impl From<Error> for ErrorFrame {
+    fn from(error: Error) -> ErrorFrame {
         let Error { kind, code, message, hint, details } = error;
-        Told { kind, code, message, hint, details: *details }
+        ErrorFrame { kind, code, message, hint, details: *details }
     }
 }
 
-impl From<Told> for Error {
-    fn from(error: Told) -> Error {
-        let Told { kind, code, message, hint, details } = error;
+impl From<ErrorFrame> for Error {
+    fn from(error: ErrorFrame) -> Error {
+        let ErrorFrame { kind, code, message, hint, details } = error;
         Error { kind, code, message, hint, details: Box::new(details) }
     }
 }
 
 /// Serializes a frame with its length prefix.
-pub(super) fn written(frame: &Frame) -> Result<Vec<u8>> {
+pub(super) fn written(frame: &WireFrame) -> Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, frame).map_err(|e| Error::internal(format!("a frame cannot be written: {e}")))?;
     let length = bytes.len() - 4;
@@ -213,7 +213,7 @@ fn too_large(bytes: usize) -> Error {
 }
 
 /// Reads the next frame. None if the connection has ended.
-pub(super) async fn next(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
+pub(super) async fn next(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<WireFrame>> {
     let length = match from.read_u32().await {
         Ok(length) => length as usize,
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -240,12 +240,14 @@ mod tests {
     async fn frames_arrive_as_they_were_sent() {
         let text = r#"{"summary":"ü","x":[1.10,18446744073709551615]}"#;
         let answer = RawValue::from_string(text.into()).unwrap();
-        let mut bytes = written(&Frame::Answer { id: 7, answer }).unwrap();
-        bytes.extend(written(&Frame::Cancel { id: 8 }).unwrap());
+        let mut bytes = written(&WireFrame::Answer { id: 7, answer }).unwrap();
+        bytes.extend(written(&WireFrame::Cancel { id: 8 }).unwrap());
         let mut from = bytes.as_slice();
-        let Some(Frame::Answer { id: 7, answer }) = next(&mut from).await.unwrap() else { panic!("not the answer") };
+        let Some(WireFrame::Answer { id: 7, answer }) = next(&mut from).await.unwrap() else {
+            panic!("not the answer")
+        };
         assert_eq!(answer.get(), text, "byte for byte");
-        assert!(matches!(next(&mut from).await.unwrap(), Some(Frame::Cancel { id: 8 })));
+        assert!(matches!(next(&mut from).await.unwrap(), Some(WireFrame::Cancel { id: 8 })));
         assert!(next(&mut from).await.unwrap().is_none());
         assert!(next(&mut &bytes[..9]).await.unwrap().is_none(), "an incomplete frame is no frame");
         assert!(next(&mut [0xff; 8].as_slice()).await.is_err(), "a length above the limit");
@@ -255,8 +257,8 @@ mod tests {
     fn errors_are_the_same_on_the_other_side() {
         let error =
             Error::conflict(ErrorCode::VersionConflict, "lost").hint("read again").details(json!({"version": 3}));
-        let text = serde_json::to_string(&Told::from(error.clone())).unwrap();
-        let again: Told = serde_json::from_str(&text).unwrap();
+        let text = serde_json::to_string(&ErrorFrame::from(error.clone())).unwrap();
+        let again: ErrorFrame = serde_json::from_str(&text).unwrap();
         assert_eq!(Error::from(again), error);
     }
 
@@ -264,8 +266,8 @@ mod tests {
     fn grants_travel_with_the_caller() {
         let (grants, agents) = (Grants::of(["graph:read"]), Agents::of_user("ada"));
         let caller = Caller { grants, agents, ..Caller::owner(Scope::new("local", "p").unwrap()) };
-        let text = serde_json::to_string(&Asker::from(&caller)).unwrap();
-        let there: Caller = serde_json::from_str::<Asker>(&text).unwrap().into();
+        let text = serde_json::to_string(&CallerFrame::from(&caller)).unwrap();
+        let there: Caller = serde_json::from_str::<CallerFrame>(&text).unwrap().into();
         assert_eq!((there.grants, there.agents), (caller.grants, caller.agents));
     }
 

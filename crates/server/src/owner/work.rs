@@ -1,8 +1,8 @@
 //! One operation on an engine of this process, on its own thread.
 
 use super::workers::workers;
-use crate::front::Caller;
-use lukasa_engine::{Answer, Context, Engine, Operation, Stop};
+use crate::request_gate::Caller;
+use lukasa_engine::{Cancellation, Context, Engine, Operation, OperationAnswer};
 use lukasa_model::{Error, Result};
 use serde_json::Value;
 use std::any::Any;
@@ -23,9 +23,9 @@ impl Work {
         self,
         engine: Engine,
         mut progress: impl FnMut(u64, Option<u64>) + Send + 'static,
-        written: fn(Answer) -> Result<T>,
+        written: fn(OperationAnswer) -> Result<T>,
     ) -> Result<T> {
-        let stopping = Stopping(Stop::default());
+        let stopping = Stopping(Cancellation::default());
         let stop = stopping.0.clone();
         let work = tokio::task::spawn_blocking(move || {
             let Work { caller, operation, request, held } = self;
@@ -40,7 +40,7 @@ impl Work {
 }
 
 /// Stops the work when the future is dropped.
-struct Stopping(Stop);
+struct Stopping(Cancellation);
 
 impl Drop for Stopping {
     fn drop(&mut self) {

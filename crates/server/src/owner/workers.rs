@@ -1,7 +1,7 @@
 //! The threads that work on requests, and a watchdog that reports those that do not stop when they should.
 
-use crate::front::Caller;
-use lukasa_engine::Stop;
+use crate::request_gate::Caller;
+use lukasa_engine::Cancellation;
 use lukasa_engine::telemetry::{log, metrics};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use parking_lot::Mutex;
@@ -23,11 +23,11 @@ pub(crate) fn workers() -> &'static Workers {
         let watching = std::thread::Builder::new().name("watchdog".into()).spawn(|| {
             loop {
                 std::thread::sleep(EVERY);
-                ALL.look(Instant::now());
+                ALL.report_stuck(Instant::now());
             }
         });
         if let Err(e) = watching {
-            log::event(log::Level::Error, "watchdog.failed", &[("message", json!(e.to_string()))]);
+            log::event(log::LogLevel::Error, "watchdog.failed", &[("message", json!(e.to_string()))]);
         }
     });
     &ALL
@@ -47,20 +47,20 @@ struct Worker {
     scope: Scope,
     request_id: Option<String>,
     began: Instant,
-    stop: Stop,
+    stop: Cancellation,
     /// When the watchdog first saw that the work was stopped.
     stop_seen: Option<Instant>,
     stuck: bool,
 }
 
 /// Registers a working thread until it is dropped.
-pub(crate) struct Working<'a> {
+pub(crate) struct RegisteredWorker<'a> {
     workers: &'a Workers,
     id: u64,
 }
 
 impl Workers {
-    pub fn begin(&self, caller: &Caller, operation: &'static str, stop: Stop) -> Working<'_> {
+    pub fn begin(&self, caller: &Caller, operation: &'static str, stop: Cancellation) -> RegisteredWorker<'_> {
         let mut state = self.0.lock();
         state.last += 1;
         let worker = Worker {
@@ -74,18 +74,18 @@ impl Workers {
         };
         let id = state.last;
         state.all.insert(id, worker);
-        Working { workers: self, id }
+        RegisteredWorker { workers: self, id }
     }
 
     /// Reports workers that became stuck since the last call. Returns the number of stuck workers.
-    fn look(&self, now: Instant) -> usize {
+    fn report_stuck(&self, now: Instant) -> usize {
         let mut state = self.0.lock();
         for worker in state.all.values_mut().filter(|worker| worker.stop.is_stopped()) {
             let stop_seen = *worker.stop_seen.get_or_insert(now);
             if !worker.stuck && now.saturating_duration_since(stop_seen) >= GRACE {
                 worker.stuck = true;
                 metrics().workers_stuck_total.inc_of(&[worker.operation]);
-                log::event(log::Level::Error, "worker.stuck", &worker.log_fields());
+                log::event(log::LogLevel::Error, "worker.stuck", &worker.log_fields());
             }
         }
         let stuck = state.all.values().filter(|worker| worker.stuck).count();
@@ -121,11 +121,11 @@ impl Worker {
     }
 }
 
-impl Drop for Working<'_> {
+impl Drop for RegisteredWorker<'_> {
     fn drop(&mut self) {
         let ended = self.workers.0.lock().all.remove(&self.id);
         if let Some(worker) = ended.filter(|worker| worker.stuck) {
-            log::event(log::Level::Info, "worker.freed", &worker.log_fields());
+            log::event(log::LogLevel::Info, "worker.freed", &worker.log_fields());
         }
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     fn a_worker_that_continues_after_its_stop_is_stuck() {
         let (workers, now) = (Workers::default(), Instant::now());
         let caller = Caller::owner(Scope::new("local", "shop").unwrap());
-        let (long, stop) = (Stop::default(), Stop::default());
+        let (long, stop) = (Cancellation::default(), Cancellation::default());
         let _working = workers.begin(&caller, "search", long);
         let stuck = workers.begin(&caller, "cypher", stop.clone());
         let counted = |operation: &str| {
@@ -148,15 +148,15 @@ mod tests {
             let line = format!("workers_stuck_total{{operation=\"{operation}\"}}");
             text.lines().any(|found| found.starts_with(&line))
         };
-        assert_eq!(workers.look(now + 100 * GRACE), 0, "long work with a waiting caller is not stuck");
+        assert_eq!(workers.report_stuck(now + 100 * GRACE), 0, "long work with a waiting caller is not stuck");
         stop.stop();
-        assert_eq!(workers.look(now), 0, "within the grace time");
+        assert_eq!(workers.report_stuck(now), 0, "within the grace time");
         assert!(workers.check(1).is_ok() && !counted("cypher"));
-        assert_eq!(workers.look(now + GRACE), 1);
+        assert_eq!(workers.report_stuck(now + GRACE), 1);
         assert!(counted("cypher") && !counted("search"));
         assert_eq!((workers.check(1).unwrap_err().code, workers.check(2).is_ok()), (ErrorCode::WorkersStuck, true));
         drop(stuck);
-        assert_eq!(workers.look(now + 2 * GRACE), 0);
+        assert_eq!(workers.report_stuck(now + 2 * GRACE), 0);
         assert!(workers.check(1).is_ok());
     }
 }

@@ -2,19 +2,19 @@
 
 use super::{NEVER, Site, caller};
 use lukasa_engine::registry;
-use lukasa_server::{Caller, Connection, Desk, Role};
+use lukasa_server::{Caller, Connection, EngineHandle, EngineRole};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn claim(desk: &Desk, connection: &Connection, agent: &str, target: &str) -> Value {
+async fn claim(desk: &EngineHandle, connection: &Connection, agent: &str, target: &str) -> Value {
     let caller = Caller { agent: Some(agent.into()), connection: Some(connection.id().into()), ..caller() };
     let request = json!({"target_id": target, "intent": "mend it", "new": true});
     desk.call(&caller, registry::find("agent_claim").unwrap(), request, None).await.unwrap().value().unwrap()
 }
 
-async fn held(desk: &Desk) -> Vec<String> {
+async fn held(desk: &EngineHandle) -> Vec<String> {
     let overview = registry::find("coordination_overview").unwrap();
     let out = desk.call(&caller(), overview, json!({}), None).await.unwrap().value().unwrap();
     out["active_claims"].as_array().unwrap().iter().map(|c| c["target_id"].as_str().unwrap().to_owned()).collect()
@@ -30,7 +30,7 @@ async fn until(mut so: impl FnMut() -> bool) {
     tokio::time::timeout(NEVER, waiting).await.unwrap();
 }
 
-async fn role(desk: &Desk, wanted: fn(Role) -> bool) {
+async fn role(desk: &EngineHandle, wanted: fn(EngineRole) -> bool) {
     let mut role = desk.role();
     while !wanted(role) {
         role = tokio::time::timeout(NEVER, desk.role_after(role)).await.unwrap();
@@ -41,10 +41,10 @@ async fn role(desk: &Desk, wanted: fn(Role) -> bool) {
 async fn a_claim_outlives_the_owner_of_the_engine_but_not_its_connection() {
     let site = Site::new();
     let owner = site.desk();
-    role(&owner, |role| role == Role::Owner).await;
+    role(&owner, |role| role == EngineRole::Owner).await;
     let (first, second) = (site.desk(), site.desk());
     for desk in [&first, &second] {
-        role(desk, |role| matches!(role, Role::Attached { .. })).await;
+        role(desk, |role| matches!(role, EngineRole::Attached { .. })).await;
     }
     let (c0, c1, c2, idle) = (owner.connect(), first.connect(), second.connect(), second.connect());
     assert_eq!(claim(&owner, &c0, "ada", "a.rs").await["status"], "ok");
@@ -71,7 +71,7 @@ async fn a_claim_outlives_the_owner_of_the_engine_but_not_its_connection() {
     assert_eq!(held(&second).await, ["a.rs", "c.rs", "d.rs"]);
     // The owner ends and an attached process takes over: its clients still count as connected, even an idle one.
     drop((engine, c0, owner));
-    role(&second, |role| role == Role::Owner).await;
+    role(&second, |role| role == EngineRole::Owner).await;
     assert_eq!(held(&second).await.len(), 3);
     let engine = second.engine().unwrap();
     until(|| here(&engine, idle.id())).await;

@@ -2,10 +2,10 @@
 
 use super::{NEVER, ask, open, place};
 use lukasa_model::{ErrorCode, Scope};
-use lukasa_server::{Desk, Role};
+use lukasa_server::{EngineHandle, EngineRole};
 use lukasa_store::ledger::{Ledger, ViewSpec};
 use lukasa_store::sqlite::Durability;
-use lukasa_store::{Fields, SqliteStore, SystemClock};
+use lukasa_store::{SqliteStore, SystemClock, VersionFields};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -39,16 +39,16 @@ fn agent() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async move {
         let there = store.clone();
-        let desk = Desk::start(place(&store), move || {
+        let desk = EngineHandle::start(place(&store), move || {
             say("opened");
             open(&there)
         });
         let roles = desk.clone();
         tokio::spawn(async move {
-            let mut role = Role::Seeking;
+            let mut role = EngineRole::Seeking;
             loop {
                 role = roles.role_after(role).await;
-                if role == Role::Owner {
+                if role == EngineRole::Owner {
                     say(&format!("owner {}", now().as_nanos()));
                 }
             }
@@ -228,7 +228,7 @@ fn owners_are_killed_and_nothing_acknowledged_is_lost() {
     let clock = Arc::new(SystemClock);
     let store = Arc::new(SqliteStore::open(&store, clock.clone(), Durability::Full).unwrap());
     let ledger = Ledger::new(store, clock, Scope::new("local", "shop").unwrap());
-    let rows = ledger.heads(&ledger.view(&ViewSpec::default()).unwrap(), Fields::Content).unwrap();
+    let rows = ledger.stream_view(&ledger.view(&ViewSpec::default()).unwrap(), VersionFields::Content).unwrap();
     let there: BTreeSet<String> = rows.filter_map(|row| row.unwrap().thing.key.clone()).map(String::from).collect();
     let gone: Vec<_> = story.acked.difference(&there).collect();
     assert!(gone.is_empty(), "acknowledged and gone: {gone:?}");

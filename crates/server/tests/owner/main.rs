@@ -6,15 +6,15 @@
 mod claims;
 mod killed;
 
-use lukasa_engine::features::search::Embedding;
+use lukasa_engine::features::search::EmbeddingModel;
 use lukasa_engine::features::search::embedding::{EmbeddingEndpointConfig, InputRules};
 use lukasa_engine::{Engine, Grants, registry};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
-use lukasa_server::front::Progress;
-use lukasa_server::{Caller, Desk, Front, Given, Limits, Place, Role};
+use lukasa_server::request_gate::WorkProgress;
+use lukasa_server::{Caller, EngineHandle, EngineRole, ProjectFolders, RequestGate, RequestLimits, StoreLocation};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{SqliteStore, SystemClock};
-use lukasa_testkit::{FakeEndpoint, Reply};
+use lukasa_testkit::{FakeEndpoint, FakeReply};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -48,13 +48,13 @@ impl Site {
         self.folder.path().join("lukasa.db.owner")
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> StoreLocation {
         place(&self.store())
     }
 
-    fn desk(&self) -> Desk {
+    fn desk(&self) -> EngineHandle {
         let (store, opened) = (self.store(), Arc::clone(&self.opened));
-        Desk::start(self.place(), move || {
+        EngineHandle::start(self.place(), move || {
             opened.fetch_add(1, Ordering::SeqCst);
             open(&store)
         })
@@ -74,9 +74,9 @@ impl Site {
     }
 }
 
-fn place(store: &Path) -> Place {
+fn place(store: &Path) -> StoreLocation {
     let folder = store.parent().unwrap();
-    Place::of(store, Some(folder), folder).unwrap()
+    StoreLocation::of(store, Some(folder), folder).unwrap()
 }
 
 fn open(store: &Path) -> Result<Engine> {
@@ -90,12 +90,12 @@ fn caller() -> Caller {
     Caller { user, agent: Some("tester".into()), ..Caller::owner(Scope::new("local", "shop").unwrap()) }
 }
 
-async fn ask(desk: &Desk, name: &str, request: Value) -> Result<Value> {
+async fn ask(desk: &EngineHandle, name: &str, request: Value) -> Result<Value> {
     let operation = registry::find(name).unwrap();
     tokio::time::timeout(NEVER, desk.call(&caller(), operation, request, None)).await.expect("an answer")?.value()
 }
 
-async fn role(desk: &Desk, wanted: impl Fn(Role) -> bool) -> Role {
+async fn role(desk: &EngineHandle, wanted: impl Fn(EngineRole) -> bool) -> EngineRole {
     let waiting = async {
         let mut role = desk.role();
         while !wanted(role) {
@@ -106,12 +106,12 @@ async fn role(desk: &Desk, wanted: impl Fn(Role) -> bool) -> Role {
     tokio::time::timeout(NEVER, waiting).await.expect("the role")
 }
 
-async fn owning(desk: &Desk) {
-    role(desk, |role| role == Role::Owner).await;
+async fn owning(desk: &EngineHandle) {
+    role(desk, |role| role == EngineRole::Owner).await;
 }
 
-async fn attached(desk: &Desk) {
-    role(desk, |role| matches!(role, Role::Attached { .. })).await;
+async fn attached(desk: &EngineHandle) {
+    role(desk, |role| matches!(role, EngineRole::Attached { .. })).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,17 +119,17 @@ async fn many_processes_share_one_engine_and_get_the_same_answers() {
     let site = Site::new();
     let owner = site.desk();
     owning(&owner).await;
-    let others: Vec<Desk> = (0..9).map(|_| site.desk()).collect();
+    let others: Vec<EngineHandle> = (0..9).map(|_| site.desk()).collect();
     for (i, desk) in others.iter().enumerate() {
         let put = json!({"type": "Service", "key": format!("s{i}"), "properties": {"x": 0.1 + i as f64, "s": "ü\n"}});
         ask(desk, "put", put).await.unwrap();
-        assert_eq!(desk.role(), Role::Attached { owner: std::process::id() });
+        assert_eq!(desk.role(), EngineRole::Attached { owner: std::process::id() });
         assert!(desk.engine().is_none());
     }
     // What one process wrote, all others read, byte for byte.
     let operation = registry::find("list").unwrap();
     let request = json!({"type": "Service", "as_of": "tx:9"});
-    let text = |desk: Desk, request: Value| async move {
+    let text = |desk: EngineHandle, request: Value| async move {
         desk.call(&caller(), operation, request, None).await.unwrap().text().unwrap()
     };
     let own = text(owner.clone(), request.clone()).await;
@@ -178,7 +178,7 @@ async fn a_front_over_a_shared_engine_keeps_its_limits_and_its_grants() {
     let site = Site::new();
     let owner = site.desk();
     owning(&owner).await;
-    let front = Front::over(site.desk(), Limits::default(), Given::default());
+    let front = RequestGate::over(site.desk(), RequestLimits::default(), ProjectFolders::default());
     front.ready(|| Ok(())).await.unwrap();
     let reader = Caller { grants: Grants::of(["graph:read"]), ..caller() };
     let request = json!({"type": "Service", "key": "a"});
@@ -186,7 +186,7 @@ async fn a_front_over_a_shared_engine_keeps_its_limits_and_its_grants() {
     assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, ErrorCode::MissingScope));
     front.call(&caller(), "put", request, None).await.unwrap();
     front.call(&reader, "get", json!({"ref": "a"}), None).await.unwrap();
-    assert!(matches!(front.desk().role(), Role::Attached { .. }));
+    assert!(matches!(front.engine_handle().role(), EngineRole::Attached { .. }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,9 +200,9 @@ async fn progress_comes_through() {
     }
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     desk.call(&caller(), registry::find("verify").unwrap(), json!({}), Some(sender)).await.unwrap();
-    let first: Progress = receiver.recv().await.expect("some progress");
+    let first: WorkProgress = receiver.recv().await.expect("some progress");
     assert!(first.of == Some(3) && first.done <= 3, "{first:?}");
-    assert!(matches!(desk.role(), Role::Attached { .. }));
+    assert!(matches!(desk.role(), EngineRole::Attached { .. }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,7 +215,7 @@ async fn when_the_owner_ends_exactly_one_other_takes_over() {
         ask(desk, "put", json!({"type": "Service", "key": format!("s{i}")})).await.unwrap();
     }
     for ended in 1..6 {
-        let gone = desks.iter().position(|desk| desk.role() == Role::Owner).unwrap();
+        let gone = desks.iter().position(|desk| desk.role() == EngineRole::Owner).unwrap();
         drop(desks.remove(gone));
         // A request before the other processes have noticed that the owner ended.
         for desk in &desks {
@@ -223,7 +223,7 @@ async fn when_the_owner_ends_exactly_one_other_takes_over() {
             assert_eq!(all["total"], 6);
         }
         // The ending owner may still have answered, so the takeover may take a moment.
-        let owners = || desks.iter().filter(|desk| desk.role() == Role::Owner).count();
+        let owners = || desks.iter().filter(|desk| desk.role() == EngineRole::Owner).count();
         while owners() == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -241,7 +241,7 @@ async fn requests_wait_until_the_engine_is_open() {
     let store = site.store();
     let (go, gate): (Sender<()>, Receiver<()>) = channel();
     let gate = std::sync::Mutex::new(gate);
-    let owner = Desk::start(site.place(), move || {
+    let owner = EngineHandle::start(site.place(), move || {
         gate.lock().unwrap().recv().unwrap();
         open(&store)
     });
@@ -267,7 +267,7 @@ async fn requests_wait_until_the_engine_is_open() {
 async fn failure_to_open_the_store_is_reported_and_opening_is_retried() {
     let site = Site::new();
     let (store, tries) = (site.store(), AtomicUsize::new(0));
-    let owner = Desk::start(site.place(), move || match tries.fetch_add(1, Ordering::SeqCst) {
+    let owner = EngineHandle::start(site.place(), move || match tries.fetch_add(1, Ordering::SeqCst) {
         0 => Err(Error::new(ErrorKind::Unavailable, ErrorCode::DiskFull, "no room")),
         1 => panic!("as a test"),
         _ => open(&store),
@@ -357,7 +357,7 @@ async fn reads_in_flight_are_repeated_and_writes_are_reported_as_unknown() {
     let error = write.await.unwrap().unwrap_err();
     assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, ErrorCode::OwnerChanged));
     assert!(error.hint.unwrap().contains("may or may not have happened"));
-    assert_eq!((desk.role(), site.opened()), (Role::Owner, 1));
+    assert_eq!((desk.role(), site.opened()), (EngineRole::Owner, 1));
     // The next attempt finds this process as the owner. The lost write was not repeated.
     let done = ask(&desk, "put", json!({"type": "Service", "key": "a"})).await.unwrap();
     assert_eq!(done["tx"], 1, "{done}");
@@ -400,12 +400,12 @@ async fn a_caller_that_stops_waiting_cancels_the_work() {
 }
 
 /// A slow embedding model that counts requests.
-fn slow_model() -> (FakeEndpoint, Embedding) {
+fn slow_model() -> (FakeEndpoint, EmbeddingModel) {
     let endpoint = FakeEndpoint::start(|asked, _| {
         std::thread::sleep(Duration::from_millis(20));
         let texts = serde_json::from_str::<Value>(&asked.body).unwrap()["input"].as_array().unwrap().len();
         let data: Vec<_> = (0..texts).map(|index| json!({"index": index, "embedding": [1.0, 0.5]})).collect();
-        Reply::ok(json!({"data": data}).to_string())
+        FakeReply::ok(json!({"data": data}).to_string())
     });
     let config = EmbeddingEndpointConfig {
         base_url: endpoint.url(),
@@ -418,7 +418,7 @@ fn slow_model() -> (FakeEndpoint, Embedding) {
         question_prefix: String::new(),
         timeout: NEVER,
     };
-    let embedding = Embedding::by_endpoint(&config, InputRules::default(), None).unwrap();
+    let embedding = EmbeddingModel::by_endpoint(&config, InputRules::default(), None).unwrap();
     (endpoint, embedding)
 }
 
@@ -429,7 +429,7 @@ async fn the_owner_stops_when_the_caller_is_gone() {
         let site = Site::new();
         let (endpoint, embedding) = slow_model();
         let engine = open(&site.store()).unwrap().with_embedding(embedding);
-        let owner = Desk::start(site.place(), move || Ok(engine.clone()));
+        let owner = EngineHandle::start(site.place(), move || Ok(engine.clone()));
         owning(&owner).await;
         let writes: Vec<_> = (0..640)
             .map(|i| json!({"object": {"type": "Note", "key": format!("n{i}"), "title": format!("t{i}")}}))

@@ -2,13 +2,13 @@
 
 use crate::house::House;
 use crate::requests::furnish;
-use lukasa_server::http::Patience;
-use lukasa_testkit::http::{Reply, ask, connect, rest};
+use lukasa_server::http::ClientLimits;
+use lukasa_testkit::http::{HttpReply, ask, connect, read_reply};
 use lukasa_testkit::{Fixture, fixtures};
 use serde_json::json;
 use std::io::Write;
 
-fn import(house: &House, key: &str, query: &str, body: &str) -> Reply {
+fn import(house: &House, key: &str, query: &str, body: &str) -> HttpReply {
     ask(house.address, "POST", &format!("/graph/import{query}"), &[("x-api-key", key)], body)
 }
 
@@ -42,7 +42,7 @@ fn scopes_paths_and_sizes_are_checked() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("there.txt"), "kept").unwrap();
     let house = House::with(Fixture::memory(), Some(home.path()), |site| {
-        site.patience = Patience { import_bytes: 10_000, ..Patience::default() };
+        site.patience = ClientLimits { import_bytes: 10_000, ..ClientLimits::default() };
     });
     let [admin, reader, writer] =
         [&["admin"][..], &["graph:read"], &["graph:write"]].map(|scopes| house.key("ours", "bob", scopes));
@@ -70,7 +70,7 @@ fn scopes_paths_and_sizes_are_checked() {
         large.len()
     )
     .unwrap();
-    assert_eq!(rest(&mut stream).unwrap().code(), "request_too_large");
+    assert_eq!(read_reply(&mut stream).unwrap().code(), "request_too_large");
     assert_eq!(house.ok(&admin, "list", json!({"limit": 1}))["total"], 20, "nothing of it was written");
     // The operations themselves write no file into the served tree for any caller.
     for file in ["there.txt", "new.txt", "../out.txt", "/tmp/out.txt"] {

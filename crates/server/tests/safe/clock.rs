@@ -2,8 +2,8 @@
 
 use crate::house::{House, KEY, SURFACES, engine_by};
 use crate::repository::head;
-use lukasa_server::Given;
-use lukasa_store::guarded_clock::Steady;
+use lukasa_server::ProjectFolders;
+use lukasa_store::guarded_clock::SteadyReading;
 use lukasa_store::{Clock, GuardedClock};
 use lukasa_testkit::fixtures;
 use serde_json::json;
@@ -19,9 +19,9 @@ fn a_clock_that_jumps_forward_is_reported_and_not_written_by() {
             jumps.fetch_add(1, Ordering::SeqCst);
         });
         // Only the wall clock moves; no time elapses.
-        let clock = Arc::new(clock.with_steady(|| Some(Steady { boot: "first".into(), micros: 0 })));
+        let clock = Arc::new(clock.with_steady(|| Some(SteadyReading { boot: "first".into(), micros: 0 })));
         let engine = engine_by(clock, &fixture, KEY);
-        let house = House::serving(Arc::new(fixture), engine, Given::default(), |_| ());
+        let house = House::serving(Arc::new(fixture), engine, ProjectFolders::default(), |_| ());
         let client = house.client(&house.key("ours", "ada", &["graph:read", "graph:write"]));
         house.ok(&client.key, "put", json!({"type": "Service", "key": "web"}));
         let before = head(&house, "ours");

@@ -7,7 +7,7 @@ use crate::house::{Client, House, SURFACES, Surface};
 use crate::repository::{SHOP, contents, dump, repository, scope};
 use crate::requests::requests;
 use lukasa_engine::{Operation, operations};
-use lukasa_server::Given;
+use lukasa_server::ProjectFolders;
 use lukasa_testkit::{Fixture, fixtures, has_git};
 use serde_json::{Value, json};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -32,7 +32,7 @@ struct Machine {
 
 impl Machine {
     /// `theirs` has both its folders and has indexed its tree. `given` adds further folders.
-    fn new(fixture: Fixture, given: impl FnOnce(Given, &Path) -> Given) -> Machine {
+    fn new(fixture: Fixture, given: impl FnOnce(ProjectFolders, &Path) -> ProjectFolders) -> Machine {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let [theirs, ours] = ["theirs", "ours"].map(|name| root.join(name));
@@ -53,7 +53,7 @@ impl Machine {
         std::fs::write(ours.join("beside.py"), SOURCE).unwrap();
         symlink(&theirs, ours.join("tree/way")).unwrap();
         symlink(&theirs, ours.join("data/way")).unwrap();
-        let all = Given::default().with_tree(scope("theirs"), theirs.join("tree"));
+        let all = ProjectFolders::default().with_tree(scope("theirs"), theirs.join("tree"));
         let all = all.with_folder(scope("theirs"), theirs.join("data"));
         let house = House::giving(fixture, given(all, &root));
         let ann = house.key("theirs", "ann", &["admin"]);
@@ -165,7 +165,7 @@ fn a_project_without_folders_can_name_no_path() {
     }
 }
 
-fn both(given: Given, root: &Path) -> Given {
+fn both(given: ProjectFolders, root: &Path) -> ProjectFolders {
     given.with_tree(scope("ours"), root.join("ours/tree")).with_folder(scope("ours"), root.join("ours/data"))
 }
 
@@ -308,7 +308,7 @@ fn pipes_and_devices_are_not_opened() {
         std::fs::create_dir(&data).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(data.join("pipe")).status().unwrap().success());
         symlink("/dev/zero", data.join("zero")).unwrap();
-        let house = House::giving(fixture, Given::default().with_folder(scope("ours"), &data));
+        let house = House::giving(fixture, ProjectFolders::default().with_folder(scope("ours"), &data));
         let client = house.client(&house.key("ours", "eve", &["admin"]));
         for (operation, field) in places().into_iter().filter(|(operation, field)| operation.meta.files.contains(field))
         {

@@ -3,12 +3,12 @@
 use crate::house::House;
 use lukasa_engine::Context;
 use lukasa_model::Scope;
-use lukasa_server::auth::failures::{FailureLimit, Failures};
-use lukasa_server::auth::rate::{Limit, RateLimits, Rates};
-use lukasa_server::http::Patience;
-use lukasa_server::{Front, Given, Limits};
+use lukasa_server::auth::failures::{FailureLimit, LoginFailures};
+use lukasa_server::auth::rate::{RateLimit, RateLimiter, RateLimits};
+use lukasa_server::http::ClientLimits;
+use lukasa_server::{ProjectFolders, RequestGate, RequestLimits};
 use lukasa_testkit::Fixture;
-use lukasa_testkit::http::{Reply, ask, connect, reply, rest, tried};
+use lukasa_testkit::http::{HttpReply, ask, connect, parse_reply, read_reply, try_ask};
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -23,28 +23,28 @@ const BYTES: usize = 20_000;
 
 fn house() -> House {
     House::with(Fixture::memory(), None, |site| {
-        site.patience = Patience { head: SHORT, body: SHORT, ..Patience::default() };
+        site.patience = ClientLimits { head: SHORT, body: SHORT, ..ClientLimits::default() };
     })
 }
 
 fn small() -> House {
-    limited(Limits { bytes: BYTES, ..Limits::default() })
+    limited(RequestLimits { bytes: BYTES, ..RequestLimits::default() })
 }
 
 /// With these limits on concurrent work.
-fn limited(limits: Limits) -> House {
+fn limited(limits: RequestLimits) -> House {
     House::with(Fixture::memory(), None, |site| {
-        let engine = site.front.desk().engine().unwrap();
-        site.front = Front::new(engine, limits, Given::default());
+        let engine = site.front.engine_handle().engine().unwrap();
+        site.front = RequestGate::new(engine, limits, ProjectFolders::default());
     })
 }
 
 /// With these rate limits.
 fn rated(soft: u32, hard: u32) -> House {
-    let limit = |burst| Limit { per_second: 1, burst };
+    let limit = |burst| RateLimit { per_second: 1, burst };
     House::with(Fixture::memory(), None, |site| {
         let limits = RateLimits { soft: limit(soft), hard: limit(hard), ..RateLimits::default() };
-        site.rates = Some(Arc::new(Rates::new(limits)));
+        site.rates = Some(Arc::new(RateLimiter::new(limits)));
     })
 }
 
@@ -53,20 +53,20 @@ fn is_well(house: &House) {
 }
 
 /// Sends a byte at a time until the server closes the connection. Returns its last reply.
-fn drip(mut stream: TcpStream, byte: u8) -> Option<Reply> {
+fn drip(mut stream: TcpStream, byte: u8) -> Option<HttpReply> {
     stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let mut received = Vec::new();
     for _ in 0..DRIPS {
         let gone = stream.write_all(&[byte]).is_err();
         let mut part = [0; 4_096];
         match stream.read(&mut part) {
-            Ok(0) => return reply(&received),
+            Ok(0) => return parse_reply(&received),
             Ok(read) => received.extend(&part[..read]),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(_) => return reply(&received),
+            Err(_) => return parse_reply(&received),
         }
         if gone {
-            return reply(&received);
+            return parse_reply(&received);
         }
     }
     panic!("it was never cut off");
@@ -98,12 +98,12 @@ fn a_silent_client_is_disconnected() {
     let mut idle: Vec<_> = (0..100).map(|_| connect(house.address)).collect();
     is_well(&house);
     for stream in &mut idle {
-        assert!(rest(stream).is_none_or(|reply| reply.status == 408));
+        assert!(read_reply(stream).is_none_or(|reply| reply.status == 408));
     }
     // A connection that has sent a request may be idle no longer than a new one.
     let mut stream = connect(house.address);
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
-    assert_eq!(rest(&mut stream).unwrap().status, 200);
+    assert_eq!(read_reply(&mut stream).unwrap().status, 200);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn large_bodies_are_refused_with_and_without_a_length() {
         let sent = (0..2_000).take_while(|_| stream.write_all(chunk.as_bytes()).is_ok()).count();
         let mut received = Vec::new();
         let _ = stream.read_to_end(&mut received);
-        let reply = reply(&received);
+        let reply = parse_reply(&received);
         assert!(reply.is_some() || sent < 2_000, "{path}: it neither answered nor hung up");
         if let Some(reply) = reply {
             assert_eq!(reply.status, 413, "{path}: {}", reply.all());
@@ -222,7 +222,7 @@ fn invalid_requests_are_refused() {
         let _ = stream.write_all(text.as_bytes());
         let mut received = Vec::new();
         let _ = stream.read_to_end(&mut received);
-        if let Some(reply) = reply(&received) {
+        if let Some(reply) = parse_reply(&received) {
             assert_eq!(reply.status, due, "{what}: {}", reply.all());
             assert!(reply.header("set-cookie").is_none(), "{what}");
         }
@@ -255,7 +255,7 @@ fn echoed_values_cannot_add_headers() {
     assert!((400..500).contains(&reply.status) && reply.json()["error"]["code"].is_string(), "{}", reply.all());
     let mut stream = connect(house.address);
     write!(stream, "GET /.well-known/agent-card.json HTTP/1.1\r\nhost: a\"b\r\nconnection: close\r\n\r\n").unwrap();
-    assert_eq!(rest(&mut stream).unwrap().code(), "forbidden_host");
+    assert_eq!(read_reply(&mut stream).unwrap().code(), "forbidden_host");
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn half_closed_and_broken_connections_do_no_harm() {
 #[test]
 fn closed_connections_make_room_for_others() {
     let house = House::with(Fixture::memory(), None, |site| {
-        site.patience = Patience { head: SHORT, connections: 4, ..Patience::default() };
+        site.patience = ClientLimits { head: SHORT, connections: 4, ..ClientLimits::default() };
     });
     let _idle: Vec<_> = (0..12).map(|_| connect(house.address)).collect();
     // Waits until the server has closed the idle connections.
@@ -310,7 +310,7 @@ fn closed_connections_make_room_for_others() {
 fn an_address_with_too_many_failures_is_refused_for_a_while() {
     let house = House::with(Fixture::memory(), None, |site| {
         let limit = FailureLimit { failures: 5, window_seconds: 60, ..FailureLimit::default() };
-        site.failures = Some(Arc::new(Failures::new(limit)));
+        site.failures = Some(Arc::new(LoginFailures::new(limit)));
     });
     let good = house.key("ours", "bob", &["admin"]);
     let wrong = format!("{}{}", &good[..good.len() - 4], if good.ends_with("AAAA") { "BBBB" } else { "AAAA" });
@@ -376,7 +376,7 @@ fn with_one_limit_the_second_request_is_refused() {
 
 #[test]
 fn a_request_that_finds_the_queue_full_is_refused_with_a_time_to_retry() {
-    let house = limited(Limits { at_once: 1, waiting: 0, ..Limits::default() });
+    let house = limited(RequestLimits { at_once: 1, waiting: 0, ..RequestLimits::default() });
     let key = house.key("ours", "bob", &["admin"]);
     house.ok(&key, "put", json!({"type": "Service", "key": "a"}));
     // A query that counts to a hundred million occupies the only turn while the others are refused.
@@ -385,7 +385,7 @@ fn a_request_that_finds_the_queue_full_is_refused_with_a_time_to_retry() {
     let (address, sent) = (house.address, key.clone());
     // Its result is not used. If another request has the turn when it arrives, it is sent again.
     std::thread::spawn(move || {
-        let ask = || tried(address, "POST", "/v1/cypher", &[("x-api-key", &sent)], &long.to_string());
+        let ask = || try_ask(address, "POST", "/v1/cypher", &[("x-api-key", &sent)], &long.to_string());
         while ask().is_ok_and(|reply| reply.is_some_and(|reply| reply.status == 429)) {}
     });
     let refused = (0..DRIPS).find_map(|_| {
@@ -401,7 +401,7 @@ fn a_request_that_finds_the_queue_full_is_refused_with_a_time_to_retry() {
 
 #[test]
 fn requests_that_take_too_long_time_out() {
-    let house = limited(Limits { time: Duration::from_millis(1), ..Limits::default() });
+    let house = limited(RequestLimits { time: Duration::from_millis(1), ..RequestLimits::default() });
     let key = house.key("ours", "bob", &["admin"]);
     let long = json!({"query": "UNWIND range(1, 3000) AS a UNWIND range(1, 3000) AS b RETURN count(a + b)"});
     let mut progress = |_, _| ();

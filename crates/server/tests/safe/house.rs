@@ -1,17 +1,17 @@
 //! A server with authentication over the store of a test, and access keys for it.
 
-use lukasa_engine::audit::{AuditKey, Keeps};
+use lukasa_engine::audit::{AuditKey, AuditedOperations};
 use lukasa_engine::{Audit, Engine};
 use lukasa_model::Scope;
 use lukasa_server::auth::api_key::{self, NewKey};
 use lukasa_server::auth::guard::GuardRules;
-use lukasa_server::auth::{Door, Guarded};
-use lukasa_server::http::{Patience, Site, serve};
+use lukasa_server::auth::{AuthConfig, Authenticator};
+use lukasa_server::http::{ClientLimits, Site, serve};
 use lukasa_server::mcp::Toolsets;
-use lukasa_server::{Front, Given, Limits};
+use lukasa_server::{ProjectFolders, RequestGate, RequestLimits};
 use lukasa_store::Clock;
 use lukasa_testkit::Fixture;
-use lukasa_testkit::http::{Reply, ask};
+use lukasa_testkit::http::{HttpReply, ask};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub fn engine(fixture: &Fixture, key: u8) -> Engine {
 /// As [`engine`], with another clock.
 pub fn engine_by(clock: Arc<dyn Clock>, fixture: &Fixture, key: u8) -> Engine {
     let secret = Arc::new(AuditKey::new(&[key; 32]).unwrap());
-    let audit = Audit::new(Arc::clone(&fixture.store), Arc::clone(&clock), "house", secret, Keeps::All);
+    let audit = Audit::new(Arc::clone(&fixture.store), Arc::clone(&clock), "house", secret, AuditedOperations::All);
     Engine::new(Arc::clone(&fixture.store), clock, std::env::temp_dir()).with_audit(audit)
 }
 
@@ -49,39 +49,44 @@ impl House {
     /// `change` adjusts the site before it is served.
     pub fn with(fixture: Fixture, home: Option<&Path>, change: impl FnOnce(&mut Site)) -> House {
         let shop = Scope::new("ours", "shop").unwrap();
-        let given = home.map_or_else(Given::default, |home| Given::default().with_tree(shop, home));
+        let given = home.map_or_else(ProjectFolders::default, |home| ProjectFolders::default().with_tree(shop, home));
         let engine = engine(&fixture, KEY);
         House::serving(Arc::new(fixture), engine, given, change)
     }
 
     /// With these folders for projects.
-    pub fn giving(fixture: Fixture, given: Given) -> House {
+    pub fn giving(fixture: Fixture, given: ProjectFolders) -> House {
         let engine = engine(&fixture, KEY);
         House::serving(Arc::new(fixture), engine, given, |_| ())
     }
 
     /// Another server over the same store, with its own engine and these folders.
-    pub fn beside(&self, given: Given) -> House {
+    pub fn beside(&self, given: ProjectFolders) -> House {
         House::serving(Arc::clone(&self.fixture), engine(&self.fixture, KEY), given, |_| ())
     }
 
-    pub fn serving(fixture: Arc<Fixture>, engine: Engine, given: Given, change: impl FnOnce(&mut Site)) -> House {
+    pub fn serving(
+        fixture: Arc<Fixture>,
+        engine: Engine,
+        given: ProjectFolders,
+        change: impl FnOnce(&mut Site),
+    ) -> House {
         let clock = Arc::clone(&fixture.clock) as Arc<dyn Clock>;
-        let door = Door::guarded(Guarded {
+        let door = Authenticator::with_credentials(AuthConfig {
             tokens: None,
             keys: Some(Arc::clone(&fixture.store)),
             project: Some("shop".into()),
             clock: Arc::clone(&clock),
         });
         let mut site = Site {
-            front: Front::new(engine.clone(), Limits::default(), given),
+            front: RequestGate::new(engine.clone(), RequestLimits::default(), given),
             door: Arc::new(door.unwrap()),
             rates: None,
             guard: GuardRules::default(),
             toolsets: Toolsets::read(["all"]).unwrap(),
             clock,
             failures: None,
-            patience: Patience::default(),
+            patience: ClientLimits::default(),
             record: Scope::new("served", "shop").unwrap(),
             checks: vec![],
         };
@@ -112,7 +117,7 @@ impl House {
         api_key::create(keys, new, self.fixture.clock.now()).unwrap().0.reveal()
     }
 
-    pub fn call(&self, key: &str, operation: &str, request: &Value) -> Reply {
+    pub fn call(&self, key: &str, operation: &str, request: &Value) -> HttpReply {
         let path = format!("/v1/{operation}");
         ask(self.address, "POST", &path, &[("x-api-key", key)], &request.to_string())
     }
@@ -123,7 +128,7 @@ impl House {
         reply.json()
     }
 
-    pub fn get(&self, key: &str, path: &str) -> Reply {
+    pub fn get(&self, key: &str, path: &str) -> HttpReply {
         ask(self.address, "GET", path, &[("x-api-key", key)], "")
     }
 
@@ -159,7 +164,7 @@ impl House {
         Client { house: self, key: key.to_owned(), session: self.session(key, "agent") }
     }
 
-    pub fn say(&self, key: &str, session: Option<&str>, message: &Value) -> Reply {
+    pub fn say(&self, key: &str, session: Option<&str>, message: &Value) -> HttpReply {
         let mut headers = vec![("x-api-key", key), ("accept", "application/json, text/event-stream")];
         headers.extend(session.map(|session| ("mcp-session-id", session)));
         ask(self.address, "POST", "/mcp", &headers, &message.to_string())
@@ -191,7 +196,7 @@ pub struct Client<'a> {
 
 /// An answer in the same form from every surface.
 #[derive(Debug)]
-pub struct Told {
+pub struct SurfaceAnswer {
     /// `ok`, or the error code.
     pub code: String,
     /// The answer of the operation.
@@ -201,11 +206,11 @@ pub struct Told {
 }
 
 impl Client<'_> {
-    pub fn ask(&self, surface: Surface, operation: &str, request: &Value) -> Told {
+    pub fn ask(&self, surface: Surface, operation: &str, request: &Value) -> SurfaceAnswer {
         if surface == Surface::Rest {
             let reply = self.house.call(&self.key, operation, request);
             let data = if reply.status == 200 { reply.json() } else { Value::Null };
-            return Told { code: reply.code(), data, text: reply.all() };
+            return SurfaceAnswer { code: reply.code(), data, text: reply.all() };
         }
         let mut arguments = request.clone();
         if let Some(fields) = arguments.as_object_mut() {
@@ -218,7 +223,7 @@ impl Client<'_> {
             Some(true) => "ok",
             _ => structured["errorCode"].as_str().unwrap_or("none"),
         };
-        Told { code: code.to_owned(), data: structured["data"].clone(), text: answer.to_string() }
+        SurfaceAnswer { code: code.to_owned(), data: structured["data"].clone(), text: answer.to_string() }
     }
 
     pub fn ok(&self, surface: Surface, operation: &str, request: Value) -> Value {

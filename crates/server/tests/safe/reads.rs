@@ -4,7 +4,7 @@ use crate::house::{Client, House, SURFACES, Surface};
 use crate::repository::{SHOP, dump, head, repository, scope};
 use crate::requests::requests;
 use lukasa_engine::{Effect, operations};
-use lukasa_server::Given;
+use lukasa_server::ProjectFolders;
 use lukasa_testkit::{fixtures, git, has_git};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -12,8 +12,8 @@ use std::path::Path;
 /// The widest permissions: what this caller does not write by reading, no caller does.
 const WRITER: [&str; 1] = ["admin"];
 
-fn of_shop(tree: &Path) -> Given {
-    Given::default().with_tree(scope("ours"), tree)
+fn of_shop(tree: &Path) -> ProjectFolders {
+    ProjectFolders::default().with_tree(scope("ours"), tree)
 }
 
 /// A server with the working tree of `shop`, which is indexed.
@@ -59,9 +59,9 @@ fn reads_through_a_server_without_the_tree_write_nothing() {
         let stats = home.ok(&key, "graph_stats", json!({}));
         // An empty folder without given paths, and another repository that belongs to another project.
         let elsewhere = [
-            Given::default(),
-            Given::default().with_tree(scope("theirs"), &other),
-            Given::default().with_tree(scope("theirs"), &empty),
+            ProjectFolders::default(),
+            ProjectFolders::default().with_tree(scope("theirs"), &other),
+            ProjectFolders::default().with_tree(scope("theirs"), &empty),
         ];
         for given in elsewhere {
             let server = home.beside(given.clone());
@@ -226,7 +226,7 @@ fn a_restored_project_is_not_replaced_by_a_read_from_another_tree() {
         let home = indexed(fixture, &tree);
         let copy = dump(&home, "ours");
         home.fixture.project("theirs", "shop").restore(&mut copy.as_bytes(), &mut |_, _| ()).unwrap();
-        let server = home.beside(Given::default().with_tree(scope("theirs"), &other));
+        let server = home.beside(ProjectFolders::default().with_tree(scope("theirs"), &other));
         let key = server.key("theirs", "ada", &WRITER);
         let client = server.client(&key);
         for surface in SURFACES {

@@ -2,8 +2,8 @@
 
 use crate::house::House;
 use lukasa_server::auth::jwks::KeySource;
-use lukasa_server::auth::{Door, Guarded, Tokens, jwt};
-use lukasa_server::{Front, Given, Limits};
+use lukasa_server::auth::{AuthConfig, Authenticator, Tokens, jwt};
+use lukasa_server::{ProjectFolders, RequestGate, RequestLimits};
 use lukasa_store::{Clock, Store};
 use lukasa_testkit::http::ask;
 use lukasa_testkit::{FaultyStore, Fixture, fixtures};
@@ -23,9 +23,12 @@ fn a_store_that_hangs_is_not_ready_and_is_again_when_it_goes_on() {
         fixture.store = Arc::clone(&faulty) as Arc<dyn Store>;
         let kind = fixture.name;
         let house = House::with(fixture, None, |site| {
-            let engine = site.front.desk().engine().unwrap();
-            site.front =
-                Front::new(engine, Limits { time: Duration::from_millis(50), ..Limits::default() }, Given::default());
+            let engine = site.front.engine_handle().engine().unwrap();
+            site.front = RequestGate::new(
+                engine,
+                RequestLimits { time: Duration::from_millis(50), ..RequestLimits::default() },
+                ProjectFolders::default(),
+            );
         });
         let bob = house.key("ours", "bob", &["graph:read"]);
         assert_eq!(ready(&house), (200, "ok".into()), "{kind}");
@@ -50,10 +53,12 @@ fn without_the_keys_of_tokens_the_server_is_not_ready() {
     std::fs::write(&file, "a secret of more than thirty-two bytes, for a test").unwrap();
     let path = file.clone();
     let house = House::with(Fixture::memory(), None, move |site| {
-        let tokens = Tokens { keys: KeySource::secret_file(&path).unwrap(), rules: jwt::Rules::default() };
+        let tokens = Tokens { keys: KeySource::secret_file(&path).unwrap(), rules: jwt::TokenRules::default() };
         let clock = Arc::clone(&site.clock) as Arc<dyn Clock>;
-        site.door =
-            Arc::new(Door::guarded(Guarded { tokens: Some(tokens), keys: None, project: None, clock }).unwrap());
+        site.door = Arc::new(
+            Authenticator::with_credentials(AuthConfig { tokens: Some(tokens), keys: None, project: None, clock })
+                .unwrap(),
+        );
     });
     assert_eq!(ready(&house).0, 200);
     std::fs::rename(&file, &away).unwrap();

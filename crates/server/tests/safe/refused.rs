@@ -4,14 +4,14 @@ use crate::house::{House, SURFACES};
 use lukasa_engine::telemetry::metrics;
 use lukasa_server::auth::api_key::{self, NewKey};
 use lukasa_store::Clock;
-use lukasa_store::audit::{AuditEntry, AuditFind};
+use lukasa_store::audit::{AuditEntry, AuditFilter};
 use lukasa_testkit::fixtures;
 use lukasa_testkit::http::ask;
 use serde_json::json;
 
 /// The latest entry with a status, once it is recorded.
 fn recorded(house: &House, tenant: &str, status: &str) -> AuditEntry {
-    let find = AuditFind { status: Some(status.into()), ..AuditFind::default() };
+    let find = AuditFilter { status: Some(status.into()), ..AuditFilter::default() };
     for _ in 0..2_000 {
         house.engine.audit().unwrap().flush().unwrap();
         if let Some(entry) = house.fixture.store.audit().find(tenant, &find, 1).unwrap().pop() {
@@ -24,7 +24,7 @@ fn recorded(house: &House, tenant: &str, status: &str) -> AuditEntry {
 
 /// How many entries with a status are recorded so far.
 fn times(house: &House, tenant: &str, status: &str) -> usize {
-    let find = AuditFind { status: Some(status.into()), ..AuditFind::default() };
+    let find = AuditFilter { status: Some(status.into()), ..AuditFilter::default() };
     house.engine.audit().unwrap().flush().unwrap();
     house.fixture.store.audit().find(tenant, &find, 100).unwrap().len()
 }
@@ -119,7 +119,7 @@ fn refused_logins_and_attempts_on_other_tenants_and_projects_are_recorded() {
             assert!(counted(code), "{kind}: {code}");
         }
         // Successful requests are recorded without an address, and the audit chain is intact.
-        let fine = AuditFind { status: Some("ok".into()), ..AuditFind::default() };
+        let fine = AuditFilter { status: Some("ok".into()), ..AuditFilter::default() };
         let fine = house.fixture.store.audit().find("ours", &fine, 100).unwrap();
         assert!(!fine.is_empty() && fine.iter().all(|entry| entry.note.address.is_none()), "{kind}");
         let admin = house.key("ours", "ann", &["admin"]);
@@ -128,7 +128,7 @@ fn refused_logins_and_attempts_on_other_tenants_and_projects_are_recorded() {
         assert_eq!(listed["entries"][0]["address"], "127.0.0.1", "{kind}");
         // A request without credential is counted but not recorded.
         assert_eq!(ask(house.address, "POST", "/v1/projects", &[], "{}").code(), "missing_token");
-        let find = AuditFind { status: Some("missing_token".into()), ..AuditFind::default() };
+        let find = AuditFilter { status: Some("missing_token".into()), ..AuditFilter::default() };
         assert!(counted("missing_token") && house.fixture.store.audit().find("served", &find, 1).unwrap().is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Requests for every operation, generated from the registry, and the facts that they use.
 
 use crate::house::House;
-use lukasa_engine::registry::fields::{Shape, fields};
+use lukasa_engine::registry::fields::{FieldSyntax, fields};
 use lukasa_engine::{Effect, Operation, operations};
 use serde_json::{Map, Value, json};
 
@@ -89,13 +89,13 @@ fn plain(operation: &Operation) -> Map<String, Value> {
             _ => "Service:web",
         };
         let value = match field.shape {
-            Shape::Texts => json!([text]),
-            Shape::Json if name == "writes" => json!([{"object": {"type": "Service", "key": "web"}}]),
-            Shape::Json => json!({}),
-            Shape::Number => json!(1),
-            Shape::Flag | Shape::Switch => json!(true),
-            Shape::Choice(choices) => json!(choices.last()),
-            Shape::Text => json!(text),
+            FieldSyntax::Texts => json!([text]),
+            FieldSyntax::Json if name == "writes" => json!([{"object": {"type": "Service", "key": "web"}}]),
+            FieldSyntax::Json => json!({}),
+            FieldSyntax::Number => json!(1),
+            FieldSyntax::Flag | FieldSyntax::Switch => json!(true),
+            FieldSyntax::Choice(choices) => json!(choices.last()),
+            FieldSyntax::Text => json!(text),
         };
         request.insert(name.to_owned(), value);
     }
@@ -128,10 +128,10 @@ pub fn requests(operation: &Operation, handles: &[String]) -> Vec<Value> {
     for field in fields(operation).into_iter().filter(|field| !WORDS.contains(&field.name.as_str())) {
         for handle in handles {
             let value = match field.shape {
-                Shape::Text => json!(handle),
-                Shape::Texts => json!([handle]),
-                Shape::Number if handle.starts_with("tx:") => json!(handle[3..].parse::<u64>().unwrap()),
-                Shape::Json if field.name == "writes" => {
+                FieldSyntax::Text => json!(handle),
+                FieldSyntax::Texts => json!([handle]),
+                FieldSyntax::Number if handle.starts_with("tx:") => json!(handle[3..].parse::<u64>().unwrap()),
+                FieldSyntax::Json if field.name == "writes" => {
                     json!([{"end": {"ref": handle}}, {"relationship": {"type": "CALLS", "src": "Service:web", "dst": handle}}])
                 }
                 _ => continue,

@@ -1,9 +1,9 @@
 //! The running requests and open streams of one user do not delay another user, on every store.
 
 use crate::house::House;
-use lukasa_server::{Front, Given, Limits};
+use lukasa_server::{ProjectFolders, RequestGate, RequestLimits};
 use lukasa_store::Store;
-use lukasa_testkit::http::{ask, connect, tried};
+use lukasa_testkit::http::{ask, connect, try_ask};
 use lukasa_testkit::{FaultyStore, Fixture, fixtures};
 use serde_json::json;
 use std::io::{Read, Write};
@@ -15,14 +15,14 @@ const READER: [&str; 2] = ["graph:read", "graph:write"];
 const LONG: Duration = Duration::from_secs(600);
 
 /// A server over a store whose reads can be blocked.
-fn held_up(mut fixture: Fixture, limits: Limits) -> (House, Arc<FaultyStore>) {
+fn held_up(mut fixture: Fixture, limits: RequestLimits) -> (House, Arc<FaultyStore>) {
     let faulty = Arc::new(FaultyStore::new(Arc::clone(&fixture.store)));
     fixture.store = Arc::clone(&faulty) as Arc<dyn Store>;
     let store = Arc::clone(&faulty);
     let house = House::with(fixture, None, move |site| {
-        let engine = site.front.desk().engine().unwrap();
+        let engine = site.front.engine_handle().engine().unwrap();
         assert!(engine.store().describe().starts_with("faulty"), "{}", store.describe());
-        site.front = Front::new(engine, limits, Given::default());
+        site.front = RequestGate::new(engine, limits, ProjectFolders::default());
     });
     (house, faulty)
 }
@@ -54,7 +54,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 #[test]
 fn another_users_request_is_answered_while_one_users_are_held() {
     for fixture in fixtures() {
-        let limits = Limits { at_once: 4, time: LONG, ..Limits::default() };
+        let limits = RequestLimits { at_once: 4, time: LONG, ..RequestLimits::default() };
         let (house, store) = held_up(fixture, limits);
         let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
         let other = house.key("theirs", "cid", &READER);
@@ -77,7 +77,7 @@ fn another_users_request_is_answered_while_one_users_are_held() {
                         let (path, body) = if n % 2 == 0 { ("/v1/get", request) } else { ("/mcp", call) };
                         let mut headers = vec![("x-api-key", key), ("x-project-id", "slow")];
                         headers.extend([("accept", "application/json, text/event-stream"), ("mcp-session-id", hers)]);
-                        tried(house.address, "POST", path, &headers, &body.to_string())
+                        try_ask(house.address, "POST", path, &headers, &body.to_string())
                     })
                 })
                 .collect();
@@ -101,7 +101,8 @@ fn another_users_request_is_answered_while_one_users_are_held() {
 
 #[test]
 fn work_that_does_not_stop_keeps_its_turn_and_no_further_thread() {
-    let limits = Limits { at_once: 4, waiting: 100, time: Duration::from_millis(50), ..Limits::default() };
+    let limits =
+        RequestLimits { at_once: 4, waiting: 100, time: Duration::from_millis(50), ..RequestLimits::default() };
     let (house, store) = held_up(Fixture::sqlite(), limits);
     let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
     // Written directly to the engine, because the time limit of the server is short.

@@ -1,8 +1,8 @@
 //! The agent card, the accepted request formats, caching and paging of a server.
 
 use crate::house::{House, SURFACES, Surface};
-use lukasa_engine::registry::fields::{Shape, fields};
-use lukasa_engine::{operations, tool};
+use lukasa_engine::registry::fields::{FieldSyntax, fields};
+use lukasa_engine::{operations, response_budget};
 use lukasa_search::count::count;
 use lukasa_testkit::http::ask;
 use lukasa_testkit::{Fixture, fixtures};
@@ -126,7 +126,7 @@ fn prompts_and_resources_are_limited_in_size() {
     assert!(whole.to_string().len() > 200_000, "there is more than has room: {}", whole.to_string().len());
     let within = |what: &str, text: &str| {
         assert!(!text.is_empty(), "{what}");
-        assert!(count(text) <= tool::MOST, "{what}: {}", count(text));
+        assert!(count(text) <= response_budget::MOST, "{what}: {}", count(text));
     };
     for (prompt, argument, value) in [
         ("what_changed", "since", "tx:1"),
@@ -161,8 +161,8 @@ fn a_nul_character_in_any_field_of_any_operation_is_invalid_input_over_rest_and_
         for (operation, surface) in operations().iter().flat_map(|o| SURFACES.map(move |surface| (o, surface))) {
             for field in fields(operation) {
                 let value = match field.shape {
-                    Shape::Texts => json!(["x", "a\0b"]),
-                    Shape::Json => json!({"a": {"b\0": 1}}),
+                    FieldSyntax::Texts => json!(["x", "a\0b"]),
+                    FieldSyntax::Json => json!({"a": {"b\0": 1}}),
                     _ => json!("a\0b"),
                 };
                 // MCP handles the profile itself.

@@ -3,11 +3,11 @@
 use crate::house::House;
 use lukasa_server::mcp::Toolsets;
 use lukasa_testkit::fixtures;
-use lukasa_testkit::http::{Reply, ask};
+use lukasa_testkit::http::{HttpReply, ask};
 use serde_json::{Value, json};
 
 /// The answer to a message, which is sent as an event.
-fn answer(reply: &Reply) -> Value {
+fn answer(reply: &HttpReply) -> Value {
     assert_eq!(reply.status, 200, "{}", reply.all());
     let line = reply.body.lines().filter_map(|line| line.strip_prefix("data:")).find(|line| line.contains("jsonrpc"));
     serde_json::from_str(line.unwrap_or(&reply.body)).unwrap_or_else(|e| panic!("{e}: {}", reply.body))

@@ -2,7 +2,7 @@
 
 use crate::house::{House, SURFACES, Surface};
 use crate::repository::{head, repository, scope};
-use lukasa_server::Given;
+use lukasa_server::ProjectFolders;
 use lukasa_testkit::{fixtures, git, has_git};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -40,8 +40,8 @@ fn questions() -> Vec<(&'static str, Value, &'static str)> {
 }
 
 /// A tree for each surface, so that no surface benefits from the indexing of another.
-fn given(folder: &Path) -> Given {
-    SURFACES.into_iter().fold(Given::default(), |given, surface| {
+fn given(folder: &Path) -> ProjectFolders {
+    SURFACES.into_iter().fold(ProjectFolders::default(), |given, surface| {
         let tree = folder.join(tenant(surface));
         repository(&tree, &[("shop.py", BEFORE)]);
         git(&tree, &["branch", "-qm", "main", "master"]);

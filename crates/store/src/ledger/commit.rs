@@ -1,15 +1,15 @@
 //! Commits a batch: load what it touches, plan it, append it, all inside one write transaction.
 
-use super::observe::Observed;
+use super::observe::CommitStatsCollector;
 use super::{Ledger, unique};
-use crate::{ClientBatch, Entry, Fields, Head, Reader, Writer, index};
-use lukasa_model::json::rule::Rule;
+use crate::{ClientBatch, Entry, Head, Reader, VersionFields, Writer, index};
+use lukasa_model::json::rule::CanonicalRule;
 use lukasa_model::json::{FrozenFloats, Hash};
-use lukasa_model::plan::{self, Drafts, Known, Place, Plan, Resolved, Written};
-use lukasa_model::transaction::{Chain, Header};
+use lukasa_model::plan::{self, Drafts, LoadedFacts, Plan, PlanContext, ResolvedBatch, WriteResult};
+use lukasa_model::transaction::{Header, TransactionHasher};
 use lukasa_model::types::Registry;
 use lukasa_model::{
-    Batch, BranchNo, Error, ErrorCode, ErrorKind, Lineage, Position, Result, Thing, ThingNo, Time, Transaction, Tx,
+    Batch, BranchNo, Error, ErrorCode, ErrorKind, Fact, FactNo, Lineage, Position, Result, Time, Transaction, Tx,
 };
 use serde::Serialize;
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub struct Committed {
     pub repeated: bool,
     pub warnings: Vec<String>,
     /// In the order of the batch; empty when repeated.
-    pub written: Vec<Written>,
+    pub written: Vec<WriteResult>,
 }
 
 impl Committed {
@@ -68,7 +68,7 @@ impl Committed {
 }
 
 /// Where a batch is written, as read inside the transaction.
-pub(super) struct Target<'a> {
+pub(super) struct CommitTarget<'a> {
     pub head: Head,
     pub now: Time,
     pub registry: &'a Registry,
@@ -76,10 +76,10 @@ pub(super) struct Target<'a> {
     pub lineage: Lineage,
 }
 
-impl Target<'_> {
+impl CommitTarget<'_> {
     /// The place of the next versions.
-    pub fn place(&self, next_thing: ThingNo, first_place: u32) -> Place<'_> {
-        Place {
+    pub fn place(&self, next_thing: FactNo, first_place: u32) -> PlanContext<'_> {
+        PlanContext {
             registry: self.registry,
             branch: self.branch,
             lineage: &self.lineage,
@@ -106,7 +106,7 @@ impl Ledger {
         if let Some(after) = committed.after {
             let before = committed.before;
             self.wrote(before, after);
-            let mut observed = Observed::new(&self.scope, &batch.header);
+            let mut observed = CommitStatsCollector::new(&self.scope, &batch.header);
             observed.add(&plan.things, &plan.statements);
             observed.done();
             self.tail.lock().add(before, after, &plan.things, &plan.statements);
@@ -142,8 +142,8 @@ impl Ledger {
     }
 
     /// Loads what the drafts touch and plans them.
-    pub(super) fn prepare(&self, reader: &mut dyn Reader, drafts: Drafts, target: &Target<'_>) -> Result<Plan> {
-        let mut known = Known::default();
+    pub(super) fn prepare(&self, reader: &mut dyn Reader, drafts: Drafts, target: &CommitTarget<'_>) -> Result<Plan> {
+        let mut known = LoadedFacts::default();
         let unknown = self.recent.lock().fill(target.head.position(), unique(drafts.ids.clone()), &mut known);
         load_named(reader, &mut known, &unknown, &drafts)?;
         let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
@@ -160,23 +160,28 @@ impl Ledger {
 }
 
 /// Returns the branch to write to. Fails if it is closed.
-pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, now: Time) -> Result<Target<'a>> {
+pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, now: Time) -> Result<CommitTarget<'a>> {
     let branch = registry.branch(if name.is_empty() { "main" } else { name })?;
     if branch.closed {
         return Err(Error::conflict(ErrorCode::BranchClosed, format!("branch `{}` is closed", branch.name))
             .hint("open it again with `lukasa branch open`, or write to another"));
     }
     let lineage = registry.lineage(branch.number, head.tx)?;
-    Ok(Target { head, now, registry, branch: branch.number, lineage })
+    Ok(CommitTarget { head, now, registry, branch: branch.number, lineage })
 }
 
 /// Loads the facts that drafts name, by id and by key.
-pub(super) fn load_named(reader: &mut dyn Reader, known: &mut Known<'_>, ids: &[Uuid], drafts: &Drafts) -> Result<()> {
-    let things = reader.things(ids)?;
+pub(super) fn load_named(
+    reader: &mut dyn Reader,
+    known: &mut LoadedFacts<'_>,
+    ids: &[Uuid],
+    drafts: &Drafts,
+) -> Result<()> {
+    let things = reader.facts(ids)?;
     load_facts(reader, known, things)?;
     let keys = drafts.keys_to_find(known);
     if !keys.is_empty() {
-        let keyed = reader.things_keyed(&keys)?;
+        let keyed = reader.objects_keyed(&keys)?;
         for thing in &keyed {
             known.by_key.entry(thing.key.clone().unwrap_or_default()).or_default().push(thing.id);
         }
@@ -188,26 +193,26 @@ pub(super) fn load_named(reader: &mut dyn Reader, known: &mut Known<'_>, ids: &[
 /// Loads the facts to write. Only existing ones need their content, to compute what changed.
 pub(super) fn load_targets(
     reader: &mut dyn Reader,
-    known: &mut Known<'_>,
-    resolved: &Resolved,
-    target: &Target<'_>,
+    known: &mut LoadedFacts<'_>,
+    resolved: &ResolvedBatch,
+    target: &CommitTarget<'_>,
 ) -> Result<()> {
-    let things = reader.things(&unique(resolved.ids.clone()))?;
+    let things = reader.facts(&unique(resolved.ids.clone()))?;
     load_facts(reader, known, things)?;
     let again = resolved.targets().filter_map(|id| known.things.get(&id)).map(|t| t.no);
     let again = unique(again.filter(|no| *no < target.head.next_thing).collect());
     for number in &again {
         known.statements.remove(number);
     }
-    for statement in reader.statements(&again, Fields::Content)? {
+    for statement in reader.versions(&again, VersionFields::Content)? {
         known.statements.entry(statement.thing).or_default().push(statement);
     }
     Ok(())
 }
 
-pub(super) fn load_facts(reader: &mut dyn Reader, known: &mut Known<'_>, things: Vec<Thing>) -> Result<()> {
+pub(super) fn load_facts(reader: &mut dyn Reader, known: &mut LoadedFacts<'_>, things: Vec<Fact>) -> Result<()> {
     let new: Vec<_> = things.iter().filter(|t| !known.things.contains_key(&t.id)).map(|t| t.no).collect();
-    for statement in reader.statements(&new, Fields::Header)? {
+    for statement in reader.versions(&new, VersionFields::Header)? {
         known.statements.entry(statement.thing).or_default().push(statement);
     }
     known.things.extend(things.into_iter().map(|t| (t.id, t)));
@@ -218,7 +223,7 @@ pub(super) fn load_facts(reader: &mut dyn Reader, known: &mut Known<'_>, things:
 pub(super) fn append(
     writer: &mut dyn Writer,
     plan: &mut Plan,
-    target: &Target<'_>,
+    target: &CommitTarget<'_>,
     header: &Header,
     declares: bool,
     client_batch: Option<(&str, Hash)>,
@@ -284,15 +289,21 @@ pub(super) fn append(
 
 /// Everything written now uses the current rule of canonical text, whatever the client's header contains.
 pub(super) fn of_present_rule(header: &Header) -> Header {
-    Header { rule: Rule::PRESENT, ..header.clone() }
+    Header { rule: CanonicalRule::PRESENT, ..header.clone() }
 }
 
-fn chain_hash(reader: &mut dyn Reader, target: &Target<'_>, header: &Header, plan: &Plan, tx: Tx) -> Result<Hash> {
+fn chain_hash(
+    reader: &mut dyn Reader,
+    target: &CommitTarget<'_>,
+    header: &Header,
+    plan: &Plan,
+    tx: Tx,
+) -> Result<Hash> {
     let first_new = target.head.next_thing;
     let old = unique(plan.statements.iter().map(|s| s.thing).filter(|no| *no < first_new).collect());
-    let mut old = reader.things_numbered(&old)?;
+    let mut old = reader.facts_numbered(&old)?;
     old.sort_unstable_by_key(|t| t.no);
-    let mut chain = Chain::new(target.head.hash, tx, target.now, target.branch, header);
+    let mut chain = TransactionHasher::new(target.head.hash, tx, target.now, target.branch, header);
     for statement in &plan.statements {
         let thing = if statement.thing >= first_new {
             plan.things.get(index(statement.thing - first_new))
@@ -300,9 +311,9 @@ fn chain_hash(reader: &mut dyn Reader, target: &Target<'_>, header: &Header, pla
             old.binary_search_by_key(&statement.thing, |t| t.no).ok().map(|i| &old[i])
         };
         let thing = thing.ok_or_else(|| Error::internal("a version was planned without its fact"))?;
-        chain.statement(thing.id, &thing.type_name, statement);
+        chain.add_version(thing.id, &thing.type_name, statement);
     }
-    plan.provenance.iter().for_each(|p| chain.provenance(p));
+    plan.provenance.iter().for_each(|p| chain.add_provenance(p));
     Ok(chain.finish(plan.objects, plan.relationships))
 }
 

@@ -1,15 +1,15 @@
 //! Branches, releases, tags, types and settings: system objects, written as batches like all facts.
 
 use super::{Committed, Ledger, ViewSpec};
-use crate::{Fields, Head, Reader, Writer};
+use crate::{Head, Reader, VersionFields, Writer};
 use lukasa_model::batch::{End, PutObject};
 use lukasa_model::id::{check_ref_name, check_type_name};
 use lukasa_model::json::{self, Hash, Hasher};
-use lukasa_model::statement::Kind;
 use lukasa_model::transaction::Header;
 use lukasa_model::types::{
-    ObjectType, Pack, Registry, RelationshipType, Release, Settings, Tag, check_names, check_schema, system,
+    ObjectType, Registry, RelationshipType, Release, Settings, Tag, TypePack, check_names, check_schema, system,
 };
+use lukasa_model::version::FactKind;
 use lukasa_model::{Batch, Branch, BranchMode, Error, ErrorCode, Reference, Result, TransactionKind, Tx};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -155,12 +155,12 @@ impl Ledger {
     /// System objects are not included.
     pub(super) fn digest(&self, view: &lukasa_model::View) -> Result<(u64, u64, Hash)> {
         let (mut objects, mut relationships, mut digest) = (0, 0, Hasher::default());
-        for row in self.heads(view, Fields::Header)? {
+        for row in self.stream_view(view, VersionFields::Header)? {
             let row = row?;
             if row.is_system() {
                 continue;
             }
-            *(if row.thing.kind() == Kind::Object { &mut objects } else { &mut relationships }) += 1;
+            *(if row.thing.kind() == FactKind::Object { &mut objects } else { &mut relationships }) += 1;
             digest.add(row.thing.id.as_bytes());
             digest.add(&row.statement.version.0.to_be_bytes());
         }
@@ -207,7 +207,7 @@ impl Ledger {
 
     /// Declares the types of a pack in one transaction. Returns `None` when they are already declared. Types that the
     /// project declared itself under the same names are not changed.
-    pub fn install(&self, pack: &Pack, header: &Header) -> Result<Option<Tx>> {
+    pub fn install(&self, pack: &TypePack, header: &Header) -> Result<Option<Tx>> {
         let label = pack.label();
         match self.registry() {
             Ok(registry) if missing(&registry, pack, &label, &|_| false).is_empty() => return Ok(None),
@@ -322,7 +322,12 @@ fn check_relationship_type(declared: &RelationshipType) -> Result<()> {
 }
 
 /// Returns the declarations of a pack that a project does not have, or has from another version of the pack.
-fn missing(registry: &Registry, pack: &Pack, label: &str, is_used: &dyn Fn(&str) -> bool) -> Vec<lukasa_model::Write> {
+fn missing(
+    registry: &Registry,
+    pack: &TypePack,
+    label: &str,
+    is_used: &dyn Fn(&str) -> bool,
+) -> Vec<lukasa_model::Write> {
     let own =
         |known: Option<&str>| known.is_some_and(|known| known != label && known.split('@').next() == Some(&pack.name));
     // Versions on a branch would hide project-wide ones, so a type with facts keeps its `branchless` setting.
@@ -361,7 +366,7 @@ fn used_types(reader: &mut dyn Reader) -> Result<FxHashSet<String>> {
     let end = reader.head()?.next_thing;
     let mut used: FxHashSet<Arc<str>> = FxHashSet::default();
     for start in (0..end).step_by(10_000) {
-        used.extend(reader.things_in(start..(start + 10_000).min(end))?.into_iter().map(|thing| thing.type_name));
+        used.extend(reader.facts_in(start..(start + 10_000).min(end))?.into_iter().map(|thing| thing.type_name));
     }
     Ok(used.into_iter().map(|name| name.to_lowercase()).collect())
 }

@@ -1,10 +1,10 @@
 //! Compares two views by id: added, removed and modified facts, with what changed.
 
-use super::{HeadRow, HeadStream, Ledger, end_names};
-use crate::Fields;
+use super::{Ledger, ViewRow, ViewStream, end_names};
+use crate::VersionFields;
 use lukasa_model::change::{ChangeSummary, summarise};
-use lukasa_model::statement::{Statement, Thing};
 use lukasa_model::timeline::holding;
+use lukasa_model::version::{Fact, Version};
 use lukasa_model::{Result, Time, View};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -21,13 +21,13 @@ pub enum ChangeClass {
 
 /// A fact that differs between two views.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct FactChange {
     pub class: ChangeClass,
-    pub thing: Thing,
+    pub thing: Fact,
     /// The visible version in the first view; `None` for added facts.
-    pub before: Option<Statement>,
+    pub before: Option<Version>,
     /// The visible version in the second view; `None` for removed facts.
-    pub after: Option<Statement>,
+    pub after: Option<Version>,
     /// Names of the ends of a relationship.
     pub between: Option<[String; 2]>,
     /// Only for modified facts.
@@ -39,22 +39,22 @@ pub struct Change {
 
 /// Changes in order of fact numbers. The counts include changes beyond the limit.
 #[derive(Clone, Debug, Default)]
-pub struct Difference {
-    pub changes: Vec<Change>,
+pub struct ViewDifference {
+    pub changes: Vec<FactChange>,
     pub added: usize,
     pub removed: usize,
     pub modified: usize,
 }
 
 /// Options for comparing two views.
-pub struct Comparison<'a> {
+pub struct DiffOptions<'a> {
     /// Most changes to list; all are counted.
     pub limit: usize,
     /// Whether a fact is compared.
-    pub wanted: &'a dyn Fn(&Thing) -> bool,
+    pub wanted: &'a dyn Fn(&Fact) -> bool,
     /// JSON pointers to content that describes only where something is located: a version that differs only there does
     /// not count as modified.
-    pub positions: &'a dyn Fn(&Thing) -> &'static [&'static str],
+    pub positions: &'a dyn Fn(&Fact) -> &'static [&'static str],
 }
 
 /// Changes processed per batch of reads.
@@ -63,16 +63,16 @@ const AT_ONCE: usize = 1_000;
 impl Ledger {
     /// Returns what turns `before` into `after`. At most `limit` changes are listed, all are counted. System objects
     /// (branches, releases, tags, types) are not compared.
-    pub fn diff(&self, before: &View, after: &View, limit: usize) -> Result<Difference> {
-        self.diff_of(before, after, &Comparison { limit, wanted: &|_| true, positions: &|_| &[] })
+    pub fn diff(&self, before: &View, after: &View, limit: usize) -> Result<ViewDifference> {
+        self.diff_of(before, after, &DiffOptions { limit, wanted: &|_| true, positions: &|_| &[] })
     }
 
     /// Like `diff`, restricted to some facts and ignoring changes of position.
-    pub fn diff_of(&self, before: &View, after: &View, how: &Comparison<'_>) -> Result<Difference> {
-        let mut old = Peek::new(self.heads(before, Fields::Header)?)?;
-        let mut new = Peek::new(self.heads(after, Fields::Header)?)?;
-        let mut out = Difference::default();
-        let mut waiting: Vec<Change> = Vec::new();
+    pub fn diff_of(&self, before: &View, after: &View, how: &DiffOptions<'_>) -> Result<ViewDifference> {
+        let mut old = Peek::new(self.stream_view(before, VersionFields::Header)?)?;
+        let mut new = Peek::new(self.stream_view(after, VersionFields::Header)?)?;
+        let mut out = ViewDifference::default();
+        let mut waiting: Vec<FactChange> = Vec::new();
         loop {
             let order = match (&old.row, &new.row) {
                 (None, None) => break,
@@ -93,7 +93,7 @@ impl Ledger {
                 continue;
             }
             let (before, after) = (a.map(|row| row.statement), b.map(|row| row.statement));
-            waiting.push(Change { class, thing, before, after, between: None, summary: None, ended_at: None });
+            waiting.push(FactChange { class, thing, before, after, between: None, summary: None, ended_at: None });
             if waiting.len() == AT_ONCE {
                 self.count(std::mem::take(&mut waiting), how, &mut out)?;
             }
@@ -104,14 +104,14 @@ impl Ledger {
     }
 
     /// Counts and lists changes, except those of position only.
-    fn count(&self, mut changes: Vec<Change>, how: &Comparison<'_>, out: &mut Difference) -> Result<()> {
-        let may_have_moved = |c: &Change| c.class == ChangeClass::Modified && !(how.positions)(&c.thing).is_empty();
+    fn count(&self, mut changes: Vec<FactChange>, how: &DiffOptions<'_>, out: &mut ViewDifference) -> Result<()> {
+        let may_have_moved = |c: &FactChange| c.class == ChangeClass::Modified && !(how.positions)(&c.thing).is_empty();
         let numbers: Vec<_> = changes.iter().filter(|c| may_have_moved(c)).map(|c| c.thing.no).collect();
         if !numbers.is_empty() {
             let mut reader = self.store.read(&self.scope)?;
-            let statements = reader.statements(&numbers, Fields::Content)?;
+            let statements = reader.versions(&numbers, VersionFields::Content)?;
             let contents: FxHashMap<_, _> = statements.into_iter().map(|s| (s.version, s.content)).collect();
-            let text = |s: &Option<Statement>| s.as_ref().and_then(|s| contents.get(&s.version)?.clone());
+            let text = |s: &Option<Version>| s.as_ref().and_then(|s| contents.get(&s.version)?.clone());
             changes.retain(|change| {
                 let paths: Vec<String> = (how.positions)(&change.thing).iter().map(|path| (*path).to_owned()).collect();
                 let differs = || {
@@ -135,7 +135,7 @@ impl Ledger {
     }
 
     /// Fills in contents and summaries of modified facts, and when removed facts ended.
-    fn explain(&self, changes: &mut [Change], after: &View, how: &Comparison<'_>) -> Result<()> {
+    fn explain(&self, changes: &mut [FactChange], after: &View, how: &DiffOptions<'_>) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl Ledger {
         let registry = self.registry_in(&mut *reader, &head)?;
         for chunk in changes.chunks_mut(AT_ONCE) {
             let numbers: Vec<_> = chunk.iter().map(|c| c.thing.no).collect();
-            let statements = reader.statements(&numbers, Fields::Content)?;
+            let statements = reader.versions(&numbers, VersionFields::Content)?;
             let gone = |no| {
                 let from = statements.partition_point(|s| s.thing < no);
                 let to = statements.partition_point(|s| s.thing <= no);
@@ -155,7 +155,7 @@ impl Ledger {
                 change.ended_at = gone(change.thing.no);
             }
             let contents: FxHashMap<_, _> = statements.into_iter().map(|s| (s.version, s.content)).collect();
-            let fill = |statement: &mut Option<Statement>| {
+            let fill = |statement: &mut Option<Version>| {
                 if let Some(s) = statement {
                     s.content = contents.get(&s.version).cloned().flatten();
                 }
@@ -166,7 +166,7 @@ impl Ledger {
                 fill(&mut change.before);
                 fill(&mut change.after);
                 if change.class == ChangeClass::Modified {
-                    let text = |s: &Option<Statement>| s.as_ref().and_then(|s| s.content.clone());
+                    let text = |s: &Option<Version>| s.as_ref().and_then(|s| s.content.clone());
                     let ignored = registry.ignored_paths(&change.thing.type_name, change.thing.ends.is_some());
                     let positions = (how.positions)(&change.thing).iter().map(|path| (*path).to_owned());
                     let ignored: Vec<String> = ignored.iter().cloned().chain(positions).collect();
@@ -180,23 +180,23 @@ impl Ledger {
 }
 
 struct Peek {
-    stream: HeadStream,
-    row: Option<HeadRow>,
+    stream: ViewStream,
+    row: Option<ViewRow>,
 }
 
 impl Peek {
-    fn new(mut stream: HeadStream) -> Result<Peek> {
+    fn new(mut stream: ViewStream) -> Result<Peek> {
         let row = Peek::facts(&mut stream)?;
         Ok(Peek { stream, row })
     }
 
-    fn take(&mut self) -> Result<Option<HeadRow>> {
+    fn take(&mut self) -> Result<Option<ViewRow>> {
         let next = Peek::facts(&mut self.stream)?;
         Ok(std::mem::replace(&mut self.row, next))
     }
 
-    fn facts(stream: &mut HeadStream) -> Result<Option<HeadRow>> {
-        let is_fact = |row: &Result<HeadRow>| row.as_ref().map_or(true, |row| !row.is_system());
+    fn facts(stream: &mut ViewStream) -> Result<Option<ViewRow>> {
+        let is_fact = |row: &Result<ViewRow>| row.as_ref().map_or(true, |row| !row.is_system());
         stream.find(is_fact).transpose()
     }
 }

@@ -9,10 +9,10 @@ use super::verify::{check_identity, check_statement};
 use crate::{ClientBatch, Entry, Head, Reader, Writer, index};
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
-use lukasa_model::statement::{Ends, Provenance, Role, Statement, Thing};
-use lukasa_model::transaction::Chain;
+use lukasa_model::transaction::TransactionHasher;
 use lukasa_model::types::system;
-use lukasa_model::{BranchNo, Error, ErrorCode, Period, Result, ThingNo, Time, Transaction, Tx, VersionId};
+use lukasa_model::version::{Fact, MergeRole, Provenance, RelationshipEnds, Version};
+use lukasa_model::{BranchNo, Error, ErrorCode, FactNo, Period, Result, Time, Transaction, Tx, VersionId};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
@@ -55,31 +55,31 @@ pub struct RestoreReport {
 #[serde(rename_all = "snake_case")]
 enum Line {
     Dump { format: u32, project: String, namespace: Uuid, tx: Tx },
-    Thing(ThingLine),
-    Statement(StatementLine),
-    Provenance { thing: ThingNo, child: VersionId, parent: VersionId, role: Role },
+    Thing(FactLine),
+    Statement(VersionLine),
+    Provenance { thing: FactNo, child: VersionId, parent: VersionId, role: MergeRole },
     Transaction(Transaction),
     ClientBatch { client_id: String, digest: Hash, tx: Option<Tx>, unchanged: u32 },
     End { tx: Tx, things: u64, statements: u64, client_batches: u64, hash: Hash },
 }
 
 #[derive(Serialize, Deserialize)]
-struct ThingLine {
-    no: ThingNo,
+struct FactLine {
+    no: FactNo,
     id: Uuid,
     #[serde(rename = "type")]
     type_name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<Box<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ends: Option<(ThingNo, ThingNo)>,
+    ends: Option<(FactNo, FactNo)>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     discriminator: Box<str>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct StatementLine {
-    thing: ThingNo,
+struct VersionLine {
+    thing: FactNo,
     branch: BranchNo,
     version: VersionId,
     recorded_at: i64,
@@ -103,8 +103,8 @@ impl Ledger {
         let project = self.scope.project.clone();
         lines.put(&Line::Dump { format: FORMAT, project, namespace: head.namespace, tx: head.tx })?;
         let mut report = DumpReport { tx: head.tx, ..DumpReport::default() };
-        let mut things = Things { next: 1, page: Vec::new().into_iter() };
-        let mut statements = Statements { after: VersionId(0), page: Vec::new().into_iter().peekable() };
+        let mut things = FactPages { next: 1, page: Vec::new().into_iter() };
+        let mut statements = VersionPages { after: VersionId(0), page: Vec::new().into_iter().peekable() };
         let mut next = 1;
         while next <= head.tx {
             let page = reader.transactions(next, head.tx, 1_000)?;
@@ -118,7 +118,7 @@ impl Ledger {
                         lines.put(&Line::Thing(things.take(&mut *reader)?))?;
                         report.things += 1;
                     }
-                    lines.put(&Line::Statement(statement_line(statement)))?;
+                    lines.put(&Line::Statement(version_line(statement)))?;
                     report.statements += 1;
                 }
                 for p in reader.provenance_of(transaction.tx)? {
@@ -185,14 +185,14 @@ struct Restore {
     head: Head,
     last: Tx,
     started: bool,
-    things: Vec<Thing>,
-    statements: Vec<Statement>,
+    things: Vec<Fact>,
+    statements: Vec<Version>,
     provenance: Vec<Provenance>,
     /// Ids and types by fact number, and which are relationships.
     known: Vec<(Uuid, Arc<str>)>,
     edges: Vec<bool>,
     /// The versions of the transaction being read, without contents.
-    stated: Vec<Statement>,
+    stated: Vec<Version>,
     bytes: usize,
     things_seen: u64,
     statements_seen: u64,
@@ -242,12 +242,12 @@ impl Restore {
                 if line.no != self.head.next_thing {
                     return Err(bad(format!("fact {} comes where {} is expected", line.no, self.head.next_thing)));
                 }
-                let thing = Thing {
+                let thing = Fact {
                     no: line.no,
                     id: line.id,
                     type_name: line.type_name.into(),
                     key: line.key,
-                    ends: line.ends.map(|(src, dst)| Ends { src, dst, discriminator: line.discriminator }),
+                    ends: line.ends.map(|(src, dst)| RelationshipEnds { src, dst, discriminator: line.discriminator }),
                 };
                 // The ends of a relationship must precede it and be objects of this project.
                 check_identity(&thing, &self.known, self.head.namespace).map_err(|e| bad(e.message))?;
@@ -261,7 +261,7 @@ impl Restore {
                 self.things.push(thing);
             }
             Line::Statement(line) => {
-                let statement = read_statement(line);
+                let statement = read_version(line);
                 let due = VersionId::at(self.head.tx + 1, self.stated.len());
                 let (_, type_name) =
                     check_statement(&statement, &self.known, due, statement.recorded_at).map_err(|e| bad(e.message))?;
@@ -271,7 +271,7 @@ impl Restore {
                 self.statements_seen += 1;
                 self.bytes += statement.content.as_ref().map_or(0, |c| c.len());
                 // The hash chain needs no content.
-                self.stated.push(Statement { content: None, ..statement.clone() });
+                self.stated.push(Version { content: None, ..statement.clone() });
                 self.statements.push(statement);
                 if self.statements.len() >= CHUNK || self.bytes >= BYTES {
                     self.flush(writer, None)?;
@@ -296,7 +296,7 @@ impl Restore {
                     )));
                 }
                 let t = &transaction;
-                let mut chain = Chain::new(self.head.hash, t.tx, t.recorded_at, t.branch, &t.header);
+                let mut chain = TransactionHasher::new(self.head.hash, t.tx, t.recorded_at, t.branch, &t.header);
                 let counts = self.stated.len() as u64 == u64::from(t.objects) + u64::from(t.relationships);
                 if !counts
                     || t.recorded_at < self.head.recorded_at
@@ -306,10 +306,10 @@ impl Restore {
                 }
                 for s in self.stated.drain(..) {
                     let (id, type_name) = &self.known[index(s.thing)];
-                    chain.statement(*id, type_name, &s);
+                    chain.add_version(*id, type_name, &s);
                 }
                 self.provenance.sort();
-                self.provenance.iter().for_each(|p| chain.provenance(p));
+                self.provenance.iter().for_each(|p| chain.add_provenance(p));
                 if chain.finish(t.objects, t.relationships) != t.hash {
                     return Err(bad(format!("transaction {} does not match its hash", t.tx)));
                 }
@@ -382,15 +382,15 @@ fn write_fault(error: &std::io::Error) -> Error {
 }
 
 /// Facts in order, page by page.
-struct Things {
-    next: ThingNo,
-    page: std::vec::IntoIter<Thing>,
+struct FactPages {
+    next: FactNo,
+    page: std::vec::IntoIter<Fact>,
 }
 
-impl Things {
-    fn take(&mut self, reader: &mut dyn Reader) -> Result<ThingLine> {
+impl FactPages {
+    fn take(&mut self, reader: &mut dyn Reader) -> Result<FactLine> {
         if self.page.len() == 0 {
-            self.page = reader.things_in(self.next..self.next + CHUNK as ThingNo)?.into_iter();
+            self.page = reader.facts_in(self.next..self.next + CHUNK as FactNo)?.into_iter();
         }
         let thing = self.page.next().filter(|t| t.no == self.next);
         let thing = thing
@@ -400,7 +400,7 @@ impl Things {
             Some(ends) => (Some((ends.src, ends.dst)), ends.discriminator),
             None => (None, "".into()),
         };
-        Ok(ThingLine {
+        Ok(FactLine {
             no: thing.no,
             id: thing.id,
             type_name: thing.type_name.to_string(),
@@ -412,15 +412,15 @@ impl Things {
 }
 
 /// Versions in order of recording, page by page.
-struct Statements {
+struct VersionPages {
     after: VersionId,
-    page: std::iter::Peekable<std::vec::IntoIter<Statement>>,
+    page: std::iter::Peekable<std::vec::IntoIter<Version>>,
 }
 
-impl Statements {
-    fn next_of(&mut self, reader: &mut dyn Reader, tx: Tx) -> Result<Option<Statement>> {
+impl VersionPages {
+    fn next_of(&mut self, reader: &mut dyn Reader, tx: Tx) -> Result<Option<Version>> {
         if self.page.peek().is_none() {
-            self.page = reader.statements_after(self.after, STATEMENTS)?.into_iter().peekable();
+            self.page = reader.versions_after(self.after, STATEMENTS)?.into_iter().peekable();
         }
         let next = self.page.next_if(|s| s.version.tx() == tx);
         if let Some(statement) = &next {
@@ -430,8 +430,8 @@ impl Statements {
     }
 }
 
-fn statement_line(s: Statement) -> StatementLine {
-    StatementLine {
+fn version_line(s: Version) -> VersionLine {
+    VersionLine {
         thing: s.thing,
         branch: s.branch,
         version: s.version,
@@ -445,8 +445,8 @@ fn statement_line(s: Statement) -> StatementLine {
     }
 }
 
-fn read_statement(line: StatementLine) -> Statement {
-    Statement {
+fn read_version(line: VersionLine) -> Version {
+    Version {
         thing: line.thing,
         branch: line.branch,
         version: line.version,

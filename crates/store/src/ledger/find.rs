@@ -1,34 +1,34 @@
 //! Looks up one fact: by name in a view, its history, and its relationships.
 
-use super::{Ledger, by_thing, unique};
-use crate::{Fields, Reader};
+use super::{Ledger, by_fact, unique};
+use crate::{Reader, VersionFields};
 use lukasa_model::branch::Lineage;
 use lukasa_model::id::object_id;
 use lukasa_model::plan::{Side, ambiguous, nothing_named};
-use lukasa_model::statement::{Provenance, Statement, Thing};
 use lukasa_model::timeline::{superseded_at, timeline, visible};
 use lukasa_model::types::{RENAMED_FROM, Registry};
-use lukasa_model::{Error, ErrorCode, Period, Reference, Result, ThingNo, Time, View};
+use lukasa_model::version::{Fact, Provenance, Version};
+use lukasa_model::{Error, ErrorCode, FactNo, Period, Reference, Result, Time, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use strsim::levenshtein;
 
 /// A visible fact.
 #[derive(Clone, Debug)]
-pub struct Found {
-    pub thing: Thing,
-    pub statement: Statement,
+pub struct VisibleFact {
+    pub thing: Fact,
+    pub statement: Version,
     /// For relationships: both ends, and whether they have ended.
-    pub ends: Option<Box<[(Thing, bool); 2]>>,
+    pub ends: Option<Box<[(Fact, bool); 2]>>,
     /// The requested name, if the fact was renamed from it.
     pub renamed_from: Option<String>,
 }
 
 /// What an exact name (`Type:key`, a key or an id) refers to in a view.
 #[derive(Clone, Debug)]
-pub enum Named {
+pub enum NamedFact {
     /// The fact is visible.
-    Visible(Box<Found>),
+    Visible(Box<VisibleFact>),
     /// The object exists in the project, but is not visible in this view.
     Ended,
     /// No fact has this name.
@@ -37,23 +37,23 @@ pub enum Named {
 
 /// A relationship of an object, seen from that object.
 #[derive(Clone, Debug)]
-pub struct Link {
-    pub thing: Thing,
-    pub statement: Statement,
+pub struct ObjectRelationship {
+    pub thing: Fact,
+    pub statement: Version,
     /// The end at which the object is.
     pub side: Side,
     /// The object at the other end.
-    pub other: Thing,
+    pub other: Fact,
     /// Whether the other end is no longer visible.
     pub other_ended: bool,
     /// The current identity of the other end, if it was renamed.
-    pub other_renamed_to: Option<Thing>,
+    pub other_renamed_to: Option<Fact>,
 }
 
 /// One version in the history of a fact.
 #[derive(Clone, Debug)]
 pub struct HistoryEntry {
-    pub statement: Statement,
+    pub statement: Version,
     pub branch: String,
     /// When later versions of the branch had replaced this one for its whole period.
     pub superseded_at: Option<Time>,
@@ -67,14 +67,14 @@ const OFFERED: usize = 3;
 
 impl Ledger {
     /// Returns the visible fact with this name. Follows renames. If there is none, the error suggests similar names.
-    pub fn find(&self, view: &View, reference: &Reference) -> Result<Found> {
+    pub fn find(&self, view: &View, reference: &Reference) -> Result<VisibleFact> {
         let mut reader = self.store.read(&self.scope)?;
         let mut lookup = self.lookup(&mut *reader, view)?;
         lookup.find(reference)
     }
 
     /// Like `find`, but a missing fact is not an error. An ambiguous key still is.
-    pub fn named(&self, view: &View, reference: &Reference) -> Result<Named> {
+    pub fn named(&self, view: &View, reference: &Reference) -> Result<NamedFact> {
         let mut reader = self.store.read(&self.scope)?;
         let mut lookup = self.lookup(&mut *reader, view)?;
         lookup.named(reference)
@@ -88,27 +88,22 @@ impl Ledger {
     }
 
     /// Returns until when the visible version of a fact holds in this view; `Time::MAX` if it does not end.
-    pub fn holds_until(&self, view: &View, thing: &Thing) -> Result<Time> {
-        let own = self.store.read(&self.scope)?.statements(&[thing.no], Fields::Header)?;
+    pub fn holds_until(&self, view: &View, thing: &Fact) -> Result<Time> {
+        let own = self.store.read(&self.scope)?.versions(&[thing.no], VersionFields::Header)?;
         let line = timeline(&own, &view.lineage, Period::since(view.valid));
         Ok(line.first().map_or(Time::MAX, |segment| segment.period.to))
     }
 
     /// Returns all versions of a fact along the view's lineage, oldest first; `all_branches` adds those of other
     /// branches.
-    pub fn history(
-        &self,
-        view: &View,
-        reference: &Reference,
-        all_branches: bool,
-    ) -> Result<(Thing, Vec<HistoryEntry>)> {
+    pub fn history(&self, view: &View, reference: &Reference, all_branches: bool) -> Result<(Fact, Vec<HistoryEntry>)> {
         let mut reader = self.store.read(&self.scope)?;
         let mut lookup = self.lookup(&mut *reader, view)?;
         let thing = lookup.any(reference)?;
         let registry = Arc::clone(&lookup.registry);
-        let all = reader.statements(&[thing.no], Fields::All)?;
+        let all = reader.versions(&[thing.no], VersionFields::All)?;
         let provenance = reader.provenance(&[thing.no])?;
-        let on_line = |s: &Statement| {
+        let on_line = |s: &Version| {
             all_branches && s.version.tx() <= view.known
                 || view.lineage.cap(s.branch).is_some_and(|cap| s.version.tx() <= cap)
         };
@@ -129,20 +124,20 @@ impl Ledger {
 
     /// Returns the visible relationships of an object, ordered by type and number, at most `limit`, and their total
     /// number.
-    pub fn links(&self, view: &View, object: &Thing, limit: usize) -> Result<(Vec<Link>, usize)> {
+    pub fn links(&self, view: &View, object: &Fact, limit: usize) -> Result<(Vec<ObjectRelationship>, usize)> {
         let mut reader = self.store.read(&self.scope)?;
         let mut lookup = self.lookup(&mut *reader, view)?;
         lookup.links(object, limit)
     }
 
-    pub(super) fn lookup<'a>(&self, reader: &'a mut dyn Reader, view: &'a View) -> Result<Lookup<'a>> {
+    pub(super) fn lookup<'a>(&self, reader: &'a mut dyn Reader, view: &'a View) -> Result<FactLookup<'a>> {
         let head = reader.head()?;
         let registry = self.registry_at(reader, &head, view.known)?;
-        Ok(Lookup { namespace: head.namespace, reader, registry, lineage: &view.lineage, at: view.valid })
+        Ok(FactLookup { namespace: head.namespace, reader, registry, lineage: &view.lineage, at: view.valid })
     }
 }
 
-pub(super) struct Lookup<'a> {
+pub(super) struct FactLookup<'a> {
     reader: &'a mut dyn Reader,
     registry: Arc<Registry>,
     lineage: &'a Lineage,
@@ -150,44 +145,44 @@ pub(super) struct Lookup<'a> {
     namespace: uuid::Uuid,
 }
 
-impl Lookup<'_> {
-    fn find(&mut self, reference: &Reference) -> Result<Found> {
+impl FactLookup<'_> {
+    fn find(&mut self, reference: &Reference) -> Result<VisibleFact> {
         match self.named(reference)? {
-            Named::Visible(found) => Ok(*found),
-            Named::Ended => {
+            NamedFact::Visible(found) => Ok(*found),
+            NamedFact::Ended => {
                 Err(Error::not_found(ErrorCode::NotFound, format!("`{reference}` is not there in this view"))
                     .hint(format!("`lukasa history {reference}` shows when it existed")))
             }
-            Named::Unknown => Err(self.unknown_name(reference)),
+            NamedFact::Unknown => Err(self.unknown_name(reference)),
         }
     }
 
-    fn named(&mut self, reference: &Reference) -> Result<Named> {
+    fn named(&mut self, reference: &Reference) -> Result<NamedFact> {
         let candidates = self.candidates(reference)?;
-        let mut seen = self.seen(candidates.clone(), Fields::All)?;
+        let mut seen = self.seen(candidates.clone(), VersionFields::All)?;
         if seen.len() > 1 {
             return Err(ambiguous(&reference.to_string(), seen.iter().map(|(thing, _)| thing)));
         }
         if let Some((thing, statement)) = seen.pop() {
             let found = self.with_ends(thing, statement, None)?;
-            return Ok(found.map_or(Named::Unknown, |found| Named::Visible(Box::new(found))));
+            return Ok(found.map_or(NamedFact::Unknown, |found| NamedFact::Visible(Box::new(found))));
         }
         for thing in &candidates {
             if let Some(new) = self.renamed(thing.no)?
-                && let Some((thing, statement)) = self.seen(vec![new], Fields::All)?.pop()
+                && let Some((thing, statement)) = self.seen(vec![new], VersionFields::All)?.pop()
             {
                 let found = self.with_ends(thing, statement, Some(reference.to_string()))?;
-                return Ok(found.map_or(Named::Unknown, |found| Named::Visible(Box::new(found))));
+                return Ok(found.map_or(NamedFact::Unknown, |found| NamedFact::Visible(Box::new(found))));
             }
         }
-        Ok(if candidates.is_empty() { Named::Unknown } else { Named::Ended })
+        Ok(if candidates.is_empty() { NamedFact::Unknown } else { NamedFact::Ended })
     }
 
     /// Returns a fact by name, visible or not.
-    pub(super) fn any(&mut self, reference: &Reference) -> Result<Thing> {
+    pub(super) fn any(&mut self, reference: &Reference) -> Result<Fact> {
         let mut candidates = self.candidates(reference)?;
         if candidates.len() > 1 {
-            let seen = self.seen(candidates.clone(), Fields::Header)?;
+            let seen = self.seen(candidates.clone(), VersionFields::Header)?;
             if seen.len() != 1 {
                 return Err(ambiguous(&reference.to_string(), candidates.iter()));
             }
@@ -197,16 +192,16 @@ impl Lookup<'_> {
     }
 
     /// Returns the facts that a name may refer to: the one for `Type:key` if it exists, else all with that key.
-    fn candidates(&mut self, reference: &Reference) -> Result<Vec<Thing>> {
+    fn candidates(&mut self, reference: &Reference) -> Result<Vec<Fact>> {
         if let Reference::Id(id) = reference {
-            return self.reader.things(&[*id]);
+            return self.reader.facts(&[*id]);
         }
         if let Some((type_name, key)) = reference.typed() {
             let spelled = self.registry.spelling(type_name, false).to_string();
-            let mut found = self.reader.things(&[object_id(self.namespace, &spelled, key)])?;
+            let mut found = self.reader.facts(&[object_id(self.namespace, &spelled, key)])?;
             if found.is_empty() {
                 // Facts written before this name became an alias have an id derived from it.
-                found = self.reader.things(&[object_id(self.namespace, type_name, key)])?;
+                found = self.reader.facts(&[object_id(self.namespace, type_name, key)])?;
             }
             if !found.is_empty() {
                 return Ok(found);
@@ -214,7 +209,7 @@ impl Lookup<'_> {
         }
         match reference {
             Reference::Text(text) => {
-                let mut found = self.reader.things_keyed(std::slice::from_ref(text))?;
+                let mut found = self.reader.objects_keyed(std::slice::from_ref(text))?;
                 found.sort_by_key(|t| t.no);
                 Ok(found)
             }
@@ -223,9 +218,9 @@ impl Lookup<'_> {
     }
 
     /// Keeps the facts that have a visible version, regardless of their ends.
-    fn seen(&mut self, things: Vec<Thing>, fields: Fields) -> Result<Vec<(Thing, Statement)>> {
+    fn seen(&mut self, things: Vec<Fact>, fields: VersionFields) -> Result<Vec<(Fact, Version)>> {
         let numbers: Vec<_> = things.iter().map(|t| t.no).collect();
-        let statements = by_thing(self.reader.statements(&numbers, fields)?);
+        let statements = by_fact(self.reader.versions(&numbers, fields)?);
         let found = things.into_iter().filter_map(|thing| {
             let own = statements.get(&thing.no)?;
             visible(own, self.lineage, self.at).cloned().map(|s| (thing, s))
@@ -233,13 +228,18 @@ impl Lookup<'_> {
         Ok(found.collect())
     }
 
-    fn with_ends(&mut self, thing: Thing, statement: Statement, renamed_from: Option<String>) -> Result<Option<Found>> {
+    fn with_ends(
+        &mut self,
+        thing: Fact,
+        statement: Version,
+        renamed_from: Option<String>,
+    ) -> Result<Option<VisibleFact>> {
         let Some(ends) = thing.ends.clone() else {
-            return Ok(Some(Found { thing, statement, ends: None, renamed_from }));
+            return Ok(Some(VisibleFact { thing, statement, ends: None, renamed_from }));
         };
-        let both = self.reader.things_numbered(&[ends.src, ends.dst])?;
+        let both = self.reader.facts_numbered(&[ends.src, ends.dst])?;
         let there: FxHashSet<_> =
-            self.seen(both.clone(), Fields::Header)?.into_iter().map(|(thing, _)| thing.no).collect();
+            self.seen(both.clone(), VersionFields::Header)?.into_iter().map(|(thing, _)| thing.no).collect();
         let end = |no| both.iter().find(|t| t.no == no).map(|t| (t.clone(), !there.contains(&no)));
         let (Some(src), Some(dst)) = (end(ends.src), end(ends.dst)) else {
             return Err(Error::internal("a relationship without its ends").hint("run `lukasa verify`"));
@@ -247,40 +247,40 @@ impl Lookup<'_> {
         if (src.1 || dst.1) && !self.registry.is_lasting(&thing.type_name) {
             return Ok(None);
         }
-        Ok(Some(Found { thing, statement, ends: Some(Box::new([src, dst])), renamed_from }))
+        Ok(Some(VisibleFact { thing, statement, ends: Some(Box::new([src, dst])), renamed_from }))
     }
 
     /// Returns the current identity of a fact that ended by being renamed.
-    fn renamed(&mut self, mut number: ThingNo) -> Result<Option<Thing>> {
+    fn renamed(&mut self, mut number: FactNo) -> Result<Option<Fact>> {
         let mut last = None;
         for _ in 0..RENAMES {
             let mut edges = self.reader.relationships(&[(number, Side::Dst)])?;
             edges.retain(|t| t.type_name.eq_ignore_ascii_case(RENAMED_FROM));
-            let Some((edge, _)) = self.seen(edges, Fields::Header)?.pop() else { break };
+            let Some((edge, _)) = self.seen(edges, VersionFields::Header)?.pop() else { break };
             let Some(ends) = edge.ends else { break };
             number = ends.src;
-            let new = self.reader.things_numbered(&[number])?;
+            let new = self.reader.facts_numbered(&[number])?;
             last = new.first().cloned();
             // After renames back and forth, the first visible one counts.
-            if !self.seen(new, Fields::Header)?.is_empty() {
+            if !self.seen(new, VersionFields::Header)?.is_empty() {
                 break;
             }
         }
         Ok(last)
     }
 
-    fn links(&mut self, object: &Thing, limit: usize) -> Result<(Vec<Link>, usize)> {
+    fn links(&mut self, object: &Fact, limit: usize) -> Result<(Vec<ObjectRelationship>, usize)> {
         let edges = self.reader.relationships(&[(object.no, Side::Src), (object.no, Side::Dst)])?;
-        let mut edges = self.seen(edges, Fields::Content)?;
+        let mut edges = self.seen(edges, VersionFields::Content)?;
         edges.sort_by(|(a, _), (b, _)| a.type_name.cmp(&b.type_name).then(a.no.cmp(&b.no)));
-        let far = |thing: &Thing| {
+        let far = |thing: &Fact| {
             let ends = thing.ends.as_ref()?;
             Some(if ends.src == object.no { (Side::Src, ends.dst) } else { (Side::Dst, ends.src) })
         };
         let others = unique(edges.iter().filter_map(|(thing, _)| far(thing)).map(|(_, no)| no).collect());
-        let others = self.reader.things_numbered(&others)?;
+        let others = self.reader.facts_numbered(&others)?;
         let there: FxHashSet<_> =
-            self.seen(others.clone(), Fields::Header)?.into_iter().map(|(thing, _)| thing.no).collect();
+            self.seen(others.clone(), VersionFields::Header)?.into_iter().map(|(thing, _)| thing.no).collect();
         let others: FxHashMap<_, _> = others.into_iter().map(|t| (t.no, t)).collect();
         let mut links = Vec::new();
         let mut total = 0;
@@ -295,7 +295,14 @@ impl Lookup<'_> {
             if links.len() < limit {
                 let renames = other_ended && !thing.type_name.eq_ignore_ascii_case(RENAMED_FROM);
                 let other_renamed_to = if renames { self.renamed(no)? } else { None };
-                links.push(Link { thing, statement, side, other: other.clone(), other_ended, other_renamed_to });
+                links.push(ObjectRelationship {
+                    thing,
+                    statement,
+                    side,
+                    other: other.clone(),
+                    other_ended,
+                    other_renamed_to,
+                });
             }
         }
         Ok((links, total))
@@ -316,8 +323,8 @@ impl Lookup<'_> {
     fn near(&mut self, asked: &str) -> Result<Vec<String>> {
         let tail = asked.rsplit([':', '/', '.']).find(|part| !part.is_empty()).unwrap_or(asked);
         let stem: String = tail.chars().take(tail.chars().count().div_ceil(2).max(3)).collect();
-        let near = self.reader.things_like(&stem, 200)?;
-        let near = self.seen(near, Fields::Header)?;
+        let near = self.reader.objects_like(&stem, 200)?;
+        let near = self.seen(near, VersionFields::Header)?;
         let mut near: Vec<_> = near
             .into_iter()
             .filter_map(|(thing, _)| thing.key.map(|key| (thing.type_name, key)))

@@ -1,12 +1,12 @@
 //! For read models that follow the log: what was recorded after a position, and the state of facts in a view.
 
-use super::{Ledger, by_thing};
-use crate::{Fields, Reader};
+use super::{Ledger, by_fact};
+use crate::{Reader, VersionFields};
 use lukasa_model::id::{PROJECT_WIDE, object_id};
 use lukasa_model::plan::Side;
 use lukasa_model::timeline::{next_border, visible};
 use lukasa_model::types::Registry;
-use lukasa_model::{Error, Position, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId, View};
+use lukasa_model::{Error, Fact, FactNo, Position, Result, Time, Transaction, Tx, Version, VersionId, View};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use uuid::Uuid;
 
 /// The versions that some transactions recorded, in order of recording, with content.
 #[derive(Clone, Debug, Default)]
-pub struct Changes {
+pub struct RecordedChanges {
     /// The facts of these versions, as far as they are in memory; others must be read from the store.
-    pub things: Vec<Thing>,
-    pub statements: Vec<Statement>,
+    pub things: Vec<Fact>,
+    pub statements: Vec<Version>,
 }
 
 /// The state of a fact in a view by its own versions, regardless of its ends.
 #[derive(Clone, Debug)]
-pub struct State {
-    pub thing: Thing,
+pub struct FactState {
+    pub thing: Fact,
     /// The visible version, if there is one.
-    pub statement: Option<Statement>,
+    pub statement: Option<Version>,
     /// When the visible version may next change with valid time alone.
     pub next: Time,
     /// Sensitive properties that were removed from the version.
@@ -42,31 +42,31 @@ const KEPT_TRANSACTIONS: usize = 4_096;
 
 /// The last transactions written by this process, so that its read models need not read them back.
 #[derive(Default)]
-pub(super) struct Tail {
+pub(super) struct RecentTransactions {
     /// In order of transactions.
-    entries: VecDeque<Written>,
+    entries: VecDeque<WrittenTransaction>,
     statements: usize,
 }
 
 /// One transaction written by this process.
-struct Written {
+struct WrittenTransaction {
     before: Position,
     after: Position,
-    changes: Arc<Changes>,
+    changes: Arc<RecordedChanges>,
 }
 
-impl Tail {
+impl RecentTransactions {
     /// Adds a transaction that this process has written.
-    pub fn add(&mut self, before: Position, after: Position, things: &[Thing], statements: &[Statement]) {
+    pub fn add(&mut self, before: Position, after: Position, things: &[Fact], statements: &[Version]) {
         if statements.len() > KEPT_EACH {
             return;
         }
-        let statements: Vec<_> = statements.iter().map(|s| Statement { change: None, ..s.clone() }).collect();
+        let statements: Vec<_> = statements.iter().map(|s| Version { change: None, ..s.clone() }).collect();
         self.statements += statements.len();
-        let changes = Arc::new(Changes { things: things.to_vec(), statements });
+        let changes = Arc::new(RecordedChanges { things: things.to_vec(), statements });
         // Concurrent writers may arrive here in either order.
         let later = self.entries.iter().rev().take_while(|other| other.after.tx > after.tx).count();
-        self.entries.insert(self.entries.len() - later, Written { before, after, changes });
+        self.entries.insert(self.entries.len() - later, WrittenTransaction { before, after, changes });
         while self.statements > KEPT || self.entries.len() > KEPT_TRANSACTIONS {
             let Some(oldest) = self.entries.pop_front() else { break };
             self.statements -= oldest.changes.statements.len();
@@ -74,7 +74,7 @@ impl Tail {
     }
 
     /// Returns everything between two positions, or `None` when a part of it is not in memory.
-    fn get(&self, after: Position, to: Position) -> Option<Vec<Arc<Changes>>> {
+    fn get(&self, after: Position, to: Position) -> Option<Vec<Arc<RecordedChanges>>> {
         let place = |tx: Tx| self.entries.partition_point(|other| other.after.tx <= tx);
         let mut at = after;
         let mut found = Vec::new();
@@ -89,7 +89,7 @@ impl Tail {
     }
 
     /// Returns what the transaction ending at a position recorded, if it is in memory.
-    fn one(&self, position: Position) -> Option<Arc<Changes>> {
+    fn one(&self, position: Position) -> Option<Arc<RecordedChanges>> {
         self.entries.iter().rev().find(|written| written.after == position).map(|written| Arc::clone(&written.changes))
     }
 }
@@ -97,16 +97,16 @@ impl Tail {
 impl Ledger {
     /// Returns what was recorded between two positions; `None` if the log does not contain both, so that one does not
     /// lead to the other.
-    pub fn changes(&self, after: Position, to: Position) -> Result<Option<Changes>> {
+    pub fn changes(&self, after: Position, to: Position) -> Result<Option<RecordedChanges>> {
         if after == to {
-            return Ok(Some(Changes::default()));
+            return Ok(Some(RecordedChanges::default()));
         }
         if after.tx >= to.tx {
             return Ok(None);
         }
         let kept = self.tail.lock().get(after, to);
         if let Some(kept) = kept {
-            let mut all = Changes::default();
+            let mut all = RecordedChanges::default();
             for changes in kept {
                 all.things.extend_from_slice(&changes.things);
                 all.statements.extend_from_slice(&changes.statements);
@@ -117,32 +117,35 @@ impl Ledger {
         if !reader.holds(after)? {
             return Ok(None);
         }
-        Ok(Some(Changes { things: vec![], statements: stated(&mut *reader, after.tx, to.tx)? }))
+        Ok(Some(RecordedChanges { things: vec![], statements: versions_between(&mut *reader, after.tx, to.tx)? }))
     }
 
     /// Returns what one transaction recorded.
-    pub fn stated_by(&self, transaction: &Transaction) -> Result<Changes> {
+    pub fn changes_of(&self, transaction: &Transaction) -> Result<RecordedChanges> {
         let position = transaction.position();
         let kept = self.tail.lock().one(position);
         match kept {
-            Some(changes) => Ok(Changes::clone(&changes)),
+            Some(changes) => Ok(RecordedChanges::clone(&changes)),
             None => {
                 let mut reader = self.store.read(&self.scope)?;
-                Ok(Changes { things: vec![], statements: stated(&mut *reader, position.tx - 1, position.tx)? })
+                Ok(RecordedChanges {
+                    things: vec![],
+                    statements: versions_between(&mut *reader, position.tx - 1, position.tx)?,
+                })
             }
         }
     }
 
     /// Returns the state of these facts in a view, ascending by number, without sensitive properties, so that no graph,
     /// index or vector built from it can reveal them. Unknown numbers are an error, because numbers come from the log.
-    pub fn states(&self, view: &View, things: &[ThingNo], fields: Fields) -> Result<Vec<State>> {
-        let mut states = self.states_whole(view, things, fields)?;
+    pub fn states(&self, view: &View, things: &[FactNo], fields: VersionFields) -> Result<Vec<FactState>> {
+        let mut states = self.states_unredacted(view, things, fields)?;
         self.hide(&mut states)?;
         Ok(states)
     }
 
     /// Removes the properties that types mark as sensitive now, not at the time of the view.
-    pub fn hide(&self, states: &mut [State]) -> Result<()> {
+    pub fn hide(&self, states: &mut [FactState]) -> Result<()> {
         let registry = self.latest_registry()?;
         if registry.all_sensitive().is_empty() {
             return Ok(());
@@ -155,44 +158,50 @@ impl Ledger {
     }
 
     /// Like `states`, but with sensitive properties, for callers that write the content back.
-    pub fn states_whole(&self, view: &View, things: &[ThingNo], fields: Fields) -> Result<Vec<State>> {
+    pub fn states_unredacted(&self, view: &View, things: &[FactNo], fields: VersionFields) -> Result<Vec<FactState>> {
         let mut reader = self.store.read(&self.scope)?;
-        let mut found = reader.things_numbered(things)?;
+        let mut found = reader.facts_numbered(things)?;
         if found.len() < things.len() {
             return Err(Error::internal("the log refers to facts that do not exist").hint("run `lukasa verify`"));
         }
         found.sort_by_key(|t| t.no);
-        let mut statements: FxHashMap<_, _> = by_thing(reader.statements(things, fields)?);
+        let mut statements: FxHashMap<_, _> = by_fact(reader.versions(things, fields)?);
         let states = found.into_iter().map(|thing| {
             let own = statements.remove(&thing.no).unwrap_or_default();
             let next = next_border(&own, &view.lineage, view.valid);
-            State { statement: visible(&own, &view.lineage, view.valid).cloned(), thing, next, hidden: vec![] }
+            FactState { statement: visible(&own, &view.lineage, view.valid).cloned(), thing, next, hidden: vec![] }
         });
         Ok(states.collect())
     }
 
     /// Returns the objects of a type that are visible in a view under these keys, in no particular order.
-    pub fn keyed(&self, view: &View, type_name: &str, keys: &[String], fields: Fields) -> Result<Vec<State>> {
+    pub fn states_keyed(
+        &self,
+        view: &View,
+        type_name: &str,
+        keys: &[String],
+        fields: VersionFields,
+    ) -> Result<Vec<FactState>> {
         let mut reader = self.store.read(&self.scope)?;
         let namespace = reader.head()?.namespace;
         let registry = self.latest_registry()?;
         let spelled = registry.spelling(type_name, false);
         let ids: Vec<Uuid> = keys.iter().map(|key| object_id(namespace, spelled, key)).collect();
-        let found = reader.things(&ids)?;
-        let numbers: Vec<ThingNo> = found.iter().map(|t| t.no).collect();
-        let mut statements: FxHashMap<_, _> = by_thing(reader.statements(&numbers, fields)?);
+        let found = reader.facts(&ids)?;
+        let numbers: Vec<FactNo> = found.iter().map(|t| t.no).collect();
+        let mut statements: FxHashMap<_, _> = by_fact(reader.versions(&numbers, fields)?);
         let states = found.into_iter().filter_map(|thing| {
             let own = statements.remove(&thing.no).unwrap_or_default();
             let statement = visible(&own, &view.lineage, view.valid)?.clone();
             let next = next_border(&own, &view.lineage, view.valid);
-            (!statement.absent).then_some(State { statement: Some(statement), thing, next, hidden: vec![] })
+            (!statement.absent).then_some(FactState { statement: Some(statement), thing, next, hidden: vec![] })
         });
         Ok(states.collect())
     }
 
     /// Returns the numbers of project-wide facts that were written between two positions; `None` if the log does not
     /// lead from one to the other.
-    pub fn stated_project_wide(&self, after: Position, to: Position) -> Result<Option<Vec<ThingNo>>> {
+    pub fn changed_project_wide(&self, after: Position, to: Position) -> Result<Option<Vec<FactNo>>> {
         let mut reader = self.store.read(&self.scope)?;
         if after.tx > to.tx || !reader.holds(after)? {
             return Ok(None);
@@ -201,38 +210,44 @@ impl Ledger {
     }
 
     /// Returns visible objects whose key begins with the prefix, of one type or of any, ordered by key.
-    pub fn beginning(&self, view: &View, type_name: Option<&str>, prefix: &str, fields: Fields) -> Result<Vec<State>> {
+    pub fn states_with_prefix(
+        &self,
+        view: &View,
+        type_name: Option<&str>,
+        prefix: &str,
+        fields: VersionFields,
+    ) -> Result<Vec<FactState>> {
         let mut reader = self.store.read(&self.scope)?;
-        let found = reader.things_beginning(type_name, prefix)?;
-        let numbers: Vec<ThingNo> = found.iter().map(|t| t.no).collect();
-        let mut statements: FxHashMap<_, _> = by_thing(reader.statements(&numbers, fields)?);
+        let found = reader.objects_with_prefix(type_name, prefix)?;
+        let numbers: Vec<FactNo> = found.iter().map(|t| t.no).collect();
+        let mut statements: FxHashMap<_, _> = by_fact(reader.versions(&numbers, fields)?);
         let states = found.into_iter().filter_map(|thing| {
             let own = statements.remove(&thing.no).unwrap_or_default();
             let statement = visible(&own, &view.lineage, view.valid)?.clone();
             let next = next_border(&own, &view.lineage, view.valid);
-            (!statement.absent).then_some(State { statement: Some(statement), thing, next, hidden: vec![] })
+            (!statement.absent).then_some(FactState { statement: Some(statement), thing, next, hidden: vec![] })
         });
         Ok(states.collect())
     }
 
     /// Returns every relationship that ever existed at one of these objects, ascending by number.
-    pub fn relationships_at(&self, objects: &[ThingNo]) -> Result<Vec<Thing>> {
+    pub fn relationships_at(&self, objects: &[FactNo]) -> Result<Vec<Fact>> {
         let ends: Vec<_> = objects.iter().flat_map(|no| [(*no, Side::Src), (*no, Side::Dst)]).collect();
         self.store.read(&self.scope)?.relationships(&ends)
     }
 
     /// Returns facts by number, in no particular order.
-    pub fn things(&self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
-        self.store.read(&self.scope)?.things_numbered(numbers)
+    pub fn facts(&self, numbers: &[FactNo]) -> Result<Vec<Fact>> {
+        self.store.read(&self.scope)?.facts_numbered(numbers)
     }
 }
 
 /// Returns the versions recorded by transactions `after+1..=to`, in order of recording.
-fn stated(reader: &mut dyn Reader, after: Tx, to: Tx) -> Result<Vec<Statement>> {
-    let mut statements: Vec<Statement> = Vec::new();
+fn versions_between(reader: &mut dyn Reader, after: Tx, to: Tx) -> Result<Vec<Version>> {
+    let mut statements: Vec<Version> = Vec::new();
     let mut last = VersionId::last_of(after);
     loop {
-        let page = reader.statements_after(last, PAGE)?;
+        let page = reader.versions_after(last, PAGE)?;
         let full = page.len() == PAGE;
         last = page.last().map_or(last, |s| s.version);
         statements.extend(page.into_iter().filter(|s| s.version.tx() <= to));
@@ -243,7 +258,7 @@ fn stated(reader: &mut dyn Reader, after: Tx, to: Tx) -> Result<Vec<Statement>> 
 }
 
 /// Removes sensitive properties from a version and returns their names.
-pub fn hide(registry: &Registry, thing: &Thing, statement: &mut Statement) -> Result<Vec<Box<str>>> {
+pub fn hide(registry: &Registry, thing: &Fact, statement: &mut Version) -> Result<Vec<Box<str>>> {
     let names = registry.sensitive(&thing.type_name, thing.ends.is_some());
     if names.is_empty() {
         return Ok(vec![]);
@@ -271,23 +286,23 @@ mod tests {
         if tx == 0 { Position::START } else { Position { tx, hash: Hash::of(format!("{log} {tx}").as_bytes()) } }
     }
 
-    fn add(tail: &mut Tail, tx: Tx) {
-        let thing = Thing { no: tx, id: Uuid::nil(), type_name: "Note".into(), key: None, ends: None };
+    fn add(tail: &mut RecentTransactions, tx: Tx) {
+        let thing = Fact { no: tx, id: Uuid::nil(), type_name: "Note".into(), key: None, ends: None };
         tail.add(at("log", tx - 1), at("log", tx), &[thing], &[]);
     }
 
-    fn places(tail: &Tail, after: Position, to: Position) -> Option<Vec<ThingNo>> {
+    fn places(tail: &RecentTransactions, after: Position, to: Position) -> Option<Vec<FactNo>> {
         let found = tail.get(after, to)?;
         Some(found.iter().map(|changes| changes.things[0].no).collect())
     }
 
-    fn between(tail: &Tail, after: Tx, to: Tx) -> Option<Vec<ThingNo>> {
+    fn between(tail: &RecentTransactions, after: Tx, to: Tx) -> Option<Vec<FactNo>> {
         places(tail, at("log", after), at("log", to))
     }
 
     #[test]
     fn the_last_transactions_are_kept_in_order() {
-        let mut tail = Tail::default();
+        let mut tail = RecentTransactions::default();
         for tx in [1, 3, 2, 4, 7, 6] {
             add(&mut tail, tx);
         }
@@ -307,7 +322,7 @@ mod tests {
 
     #[test]
     fn transactions_of_another_log_are_not_returned() {
-        let mut tail = Tail::default();
+        let mut tail = RecentTransactions::default();
         for tx in 1..=4 {
             add(&mut tail, tx);
         }

@@ -1,14 +1,14 @@
 //! Records a large load as one transaction in parts: while one part is produced, the one before it is planned and the
 //! one before that is written.
 
-use super::commit::{Committed, Target, check_header, load_named, load_targets, of_present_rule, open_branch};
-use super::observe::Observed;
+use super::commit::{CommitTarget, Committed, check_header, load_named, load_targets, of_present_rule, open_branch};
+use super::observe::CommitStatsCollector;
 use super::{Ledger, unique};
 use crate::{Entry, Head, Reader, Writer, index};
 use lukasa_model::json::Hash;
-use lukasa_model::plan::{self, Drafts, Known, Made, Plan};
-use lukasa_model::transaction::{Chain, Header};
-use lukasa_model::{Batch, Error, ErrorCode, Result, Statement, Thing, ThingNo, Transaction, Write};
+use lukasa_model::plan::{self, CreatedObjects, Drafts, LoadedFacts, Plan};
+use lukasa_model::transaction::{Header, TransactionHasher};
+use lukasa_model::{Batch, Error, ErrorCode, Fact, FactNo, Result, Transaction, Version, Write};
 use rustc_hash::FxHashMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -51,7 +51,7 @@ impl Ledger {
                 }
             });
             let planning = scope.spawn(move || ledger.plan_parts(target, header, made, &send));
-            let mut load = Load::new(target, header, Observed::new(&self.scope, header));
+            let mut load = Load::new(target, header, CommitStatsCollector::new(&self.scope, header));
             for plan in receive {
                 load.write(&mut *writer, plan?)?;
             }
@@ -71,12 +71,12 @@ impl Ledger {
     /// Plans parts until one fails or the writer stops receiving. Returns the hash over all versions.
     fn plan_parts(
         &self,
-        target: &Target<'_>,
+        target: &CommitTarget<'_>,
         header: &Header,
         parts: Receiver<Result<Vec<Write>>>,
         send: &SyncSender<Result<Plan>>,
-    ) -> Chain {
-        let chain = Chain::new(target.head.hash, target.head.tx + 1, target.now, target.branch, header);
+    ) -> TransactionHasher {
+        let chain = TransactionHasher::new(target.head.hash, target.head.tx + 1, target.now, target.branch, header);
         // Committed rows cannot change meanwhile, because this ledger is the writer. A new project cannot be read yet
         // and is empty.
         let mut reader = match self.store.read(&self.scope) {
@@ -92,7 +92,7 @@ impl Ledger {
             ledger: self,
             target,
             header,
-            made: Made::default(),
+            made: CreatedObjects::default(),
             restated: FxHashMap::default(),
             next_thing: target.head.next_thing,
             first_place: 0,
@@ -113,14 +113,14 @@ impl Ledger {
 /// Plans one part after the other.
 struct Parts<'a> {
     ledger: &'a Ledger,
-    target: &'a Target<'a>,
+    target: &'a CommitTarget<'a>,
     header: &'a Header,
-    made: Made,
+    made: CreatedObjects,
     /// Versions that earlier parts add to objects that existed before the load.
-    restated: FxHashMap<ThingNo, Vec<Statement>>,
-    next_thing: ThingNo,
+    restated: FxHashMap<FactNo, Vec<Version>>,
+    next_thing: FactNo,
     first_place: u32,
-    chain: Chain,
+    chain: TransactionHasher,
 }
 
 impl Parts<'_> {
@@ -129,7 +129,7 @@ impl Parts<'_> {
         let batch = Batch { header: self.header.clone(), writes, ..Batch::default() };
         let clock = &self.ledger.clock;
         let drafts = Drafts::take(batch, target.registry, target.head.namespace, target.now, &mut || clock.new_id())?;
-        let mut known = Known { made: Some(&self.made), ..Known::default() };
+        let mut known = LoadedFacts { made: Some(&self.made), ..LoadedFacts::default() };
         let mut unknown = Vec::new();
         // In a new project, only facts created by this load exist.
         if reader.is_some() || !self.restated.is_empty() {
@@ -165,10 +165,10 @@ impl Parts<'_> {
             }
         }
         let plan = plan::plan(resolved, &known, &target.place(self.next_thing, self.first_place))?;
-        let mut again: FxHashMap<ThingNo, Thing> = FxHashMap::default();
+        let mut again: FxHashMap<FactNo, Fact> = FxHashMap::default();
         if plan.statements.iter().any(|s| s.thing < self.next_thing) {
-            let earlier = known.things.values().chain(self.made.things());
-            let by_number: FxHashMap<ThingNo, &Thing> = earlier.map(|t| (t.no, t)).collect();
+            let earlier = known.things.values().chain(self.made.facts());
+            let by_number: FxHashMap<FactNo, &Fact> = earlier.map(|t| (t.no, t)).collect();
             let spoken_of = plan.statements.iter().map(|s| s.thing).filter(|no| *no < self.next_thing);
             again.extend(spoken_of.filter_map(|no| Some((no, (*by_number.get(&no)?).clone()))));
         }
@@ -179,7 +179,7 @@ impl Parts<'_> {
     }
 
     /// Keeps what later parts may refer to. `again` contains the facts of this part that existed before.
-    fn remember(&mut self, plan: &Plan, again: &FxHashMap<ThingNo, Thing>) -> Result<()> {
+    fn remember(&mut self, plan: &Plan, again: &FxHashMap<FactNo, Fact>) -> Result<()> {
         for statement in &plan.statements {
             let new = statement.thing.checked_sub(self.next_thing);
             let thing = match new {
@@ -187,7 +187,7 @@ impl Parts<'_> {
                 None => again.get(&statement.thing),
             };
             let thing = thing.ok_or_else(|| Error::internal("a version was planned without its fact"))?;
-            self.chain.statement(thing.id, &thing.type_name, statement);
+            self.chain.add_version(thing.id, &thing.type_name, statement);
             if thing.ends.is_some() {
                 continue;
             }
@@ -203,16 +203,16 @@ impl Parts<'_> {
 
 /// Writes planned parts and sums up their counts.
 struct Load<'a> {
-    target: &'a Target<'a>,
+    target: &'a CommitTarget<'a>,
     header: &'a Header,
     head: Head,
     done: Committed,
     statements: usize,
-    observed: Observed,
+    observed: CommitStatsCollector,
 }
 
 impl<'a> Load<'a> {
-    fn new(target: &'a Target<'a>, header: &'a Header, observed: Observed) -> Load<'a> {
+    fn new(target: &'a CommitTarget<'a>, header: &'a Header, observed: CommitStatsCollector) -> Load<'a> {
         let done = Committed::nothing(target.head.position(), target.now);
         Load { target, header, head: target.head, done, statements: 0, observed }
     }
@@ -239,7 +239,11 @@ impl<'a> Load<'a> {
         })
     }
 
-    fn finish(mut self, writer: &mut dyn Writer, chain: Chain) -> Result<(Committed, Observed)> {
+    fn finish(
+        mut self,
+        writer: &mut dyn Writer,
+        chain: TransactionHasher,
+    ) -> Result<(Committed, CommitStatsCollector)> {
         if self.statements == 0 {
             return Ok((self.done, self.observed));
         }

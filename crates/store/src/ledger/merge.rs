@@ -1,15 +1,15 @@
 //! Merges one branch into another: finds what differs, decides fact by fact, records one transaction.
 
-use super::commit::{Target, append, check_header, open_branch, retried};
-use super::{Ledger, by_thing, end_names, unique};
-use crate::{Fields, Reader};
+use super::commit::{CommitTarget, append, check_header, open_branch, retried};
+use super::{Ledger, by_fact, end_names, unique};
+use crate::{Reader, VersionFields};
 use lukasa_model::branch::Lineage;
 use lukasa_model::id::PROJECT_WIDE;
-use lukasa_model::merge::{Class, merge_thing};
+use lukasa_model::merge::{MergeClass, merge_fact};
 use lukasa_model::plan::{DecidedWrite, Drafts, Plan};
-use lukasa_model::statement::Provenance;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Error, ErrorCode, Reference, Result, ThingNo, Time, TransactionKind, Tx};
+use lukasa_model::version::Provenance;
+use lukasa_model::{Error, ErrorCode, FactNo, Reference, Result, Time, TransactionKind, Tx};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct MergeReport {
     pub counts: MergeCounts,
     /// Facts that change, in order.
     pub items: Vec<MergeItem>,
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<MergeConflict>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,12 +58,12 @@ pub struct MergeItem {
     /// Names of the ends of a relationship.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<[String; 2]>,
-    pub class: Class,
+    pub class: MergeClass,
 }
 
 /// A path that both sides changed: `ours` is the target's value, `theirs` the source's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Conflict {
+pub struct MergeConflict {
     pub object: Uuid,
     #[serde(rename = "type")]
     pub type_name: String,
@@ -151,7 +151,7 @@ impl Ledger {
             let chosen = self.chosen(reader, request)?;
             candidates.retain(|no| chosen.contains(no));
         }
-        let mut decided = Decided::default();
+        let mut decided = MergeProgress::default();
         for chunk in candidates.chunks(CHUNK) {
             decided.chunk(reader, chunk, &line, &target)?;
         }
@@ -164,7 +164,7 @@ impl Ledger {
         Ok((decided.report, Some(plan)))
     }
 
-    fn chosen(&self, reader: &mut dyn Reader, request: &MergeRequest) -> Result<FxHashSet<ThingNo>> {
+    fn chosen(&self, reader: &mut dyn Reader, request: &MergeRequest) -> Result<FxHashSet<FactNo>> {
         let head = reader.head()?;
         let view = self.view_in(reader, head, &super::ViewSpec::on(&request.source))?;
         let mut lookup = self.lookup(reader, &view)?;
@@ -174,7 +174,7 @@ impl Ledger {
 
 /// Returns the facts written where the two lineages see different transactions; a branch in only one of them counts in
 /// full.
-fn differing(reader: &mut dyn Reader, source: &Lineage, target: &Lineage) -> Result<Vec<ThingNo>> {
+fn differing(reader: &mut dyn Reader, source: &Lineage, target: &Lineage) -> Result<Vec<FactNo>> {
     let mut found = Vec::new();
     let mut branches: Vec<_> = source.entries().iter().chain(target.entries()).map(|(branch, _)| *branch).collect();
     branches.sort_unstable();
@@ -190,27 +190,27 @@ fn differing(reader: &mut dyn Reader, source: &Lineage, target: &Lineage) -> Res
 
 /// What has been decided so far.
 #[derive(Default)]
-struct Decided {
+struct MergeProgress {
     report: MergeReport,
     writes: Vec<DecidedWrite>,
     record: Vec<Provenance>,
 }
 
-impl Decided {
+impl MergeProgress {
     fn chunk(
         &mut self,
         reader: &mut dyn Reader,
-        numbers: &[ThingNo],
+        numbers: &[FactNo],
         source: &Lineage,
-        target: &Target<'_>,
+        target: &CommitTarget<'_>,
     ) -> Result<()> {
-        let mut things = reader.things_numbered(numbers)?;
+        let mut things = reader.facts_numbered(numbers)?;
         things.sort_by_key(|t| t.no);
         let ends: Vec<_> = things.iter().filter_map(|t| t.ends.as_ref()).flat_map(|e| [e.src, e.dst]).collect();
-        let ids: FxHashMap<_, _> = reader.things_numbered(&unique(ends))?.into_iter().map(|t| (t.no, t.id)).collect();
+        let ids: FxHashMap<_, _> = reader.facts_numbered(&unique(ends))?.into_iter().map(|t| (t.no, t.id)).collect();
         let mut names = end_names(reader, things.iter())?;
-        let mut statements = by_thing(reader.statements(numbers, Fields::Content)?);
-        let mut provenance: FxHashMap<ThingNo, Vec<Provenance>> = FxHashMap::default();
+        let mut statements = by_fact(reader.versions(numbers, VersionFields::Content)?);
+        let mut provenance: FxHashMap<FactNo, Vec<Provenance>> = FxHashMap::default();
         for row in reader.provenance(numbers)? {
             provenance.entry(row.thing).or_default().push(row);
         }
@@ -218,13 +218,13 @@ impl Decided {
             let own = statements.remove(&thing.no).unwrap_or_default();
             let family = provenance.remove(&thing.no).unwrap_or_default();
             let strategies = target.registry.strategies(&thing.type_name, thing.ends.is_some());
-            let outcome = merge_thing(&own, &family, source, &target.lineage, target.now, &strategies);
+            let outcome = merge_fact(&own, &family, source, &target.lineage, target.now, &strategies);
             self.count(outcome.class);
             let key = thing.key.as_deref().map(str::to_owned);
             let between = names.remove(&thing.no);
             let type_name = thing.type_name.to_string();
             for clash in outcome.conflicts {
-                self.report.conflicts.push(Conflict {
+                self.report.conflicts.push(MergeConflict {
                     object: thing.id,
                     type_name: type_name.clone(),
                     key: key.clone(),
@@ -235,7 +235,7 @@ impl Decided {
                     theirs: clash.theirs.unwrap_or_default(),
                 });
             }
-            if outcome.class != Class::Unchanged {
+            if outcome.class != MergeClass::Unchanged {
                 self.report.items.push(MergeItem { id: thing.id, type_name, key, between, class: outcome.class });
             }
             let row = |(child, parent, role)| Provenance { thing: thing.no, child, parent, role };
@@ -253,14 +253,14 @@ impl Decided {
         Ok(())
     }
 
-    fn count(&mut self, class: Class) {
+    fn count(&mut self, class: MergeClass) {
         let counts = &mut self.report.counts;
         *match class {
-            Class::Added => &mut counts.added,
-            Class::FastForward => &mut counts.fast_forward,
-            Class::Merged => &mut counts.merged,
-            Class::Conflict => &mut counts.conflict,
-            Class::Unchanged => &mut counts.unchanged,
+            MergeClass::Added => &mut counts.added,
+            MergeClass::FastForward => &mut counts.fast_forward,
+            MergeClass::Merged => &mut counts.merged,
+            MergeClass::Conflict => &mut counts.conflict,
+            MergeClass::Unchanged => &mut counts.unchanged,
         } += 1;
     }
 }

@@ -17,26 +17,26 @@ mod views;
 
 pub use commit::Committed;
 pub use declare::{NewBranch, NewRelease};
-pub use diff::{Change, ChangeClass, Comparison, Difference};
+pub use diff::{ChangeClass, DiffOptions, FactChange, ViewDifference};
 pub use dump::{DumpReport, RestoreReport};
-pub use find::{Found, HistoryEntry, Link, Named};
-pub use follow::{Changes, State, hide};
-pub use merge::{Conflict, MergeCounts, MergeItem, MergeReport, MergeRequest};
-pub use observe::{Restated, Stated, observe};
-pub use stream::{HeadRow, HeadStream};
-pub use trail::{Replaced, observe_replaced};
+pub use find::{HistoryEntry, NamedFact, ObjectRelationship, VisibleFact};
+pub use follow::{FactState, RecordedChanges, hide};
+pub use merge::{MergeConflict, MergeCounts, MergeItem, MergeReport, MergeRequest};
+pub use observe::{ChangeStats, CommitStats, observe};
+pub use stream::{ViewRow, ViewStream};
+pub use trail::{LogReplacement, observe_replaced};
 pub use verify::VerifyReport;
 pub use views::ViewSpec;
 
 use crate::{Clock, Head, Reader, Store};
-use follow::Tail;
+use follow::RecentTransactions;
 use lukasa_model::types::{Declaration, Registry};
-use lukasa_model::{Position, Result, Scope, Statement, Thing, ThingNo, Transaction, Tx};
+use lukasa_model::{Fact, FactNo, Position, Result, Scope, Transaction, Tx, Version};
 use parking_lot::Mutex;
-use recent::Recent;
+use recent::RecentFacts;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use trail::Trail;
+use trail::LogTrail;
 
 /// One project in a store. Cheap to clone; safe to share.
 #[derive(Clone)]
@@ -44,15 +44,15 @@ pub struct Ledger {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     scope: Scope,
-    declared: Arc<Mutex<Option<Declared>>>,
-    recent: Arc<Mutex<Recent>>,
-    tail: Arc<Mutex<Tail>>,
-    trail: Arc<Mutex<Trail>>,
+    declared: Arc<Mutex<Option<DeclarationCache>>>,
+    recent: Arc<Mutex<RecentFacts>>,
+    tail: Arc<Mutex<RecentTransactions>>,
+    trail: Arc<Mutex<LogTrail>>,
 }
 
 /// Cached declarations up to a transaction, valid until the next declaration.
 #[derive(Clone)]
-struct Declared {
+struct DeclarationCache {
     at: Position,
     declarations: Arc<Vec<Declaration>>,
     registry: Arc<Registry>,
@@ -126,7 +126,7 @@ impl Ledger {
         Registry::at(&declared.declarations, known).map(Arc::new)
     }
 
-    fn declared_in(&self, reader: &mut dyn Reader, head: &Head) -> Result<Declared> {
+    fn declared_in(&self, reader: &mut dyn Reader, head: &Head) -> Result<DeclarationCache> {
         if let Some(declared) = self.declared.lock().as_ref().filter(|d| d.at == head.declared) {
             return Ok(declared.clone());
         }
@@ -134,14 +134,14 @@ impl Ledger {
         // The reader may already see later declarations than those up to this head.
         declarations.retain(|d| d.tx <= head.declared.tx);
         let registry = Arc::new(Registry::at(&declarations, head.declared.tx)?);
-        let declared = Declared { at: head.declared, declarations: Arc::new(declarations), registry };
+        let declared = DeclarationCache { at: head.declared, declarations: Arc::new(declarations), registry };
         *self.declared.lock() = Some(declared.clone());
         Ok(declared)
     }
 }
 
 /// Groups versions by fact, keeping their order.
-fn by_thing(statements: Vec<Statement>) -> FxHashMap<ThingNo, Vec<Statement>> {
+fn by_fact(statements: Vec<Version>) -> FxHashMap<FactNo, Vec<Version>> {
     let mut found: FxHashMap<_, Vec<_>> = FxHashMap::default();
     for statement in statements {
         found.entry(statement.thing).or_default().push(statement);
@@ -152,12 +152,12 @@ fn by_thing(statements: Vec<Statement>) -> FxHashMap<ThingNo, Vec<Statement>> {
 /// Returns the names of both ends by relationship number: `Type:key`, or an id.
 fn end_names<'a>(
     reader: &mut dyn Reader,
-    things: impl Iterator<Item = &'a Thing>,
-) -> Result<FxHashMap<ThingNo, [String; 2]>> {
+    things: impl Iterator<Item = &'a Fact>,
+) -> Result<FxHashMap<FactNo, [String; 2]>> {
     let edges: Vec<_> = things.filter_map(|t| t.ends.as_ref().map(|ends| (t.no, ends.src, ends.dst))).collect();
     let ends = unique(edges.iter().flat_map(|(_, src, dst)| [*src, *dst]).collect());
-    let names: FxHashMap<_, _> = reader.things_numbered(&ends)?.iter().map(|t| (t.no, t.name())).collect();
-    let name = |no: &ThingNo| names.get(no).cloned().unwrap_or_default();
+    let names: FxHashMap<_, _> = reader.facts_numbered(&ends)?.iter().map(|t| (t.no, t.name())).collect();
+    let name = |no: &FactNo| names.get(no).cloned().unwrap_or_default();
     Ok(edges.iter().map(|(no, src, dst)| (*no, [name(src), name(dst)])).collect())
 }
 

@@ -1,25 +1,25 @@
 //! Reports commits of this process to an observer, for metrics.
 
 use lukasa_model::transaction::Header;
-use lukasa_model::{Scope, Statement, Thing, ThingNo, TransactionKind};
+use lukasa_model::{Fact, FactNo, Scope, TransactionKind, Version};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// What a commit recorded, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stated {
+pub struct CommitStats {
     pub tenant: String,
     pub kind: TransactionKind,
     /// Objects and relationships that are new, by type.
     pub objects: BTreeMap<Arc<str>, u64>,
     pub relationships: BTreeMap<Arc<str>, u64>,
     /// Sizes of the changes to facts that existed before.
-    pub changes: Vec<Restated>,
+    pub changes: Vec<ChangeStats>,
 }
 
 /// The change of a fact that existed before, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Restated {
+pub struct ChangeStats {
     /// The number of changed paths.
     pub paths: usize,
     /// The size of the stored change summary.
@@ -28,28 +28,28 @@ pub struct Restated {
     pub elided: bool,
 }
 
-type Observer = Box<dyn Fn(&Stated) + Send + Sync>;
+type Observer = Box<dyn Fn(&CommitStats) + Send + Sync>;
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
 /// Registers an observer for every later commit of this process. Only the first registration takes effect.
-pub fn observe(observer: impl Fn(&Stated) + Send + Sync + 'static) {
+pub fn observe(observer: impl Fn(&CommitStats) + Send + Sync + 'static) {
     OBSERVER.get_or_init(|| Box::new(observer));
 }
 
 /// Collects the numbers of a commit until it is committed.
-pub(super) struct Observed(Option<Stated>);
+pub(super) struct CommitStatsCollector(Option<CommitStats>);
 
-impl Observed {
+impl CommitStatsCollector {
     /// Starts collecting, if an observer is registered.
-    pub fn new(scope: &Scope, header: &Header) -> Observed {
-        let stated = || Stated { tenant: scope.tenant.clone(), kind: header.kind, ..Stated::default() };
-        Observed(OBSERVER.get().map(|_| stated()))
+    pub fn new(scope: &Scope, header: &Header) -> CommitStatsCollector {
+        let stated = || CommitStats { tenant: scope.tenant.clone(), kind: header.kind, ..CommitStats::default() };
+        CommitStatsCollector(OBSERVER.get().map(|_| stated()))
     }
 
     /// Counts new facts and changes of existing ones.
-    pub fn add(&mut self, things: &[Thing], statements: &[Statement]) {
+    pub fn add(&mut self, things: &[Fact], statements: &[Version]) {
         let Some(stated) = &mut self.0 else { return };
-        let first: Option<ThingNo> = things.first().map(|thing| thing.no);
+        let first: Option<FactNo> = things.first().map(|thing| thing.no);
         for thing in things {
             let by_type = if thing.ends.is_none() { &mut stated.objects } else { &mut stated.relationships };
             *by_type.entry(Arc::clone(&thing.type_name)).or_default() += 1;
@@ -66,7 +66,7 @@ impl Observed {
     }
 }
 
-fn change(text: &str) -> Restated {
+fn change(text: &str) -> ChangeStats {
     /// Only the fields that are counted; the others are ignored.
     #[derive(serde::Deserialize)]
     struct Counted {
@@ -74,5 +74,5 @@ fn change(text: &str) -> Restated {
         paths: Vec<serde::de::IgnoredAny>,
     }
     let paths = serde_json::from_str::<Counted>(text).map_or(0, |counted| counted.paths.len());
-    Restated { paths, bytes: text.len(), elided: text.contains("\"elided\":true") }
+    ChangeStats { paths, bytes: text.len(), elided: text.contains("\"elided\":true") }
 }

@@ -1,8 +1,8 @@
 //! Facts written recently by this ledger, so that a bulk load need not look up what it has just written.
 
 use crate::index;
-use lukasa_model::plan::Known;
-use lukasa_model::{Position, Statement, Thing, ThingNo};
+use lukasa_model::plan::LoadedFacts;
+use lukasa_model::{Fact, FactNo, Position, Version};
 use rustc_hash::{FxHashMap, FxHashSet};
 use uuid::Uuid;
 
@@ -13,14 +13,14 @@ const STATEMENTS: usize = 4;
 
 /// Valid for one position of the log. When another writer moves the log on, everything is dropped.
 #[derive(Default)]
-pub struct Recent {
+pub struct RecentFacts {
     at: Option<Position>,
-    things: FxHashMap<Uuid, (Thing, Vec<Statement>)>,
+    things: FxHashMap<Uuid, (Fact, Vec<Version>)>,
 }
 
-impl Recent {
+impl RecentFacts {
     /// Adds the facts kept for this position to `known` and returns the ids that must be looked up.
-    pub fn fill(&mut self, at: Position, ids: Vec<Uuid>, known: &mut Known<'_>) -> Vec<Uuid> {
+    pub fn fill(&mut self, at: Position, ids: Vec<Uuid>, known: &mut LoadedFacts<'_>) -> Vec<Uuid> {
         if self.at != Some(at) {
             self.things.clear();
             self.at = Some(at);
@@ -43,7 +43,7 @@ impl Recent {
     }
 
     /// Adds what the transaction between two positions recorded, unless the log moved in between.
-    pub fn add(&mut self, before: Position, after: Position, things: Vec<Thing>, statements: Vec<Statement>) {
+    pub fn add(&mut self, before: Position, after: Position, things: Vec<Fact>, statements: Vec<Version>) {
         if self.at != Some(before) {
             return;
         }
@@ -52,12 +52,12 @@ impl Recent {
             self.things.clear();
         }
         // New facts have consecutive numbers. Facts that existed before are dropped and read again when needed.
-        let first = things.first().map_or(ThingNo::MAX, |t| t.no);
-        let mut own: Vec<Vec<Statement>> = vec![Vec::new(); things.len()];
+        let first = things.first().map_or(FactNo::MAX, |t| t.no);
+        let mut own: Vec<Vec<Version>> = vec![Vec::new(); things.len()];
         let mut again = FxHashSet::default();
         for s in statements {
             match s.thing.checked_sub(first) {
-                Some(at) => own[index(at)].push(Statement { content: None, change: None, ..s }),
+                Some(at) => own[index(at)].push(Version { content: None, change: None, ..s }),
                 None => drop(again.insert(s.thing)),
             }
         }

@@ -1,27 +1,27 @@
 //! Everything visible in a view, in order of fact numbers, page by page.
 
 use super::Ledger;
-use crate::{Fields, Store, index};
-use lukasa_model::statement::{Kind, Statement, Thing};
+use crate::{Store, VersionFields, index};
 use lukasa_model::timeline::{next_border, visible};
 use lukasa_model::types::{Registry, system};
-use lukasa_model::{Result, Scope, ThingNo, Time, View};
+use lukasa_model::version::{Fact, FactKind, Version};
+use lukasa_model::{FactNo, Result, Scope, Time, View};
 use std::sync::Arc;
 
 /// Fact numbers per page: large enough to hide the cost of a query, small enough for any memory.
-const PAGE: ThingNo = 4_096;
+const PAGE: FactNo = 4_096;
 
 /// A visible fact and its visible version.
 #[derive(Clone, Debug)]
-pub struct HeadRow {
-    pub thing: Thing,
-    pub statement: Statement,
+pub struct ViewRow {
+    pub thing: Fact,
+    pub statement: Version,
     /// For lasting relationships: whether an end is no longer visible.
     pub src_ended: bool,
     pub dst_ended: bool,
 }
 
-impl HeadRow {
+impl ViewRow {
     /// Whether it is a system object: a branch, release, tag, type or setting.
     pub fn is_system(&self) -> bool {
         self.thing.ends.is_none() && system::is(&self.thing.type_name)
@@ -30,26 +30,26 @@ impl HeadRow {
 
 /// An iterator over a view. A view is fixed, so pages are consistent whatever is written meanwhile, and no transaction
 /// is held open between them.
-pub struct HeadStream {
+pub struct ViewStream {
     store: Arc<dyn Store>,
     scope: Scope,
     view: View,
     registry: Arc<Registry>,
-    fields: Fields,
-    only: Option<Kind>,
-    next: ThingNo,
-    end: ThingNo,
+    fields: VersionFields,
+    only: Option<FactKind>,
+    next: FactNo,
+    end: FactNo,
     seen: Bits,
-    page: std::vec::IntoIter<HeadRow>,
-    upcoming: Vec<(Time, ThingNo)>,
+    page: std::vec::IntoIter<ViewRow>,
+    upcoming: Vec<(Time, FactNo)>,
 }
 
 impl Ledger {
     /// Streams every fact that is visible in a view, ordered by number.
-    pub fn heads(&self, view: &View, fields: Fields) -> Result<HeadStream> {
+    pub fn stream_view(&self, view: &View, fields: VersionFields) -> Result<ViewStream> {
         let (mut reader, head) = self.open()?;
         let registry = self.registry_at(&mut *reader, &head, view.known)?;
-        Ok(HeadStream {
+        Ok(ViewStream {
             store: Arc::clone(&self.store),
             scope: self.scope.clone(),
             view: view.clone(),
@@ -65,23 +65,23 @@ impl Ledger {
     }
 }
 
-impl HeadStream {
+impl ViewStream {
     /// Restricts the stream to one kind.
     #[must_use]
-    pub fn only(mut self, kind: Kind) -> HeadStream {
+    pub fn only(mut self, kind: FactKind) -> ViewStream {
         self.only = Some(kind);
         self
     }
 
     /// Returns the visible facts of the next page of numbers; `None` at the end.
-    pub fn next_page(&mut self) -> Result<Option<Vec<HeadRow>>> {
+    pub fn next_page(&mut self) -> Result<Option<Vec<ViewRow>>> {
         if self.next >= self.end {
             return Ok(None);
         }
         let range = self.next..(self.next + PAGE).min(self.end);
         let mut reader = self.store.read(&self.scope)?;
-        let things = reader.things_in(range.clone())?;
-        let statements = reader.statements_in(range.clone(), self.fields)?;
+        let things = reader.facts_in(range.clone())?;
+        let statements = reader.versions_in(range.clone(), self.fields)?;
         drop(reader);
         self.next = range.end;
         let mut rows = Vec::with_capacity(things.len());
@@ -105,16 +105,16 @@ impl HeadStream {
     }
 
     /// Returns which facts passed so far, visible or not, may change with valid time alone, and when.
-    pub fn upcoming(&mut self) -> Vec<(Time, ThingNo)> {
+    pub fn upcoming(&mut self) -> Vec<(Time, FactNo)> {
         std::mem::take(&mut self.upcoming)
     }
 
     /// The upper bound of fact numbers in the view.
-    pub fn things(&self) -> ThingNo {
+    pub fn fact_bound(&self) -> FactNo {
         self.end
     }
 
-    fn row(&mut self, thing: Thing, statement: Statement) -> Option<HeadRow> {
+    fn row(&mut self, thing: Fact, statement: Version) -> Option<ViewRow> {
         let (mut src_ended, mut dst_ended) = (false, false);
         match &thing.ends {
             // Ends have lower numbers than their relationships, so they have been visited.
@@ -126,7 +126,7 @@ impl HeadStream {
             }
             None => self.seen.add(thing.no),
         }
-        (self.only.is_none_or(|kind| kind == thing.kind())).then_some(HeadRow {
+        (self.only.is_none_or(|kind| kind == thing.kind())).then_some(ViewRow {
             thing,
             statement,
             src_ended,
@@ -135,8 +135,8 @@ impl HeadStream {
     }
 }
 
-impl Iterator for HeadStream {
-    type Item = Result<HeadRow>;
+impl Iterator for ViewStream {
+    type Item = Result<ViewRow>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -157,7 +157,7 @@ impl Iterator for HeadStream {
 struct Bits(Vec<u64>);
 
 impl Bits {
-    fn add(&mut self, no: ThingNo) {
+    fn add(&mut self, no: FactNo) {
         let word = index(no / 64);
         if word >= self.0.len() {
             self.0.resize(word + 1, 0);
@@ -165,7 +165,7 @@ impl Bits {
         self.0[word] |= 1 << (no % 64);
     }
 
-    fn has(&self, no: ThingNo) -> bool {
+    fn has(&self, no: FactNo) -> bool {
         self.0.get(index(no / 64)).is_some_and(|word| word >> (no % 64) & 1 == 1)
     }
 }

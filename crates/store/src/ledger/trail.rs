@@ -20,7 +20,7 @@ static EPOCHS: AtomicU64 = AtomicU64::new(1);
 
 /// A log that was replaced by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replaced {
+pub struct LogReplacement {
     pub scope: Scope,
     /// The last position known to be in both logs; the start if there is none.
     pub common: Position,
@@ -30,24 +30,24 @@ pub struct Replaced {
     pub found: Position,
 }
 
-type Observer = Box<dyn Fn(&Replaced) + Send + Sync>;
+type Observer = Box<dyn Fn(&LogReplacement) + Send + Sync>;
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
 /// Registers an observer for every later replacement. Only the first registration takes effect.
-pub fn observe_replaced(observer: impl Fn(&Replaced) + Send + Sync + 'static) {
+pub fn observe_replaced(observer: impl Fn(&LogReplacement) + Send + Sync + 'static) {
     OBSERVER.get_or_init(|| Box::new(observer));
 }
 
 /// Positions of one log, ascending, and the logs that it replaced.
-pub(super) struct Trail {
+pub(super) struct LogTrail {
     seen: VecDeque<Position>,
-    replaced: VecDeque<Replaced>,
+    replaced: VecDeque<LogReplacement>,
     epoch: u64,
 }
 
-impl Default for Trail {
-    fn default() -> Trail {
-        Trail { seen: VecDeque::new(), replaced: VecDeque::new(), epoch: next_epoch() }
+impl Default for LogTrail {
+    fn default() -> LogTrail {
+        LogTrail { seen: VecDeque::new(), replaced: VecDeque::new(), epoch: next_epoch() }
     }
 }
 
@@ -55,7 +55,7 @@ fn next_epoch() -> u64 {
     EPOCHS.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Trail {
+impl LogTrail {
     fn last(&self) -> Option<Position> {
         self.seen.back().copied()
     }
@@ -149,7 +149,7 @@ impl Ledger {
             if reader.holds(seen[middle])? { low = middle + 1 } else { high = middle }
         }
         let common = low.checked_sub(1).map_or(Position::START, |at| seen[at]);
-        let replaced = Replaced { scope: self.scope.clone(), common, lost, found };
+        let replaced = LogReplacement { scope: self.scope.clone(), common, lost, found };
         {
             let mut trail = self.trail.lock();
             if trail.last() != Some(lost) {

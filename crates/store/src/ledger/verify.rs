@@ -1,16 +1,16 @@
 //! Recomputes every hash, chain and count of a project and reports the first error.
 
 use super::views::hash_at;
-use super::{Ledger, by_thing};
-use crate::{Fields, Head, Reader};
+use super::{Ledger, by_fact};
+use crate::{Head, Reader, VersionFields};
 use lukasa_model::content::ABSENT;
 use lukasa_model::id::{object_id, relationship_id};
 use lukasa_model::json::Hash;
-use lukasa_model::statement::{Statement, Thing};
 use lukasa_model::timeline::timeline;
-use lukasa_model::transaction::Chain;
+use lukasa_model::transaction::TransactionHasher;
 use lukasa_model::types::{Count, Registry, Release, system};
-use lukasa_model::{Error, ErrorCode, ErrorKind, Period, Result, ThingNo, Time, Tx, VersionId, View};
+use lukasa_model::version::{Fact, Version};
+use lukasa_model::{Error, ErrorCode, ErrorKind, FactNo, Period, Result, Time, Tx, VersionId, View};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,8 +40,8 @@ impl Ledger {
         let mut reader = self.store.read(&self.scope)?;
         let head = reader.head()?;
         let mut report = VerifyReport { transactions: head.tx, head_hash: head.hash.to_string(), ..Default::default() };
-        let things = check_things(&mut *reader, head.next_thing, head.namespace)?;
-        let declared = Declared::count(&mut *reader, head.tx)?;
+        let things = check_facts(&mut *reader, head.next_thing, head.namespace)?;
+        let declared = DeclarationCount::count(&mut *reader, head.tx)?;
         report.things = things.len() as u64 - 1;
         let stated = check_log(&mut *reader, &things, &head, &mut report, progress)?;
         if declared != stated || stated.last != head.declared.tx {
@@ -102,11 +102,11 @@ impl Ledger {
         for branch in registry.branches() {
             let lineage = registry.lineage(branch.number, known)?;
             // When which relationship holds, by type, side and end.
-            let mut spans: FxHashMap<_, Vec<(Period, ThingNo)>> = FxHashMap::default();
+            let mut spans: FxHashMap<_, Vec<(Period, FactNo)>> = FxHashMap::default();
             for start in (0..end).step_by(CHUNK) {
-                let range = start..(start + CHUNK as ThingNo).min(end);
-                let edges = reader.things_in(range.clone())?;
-                let mut statements = by_thing(reader.statements_in(range, Fields::Header)?);
+                let range = start..(start + CHUNK as FactNo).min(end);
+                let edges = reader.facts_in(range.clone())?;
+                let mut statements = by_fact(reader.versions_in(range, VersionFields::Header)?);
                 for edge in edges {
                     let Some(ends) = &edge.ends else { continue };
                     let Some(declared) = limited.iter().find(|t| t.name.eq_ignore_ascii_case(&edge.type_name)) else {
@@ -128,7 +128,7 @@ impl Ledger {
             for ((type_name, side, no), mut periods) in spans {
                 periods.sort();
                 if periods.windows(2).any(|w| w[0].0.to > w[1].0.from && w[0].1 != w[1].1) {
-                    let object = reader.things_numbered(&[no])?.pop().map(|t| t.id).unwrap_or_default();
+                    let object = reader.facts_numbered(&[no])?.pop().map(|t| t.id).unwrap_or_default();
                     warnings.push(format!(
                         "branch `{}`: object {object} has more than one `{type_name}` as {side}",
                         branch.name
@@ -148,32 +148,32 @@ fn wrong(what: String) -> Error {
 
 /// Versions of system objects: how many, and the last transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Declared {
+struct DeclarationCount {
     count: usize,
     last: Tx,
 }
 
-impl Declared {
+impl DeclarationCount {
     /// Counts them as the store finds them through its `system` flags.
-    fn count(reader: &mut dyn Reader, known: Tx) -> Result<Declared> {
+    fn count(reader: &mut dyn Reader, known: Tx) -> Result<DeclarationCount> {
         let all: Vec<_> = reader.declarations()?.into_iter().filter(|d| d.tx <= known).collect();
-        Ok(Declared { count: all.len(), last: all.last().map_or(0, |d| d.tx) })
+        Ok(DeclarationCount { count: all.len(), last: all.last().map_or(0, |d| d.tx) })
     }
 }
 
 /// Ids and types by fact number.
-type Known = Vec<(Uuid, Arc<str>)>;
+type FactIdentities = Vec<(Uuid, Arc<str>)>;
 
 /// Reads all facts and checks that ids are derived from names and that they can be found by id. Returns ids and types
 /// by number.
-fn check_things(reader: &mut dyn Reader, next: ThingNo, namespace: Uuid) -> Result<Known> {
-    let mut ids: Known = vec![(Uuid::nil(), "".into())];
+fn check_facts(reader: &mut dyn Reader, next: FactNo, namespace: Uuid) -> Result<FactIdentities> {
+    let mut ids: FactIdentities = vec![(Uuid::nil(), "".into())];
     for start in (1..next).step_by(CHUNK) {
-        let page = reader.things_in(start..(start + CHUNK as ThingNo).min(next))?;
-        let found = reader.things(&page.iter().map(|t| t.id).collect::<Vec<_>>())?;
-        let by_id: FxHashMap<Uuid, ThingNo> = found.into_iter().map(|t| (t.id, t.no)).collect();
+        let page = reader.facts_in(start..(start + CHUNK as FactNo).min(next))?;
+        let found = reader.facts(&page.iter().map(|t| t.id).collect::<Vec<_>>())?;
+        let by_id: FxHashMap<Uuid, FactNo> = found.into_iter().map(|t| (t.id, t.no)).collect();
         for thing in page {
-            if thing.no != ids.len() as ThingNo {
+            if thing.no != ids.len() as FactNo {
                 return Err(wrong(format!("fact {} is missing", ids.len())));
             }
             check_identity(&thing, &ids, namespace)?;
@@ -183,16 +183,16 @@ fn check_things(reader: &mut dyn Reader, next: ThingNo, namespace: Uuid) -> Resu
             ids.push((thing.id, thing.type_name));
         }
     }
-    if ids.len() as ThingNo != next {
+    if ids.len() as FactNo != next {
         return Err(wrong(format!("fact {} is missing", ids.len())));
     }
     Ok(ids)
 }
 
-pub(super) fn check_identity(thing: &Thing, ids: &[(Uuid, Arc<str>)], namespace: Uuid) -> Result<()> {
+pub(super) fn check_identity(thing: &Fact, ids: &[(Uuid, Arc<str>)], namespace: Uuid) -> Result<()> {
     let derived = match (&thing.ends, &thing.key) {
         (Some(ends), _) => {
-            let end = |no: ThingNo| usize::try_from(no).ok().filter(|no| *no > 0).and_then(|no| ids.get(no));
+            let end = |no: FactNo| usize::try_from(no).ok().filter(|no| *no > 0).and_then(|no| ids.get(no));
             let (Some(src), Some(dst)) = (end(ends.src), end(ends.dst)) else {
                 return Err(wrong(format!("relationship {} comes before its ends", thing.id)));
             };
@@ -214,10 +214,10 @@ fn check_log(
     head: &crate::Head,
     report: &mut VerifyReport,
     progress: &mut dyn FnMut(Tx, Tx),
-) -> Result<Declared> {
-    let mut stated = Declared::default();
-    let (mut previous, mut recorded_at, mut due) = (Chain::START, Time::MIN, 1);
-    let mut page: Vec<Statement> = Vec::new();
+) -> Result<DeclarationCount> {
+    let mut stated = DeclarationCount::default();
+    let (mut previous, mut recorded_at, mut due) = (TransactionHasher::START, Time::MIN, 1);
+    let mut page: Vec<Version> = Vec::new();
     let mut after = VersionId(0);
     while due <= head.tx {
         let transactions = reader.transactions(due, head.tx, 1_000)?;
@@ -231,11 +231,11 @@ fn check_log(
             if t.recorded_at < recorded_at {
                 return Err(wrong(format!("transaction {due} is older than the one before it")));
             }
-            let mut chain = Chain::new(previous, t.tx, t.recorded_at, t.branch, &t.header);
+            let mut chain = TransactionHasher::new(previous, t.tx, t.recorded_at, t.branch, &t.header);
             let mut place = 0;
             loop {
                 if page.is_empty() {
-                    page = reader.statements_after(after, STATEMENTS)?;
+                    page = reader.versions_after(after, STATEMENTS)?;
                     page.reverse();
                 }
                 let Some(statement) = page.pop_if(|s| s.version.tx() <= due) else { break };
@@ -245,9 +245,9 @@ fn check_log(
                     let rule = u8::from(t.header.rule);
                     return Err(wrong(format!("the content of version {due} is not canonical text of rule {rule}")));
                 }
-                chain.statement(*id, type_name, &statement);
+                chain.add_version(*id, type_name, &statement);
                 if system::is(type_name) {
-                    stated = Declared { count: stated.count + 1, last: due };
+                    stated = DeclarationCount { count: stated.count + 1, last: due };
                 }
                 place += 1;
             }
@@ -258,7 +258,7 @@ fn check_log(
                 )));
             }
             for p in reader.provenance_of(due)? {
-                chain.provenance(&p);
+                chain.add_provenance(&p);
                 report.provenance += 1;
             }
             if chain.finish(t.objects, t.relationships) != t.hash {
@@ -277,7 +277,7 @@ fn check_log(
 }
 
 pub(super) fn check_statement<'a>(
-    s: &Statement,
+    s: &Version,
     things: &'a [(Uuid, Arc<str>)],
     due: VersionId,
     recorded_at: Time,

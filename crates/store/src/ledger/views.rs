@@ -1,7 +1,7 @@
 //! Resolves branch, `as_of` and `known_at` of a request to a fixed view.
 
 use super::Ledger;
-use crate::{Find, Head, Reader};
+use crate::{Head, Reader, TransactionFilter};
 use lukasa_model::json::Hash;
 use lukasa_model::types::Registry;
 use lukasa_model::{BranchNo, Error, ErrorCode, Lineage, Moment, Result, Time, Transaction, TransactionKind, Tx, View};
@@ -56,7 +56,7 @@ impl Ledger {
         let registry = self.registry_in(&mut *reader, &head)?;
         let named = registry.branch(branch.unwrap_or("main"))?;
         let lineage = registry.lineage(named.number, head.tx)?;
-        let mut ask = Ask { reader: &mut *reader, registry: &registry, head, lineage: &lineage };
+        let mut ask = MomentResolver { reader: &mut *reader, registry: &registry, head, lineage: &lineage };
         let at = ask.moment(moment)?;
         if at.release.is_some() {
             drop(reader);
@@ -90,10 +90,10 @@ impl Ledger {
         let branch = registry.branch(spec.branch.as_deref().unwrap_or("main"))?;
         let lineage = registry.lineage(branch.number, head.tx)?;
         let now = self.clock.now().max(head.recorded_at);
-        let mut ask = Ask { reader, registry: &registry, head, lineage: &lineage };
+        let mut ask = MomentResolver { reader, registry: &registry, head, lineage: &lineage };
         let at = match &spec.as_of {
             Some(word) => ask.moment(word)?,
-            None => At { known: head.tx, valid: now, tx: None, release: None },
+            None => ResolvedMoment { known: head.tx, valid: now, tx: None, release: None },
         };
         if let Some(name) = at.release {
             if spec.known_at.is_some() || spec.branch.is_some() {
@@ -142,7 +142,7 @@ pub(super) fn hash_at(reader: &mut dyn Reader, head: &Head, tx: Tx) -> Result<Ha
     Ok(position.hash)
 }
 
-struct At {
+struct ResolvedMoment {
     known: Tx,
     valid: Time,
     /// The transaction that was named, by number, commit or agent, and its time.
@@ -150,16 +150,16 @@ struct At {
     release: Option<String>,
 }
 
-struct Ask<'a> {
+struct MomentResolver<'a> {
     reader: &'a mut dyn Reader,
     registry: &'a Registry,
     head: Head,
     lineage: &'a Lineage,
 }
 
-impl Ask<'_> {
+impl MomentResolver<'_> {
     /// Resolves a word to the one moment that exists. Fails if there is none or more than one.
-    fn moment(&mut self, word: &str) -> Result<At> {
+    fn moment(&mut self, word: &str) -> Result<ResolvedMoment> {
         let readings = Moment::readings(word)?;
         if let [only] = readings.as_slice() {
             return self.look_up(only);
@@ -190,13 +190,13 @@ impl Ask<'_> {
         })
     }
 
-    fn look_up(&mut self, moment: &Moment) -> Result<At> {
+    fn look_up(&mut self, moment: &Moment) -> Result<ResolvedMoment> {
         match moment {
-            Moment::Time(time) => Ok(At { known: self.head.tx, valid: *time, tx: None, release: None }),
+            Moment::Time(time) => Ok(ResolvedMoment { known: self.head.tx, valid: *time, tx: None, release: None }),
             Moment::Tx(tx) => {
                 let transaction = self.transaction(*tx)?;
                 let valid = transaction.recorded_at;
-                Ok(At { known: *tx, valid, tx: Some((*tx, valid)), release: None })
+                Ok(ResolvedMoment { known: *tx, valid, tx: Some((*tx, valid)), release: None })
             }
             Moment::Commit(prefix) => {
                 let transaction = self.commit(prefix)?;
@@ -204,24 +204,24 @@ impl Ask<'_> {
                 let imported = transaction.header.kind == TransactionKind::Import;
                 let then = if imported { transaction.valid_at() } else { transaction.recorded_at };
                 let tx = Some((transaction.tx, then));
-                Ok(At { known: self.head.tx, valid: transaction.valid_at(), tx, release: None })
+                Ok(ResolvedMoment { known: self.head.tx, valid: transaction.valid_at(), tx, release: None })
             }
             Moment::Agent(agent) => {
-                let last = self.reader.find_transactions(&Find::Agent(agent.clone()), 1)?.pop();
+                let last = self.reader.find_transactions(&TransactionFilter::Agent(agent.clone()), 1)?.pop();
                 let last = last.ok_or_else(|| {
                     Error::not_found(ErrorCode::UnknownAgent, format!("agent `{agent}` has not written anything"))
                 })?;
                 let tx = Some((last.tx, last.recorded_at));
-                Ok(At { known: last.tx, valid: last.recorded_at, tx, release: None })
+                Ok(ResolvedMoment { known: last.tx, valid: last.recorded_at, tx, release: None })
             }
             Moment::Release(name) => self.release(&self.registry.release(name)?.name),
             Moment::Tag(name) => self.release(&self.registry.tag(name)?.release),
         }
     }
 
-    fn release(&self, name: &str) -> Result<At> {
+    fn release(&self, name: &str) -> Result<ResolvedMoment> {
         let release = self.registry.release(name)?;
-        Ok(At { known: release.tx, valid: release.valid_at, tx: None, release: Some(release.name.clone()) })
+        Ok(ResolvedMoment { known: release.tx, valid: release.valid_at, tx: None, release: Some(release.name.clone()) })
     }
 
     fn transaction(&mut self, tx: Tx) -> Result<Transaction> {
@@ -233,7 +233,7 @@ impl Ask<'_> {
 
     /// Returns the newest transaction along the branch's lineage whose tree was that commit.
     fn commit(&mut self, prefix: &str) -> Result<Transaction> {
-        let mut found = self.reader.find_transactions(&Find::Commit(prefix.into()), COMMIT_MATCHES)?;
+        let mut found = self.reader.find_transactions(&TransactionFilter::Commit(prefix.into()), COMMIT_MATCHES)?;
         found.retain(|t| self.lineage.cap(t.branch).is_some_and(|cap| t.tx <= cap));
         let mut commits: Vec<_> = found.iter().filter_map(|t| t.header.git_commit.clone()).collect();
         commits.sort();
@@ -259,7 +259,7 @@ impl Ask<'_> {
         match Moment::readings(word)?.first() {
             Some(Moment::Tx(tx)) => self.transaction(*tx).map(|t| t.tx),
             Some(Moment::Time(time)) => {
-                let last = self.reader.find_transactions(&Find::Until(*time), 1)?.pop();
+                let last = self.reader.find_transactions(&TransactionFilter::Until(*time), 1)?.pop();
                 Ok(last.map_or(0, |t| t.tx))
             }
             _ => Err(fault()),

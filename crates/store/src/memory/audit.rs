@@ -1,12 +1,12 @@
 //! The audit trail in plain lists.
 
 use super::MemoryStore;
-use crate::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, AuditTrail, Seals, linked};
+use crate::audit::{AuditEntry, AuditFilter, AuditHead, AuditNote, AuditTrail, Seals, linked};
 use lukasa_model::Result;
 use std::collections::BTreeMap;
 
 /// Chains by tenant and server.
-pub(super) type Chains = BTreeMap<(String, String), (AuditHead, Vec<AuditEntry>)>;
+pub(super) type AuditChains = BTreeMap<(String, String), (AuditHead, Vec<AuditEntry>)>;
 
 impl AuditTrail for MemoryStore {
     fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, _durable: bool) -> Result<()> {
@@ -41,7 +41,7 @@ impl AuditTrail for MemoryStore {
         Ok(entries.filter(|entry| entry.number > after).take(limit).cloned().collect())
     }
 
-    fn find(&self, tenant: &str, find: &AuditFind, limit: usize) -> Result<Vec<AuditEntry>> {
+    fn find(&self, tenant: &str, find: &AuditFilter, limit: usize) -> Result<Vec<AuditEntry>> {
         let chains = self.audit.lock();
         let own = chains.iter().filter(|((of, _), _)| of == tenant).flat_map(|(_, (_, entries))| entries);
         let mut found: Vec<_> = own.filter(|entry| find.matches(&entry.note)).cloned().collect();

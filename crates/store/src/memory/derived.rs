@@ -1,25 +1,25 @@
 //! Derived data in plain maps, per project.
 
 use super::{MemoryStore, unknown_project};
-use crate::derived::{Derived, Failure, Job, JobCounts, NewJob, Vector, VectorCount, check_priorities};
+use crate::derived::{Derived, Job, JobCounts, JobFailure, NewJob, Vector, VectorCount, check_priorities};
 use lukasa_model::json::Hash;
 use lukasa_model::{Result, Scope, Time};
 use std::collections::BTreeMap;
 
 #[derive(Default)]
-pub(super) struct Shelf {
+pub(super) struct DerivedData {
     vectors: BTreeMap<String, BTreeMap<Hash, Vector>>,
-    jobs: BTreeMap<String, BTreeMap<String, Held>>,
+    jobs: BTreeMap<String, BTreeMap<String, HeldJob>>,
     marks: BTreeMap<String, u64>,
 }
 
-struct Held {
+struct HeldJob {
     job: Job,
     owner: Option<String>,
 }
 
 impl MemoryStore {
-    fn with_derived<T>(&self, scope: &Scope, read: impl FnOnce(&mut Shelf) -> T) -> T {
+    fn with_derived<T>(&self, scope: &Scope, read: impl FnOnce(&mut DerivedData) -> T) -> T {
         read(self.derived_data.lock().entry(scope.clone()).or_default())
     }
 
@@ -109,7 +109,7 @@ impl Derived for MemoryStore {
                     enqueued_at,
                     leased_until: Time::MIN,
                 };
-                of_kind.insert(new.key.clone(), Held { job, owner: None });
+                of_kind.insert(new.key.clone(), HeldJob { job, owner: None });
             }
         });
         Ok(())
@@ -118,11 +118,11 @@ impl Derived for MemoryStore {
     fn lease(&self, scope: &Scope, kind: &str, limit: usize, owner: &str, now: Time, until: Time) -> Result<Vec<Job>> {
         Ok(self.with_derived(scope, |derived| {
             let Some(of_kind) = derived.jobs.get_mut(kind) else { return vec![] };
-            let mut due: Vec<&mut Held> =
+            let mut due: Vec<&mut HeldJob> =
                 of_kind.values_mut().filter(|h| h.job.not_before <= now && h.job.leased_until <= now).collect();
             due.sort_by(|a, b| a.job.order(&b.job));
             due.truncate(limit);
-            let take = |held: &mut Held| {
+            let take = |held: &mut HeldJob| {
                 held.owner = Some(owner.into());
                 held.job.leased_until = until;
                 held.job.clone()
@@ -145,7 +145,7 @@ impl Derived for MemoryStore {
         }))
     }
 
-    fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[Failure]) -> Result<u64> {
+    fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[JobFailure]) -> Result<u64> {
         Ok(self.with_derived(scope, |derived| {
             let Some(of_kind) = derived.jobs.get_mut(kind) else { return 0 };
             let mut given_back = 0;
@@ -167,12 +167,12 @@ impl Derived for MemoryStore {
     fn job_counts(&self, scope: &Scope, kind: &str, now: Time) -> Result<JobCounts> {
         Ok(self.with_derived(scope, |derived| {
             let mut counts = JobCounts::default();
-            for Held { job, .. } in derived.jobs.get(kind).into_iter().flat_map(BTreeMap::values) {
+            for HeldJob { job, .. } in derived.jobs.get(kind).into_iter().flat_map(BTreeMap::values) {
                 counts.required += u64::from(job.required);
                 counts.optional += u64::from(!job.required);
                 counts.leased += u64::from(job.leased_until > now);
                 counts.failing += u64::from(job.attempts > 0);
-                counts.mismatched += u64::from(job.lane == crate::derived::Lane::Mismatch);
+                counts.mismatched += u64::from(job.lane == crate::derived::JobLane::Mismatch);
                 counts.oldest = Some(counts.oldest.map_or(job.enqueued_at, |oldest| oldest.min(job.enqueued_at)));
             }
             counts

@@ -2,7 +2,7 @@
 
 use super::session::hash;
 use super::{PostgresStore, fault, pool_fault};
-use crate::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, AuditTrail, Seals, counts_of, counts_text, linked};
+use crate::audit::{AuditEntry, AuditFilter, AuditHead, AuditNote, AuditTrail, Seals, counts_of, counts_text, linked};
 use crate::saturated;
 use lukasa_model::json::Hash;
 use lukasa_model::{Result, Time};
@@ -175,7 +175,7 @@ impl AuditTrail for PostgresStore {
         self.audit_rows(tenant, &sql, &[&tenant, &server, &after, &saturated(limit)])?.iter().map(entry).collect()
     }
 
-    fn find(&self, tenant: &str, find: &AuditFind, limit: usize) -> Result<Vec<AuditEntry>> {
+    fn find(&self, tenant: &str, find: &AuditFilter, limit: usize) -> Result<Vec<AuditEntry>> {
         let sql = format!(
             "SELECT {ENTRY} FROM lukasa.audit WHERE tenant = $1
              AND ($2::text IS NULL OR project = $2) AND ($3::text IS NULL OR operation = $3)
@@ -184,7 +184,7 @@ impl AuditTrail for PostgresStore {
         );
         let since = find.since.map_or(i64::MIN, |time| time.0);
         let until = find.until.map_or(i64::MAX, |time| time.0);
-        let AuditFind { project, operation, user, status, .. } = find;
+        let AuditFilter { project, operation, user, status, .. } = find;
         let values: [&(dyn ToSql + Sync); 8] =
             [&tenant, project, operation, user, status, &since, &until, &saturated(limit)];
         self.audit_rows(tenant, &sql, &values)?.iter().map(entry).collect()

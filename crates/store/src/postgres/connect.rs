@@ -1,6 +1,6 @@
 //! Connects to PostgreSQL: the settings of a URL, their defaults, and trying one host after another.
 
-use super::tls::{Mode, Tls, Wanted};
+use super::tls::{Tls, TlsMode, TlsSettings};
 use lukasa_model::{Error, ErrorCode, Result};
 use std::future::Future;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_postgres::config::{Host, LoadBalanceHosts, TargetSessionAttrs};
 use tokio_postgres::{Client, Config};
 
-/// Timeout for each of several hosts. The pool waits for all of them, see [`Target::patience`].
+/// Timeout for each of several hosts. The pool waits for all of them, see [`ConnectionTarget::patience`].
 const HOST: Duration = Duration::from_secs(5);
 /// Longest wait for all hosts together: below the pool's timeout for a connection.
 const HOSTS: Duration = Duration::from_secs(25);
@@ -26,14 +26,14 @@ const LIBRARY_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Where to connect to, and how.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct ConnectionTarget {
     pub config: Config,
     tls: Tls,
 }
 
-impl Target {
+impl ConnectionTarget {
     /// Parses a URL, or a list of `name=value`.
-    pub fn parse(url: &str) -> Result<Target> {
+    pub fn parse(url: &str) -> Result<ConnectionTarget> {
         let (rest, wanted) = take_tls(url)?;
         let mut config = Config::from_str(&rest).map_err(|e| {
             Error::invalid(ErrorCode::InvalidUrl, format!("the PostgreSQL URL cannot be read: {e}"))
@@ -59,7 +59,7 @@ impl Target {
         if hosts(&config) > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
-        Ok(Target { tls: Tls::new(&wanted)?, config })
+        Ok(ConnectionTarget { tls: Tls::new(&wanted)?, config })
     }
 
     /// The longest time to try all hosts.
@@ -109,14 +109,14 @@ impl Target {
     }
 }
 
-impl deadpool_postgres::Connect for Target {
+impl deadpool_postgres::Connect for ConnectionTarget {
     fn connect(
         &self,
         config: &Config,
     ) -> Pin<Box<dyn Future<Output = std::result::Result<(Client, JoinHandle<()>), tokio_postgres::Error>> + Send + '_>>
     {
         let config = config.clone();
-        Box::pin(async move { Target::connect(self, &config).await })
+        Box::pin(async move { ConnectionTarget::connect(self, &config).await })
     }
 }
 
@@ -176,11 +176,11 @@ fn only(config: &Config, at: usize) -> Config {
 }
 
 /// Removes the TLS settings from a URL, because the client library supports fewer of them than libpq.
-fn take_tls(url: &str) -> Result<(String, Wanted)> {
-    let mut wanted = Wanted::default();
+fn take_tls(url: &str) -> Result<(String, TlsSettings)> {
+    let mut wanted = TlsSettings::default();
     let mut take = |name: &str, value: &str| -> Result<bool> {
         match name {
-            "sslmode" => wanted.mode = Mode::parse(value)?,
+            "sslmode" => wanted.mode = TlsMode::parse(value)?,
             "sslrootcert" => wanted.roots = Some(PathBuf::from(value)),
             "sslcert" => wanted.certificate = Some(PathBuf::from(value)),
             "sslkey" => wanted.key = Some(PathBuf::from(value)),
@@ -246,24 +246,27 @@ mod tests {
             take_tls("postgres://u:p@h/db?sslmode=verify-full&connect_timeout=3&sslrootcert=%2Fetc%2Fmy%20ca.pem")
                 .unwrap();
         assert_eq!(rest, "postgres://u:p@h/db?connect_timeout=3");
-        assert_eq!((wanted.mode, wanted.roots), (Mode::VerifyFull, Some("/etc/my ca.pem".into())));
+        assert_eq!((wanted.mode, wanted.roots), (TlsMode::VerifyFull, Some("/etc/my ca.pem".into())));
         let (rest, wanted) = take_tls("host=h sslmode=verify-ca user=u").unwrap();
-        assert_eq!((rest.as_str(), wanted.mode), ("host=h user=u", Mode::VerifyCa));
-        assert_eq!(take_tls("host=h password='a b'").unwrap(), ("host=h password='a b'".into(), Wanted::default()));
+        assert_eq!((rest.as_str(), wanted.mode), ("host=h user=u", TlsMode::VerifyCa));
+        assert_eq!(
+            take_tls("host=h password='a b'").unwrap(),
+            ("host=h password='a b'".into(), TlsSettings::default())
+        );
         assert_eq!(take_tls("postgres://h?sslmode=sometimes").unwrap_err().code, ErrorCode::InvalidUrl);
         assert_eq!(
-            Target::parse("postgres://h/db?sslmode=require&sslcert=/c.pem").err().unwrap().code,
+            ConnectionTarget::parse("postgres://h/db?sslmode=require&sslcert=/c.pem").err().unwrap().code,
             ErrorCode::InvalidUrl
         );
         assert_eq!(
-            Target::parse("postgres://h/db?sslmode=verify-full&sslrootcert=/nowhere.pem").err().unwrap().code,
+            ConnectionTarget::parse("postgres://h/db?sslmode=verify-full&sslrootcert=/nowhere.pem").err().unwrap().code,
             ErrorCode::InvalidCertificate
         );
     }
 
     #[test]
     fn default_timeouts_are_below_those_of_the_callers() {
-        let target = Target::parse("postgres://u@a,b/db").unwrap();
+        let target = ConnectionTarget::parse("postgres://u@a,b/db").unwrap();
         let config = &target.config;
         assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
         assert_eq!(config.get_connect_timeout(), Some(&HOST));
@@ -271,7 +274,7 @@ mod tests {
         assert_eq!(config.get_tcp_user_timeout(), Some(&UNANSWERED));
         assert_eq!((config.get_keepalives(), config.get_keepalives_idle()), (true, IDLE));
         assert_eq!((config.get_keepalives_interval(), config.get_keepalives_retries()), (Some(BETWEEN), Some(PROBES)));
-        let given = Target::parse(
+        let given = ConnectionTarget::parse(
             "postgres://u@a,b/db?connect_timeout=2&tcp_user_timeout=7&keepalives_idle=9&target_session_attrs=read-only",
         );
         let config = given.unwrap().config;
@@ -279,14 +282,14 @@ mod tests {
         assert_eq!(config.get_keepalives_idle(), Duration::from_secs(9));
         assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadOnly);
         assert_eq!(
-            Target::parse("postgres://u@a/db").unwrap().config.get_target_session_attrs(),
+            ConnectionTarget::parse("postgres://u@a/db").unwrap().config.get_target_session_attrs(),
             TargetSessionAttrs::Any
         );
     }
 
     #[test]
     fn each_host_keeps_its_port_and_all_settings() {
-        let target = Target::parse("postgres://u:p@a:1,b:2/db?application_name=n&sslmode=require").unwrap();
+        let target = ConnectionTarget::parse("postgres://u:p@a:1,b:2/db?application_name=n&sslmode=require").unwrap();
         for (at, (host, port)) in [("a", 1), ("b", 2)].into_iter().enumerate() {
             let one = only(&target.config, at);
             assert_eq!(one.get_hosts(), [Host::Tcp(host.into())]);

@@ -1,10 +1,10 @@
 //! Derived data in PostgreSQL: every call is a short transaction that does not take the project's lock.
 
 use super::PostgresStore;
-use super::session::{OWN, Session, hash};
+use super::session::{OWN, PostgresSession, hash};
 use crate::Writer;
 use crate::derived::{
-    Derived, Failure, Job, JobCounts, Lane, NewJob, Vector, VectorCount, check_priorities, last_of_each,
+    Derived, Job, JobCounts, JobFailure, JobLane, NewJob, Vector, VectorCount, check_priorities, last_of_each,
 };
 use crate::memory::unknown_project;
 use crate::{saturated, small};
@@ -18,21 +18,21 @@ const PAGE: i64 = 4_096;
 impl PostgresStore {
     /// Begins a separate transaction without the project's lock, so that workers wait neither for writers nor for each
     /// other.
-    pub(super) fn session_without_lock(&self, scope: &Scope) -> Result<Box<Session<'_>>> {
+    pub(super) fn session_without_lock(&self, scope: &Scope) -> Result<Box<PostgresSession<'_>>> {
         self.begun(scope, false, |session| session.begin_without_lock()).map(Box::new)
     }
 
-    fn looking<T>(&self, scope: &Scope, read: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
+    fn looking<T>(&self, scope: &Scope, read: impl FnOnce(&PostgresSession<'_>) -> Result<T>) -> Result<T> {
         read(&*self.session_without_lock(scope)?)
     }
 
-    fn changing<T>(&self, scope: &Scope, change: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
+    fn changing<T>(&self, scope: &Scope, change: impl FnOnce(&PostgresSession<'_>) -> Result<T>) -> Result<T> {
         let session = self.session_without_lock(scope)?;
         let done = change(&session).and_then(|done| session.end().map(|()| done));
         self.seen(done)
     }
 
-    fn writing<T>(&self, scope: &Scope, change: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
+    fn writing<T>(&self, scope: &Scope, change: impl FnOnce(&PostgresSession<'_>) -> Result<T>) -> Result<T> {
         self.changing(scope, |session| {
             if session.rows(&format!("SELECT 1 FROM lukasa.projects WHERE {OWN}"), &[])?.is_empty() {
                 return Err(unknown_project(scope));
@@ -42,7 +42,7 @@ impl PostgresStore {
     }
 }
 
-fn model_number(session: &Session<'_>, model: &str) -> Result<Option<i64>> {
+fn model_number(session: &PostgresSession<'_>, model: &str) -> Result<Option<i64>> {
     let sql = format!("SELECT number FROM lukasa.vector_models WHERE {OWN} AND model = $3");
     Ok(session.rows(&sql, &[&model])?.first().map(|row| row.get(0)))
 }
@@ -63,7 +63,7 @@ const JOB: &str = "j.key, j.lane, j.optional, j.priority, j.payload, j.attempts,
 fn job(row: &Row) -> Result<Job> {
     Ok(Job {
         key: row.get(0),
-        lane: Lane::of(row.get(1))?,
+        lane: JobLane::of(row.get(1))?,
         required: !row.get::<_, bool>(2),
         priority: row.get(3),
         payload: row.get(4),
@@ -244,7 +244,7 @@ impl Derived for PostgresStore {
         })
     }
 
-    fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[Failure]) -> Result<u64> {
+    fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[JobFailure]) -> Result<u64> {
         self.changing(scope, |session| {
             let sql = "UPDATE lukasa.jobs j SET attempts = j.attempts + 1, last_error = u.error, not_before = u.not_before,
                                                 leased_until = $5, owner = NULL
@@ -257,7 +257,7 @@ impl Derived for PostgresStore {
                     &owner,
                     &Time::MIN.0,
                     &failures.iter().map(|f| f.key.as_str()).collect::<Vec<_>>(),
-                    &failures.iter().map(Failure::shortened).collect::<Vec<_>>(),
+                    &failures.iter().map(JobFailure::shortened).collect::<Vec<_>>(),
                     &failures.iter().map(|f| f.not_before.0).collect::<Vec<_>>(),
                 ],
             )?;

@@ -1,6 +1,6 @@
 //! Access keys in PostgreSQL: a tenant sees its own keys, and authentication sees one key by its id.
 
-use super::session::{Session, hash};
+use super::session::{PostgresSession, hash};
 use super::{PostgresStore, fault, pool_fault};
 use crate::keys::{AccessKey, AccessKeys, key_exists};
 use lukasa_model::{Result, Scope, Time};
@@ -29,7 +29,7 @@ fn key(row: &Row) -> Result<AccessKey> {
 
 impl PostgresStore {
     /// Begins a transaction that sees the tenant's rows that belong to no project.
-    fn as_tenant(&self, tenant: &str) -> Result<Box<Session<'_>>> {
+    fn as_tenant(&self, tenant: &str) -> Result<Box<PostgresSession<'_>>> {
         self.session_without_lock(&Scope { tenant: tenant.into(), project: String::new() })
     }
 }

@@ -14,11 +14,11 @@ mod tls;
 pub use policies::setup;
 
 use crate::{AccessKeys, AuditTrail, Clock, Derived, Reader, Store, Writer};
-use connect::Target;
+use connect::ConnectionTarget;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use parking_lot::Mutex;
-use session::Session;
+use session::PostgresSession;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,7 +65,7 @@ const TRIES: usize = 3;
 impl PostgresStore {
     /// Connects as the application role and checks schema, role and policies.
     pub fn open(config: &PostgresConfig, runtime: Handle, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
-        let mut target = Target::parse(&config.url)?;
+        let mut target = ConnectionTarget::parse(&config.url)?;
         // Every query here has an index. A plan made while a table was small must not scan it when it is large.
         target.config.options("-c enable_seqscan=off -c jit=off");
         let (place, patience) = (server_addresses(&target.config), target.patience());
@@ -163,13 +163,18 @@ impl Store for PostgresStore {
 }
 
 impl PostgresStore {
-    fn session(&self, scope: &Scope, write: bool) -> Result<Session<'_>> {
+    fn session(&self, scope: &Scope, write: bool) -> Result<PostgresSession<'_>> {
         self.begun(scope, write, |session| session.begin(write))
     }
 
     /// Returns a session that has begun. Nothing has been sent before that, so a connection that is broken, or leads to
     /// a server that no longer accepts writes, is replaced by another.
-    fn begun(&self, scope: &Scope, write: bool, begin: impl Fn(&Session<'_>) -> Result<()>) -> Result<Session<'_>> {
+    fn begun(
+        &self,
+        scope: &Scope,
+        write: bool,
+        begin: impl Fn(&PostgresSession<'_>) -> Result<()>,
+    ) -> Result<PostgresSession<'_>> {
         let mut tries = 0;
         loop {
             let (client, permit) = self.runtime.block_on(async {
@@ -177,7 +182,7 @@ impl PostgresStore {
                 Ok::<_, Error>((self.pool.get().await.map_err(pool_fault)?, permit))
             })?;
             // From here on, dropping the session rolls back.
-            let session = Session::new(client, &self.runtime, scope.clone(), self.clock.as_deref(), permit);
+            let session = PostgresSession::new(client, &self.runtime, scope.clone(), self.clock.as_deref(), permit);
             match begin(&session) {
                 Err(error) if is_stale(&error) => {
                     session.discard();

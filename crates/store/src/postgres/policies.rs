@@ -1,6 +1,6 @@
 //! Row-level security: its setup by an administrator, and the check that it is exactly as required.
 
-use super::connect::Target;
+use super::connect::ConnectionTarget;
 use super::{fault, server_addresses};
 use crate::sqlite::newer_schema;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
@@ -48,8 +48,8 @@ fn may_write(sees: &'static str) -> &'static str {
 /// Brings schema, policies and the application's login role up to date. `admin_url` needs the rights for that;
 /// `app_url` contains the role and its password. Can be repeated, and run from many servers at once.
 pub async fn setup(admin_url: &str, app_url: &str) -> Result<()> {
-    let admin = Target::parse(admin_url)?;
-    let app = Target::parse(app_url)?.config;
+    let admin = ConnectionTarget::parse(admin_url)?;
+    let app = ConnectionTarget::parse(app_url)?.config;
     let place = server_addresses(&admin.config);
     let (mut client, pump) = admin.connect(&admin.config).await.map_err(|e| fault(e).at(&place))?;
     let done = run_setup(&mut client, &app, &place).await;

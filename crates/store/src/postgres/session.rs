@@ -2,17 +2,17 @@
 
 use super::fault;
 use crate::memory::empty_head;
-use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer};
+use crate::{ClientBatch, Clock, Counts, Entry, Head, Reader, TransactionFilter, VersionFields, Writer};
 use crate::{saturated, small};
 use deadpool_postgres::Object;
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
-use lukasa_model::statement::{Provenance, Role};
 use lukasa_model::types::{Declaration, system};
+use lukasa_model::version::{MergeRole, Provenance};
 use lukasa_model::{
-    BranchNo, Ends, Error, ErrorCode, ErrorKind, Period, Position, Result, Scope, Statement, Thing, ThingNo, Time,
-    Transaction, Tx, VersionId,
+    BranchNo, Error, ErrorCode, ErrorKind, Fact, FactNo, Period, Position, RelationshipEnds, Result, Scope, Time,
+    Transaction, Tx, Version, VersionId,
 };
 use std::ops::Range;
 use tokio::runtime::Handle;
@@ -23,7 +23,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 /// A transaction that ends with `commit`, or is rolled back when dropped.
-pub struct Session<'a> {
+pub struct PostgresSession<'a> {
     client: Option<Object>,
     runtime: &'a Handle,
     scope: Scope,
@@ -36,8 +36,8 @@ pub struct Session<'a> {
 }
 
 /// Whether to update the planner's statistics: each time a project has grown fourfold, from a thousand facts on.
-fn needs_new_statistics(before: ThingNo, after: ThingNo) -> bool {
-    let step = |n: ThingNo| (n / 1_000).checked_ilog(4).map_or(0, |log| log + 1);
+fn needs_new_statistics(before: FactNo, after: FactNo) -> bool {
+    let step = |n: FactNo| (n / 1_000).checked_ilog(4).map_or(0, |log| log + 1);
     step(after) > step(before)
 }
 
@@ -97,7 +97,7 @@ const HEADER: &str = "thing, branch, version, recorded_at, valid_from, valid_to,
 const TRANSACTION: &str = "tx, recorded_at, branch, objects, relationships, header, hash";
 pub(super) const OWN: &str = "tenant = $1 AND project = $2";
 
-impl<'a> Session<'a> {
+impl<'a> PostgresSession<'a> {
     /// Takes a connection; the caller must begin a transaction next.
     pub fn new(
         client: Object,
@@ -105,8 +105,8 @@ impl<'a> Session<'a> {
         scope: Scope,
         clock: Option<&'a dyn Clock>,
         permit: Option<OwnedSemaphorePermit>,
-    ) -> Session<'a> {
-        Session { client: Some(client), runtime, scope, clock, head: None, outgrown: false, _permit: permit }
+    ) -> PostgresSession<'a> {
+        PostgresSession { client: Some(client), runtime, scope, clock, head: None, outgrown: false, _permit: permit }
     }
 
     /// Begins a transaction on the project. A writer waits for the lock of the project, and creates the
@@ -207,15 +207,15 @@ impl<'a> Session<'a> {
         Ok(self.rows(sql, &[])?.iter().map(|row| row.get(0)).collect())
     }
 
-    fn facts_where(&self, condition: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Thing>> {
+    fn facts_where(&self, condition: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Fact>> {
         let sql = format!("SELECT {THING} FROM lukasa.things WHERE {OWN} AND {condition}");
-        let mut names = crate::sqlite::Names::default();
-        let read = |row: &Row| Thing {
+        let mut names = crate::sqlite::TypeNameCache::default();
+        let read = |row: &Row| Fact {
             no: row.get::<_, i64>(0).unsigned_abs(),
             id: row.get(1),
             type_name: names.share(row.get(2)),
             key: row.get::<_, Option<&str>>(3).map(Into::into),
-            ends: row.get::<_, Option<i64>>(4).map(|src| Ends {
+            ends: row.get::<_, Option<i64>>(4).map(|src| RelationshipEnds {
                 src: src.unsigned_abs(),
                 dst: row.get::<_, i64>(5).unsigned_abs(),
                 discriminator: row.get::<_, Option<&str>>(6).unwrap_or_default().into(),
@@ -228,12 +228,12 @@ impl<'a> Session<'a> {
         &self,
         condition: &str,
         params: &[&(dyn ToSql + Sync)],
-        fields: Fields,
-    ) -> Result<Vec<Statement>> {
+        fields: VersionFields,
+    ) -> Result<Vec<Version>> {
         let more = match fields {
-            Fields::Header => "",
-            Fields::Content => ", content",
-            Fields::All => ", content, change",
+            VersionFields::Header => "",
+            VersionFields::Content => ", content",
+            VersionFields::All => ", content, change",
         };
         let sql = format!("SELECT {HEADER}{more} FROM lukasa.statements WHERE {OWN} AND {condition}");
         let rows = self.rows(&sql, params)?;
@@ -244,7 +244,7 @@ impl<'a> Session<'a> {
             let hash = hash(row.get(8))?;
             let parents: Option<&[u8]> = row.get(7);
             let number = |chunk: &[u8]| VersionId(u64::from_be_bytes(chunk.try_into().unwrap_or_default()));
-            Ok(Statement {
+            Ok(Version {
                 thing: row.get::<_, i64>(0).unsigned_abs(),
                 branch: row.get::<_, i32>(1).unsigned_abs(),
                 version: VersionId(row.get::<_, i64>(2).unsigned_abs()),
@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
                 thing: row.get::<_, i64>(0).unsigned_abs(),
                 child: VersionId(row.get::<_, i64>(1).unsigned_abs()),
                 parent: VersionId(row.get::<_, i64>(2).unsigned_abs()),
-                role: Role::of(row.get(3))?,
+                role: MergeRole::of(row.get(3))?,
             })
         };
         let mut found = self.rows(&sql, params)?.iter().map(read).collect::<Result<Vec<_>>>()?;
@@ -300,7 +300,7 @@ fn is_refusal(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| !going.contains(code) && !code.code().starts_with("08"))
 }
 
-impl Drop for Session<'_> {
+impl Drop for PostgresSession<'_> {
     fn drop(&mut self) {
         let Some(client) = self.client.take() else { return };
         // Runs in the background, because a drop must not wait. The connection is reused only once it is clean.
@@ -319,11 +319,11 @@ pub(super) fn hash(bytes: &[u8]) -> Result<Hash> {
         .map_err(|_| Error::internal("a stored hash has the wrong length").hint("run `lukasa verify`"))
 }
 
-fn numbers(list: &[ThingNo]) -> Vec<i64> {
+fn numbers(list: &[FactNo]) -> Vec<i64> {
     list.iter().map(|no| saturated(*no)).collect()
 }
 
-impl Reader for Session<'_> {
+impl Reader for PostgresSession<'_> {
     fn head(&mut self) -> Result<Head> {
         if let Some(head) = self.head {
             return Ok(head);
@@ -341,24 +341,24 @@ impl Reader for Session<'_> {
         rows.first().map(|row| Ok(Position { tx, hash: hash(row.get(0))? })).transpose()
     }
 
-    fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
+    fn facts(&mut self, ids: &[Uuid]) -> Result<Vec<Fact>> {
         if ids.is_empty() { Ok(vec![]) } else { self.facts_where("id = ANY($3)", &[&ids]) }
     }
 
-    fn things_numbered(&mut self, list: &[ThingNo]) -> Result<Vec<Thing>> {
+    fn facts_numbered(&mut self, list: &[FactNo]) -> Result<Vec<Fact>> {
         if list.is_empty() { Ok(vec![]) } else { self.facts_where("thing = ANY($3)", &[&numbers(list)]) }
     }
 
-    fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
+    fn objects_keyed(&mut self, keys: &[String]) -> Result<Vec<Fact>> {
         self.facts_where("key = ANY($3)", &[&keys])
     }
 
-    fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
+    fn objects_like(&mut self, part: &str, limit: usize) -> Result<Vec<Fact>> {
         let pattern = format!("%{}%", part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
         self.facts_where("key ILIKE $3 ORDER BY thing LIMIT $4", &[&pattern, &saturated(limit)])
     }
 
-    fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
+    fn objects_with_prefix(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Fact>> {
         let of_type = match type_name {
             Some(name) => format!("AND type = '{}'", name.replace('\'', "''")),
             None => String::new(),
@@ -376,29 +376,29 @@ impl Reader for Session<'_> {
         }
     }
 
-    fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
+    fn facts_in(&mut self, range: Range<FactNo>) -> Result<Vec<Fact>> {
         let condition = "thing >= $3 AND thing < $4 ORDER BY thing";
         self.facts_where(condition, &[&saturated(range.start), &saturated(range.end)])
     }
 
-    fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
+    fn versions(&mut self, things: &[FactNo], fields: VersionFields) -> Result<Vec<Version>> {
         if things.is_empty() {
             return Ok(vec![]);
         }
         self.versions_where("thing = ANY($3) ORDER BY thing, branch, version", &[&numbers(things)], fields)
     }
 
-    fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
+    fn versions_in(&mut self, range: Range<FactNo>, fields: VersionFields) -> Result<Vec<Version>> {
         let condition = "thing >= $3 AND thing < $4 ORDER BY thing, branch, version";
         self.versions_where(condition, &[&saturated(range.start), &saturated(range.end)], fields)
     }
 
-    fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
+    fn versions_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Version>> {
         let condition = "version > $3 ORDER BY version LIMIT $4";
-        self.versions_where(condition, &[&saturated(after.0), &saturated(limit)], Fields::All)
+        self.versions_where(condition, &[&saturated(after.0), &saturated(limit)], VersionFields::All)
     }
 
-    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
+    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<FactNo>> {
         let sql = format!(
             "SELECT DISTINCT thing FROM lukasa.statements
              WHERE {OWN} AND version BETWEEN $3 AND $4 AND branch = $5 ORDER BY thing"
@@ -408,7 +408,7 @@ impl Reader for Session<'_> {
         Ok(rows.iter().map(|row| row.get::<_, i64>(0).unsigned_abs()).collect())
     }
 
-    fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
+    fn relationships(&mut self, ends: &[(FactNo, Side)]) -> Result<Vec<Fact>> {
         let of = |side| numbers(&ends.iter().filter(|(_, s)| *s == side).map(|(no, _)| *no).collect::<Vec<_>>());
         let mut found = Vec::new();
         for (side, condition) in [(Side::Src, "src = ANY($3)"), (Side::Dst, "dst = ANY($3)")] {
@@ -435,7 +435,7 @@ impl Reader for Session<'_> {
         Ok(self.rows(sql, &[])?.iter().map(read).collect())
     }
 
-    fn provenance(&mut self, things: &[ThingNo]) -> Result<Vec<Provenance>> {
+    fn provenance(&mut self, things: &[FactNo]) -> Result<Vec<Provenance>> {
         self.provenance_where("thing = ANY($3)", &[&numbers(things)])
     }
 
@@ -448,15 +448,17 @@ impl Reader for Session<'_> {
         self.transactions_where(condition, &[&saturated(from), &saturated(to), &saturated(limit)])
     }
 
-    fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>> {
+    fn find_transactions(&mut self, find: &TransactionFilter, limit: usize) -> Result<Vec<Transaction>> {
         let limit = saturated(limit);
         match find {
-            Find::Commit(prefix) => self.transactions_where(
+            TransactionFilter::Commit(prefix) => self.transactions_where(
                 "git_commit >= $3 AND git_commit < $4 ORDER BY tx DESC LIMIT $5",
                 &[prefix, &format!("{prefix}g"), &limit],
             ),
-            Find::Agent(agent) => self.transactions_where("agent = $3 ORDER BY tx DESC LIMIT $4", &[agent, &limit]),
-            Find::Until(time) => self.transactions_where(
+            TransactionFilter::Agent(agent) => {
+                self.transactions_where("agent = $3 ORDER BY tx DESC LIMIT $4", &[agent, &limit])
+            }
+            TransactionFilter::Until(time) => self.transactions_where(
                 "recorded_at <= $3 ORDER BY recorded_at DESC, tx DESC LIMIT $4",
                 &[&time.0, &limit],
             ),
@@ -485,11 +487,11 @@ impl Reader for Session<'_> {
 }
 
 /// Splits versions into slices that fit into one message, by the size of their contents.
-fn in_pieces(mut rest: &[Statement]) -> Vec<&[Statement]> {
+fn in_pieces(mut rest: &[Version]) -> Vec<&[Version]> {
     /// Far below the server's limit of 1 GB per value.
     const BYTES: usize = 32 << 20;
     let weight =
-        |s: &Statement| 200 + s.content.as_ref().map_or(0, |c| c.len()) + s.change.as_ref().map_or(0, |c| c.len());
+        |s: &Version| 200 + s.content.as_ref().map_or(0, |c| c.len()) + s.change.as_ref().map_or(0, |c| c.len());
     let mut pieces = Vec::new();
     while !rest.is_empty() {
         let mut bytes = 0;
@@ -512,7 +514,7 @@ fn client_batch(row: &Row, at: usize) -> Result<ClientBatch> {
     })
 }
 
-impl Writer for Session<'_> {
+impl Writer for PostgresSession<'_> {
     fn now(&mut self) -> Result<Time> {
         if let Some(clock) = self.clock {
             return Ok(clock.now());
@@ -528,7 +530,7 @@ impl Writer for Session<'_> {
     fn append(&mut self, entry: &Entry<'_>) -> Result<()> {
         if !entry.things.is_empty() {
             let t = entry.things;
-            let end = |pick: fn(&Ends) -> ThingNo| -> Vec<Option<i64>> {
+            let end = |pick: fn(&RelationshipEnds) -> FactNo| -> Vec<Option<i64>> {
                 t.iter().map(|t| t.ends.as_ref().map(|e| saturated(pick(e)))).collect()
             };
             let sql =
@@ -552,7 +554,7 @@ impl Writer for Session<'_> {
             )?;
         }
         for s in in_pieces(entry.statements) {
-            let parents = |s: &Statement| {
+            let parents = |s: &Version| {
                 (!s.parents.is_empty()).then(|| s.parents.iter().flat_map(|v| v.0.to_be_bytes()).collect::<Vec<u8>>())
             };
             let sql = "INSERT INTO lukasa.statements (tenant, project, thing, branch, version, recorded_at, valid_from,
@@ -619,7 +621,7 @@ impl Writer for Session<'_> {
             self.rows(sql, &[&client_id, &&batch.digest.0[..], &tx, &i64::from(batch.unchanged)])?;
         }
         let head = entry.head;
-        self.outgrown |= needs_new_statistics(head.next_thing - entry.things.len() as ThingNo, head.next_thing);
+        self.outgrown |= needs_new_statistics(head.next_thing - entry.things.len() as FactNo, head.next_thing);
         let sql = format!(
             "UPDATE lukasa.projects SET namespace = $3, tx = $4, recorded_at = $5, hash = $6, next_thing = $7,
                                         declared = $8 WHERE {OWN}"

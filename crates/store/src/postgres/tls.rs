@@ -24,7 +24,7 @@ use tokio_rustls::rustls::{
 
 /// How the server's certificate is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum TlsMode {
     Disable,
     /// Encrypted if the server offers it, without a check. The default, as in libpq.
     #[default]
@@ -37,15 +37,15 @@ pub(super) enum Mode {
     VerifyFull,
 }
 
-impl Mode {
+impl TlsMode {
     /// Parses a value of `sslmode`.
-    pub fn parse(text: &str) -> Result<Mode> {
+    pub fn parse(text: &str) -> Result<TlsMode> {
         Ok(match text {
-            "disable" => Mode::Disable,
-            "prefer" => Mode::Prefer,
-            "require" => Mode::Require,
-            "verify-ca" => Mode::VerifyCa,
-            "verify-full" => Mode::VerifyFull,
+            "disable" => TlsMode::Disable,
+            "prefer" => TlsMode::Prefer,
+            "require" => TlsMode::Require,
+            "verify-ca" => TlsMode::VerifyCa,
+            "verify-full" => TlsMode::VerifyFull,
             other => {
                 return Err(Error::invalid(ErrorCode::InvalidUrl, format!("`{other}` is no sslmode"))
                     .hint("use disable, prefer, require, verify-ca or verify-full"));
@@ -56,17 +56,17 @@ impl Mode {
     /// The corresponding mode of the client library, which only knows whether to use TLS.
     pub fn wanted(self) -> SslMode {
         match self {
-            Mode::Disable => SslMode::Disable,
-            Mode::Prefer => SslMode::Prefer,
-            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+            TlsMode::Disable => SslMode::Disable,
+            TlsMode::Prefer => SslMode::Prefer,
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
         }
     }
 }
 
 /// The TLS settings of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
-    pub mode: Mode,
+pub(super) struct TlsSettings {
+    pub mode: TlsMode,
     /// A file of trusted certificates, or `system` for those of the machine, which are the default.
     pub roots: Option<PathBuf>,
     /// Files of the client's certificate and key.
@@ -80,8 +80,8 @@ pub(super) struct Tls(Option<Arc<ClientConfig>>);
 
 impl Tls {
     /// Reads the certificates and keys that the settings name. Fails if a file is unreadable or the files do not match.
-    pub fn new(wanted: &Wanted) -> Result<Tls> {
-        if wanted.mode == Mode::Disable {
+    pub fn new(wanted: &TlsSettings) -> Result<Tls> {
+        if wanted.mode == TlsMode::Disable {
             return Ok(Tls(None));
         }
         let provider = Arc::new(ring::default_provider());
@@ -124,13 +124,13 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     if all.is_empty() { Err(unreadable(path, &"it has no certificate")) } else { Ok(all) }
 }
 
-fn verifier(wanted: &Wanted, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
+fn verifier(wanted: &TlsSettings, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
     // As in libpq: naming a root implies verification.
     let mode = match (wanted.mode, &wanted.roots) {
-        (Mode::Require, Some(_)) => Mode::VerifyCa,
+        (TlsMode::Require, Some(_)) => TlsMode::VerifyCa,
         (mode, _) => mode,
     };
-    if !matches!(mode, Mode::VerifyCa | Mode::VerifyFull) {
+    if !matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyFull) {
         return Ok(Arc::new(Unchecked(Arc::clone(provider))));
     }
     let mut roots = RootCertStore::empty();
@@ -151,7 +151,7 @@ fn verifier(wanted: &Wanted, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn S
     let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
         .build()
         .map_err(|e| Error::internal(format!("TLS cannot be set up: {e}")))?;
-    Ok(if mode == Mode::VerifyFull { chain } else { Arc::new(ForAnyHost(chain)) })
+    Ok(if mode == TlsMode::VerifyFull { chain } else { Arc::new(ForAnyHost(chain)) })
 }
 
 /// Accepts any certificate: encrypted, but not protected against a man in the middle.
@@ -239,7 +239,7 @@ impl ServerCertVerifier for ForAnyHost {
 }
 
 impl MakeTlsConnect<Socket> for Tls {
-    type Stream = Stream;
+    type Stream = EncryptedStream;
     type TlsConnect = Handshake;
     type Error = io::Error;
 
@@ -257,34 +257,34 @@ pub(super) struct Handshake {
 }
 
 impl TlsConnect<Socket> for Handshake {
-    type Stream = Stream;
+    type Stream = EncryptedStream;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<EncryptedStream>> + Send>>;
 
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
             let config = self.config.ok_or_else(|| io::Error::other("TLS was not requested"))?;
-            TlsConnector::from(config).connect(self.host, socket).await.map(Stream)
+            TlsConnector::from(config).connect(self.host, socket).await.map(EncryptedStream)
         })
     }
 }
 
 /// An encrypted connection.
-pub(super) struct Stream(Encrypted<Socket>);
+pub(super) struct EncryptedStream(Encrypted<Socket>);
 
-impl TlsStream for Stream {
+impl TlsStream for EncryptedStream {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for EncryptedStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_read(cx, to)
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for EncryptedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, bytes)
     }

@@ -2,7 +2,7 @@
 //! backup does not revert it.
 
 use super::{BUSY, Durability, SqliteStore, audit_migrations, connect, fault, migrate, refuse_foreign};
-use crate::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, AuditTrail, Seals, counts_of, counts_text, linked};
+use crate::audit::{AuditEntry, AuditFilter, AuditHead, AuditNote, AuditTrail, Seals, counts_of, counts_text, linked};
 use crate::saturated;
 use lukasa_model::json::Hash;
 use lukasa_model::{Result, Time};
@@ -206,7 +206,7 @@ impl AuditTrail for SqliteStore {
         self.audit_entries("tenant = ?1 AND server = ?2 AND number > ?3 ORDER BY number LIMIT ?4", values)
     }
 
-    fn find(&self, tenant: &str, find: &AuditFind, limit: usize) -> Result<Vec<AuditEntry>> {
+    fn find(&self, tenant: &str, find: &AuditFilter, limit: usize) -> Result<Vec<AuditEntry>> {
         let mut values = vec![Value::Text(tenant.into())];
         let mut rest = String::from("tenant = ?1");
         let mut and = |condition: &str, value: Option<Value>| {

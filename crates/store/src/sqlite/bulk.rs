@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 
 /// Rows of up to twelve columns.
-pub trait Rows {
+pub trait RowSource {
     /// The number of rows.
     fn count(&self) -> usize;
     /// The value at a row and column, both counted from 0.
@@ -32,13 +32,13 @@ pub fn load(connection: &Connection) -> Result<()> {
 }
 
 /// Runs `sql`, which reads the columns `c0` to `c11` of `given_rows(?1)`.
-pub fn insert(connection: &Connection, sql: &str, rows: &dyn Rows) -> Result<()> {
+pub fn insert(connection: &Connection, sql: &str, rows: &dyn RowSource) -> Result<()> {
     if rows.count() == 0 {
         return Ok(());
     }
     // SAFETY: the rows are only reached through `given`, and are taken out of it before they may be dropped.
     #[allow(unsafe_code)]
-    let rows: &'static dyn Rows = unsafe { std::mem::transmute::<&dyn Rows, &'static dyn Rows>(rows) };
+    let rows: &'static dyn RowSource = unsafe { std::mem::transmute::<&dyn RowSource, &'static dyn RowSource>(rows) };
     let given = Rc::new(Given(Cell::new(Some(rows))));
     let _taken_back = TakeBack(&given);
     let mut statement = connection.prepare_cached(sql)?;
@@ -46,7 +46,7 @@ pub fn insert(connection: &Connection, sql: &str, rows: &dyn Rows) -> Result<()>
     Ok(())
 }
 
-struct Given(Cell<Option<&'static dyn Rows>>);
+struct Given(Cell<Option<&'static dyn RowSource>>);
 
 struct TakeBack<'a>(&'a Given);
 
@@ -108,7 +108,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table {
 }
 
 impl Cursor<'_> {
-    fn rows(&self) -> Option<&'static dyn Rows> {
+    fn rows(&self) -> Option<&'static dyn RowSource> {
         self.given.and_then(|given| given.0.get())
     }
 }

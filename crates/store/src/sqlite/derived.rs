@@ -1,7 +1,7 @@
 //! Derived data in the tables of an SQLite file: every call is one transaction.
 
-use super::{Alone, SqliteStore, fault, find_project};
-use crate::derived::{Derived, Failure, Job, JobCounts, Lane, NewJob, Vector, VectorCount, check_priorities};
+use super::{SqliteStore, WriterGuard, fault, find_project};
+use crate::derived::{Derived, Job, JobCounts, JobFailure, JobLane, NewJob, Vector, VectorCount, check_priorities};
 use crate::memory::unknown_project;
 use crate::saturated;
 use lukasa_model::json::Hash;
@@ -26,7 +26,7 @@ impl SqliteStore {
         otherwise: impl FnOnce() -> Result<T>,
         change: impl FnOnce(&Connection, i64) -> Result<T>,
     ) -> Result<T> {
-        let connection = Alone { connection: self.writer.lock() };
+        let connection = WriterGuard { connection: self.writer.lock() };
         connection.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         let Some(number) = find_project(&connection, scope)? else { return otherwise() };
         let done = change(&connection, number)?;
@@ -82,7 +82,7 @@ const OWN: &str = "scope = ?1 AND kind = ?2";
 fn job(row: &Row<'_>) -> Result<Job> {
     Ok(Job {
         key: row.get(0).map_err(fault)?,
-        lane: Lane::of(row.get(1).map_err(fault)?)?,
+        lane: JobLane::of(row.get(1).map_err(fault)?)?,
         required: !row.get::<_, bool>(2).map_err(fault)?,
         priority: row.get(3).map_err(fault)?,
         payload: row.get(4).map_err(fault)?,
@@ -255,13 +255,13 @@ impl Derived for SqliteStore {
         })
     }
 
-    fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[Failure]) -> Result<u64> {
+    fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[JobFailure]) -> Result<u64> {
         self.removing(scope, |connection, scope| {
             let sql = format!(
                 "UPDATE jobs SET attempts = attempts + 1, last_error = ?5, not_before = ?6, leased_until = ?7, owner = NULL
                  WHERE {OWN} AND key = ?3 AND owner = ?4"
             );
-            let give_back = |failure: &Failure| {
+            let give_back = |failure: &JobFailure| {
                 let (error, not_before) = (failure.shortened(), failure.not_before.0);
                 run(connection, &sql, params![scope, kind, failure.key, owner, error, not_before, Time::MIN.0])
             };

@@ -1,12 +1,12 @@
 //! The one reader of facts and their versions, whichever of SQLite's two formats they are kept in.
 
 use super::fault;
-use super::rows::{self, Names, each, tid};
-use super::runs::{self, Packed};
-use crate::{Counts, Fields, end_of_prefix, saturated};
+use super::packed_rows::{self, PackedRowReader};
+use super::rows::{self, TypeNameCache, each, tid};
+use crate::{Counts, VersionFields, end_of_prefix, saturated};
 use lukasa_model::plan::Side;
 use lukasa_model::types::Declaration;
-use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Tx, VersionId};
+use lukasa_model::{BranchNo, Fact, FactNo, Result, Tx, Version, VersionId};
 use rusqlite::{Connection, Params, Row, ToSql, params};
 use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
@@ -14,28 +14,28 @@ use uuid::Uuid;
 
 /// Finds facts and versions of one project.
 ///
-/// A fact with its first version is either packed in a run, if a load recorded it ([`runs`]), or it is a row of `things`
+/// A fact with its first version is either packed in a run, if a load recorded it ([`packed_rows`]), or it is a row of `things`
 /// and one of `statements`. All later versions are rows. Only this module depends on that. Contract of every method:
 /// - It searches both formats, and returns the same as if everything were rows.
 /// - A fact or version is returned once. Names and numbers that do not exist are omitted.
 /// - The order is the one that the method of the same name of [`crate::Reader`] documents.
 /// - A list that leads to a run without the fact that it names is an error: the file is damaged.
-pub struct Facts<'s> {
+pub struct FactReader<'s> {
     pub connection: &'s Connection,
     pub scope: i64,
-    pub names: &'s RefCell<Names>,
+    pub names: &'s RefCell<TypeNameCache>,
 }
 
 /// Numbers of facts to read.
 #[derive(Clone)]
-enum Numbers<'n> {
+enum FactNumbers<'n> {
     /// Ascending, each once.
-    These(&'n [ThingNo]),
-    In(Range<ThingNo>),
+    These(&'n [FactNo]),
+    In(Range<FactNo>),
 }
 
-impl Facts<'_> {
-    pub fn things(&self, ids: &[Uuid]) -> Result<Vec<Thing>> {
+impl FactReader<'_> {
+    pub fn facts(&self, ids: &[Uuid]) -> Result<Vec<Fact>> {
         let mut numbers = Vec::new();
         for id in ids {
             let by_id = "SELECT tid FROM row_ids WHERE scope = ?1 AND id = ?2";
@@ -44,34 +44,34 @@ impl Facts<'_> {
                 Ok(())
             })?;
             let lists = "SELECT list FROM run_ids WHERE scope = ?1 AND prefix = ?2";
-            each(self.connection, lists, [self.scope, i64::from(runs::prefix(id))], |row| {
-                numbers.extend(runs::find_id(list(row)?, id)?);
+            each(self.connection, lists, [self.scope, i64::from(packed_rows::prefix(id))], |row| {
+                numbers.extend(packed_rows::find_id(list(row)?, id)?);
                 Ok(())
             })?;
         }
-        self.things_numbered(&numbers)
+        self.facts_numbered(&numbers)
     }
 
-    pub fn things_numbered(&self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
+    pub fn facts_numbered(&self, numbers: &[FactNo]) -> Result<Vec<Fact>> {
         let mut numbers = ascending(numbers);
         let mut found = Vec::new();
-        self.packed_things(&Numbers::These(&numbers), &mut found)?;
+        self.packed_things(&FactNumbers::These(&numbers), &mut found)?;
         // What is in a run is no row. `found` has the same order as `numbers`.
         let mut in_runs = found.iter().map(|thing| thing.no).peekable();
         numbers.retain(|no| in_runs.next_if_eq(no).is_none());
-        self.thing_rows(&Numbers::These(&numbers), &mut found)?;
+        self.thing_rows(&FactNumbers::These(&numbers), &mut found)?;
         Ok(found)
     }
 
-    pub fn things_in(&self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
-        let (mut found, range) = (Vec::new(), Numbers::In(range));
+    pub fn facts_in(&self, range: Range<FactNo>) -> Result<Vec<Fact>> {
+        let (mut found, range) = (Vec::new(), FactNumbers::In(range));
         self.thing_rows(&range, &mut found)?;
         self.packed_things(&range, &mut found)?;
         found.sort_by_key(|thing| thing.no);
         Ok(found)
     }
 
-    pub fn things_keyed(&self, keys: &[String]) -> Result<Vec<Thing>> {
+    pub fn objects_keyed(&self, keys: &[String]) -> Result<Vec<Fact>> {
         let mut found = Vec::new();
         for key in keys {
             self.with_key("scope = ?1 AND key = ?2", params![self.scope, key], &mut found)?;
@@ -79,7 +79,7 @@ impl Facts<'_> {
         Ok(found)
     }
 
-    pub fn things_like(&self, part: &str, limit: usize) -> Result<Vec<Thing>> {
+    pub fn objects_like(&self, part: &str, limit: usize) -> Result<Vec<Fact>> {
         let mut found = Vec::new();
         let pattern = format!("%{}%", part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
         let condition = "scope = ?1 AND key LIKE ?2 ESCAPE '\\' ORDER BY tid LIMIT ?3";
@@ -89,7 +89,7 @@ impl Facts<'_> {
         Ok(found)
     }
 
-    pub fn things_beginning(&self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
+    pub fn objects_with_prefix(&self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Fact>> {
         let (mut found, end) = (Vec::new(), end_of_prefix(prefix));
         let mut condition = "scope = ?1 AND key >= ?2".to_owned();
         let mut values: Vec<&dyn ToSql> = vec![&self.scope, &prefix];
@@ -106,7 +106,7 @@ impl Facts<'_> {
         Ok(found)
     }
 
-    pub fn relationships(&self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
+    pub fn relationships(&self, ends: &[(FactNo, Side)]) -> Result<Vec<Fact>> {
         let (mut found, mut numbers) = (Vec::new(), Vec::new());
         for (object, side) in ends {
             let condition = if *side == Side::Src { "src = ?1 AND scope = ?2" } else { "dst = ?1 AND scope = ?2" };
@@ -114,7 +114,7 @@ impl Facts<'_> {
             self.things_where(condition, [node, self.scope], &mut found)?;
             let lists = "SELECT list FROM run_ends WHERE node = ?1 AND side = ?2";
             each(self.connection, lists, [node, i64::from(*side == Side::Dst)], |row| {
-                runs::read_list(list(row)?, &mut numbers)
+                packed_rows::read_list(list(row)?, &mut numbers)
             })?;
         }
         self.listed(&numbers, &mut found)?;
@@ -142,26 +142,26 @@ impl Facts<'_> {
         Ok(found)
     }
 
-    pub fn statements(&self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
-        self.read_versions(&Numbers::These(&ascending(things)), fields)
+    pub fn versions(&self, things: &[FactNo], fields: VersionFields) -> Result<Vec<Version>> {
+        self.read_versions(&FactNumbers::These(&ascending(things)), fields)
     }
 
-    pub fn statements_in(&self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
-        self.read_versions(&Numbers::In(range), fields)
+    pub fn versions_in(&self, range: Range<FactNo>, fields: VersionFields) -> Result<Vec<Version>> {
+        self.read_versions(&FactNumbers::In(range), fields)
     }
 
-    pub fn statements_after(&self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
+    pub fn versions_after(&self, after: VersionId, limit: usize) -> Result<Vec<Version>> {
         let mut found = Vec::new();
         let condition = "scope = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
         let values = [self.scope, saturated(after.0), saturated(limit)];
-        self.statements_where(condition, values, Fields::All, &mut found)?;
+        self.statements_where(condition, values, VersionFields::All, &mut found)?;
         let from_rows = found.len();
         // Versions ascend within a run and from one run to the next.
         self.each_run("scope = ?1 AND last > ?2 ORDER BY last", [self.scope, saturated(after.0)], |run| {
             for no in run.first..run.end() {
-                let statement = run.statement(no, Fields::Header)?;
+                let statement = run.version(no, VersionFields::Header)?;
                 if statement.version > after {
-                    found.push(run.statement(no, Fields::All)?);
+                    found.push(run.version(no, VersionFields::All)?);
                 }
                 if found.len() - from_rows == limit {
                     return Ok(ControlFlow::Break(()));
@@ -174,7 +174,7 @@ impl Facts<'_> {
         Ok(found)
     }
 
-    pub fn touched(&self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
+    pub fn touched(&self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<FactNo>> {
         if from > to {
             return Ok(vec![]);
         }
@@ -189,7 +189,7 @@ impl Facts<'_> {
         })?;
         self.each_run("scope = ?1 AND last >= ?2 ORDER BY last", [self.scope, saturated(first.0)], |run| {
             for no in run.first..run.end() {
-                let statement = run.statement(no, Fields::Header)?;
+                let statement = run.version(no, VersionFields::Header)?;
                 if statement.version > last {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -215,10 +215,10 @@ impl Facts<'_> {
         })
     }
 
-    fn read_versions(&self, numbers: &Numbers<'_>, fields: Fields) -> Result<Vec<Statement>> {
+    fn read_versions(&self, numbers: &FactNumbers<'_>, fields: VersionFields) -> Result<Vec<Version>> {
         let mut found = Vec::new();
         self.in_runs(numbers, |run, no| {
-            found.push(run.statement(no, fields)?);
+            found.push(run.version(no, fields)?);
             Ok(())
         })?;
         self.rows_of(numbers, |condition, values| self.statements_where(condition, values, fields, &mut found))?;
@@ -228,7 +228,7 @@ impl Facts<'_> {
 
     /// Appends the objects that match a condition on `scope`, `type`, `key` and `tid`: columns of `things`, and of
     /// `run_keys` for runs.
-    fn with_key(&self, condition: &str, values: &[&dyn ToSql], out: &mut Vec<Thing>) -> Result<()> {
+    fn with_key(&self, condition: &str, values: &[&dyn ToSql], out: &mut Vec<Fact>) -> Result<()> {
         self.things_where(condition, values, out)?;
         let mut numbers = Vec::new();
         each(self.connection, &format!("SELECT tid FROM run_keys WHERE {condition}"), values, |row| {
@@ -239,29 +239,29 @@ impl Facts<'_> {
     }
 
     /// Appends the facts that lists lead to. They must be in runs.
-    fn listed(&self, numbers: &[ThingNo], out: &mut Vec<Thing>) -> Result<()> {
+    fn listed(&self, numbers: &[FactNo], out: &mut Vec<Fact>) -> Result<()> {
         let (numbers, before) = (ascending(numbers), out.len());
-        self.packed_things(&Numbers::These(&numbers), out)?;
-        if out.len() - before == numbers.len() { Ok(()) } else { Err(runs::damaged()) }
+        self.packed_things(&FactNumbers::These(&numbers), out)?;
+        if out.len() - before == numbers.len() { Ok(()) } else { Err(packed_rows::damaged()) }
     }
 
-    fn packed_things(&self, numbers: &Numbers<'_>, out: &mut Vec<Thing>) -> Result<()> {
+    fn packed_things(&self, numbers: &FactNumbers<'_>, out: &mut Vec<Fact>) -> Result<()> {
         let mut names = self.names.borrow_mut();
         self.in_runs(numbers, |run, no| {
-            out.push(run.thing(no, &mut names)?);
+            out.push(run.fact(no, &mut names)?);
             Ok(())
         })
     }
 
-    fn thing_rows(&self, numbers: &Numbers<'_>, out: &mut Vec<Thing>) -> Result<()> {
+    fn thing_rows(&self, numbers: &FactNumbers<'_>, out: &mut Vec<Fact>) -> Result<()> {
         self.rows_of(numbers, |condition, values| self.things_where(condition, values, out))
     }
 
-    fn things_where<P: Params>(&self, condition: &str, values: P, out: &mut Vec<Thing>) -> Result<()> {
-        let sql = format!("SELECT {} FROM things WHERE {condition}", rows::THING);
+    fn things_where<P: Params>(&self, condition: &str, values: P, out: &mut Vec<Fact>) -> Result<()> {
+        let sql = format!("SELECT {} FROM things WHERE {condition}", rows::FACT);
         let mut names = self.names.borrow_mut();
         each(self.connection, &sql, values, |row| {
-            out.push(rows::thing(row, &mut names).map_err(fault)?);
+            out.push(rows::read_fact(row, &mut names).map_err(fault)?);
             Ok(())
         })
     }
@@ -270,26 +270,26 @@ impl Facts<'_> {
         &self,
         condition: &str,
         values: P,
-        fields: Fields,
-        out: &mut Vec<Statement>,
+        fields: VersionFields,
+        out: &mut Vec<Version>,
     ) -> Result<()> {
         let (more, columns) = match fields {
-            Fields::Header => ("", 9),
-            Fields::Content => (", content", 10),
-            Fields::All => (", content, change", 11),
+            VersionFields::Header => ("", 9),
+            VersionFields::Content => (", content", 10),
+            VersionFields::All => (", content, change", 11),
         };
         let sql = format!("SELECT {}{more} FROM statements WHERE {condition}", rows::HEADER);
         each(self.connection, &sql, values, |row| {
-            out.push(rows::statement(row, columns).map_err(fault)?);
+            out.push(rows::read_version(row, columns).map_err(fault)?);
             Ok(())
         })
     }
 
     /// Runs a query for each condition that selects rows with these numbers, ascending.
-    fn rows_of(&self, numbers: &Numbers<'_>, mut run: impl FnMut(&str, &[&dyn ToSql]) -> Result<()>) -> Result<()> {
+    fn rows_of(&self, numbers: &FactNumbers<'_>, mut run: impl FnMut(&str, &[&dyn ToSql]) -> Result<()>) -> Result<()> {
         match numbers {
-            Numbers::These(numbers) => numbers.iter().try_for_each(|no| run("tid = ?1", &[&tid(self.scope, *no)])),
-            Numbers::In(range) => {
+            FactNumbers::These(numbers) => numbers.iter().try_for_each(|no| run("tid = ?1", &[&tid(self.scope, *no)])),
+            FactNumbers::In(range) => {
                 let [from, to] = self.tids(range);
                 run("tid >= ?1 AND tid < ?2", &[&from, &to])
             }
@@ -297,9 +297,13 @@ impl Facts<'_> {
     }
 
     /// Visits those of the facts that are in runs, ascending.
-    fn in_runs(&self, numbers: &Numbers<'_>, mut show: impl FnMut(&Packed<'_>, ThingNo) -> Result<()>) -> Result<()> {
+    fn in_runs(
+        &self,
+        numbers: &FactNumbers<'_>,
+        mut show: impl FnMut(&PackedRowReader<'_>, FactNo) -> Result<()>,
+    ) -> Result<()> {
         match numbers {
-            Numbers::These(numbers) => {
+            FactNumbers::These(numbers) => {
                 let mut left = *numbers;
                 while let Some(next) = left.first() {
                     let mut done = 1;
@@ -314,7 +318,7 @@ impl Facts<'_> {
                 }
                 Ok(())
             }
-            Numbers::In(range) => {
+            FactNumbers::In(range) => {
                 let [from, to] = self.tids(range);
                 let condition = "first >= coalesce((SELECT max(first) FROM runs WHERE first BETWEEN ?3 AND ?1), ?1)
                     AND first < ?2 ORDER BY first";
@@ -332,25 +336,25 @@ impl Facts<'_> {
         &self,
         condition: &str,
         values: P,
-        mut show: impl FnMut(&Packed<'_>) -> Result<ControlFlow<()>>,
+        mut show: impl FnMut(&PackedRowReader<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let sql = format!("SELECT {} FROM runs WHERE {condition}", runs::RUN);
+        let sql = format!("SELECT {} FROM runs WHERE {condition}", packed_rows::RUN);
         let mut query = self.connection.prepare_cached(&sql).map_err(fault)?;
         let mut found = query.query(values).map_err(fault)?;
         while let Some(row) = found.next().map_err(fault)? {
-            if show(&Packed::read(row)?)?.is_break() {
+            if show(&PackedRowReader::read(row)?)?.is_break() {
                 break;
             }
         }
         Ok(())
     }
 
-    fn tids(&self, range: &Range<ThingNo>) -> [i64; 2] {
+    fn tids(&self, range: &Range<FactNo>) -> [i64; 2] {
         [tid(self.scope, range.start), tid(self.scope, range.end)]
     }
 }
 
-fn ascending(numbers: &[ThingNo]) -> Vec<ThingNo> {
+fn ascending(numbers: &[FactNo]) -> Vec<FactNo> {
     let mut numbers = numbers.to_vec();
     numbers.sort_unstable();
     numbers.dedup();
@@ -358,7 +362,7 @@ fn ascending(numbers: &[ThingNo]) -> Vec<ThingNo> {
 }
 
 /// The fact number in a row's only column, a `tid`.
-fn number(row: &Row<'_>) -> Result<ThingNo> {
+fn number(row: &Row<'_>) -> Result<FactNo> {
     row.get(0).map(rows::number).map_err(fault)
 }
 

@@ -1,6 +1,6 @@
 //! Access keys in a table of an SQLite file.
 
-use super::{Alone, SqliteStore, fault};
+use super::{SqliteStore, WriterGuard, fault};
 use crate::keys::{AccessKey, AccessKeys, key_exists};
 use lukasa_model::json::Hash;
 use lukasa_model::{Result, Time};
@@ -38,7 +38,7 @@ fn by_id(connection: &Connection, id: &str) -> Result<Option<AccessKey>> {
 impl SqliteStore {
     /// Runs one statement on the writer connection, which is a transaction in itself.
     fn change_keys<T>(&self, change: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        change(&Alone { connection: self.writer.lock() })
+        change(&WriterGuard { connection: self.writer.lock() })
     }
 }
 

@@ -7,8 +7,8 @@ mod facts;
 mod flush;
 mod inspect;
 mod keys;
+mod packed_rows;
 mod rows;
-mod runs;
 mod session;
 
 use crate::memory::{empty_head, unknown_project};
@@ -16,10 +16,10 @@ use crate::{AccessKeys, AuditTrail, Clock, Derived, Reader, Store, Writer};
 pub use inspect::{Inspection, inspect};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use parking_lot::{Mutex, MutexGuard};
-pub(crate) use rows::Names;
+pub(crate) use rows::TypeNameCache;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
-use session::Session;
+use session::SqliteSession;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -195,17 +195,17 @@ impl Store for SqliteStore {
         let connection = self.reader()?;
         connection.execute_batch("BEGIN").map_err(fault)?;
         let number = find_project(&connection, scope)?.ok_or_else(|| unknown_project(scope))?;
-        Ok(Box::new(Session::new(connection, number, &*self.clock)))
+        Ok(Box::new(SqliteSession::new(connection, number, &*self.clock)))
     }
 
     fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>> {
-        let connection = Alone { connection: self.writer.lock() };
+        let connection = WriterGuard { connection: self.writer.lock() };
         connection.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         let number = match find_project(&connection, scope)? {
             Some(number) => number,
             None => create_project(&connection, scope)?,
         };
-        Ok(Box::new(Session::new(connection, number, &*self.clock)))
+        Ok(Box::new(SqliteSession::new(connection, number, &*self.clock)))
     }
 
     fn derived(&self) -> &dyn Derived {
@@ -309,18 +309,18 @@ impl Drop for Pooled<'_> {
 }
 
 /// Exclusive use of the writer connection; what was not committed is rolled back on drop.
-struct Alone<'a> {
+struct WriterGuard<'a> {
     connection: MutexGuard<'a, Connection>,
 }
 
-impl Deref for Alone<'_> {
+impl Deref for WriterGuard<'_> {
     type Target = Connection;
     fn deref(&self) -> &Connection {
         &self.connection
     }
 }
 
-impl Drop for Alone<'_> {
+impl Drop for WriterGuard<'_> {
     fn drop(&mut self) {
         if !self.connection.is_autocommit() {
             // If this fails, SQLite rolls back when the file is next opened.

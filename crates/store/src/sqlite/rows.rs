@@ -1,12 +1,12 @@
 //! Converts between rows of the tables and the model.
 
-use super::bulk::Rows;
+use super::bulk::RowSource;
 use super::fault;
 use crate::saturated;
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
 use lukasa_model::types::system;
-use lukasa_model::{Ends, Error, Period, Result, Statement, Thing, ThingNo, Time, Transaction, VersionId};
+use lukasa_model::{Error, Fact, FactNo, Period, RelationshipEnds, Result, Time, Transaction, Version, VersionId};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Params, Row};
 use std::borrow::Borrow;
@@ -17,16 +17,16 @@ use uuid::Uuid;
 pub const NUMBER_BITS: u32 = 40;
 
 /// Numbers of facts are below this.
-pub const THINGS: ThingNo = 1 << NUMBER_BITS;
+pub const THINGS: FactNo = 1 << NUMBER_BITS;
 
 /// Numbers beyond the largest become the first of the next project, 0, which no fact has.
-pub fn tid(scope: i64, number: ThingNo) -> i64 {
+pub fn tid(scope: i64, number: FactNo) -> i64 {
     (scope << NUMBER_BITS) + saturated(number.min(THINGS))
 }
 
 /// Returns the fact number of a `tid`.
-pub fn number(tid: i64) -> ThingNo {
-    ThingNo::try_from(tid & ((1 << NUMBER_BITS) - 1)).expect("the mask leaves no sign")
+pub fn number(tid: i64) -> FactNo {
+    FactNo::try_from(tid & ((1 << NUMBER_BITS) - 1)).expect("the mask leaves no sign")
 }
 
 /// Runs a cached query and visits every row.
@@ -46,9 +46,9 @@ pub fn each<P: Params>(
 
 /// Shares type names between the many rows that contain them.
 #[derive(Default)]
-pub struct Names(Vec<Arc<str>>);
+pub struct TypeNameCache(Vec<Arc<str>>);
 
-impl Names {
+impl TypeNameCache {
     /// Returns a shared copy of a type name.
     pub fn share(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.iter().find(|known| &***known == name) {
@@ -64,19 +64,19 @@ impl Names {
 }
 
 /// New facts, as rows.
-pub struct Things<'a, T>(pub i64, pub &'a [T]);
+pub struct NewFacts<'a, T>(pub i64, pub &'a [T]);
 
 // A rejected row fails the whole transaction, so SQLite need not be able to undo a single statement.
-pub const ADD_THINGS: &str = "INSERT OR FAIL INTO things (tid, scope, id, type, key, src, dst, discriminator, system)
+pub const ADD_FACTS: &str = "INSERT OR FAIL INTO things (tid, scope, id, type, key, src, dst, discriminator, system)
     SELECT c0, c1, c2, c3, c4, c5, c6, c7, c8 FROM given_rows(?1)";
 
-impl<T: Borrow<Thing>> Rows for Things<'_, T> {
+impl<T: Borrow<Fact>> RowSource for NewFacts<'_, T> {
     fn count(&self) -> usize {
         self.1.len()
     }
 
     fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
-        let Things(scope, things) = *self;
+        let NewFacts(scope, things) = *self;
         let thing = things[row].borrow();
         let ends = thing.ends.as_ref();
         match column {
@@ -97,19 +97,19 @@ impl<T: Borrow<Thing>> Rows for Things<'_, T> {
 pub const ADD_IDS: &str = "INSERT OR FAIL INTO row_ids (scope, id, tid) SELECT c1, c2, c0 FROM given_rows(?1)";
 
 /// New versions, as rows.
-pub struct Statements<'a, S>(pub i64, pub &'a [S]);
+pub struct NewVersions<'a, S>(pub i64, pub &'a [S]);
 
-pub const ADD_STATEMENTS: &str = "INSERT OR FAIL INTO statements (tid, branch, version, scope, recorded_at, valid_from,
+pub const ADD_VERSIONS: &str = "INSERT OR FAIL INTO statements (tid, branch, version, scope, recorded_at, valid_from,
         valid_to, number, parents, hash, content, change)
     SELECT c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11 FROM given_rows(?1)";
 
-impl<S: Borrow<Statement>> Rows for Statements<'_, S> {
+impl<S: Borrow<Version>> RowSource for NewVersions<'_, S> {
     fn count(&self) -> usize {
         self.1.len()
     }
 
     fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
-        let Statements(scope, statements) = *self;
+        let NewVersions(scope, statements) = *self;
         let s = statements[row].borrow();
         match column {
             0 => integer(tid(scope, s.thing)),
@@ -142,19 +142,19 @@ pub fn text_of(text: Option<&str>) -> ToSqlOutput<'_> {
     text.map_or(NULL, |text| ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())))
 }
 
-pub const THING: &str = "tid, id, type, key, src, dst, discriminator";
+pub const FACT: &str = "tid, id, type, key, src, dst, discriminator";
 
-/// Reads the columns of [`THING`].
-pub fn thing(row: &Row<'_>, names: &mut Names) -> rusqlite::Result<Thing> {
+/// Reads the columns of [`FACT`].
+pub fn read_fact(row: &Row<'_>, names: &mut TypeNameCache) -> rusqlite::Result<Fact> {
     let ends = match row.get_ref(4)? {
         ValueRef::Null => None,
-        _ => Some(Ends {
+        _ => Some(RelationshipEnds {
             src: number(row.get(4)?),
             dst: number(row.get(5)?),
             discriminator: text(row, 6)?.unwrap_or_default(),
         }),
     };
-    Ok(Thing {
+    Ok(Fact {
         no: number(row.get(0)?),
         id: Uuid::from_bytes(row.get(1)?),
         type_name: names.share(row.get_ref(2)?.as_str()?),
@@ -166,7 +166,7 @@ pub fn thing(row: &Row<'_>, names: &mut Names) -> rusqlite::Result<Thing> {
 pub const HEADER: &str = "tid, branch, version, recorded_at, valid_from, valid_to, number, parents, hash";
 
 /// Reads the columns of [`HEADER`], then `content` and `change` if they were selected.
-pub fn statement(row: &Row<'_>, columns: usize) -> rusqlite::Result<Statement> {
+pub fn read_version(row: &Row<'_>, columns: usize) -> rusqlite::Result<Version> {
     let hash = Hash(row.get(8)?);
     let parents = match row.get_ref(7)? {
         ValueRef::Blob(bytes) => {
@@ -175,7 +175,7 @@ pub fn statement(row: &Row<'_>, columns: usize) -> rusqlite::Result<Statement> {
         }
         _ => Vec::new(),
     };
-    Ok(Statement {
+    Ok(Version {
         thing: number(row.get(0)?),
         branch: row.get(1)?,
         version: VersionId(row.get(2)?),
@@ -198,7 +198,7 @@ pub fn parents(list: &[VersionId]) -> Option<Vec<u8>> {
 pub const TRANSACTION: &str = "tx, recorded_at, branch, objects, relationships, header, hash";
 
 /// Reads the columns of [`TRANSACTION`].
-pub fn transaction(row: &Row<'_>) -> Result<Transaction> {
+pub fn read_transaction(row: &Row<'_>) -> Result<Transaction> {
     let header = row.get_ref(5).map_err(fault)?.as_str().map_err(|e| fault(e.into()))?;
     Ok(Transaction {
         tx: row.get(0).map_err(fault)?,

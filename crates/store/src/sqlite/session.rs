@@ -1,16 +1,16 @@
 //! One read or write transaction on one project of an SQLite file.
 
-use super::facts::Facts;
+use super::facts::FactReader;
 use super::flush::{Flusher, checkpoint_later};
-use super::rows::{self, Names, each, tid};
-use super::{bulk, fault, runs};
-use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer, saturated};
+use super::rows::{self, TypeNameCache, each, tid};
+use super::{bulk, fault, packed_rows};
+use crate::{ClientBatch, Clock, Counts, Entry, Head, Reader, TransactionFilter, VersionFields, Writer, saturated};
 use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
-use lukasa_model::statement::{Provenance, Role};
 use lukasa_model::types::Declaration;
+use lukasa_model::version::{MergeRole, Provenance};
 use lukasa_model::{
-    BranchNo, Error, ErrorCode, Position, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId,
+    BranchNo, Error, ErrorCode, Fact, FactNo, Position, Result, Time, Transaction, Tx, Version, VersionId,
 };
 use rusqlite::{Connection, OptionalExtension, Params, params};
 use std::borrow::Borrow;
@@ -20,11 +20,11 @@ use std::path::Path;
 use uuid::Uuid;
 
 /// A transaction on one project. `C` is a pooled reader, or the writer connection.
-pub struct Session<'a, C: Deref<Target = Connection>> {
+pub struct SqliteSession<'a, C: Deref<Target = Connection>> {
     connection: C,
     scope: i64,
     clock: &'a dyn Clock,
-    names: RefCell<Names>,
+    names: RefCell<TypeNameCache>,
     load: Option<Load>,
 }
 
@@ -32,17 +32,17 @@ pub struct Session<'a, C: Deref<Target = Connection>> {
 struct Load {
     _flusher: Option<Flusher>,
     /// Ids of the facts and ends of the relationships in runs. Sorted only once all are known.
-    ids: Vec<(Uuid, ThingNo)>,
-    ends: Vec<runs::End>,
+    ids: Vec<(Uuid, FactNo)>,
+    ends: Vec<packed_rows::PackedEnd>,
 }
 
-impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
+impl<'a, C: Deref<Target = Connection>> SqliteSession<'a, C> {
     pub fn new(connection: C, scope: i64, clock: &'a dyn Clock) -> Self {
-        Session { connection, scope, clock, names: RefCell::default(), load: None }
+        SqliteSession { connection, scope, clock, names: RefCell::default(), load: None }
     }
 
-    fn fact_reader(&self) -> Facts<'_> {
-        Facts { connection: &self.connection, scope: self.scope, names: &self.names }
+    fn fact_reader(&self) -> FactReader<'_> {
+        FactReader { connection: &self.connection, scope: self.scope, names: &self.names }
     }
 
     fn provenance_where<P: Params>(&self, condition: &str, params: P, out: &mut Vec<Provenance>) -> Result<()> {
@@ -52,7 +52,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
                 thing: rows::number(row.get(0).map_err(fault)?),
                 child: VersionId(row.get(1).map_err(fault)?),
                 parent: VersionId(row.get(2).map_err(fault)?),
-                role: Role::of(row.get(3).map_err(fault)?)?,
+                role: MergeRole::of(row.get(3).map_err(fault)?)?,
             });
             Ok(())
         })
@@ -62,31 +62,33 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         let mut found = Vec::new();
         let sql = format!("SELECT {} FROM transactions WHERE {condition}", rows::TRANSACTION);
         each(&self.connection, &sql, params, |row| {
-            found.push(rows::transaction(row)?);
+            found.push(rows::read_transaction(row)?);
             Ok(())
         })?;
         Ok(found)
     }
 
-    fn append_rows<T: Borrow<Thing>, S: Borrow<Statement>>(&self, things: &[T], statements: &[S]) -> Result<()> {
-        bulk::insert(&self.connection, rows::ADD_THINGS, &rows::Things(self.scope, things)).map_err(fault)?;
+    fn append_rows<T: Borrow<Fact>, S: Borrow<Version>>(&self, things: &[T], statements: &[S]) -> Result<()> {
+        bulk::insert(&self.connection, rows::ADD_FACTS, &rows::NewFacts(self.scope, things)).map_err(fault)?;
         // Sorted by id, so that neighbours go to the same page.
-        let mut by_id: Vec<&Thing> = things.iter().map(Borrow::borrow).collect();
+        let mut by_id: Vec<&Fact> = things.iter().map(Borrow::borrow).collect();
         by_id.sort_unstable_by_key(|thing| thing.id);
-        bulk::insert(&self.connection, rows::ADD_IDS, &rows::Things(self.scope, &by_id)).map_err(fault)?;
-        bulk::insert(&self.connection, rows::ADD_STATEMENTS, &rows::Statements(self.scope, statements)).map_err(fault)
+        bulk::insert(&self.connection, rows::ADD_IDS, &rows::NewFacts(self.scope, &by_id)).map_err(fault)?;
+        bulk::insert(&self.connection, rows::ADD_VERSIONS, &rows::NewVersions(self.scope, statements)).map_err(fault)
     }
 
     fn append_runs(&mut self, entry: &Entry<'_>) -> Result<()> {
-        let (runs, things, statements) = runs::pack(entry.things, entry.statements);
-        bulk::insert(&self.connection, runs::ADD_RUNS, &runs::Runs(self.scope, &runs)).map_err(fault)?;
+        let (runs, things, statements) = packed_rows::pack(entry.things, entry.statements);
+        bulk::insert(&self.connection, packed_rows::ADD_RUNS, &packed_rows::NewPackedRows(self.scope, &runs))
+            .map_err(fault)?;
         let in_runs = &entry.things[..entry.things.len() - things.len()];
-        let mut keyed: Vec<&Thing> = in_runs.iter().filter(|thing| thing.key.is_some()).collect();
+        let mut keyed: Vec<&Fact> = in_runs.iter().filter(|thing| thing.key.is_some()).collect();
         keyed.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        bulk::insert(&self.connection, runs::ADD_KEYS, &runs::Keys(self.scope, &keyed)).map_err(fault)?;
+        bulk::insert(&self.connection, packed_rows::ADD_KEYS, &packed_rows::NewPackedKeys(self.scope, &keyed))
+            .map_err(fault)?;
         if let Some(load) = &mut self.load {
             load.ids.extend(in_runs.iter().map(|thing| (thing.id, thing.no)));
-            load.ends.extend(in_runs.iter().flat_map(runs::ends));
+            load.ends.extend(in_runs.iter().flat_map(packed_rows::ends));
         }
         self.append_rows(&things, &statements)
     }
@@ -105,19 +107,20 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
                         let twice = format!("{} is written twice in one load", pair[0].0);
                         Err(Error::invalid(ErrorCode::DuplicateInBatch, twice).hint("write each fact once"))
                     }
-                    None => Ok(runs::Lists::of_ids(scope, &ids)),
+                    None => Ok(packed_rows::FactLists::of_ids(scope, &ids)),
                 }
             });
-            let ends = runs::by_end(ends);
-            bulk::insert(connection, runs::ADD_ENDS, &runs::Lists::of_ends(scope, &ends)).map_err(fault)?;
+            let ends = packed_rows::by_end(ends);
+            bulk::insert(connection, packed_rows::ADD_ENDS, &packed_rows::FactLists::of_ends(scope, &ends))
+                .map_err(fault)?;
             drop(ends);
             let ids = ids.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            bulk::insert(connection, runs::ADD_IDS, &ids).map_err(fault)
+            bulk::insert(connection, packed_rows::ADD_IDS, &ids).map_err(fault)
         })
     }
 }
 
-impl<C: Deref<Target = Connection>> Drop for Session<'_, C> {
+impl<C: Deref<Target = Connection>> Drop for SqliteSession<'_, C> {
     fn drop(&mut self) {
         // Also after a failed load.
         if self.load.take().is_some() {
@@ -126,7 +129,7 @@ impl<C: Deref<Target = Connection>> Drop for Session<'_, C> {
     }
 }
 
-impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
+impl<C: Deref<Target = Connection>> Reader for SqliteSession<'_, C> {
     fn head(&mut self) -> Result<Head> {
         self.connection
             .prepare_cached(
@@ -152,47 +155,47 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
             .map_err(fault)
     }
 
-    fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
-        self.fact_reader().things(ids)
+    fn facts(&mut self, ids: &[Uuid]) -> Result<Vec<Fact>> {
+        self.fact_reader().facts(ids)
     }
 
-    fn things_numbered(&mut self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
-        self.fact_reader().things_numbered(numbers)
+    fn facts_numbered(&mut self, numbers: &[FactNo]) -> Result<Vec<Fact>> {
+        self.fact_reader().facts_numbered(numbers)
     }
 
-    fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
-        self.fact_reader().things_keyed(keys)
+    fn objects_keyed(&mut self, keys: &[String]) -> Result<Vec<Fact>> {
+        self.fact_reader().objects_keyed(keys)
     }
 
-    fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
-        self.fact_reader().things_like(part, limit)
+    fn objects_like(&mut self, part: &str, limit: usize) -> Result<Vec<Fact>> {
+        self.fact_reader().objects_like(part, limit)
     }
 
-    fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
-        self.fact_reader().things_beginning(type_name, prefix)
+    fn objects_with_prefix(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Fact>> {
+        self.fact_reader().objects_with_prefix(type_name, prefix)
     }
 
-    fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
-        self.fact_reader().things_in(range)
+    fn facts_in(&mut self, range: Range<FactNo>) -> Result<Vec<Fact>> {
+        self.fact_reader().facts_in(range)
     }
 
-    fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
-        self.fact_reader().statements(things, fields)
+    fn versions(&mut self, things: &[FactNo], fields: VersionFields) -> Result<Vec<Version>> {
+        self.fact_reader().versions(things, fields)
     }
 
-    fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
-        self.fact_reader().statements_in(range, fields)
+    fn versions_in(&mut self, range: Range<FactNo>, fields: VersionFields) -> Result<Vec<Version>> {
+        self.fact_reader().versions_in(range, fields)
     }
 
-    fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
-        self.fact_reader().statements_after(after, limit)
+    fn versions_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Version>> {
+        self.fact_reader().versions_after(after, limit)
     }
 
-    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
+    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<FactNo>> {
         self.fact_reader().touched(branch, from, to)
     }
 
-    fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
+    fn relationships(&mut self, ends: &[(FactNo, Side)]) -> Result<Vec<Fact>> {
         self.fact_reader().relationships(ends)
     }
 
@@ -200,7 +203,7 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         self.fact_reader().declarations()
     }
 
-    fn provenance(&mut self, things: &[ThingNo]) -> Result<Vec<Provenance>> {
+    fn provenance(&mut self, things: &[FactNo]) -> Result<Vec<Provenance>> {
         let mut found = Vec::new();
         for thing in things {
             self.provenance_where("tid = ?1", [tid(self.scope, *thing)], &mut found)?;
@@ -224,18 +227,18 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         )
     }
 
-    fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>> {
+    fn find_transactions(&mut self, find: &TransactionFilter, limit: usize) -> Result<Vec<Transaction>> {
         let limit = saturated(limit);
         match find {
-            Find::Commit(prefix) => self.transactions_where(
+            TransactionFilter::Commit(prefix) => self.transactions_where(
                 "scope = ?1 AND git_commit >= ?2 AND git_commit < ?3 ORDER BY tx DESC LIMIT ?4",
                 params![self.scope, prefix, format!("{prefix}g"), limit],
             ),
-            Find::Agent(agent) => self.transactions_where(
+            TransactionFilter::Agent(agent) => self.transactions_where(
                 "scope = ?1 AND agent = ?2 ORDER BY tx DESC LIMIT ?3",
                 params![self.scope, agent, limit],
             ),
-            Find::Until(time) => self.transactions_where(
+            TransactionFilter::Until(time) => self.transactions_where(
                 "scope = ?1 AND recorded_at <= ?2 ORDER BY recorded_at DESC, tx DESC LIMIT ?3",
                 params![self.scope, time.0, limit],
             ),
@@ -274,7 +277,7 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
     }
 }
 
-impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
+impl<C: Deref<Target = Connection>> Writer for SqliteSession<'_, C> {
     fn now(&mut self) -> Result<Time> {
         Ok(self.clock.now())
     }

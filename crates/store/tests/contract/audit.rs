@@ -4,7 +4,7 @@ use super::*;
 use lukasa_model::ErrorCode;
 use lukasa_model::json::Hash;
 use lukasa_store::AuditTrail;
-use lukasa_store::audit::{AuditEntry, AuditFind, AuditFlaw, AuditHead, AuditNote, ChainReport, Seals, walk};
+use lukasa_store::audit::{AuditEntry, AuditFilter, AuditFlaw, AuditHead, AuditNote, ChainReport, Seals, walk};
 use std::collections::BTreeMap;
 
 pub struct Key(&'static str);
@@ -96,17 +96,17 @@ pub fn entries_are_found_newest_first(f: &Fixture) {
     };
     append(trail, "s1", &[note("a", "get", 1), note("a", "put", 2), note("b", "get", 3), other]);
     append(trail, "s2", &[note("a", "get", 2)]);
-    let found = |find: AuditFind| -> Vec<String> {
+    let found = |find: AuditFilter| -> Vec<String> {
         let all = trail.find("a", &find, 10).unwrap();
         all.iter().map(|e| format!("{}{} {}", e.server, e.number, e.note.operation)).collect()
     };
-    let any = AuditFind::default();
+    let any = AuditFilter::default();
     assert_eq!(found(any.clone()), ["s13 get", "s12 put", "s21 get", "s11 get"]);
-    assert_eq!(found(AuditFind { operation: Some("get".into()), ..any.clone() }), ["s13 get", "s21 get", "s11 get"]);
-    assert_eq!(found(AuditFind { project: Some("other".into()), ..any.clone() }), ["s13 get"]);
-    assert_eq!(found(AuditFind { user: Some("u1".into()), ..any.clone() }), ["s12 put", "s21 get", "s11 get"]);
-    assert_eq!(found(AuditFind { status: Some("not_found".into()), ..any.clone() }), ["s13 get"]);
-    assert_eq!(found(AuditFind { since: Some(at(2)), until: Some(at(7)), ..any.clone() }), ["s12 put", "s21 get"]);
+    assert_eq!(found(AuditFilter { operation: Some("get".into()), ..any.clone() }), ["s13 get", "s21 get", "s11 get"]);
+    assert_eq!(found(AuditFilter { project: Some("other".into()), ..any.clone() }), ["s13 get"]);
+    assert_eq!(found(AuditFilter { user: Some("u1".into()), ..any.clone() }), ["s12 put", "s21 get", "s11 get"]);
+    assert_eq!(found(AuditFilter { status: Some("not_found".into()), ..any.clone() }), ["s13 get"]);
+    assert_eq!(found(AuditFilter { since: Some(at(2)), until: Some(at(7)), ..any.clone() }), ["s12 put", "s21 get"]);
     assert_eq!(trail.find("a", &any, 2).unwrap().len(), 2);
     assert_eq!(trail.find("c", &any, 2).unwrap(), []);
 }
@@ -129,7 +129,7 @@ pub fn concurrent_appends_keep_every_entry_once(f: &Fixture) {
         let entries: Vec<_> = walked(trail, tenant).iter().map(|report| report.entries).collect();
         assert_eq!(entries, [40, 40], "{tenant}");
     }
-    let kept = trail.find("a", &AuditFind::default(), 1_000).unwrap();
+    let kept = trail.find("a", &AuditFilter::default(), 1_000).unwrap();
     let names: std::collections::BTreeSet<_> = kept.iter().map(|entry| &entry.note.operation).collect();
     assert_eq!(names.len(), 80);
 }

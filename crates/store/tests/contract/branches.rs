@@ -3,8 +3,8 @@
 use super::*;
 use lukasa_model::BranchMode::{Live, Pinned};
 use lukasa_model::batch::PutRelationship;
-use lukasa_model::statement::Role;
 use lukasa_model::transaction::Header;
+use lukasa_model::version::MergeRole;
 use lukasa_model::{ErrorCode, ObjectType, TransactionKind};
 use lukasa_store::ledger::{ChangeClass, MergeCounts};
 use serde_json::json;
@@ -49,7 +49,7 @@ pub fn changes_of_main_under_a_pinned_branch(f: &Fixture) {
     put(l, "work", "mine", 1);
     let seen = l.view(&ViewSpec::on("work")).unwrap();
     let keys: Vec<_> = l
-        .heads(&seen, lukasa_store::Fields::Header)
+        .stream_view(&seen, lukasa_store::VersionFields::Header)
         .unwrap()
         .map(|row| row.unwrap().thing.key.unwrap().to_string())
         .filter(|key| key != "work")
@@ -130,7 +130,10 @@ pub fn merge_classes_and_provenance(f: &Fixture) {
     let view = l.view(&ViewSpec::default()).unwrap();
     let (_, history) = l.history(&view, &Reference::from("both"), false).unwrap();
     let roles: Vec<_> = history.last().unwrap().provenance.iter().map(|p| (p.role, p.parent.to_string())).collect();
-    assert_eq!(roles, [(Role::Base, "1.1".into()), (Role::Source, "3.1".into()), (Role::Target, "4.0".into())]);
+    assert_eq!(
+        roles,
+        [(MergeRole::Base, "1.1".into()), (MergeRole::Source, "3.1".into()), (MergeRole::Target, "4.0".into())]
+    );
     verify(f);
 }
 

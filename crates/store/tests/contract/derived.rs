@@ -4,7 +4,7 @@ use super::*;
 use lukasa_model::json::Hash;
 use lukasa_model::{ErrorCode, ErrorKind, Scope};
 use lukasa_store::Derived;
-use lukasa_store::derived::{ERROR_CHARS, Failure, Job, JobCounts, Lane, NewJob, Vector};
+use lukasa_store::derived::{ERROR_CHARS, Job, JobCounts, JobFailure, JobLane, NewJob, Vector};
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 
@@ -31,7 +31,7 @@ fn vector(text: &str, made: i64, redacted: u32) -> Vector {
 fn job(key: &str) -> NewJob {
     NewJob {
         key: key.into(),
-        lane: Lane::Ordinary,
+        lane: JobLane::Ordinary,
         required: false,
         priority: 0.0,
         payload: "{}".into(),
@@ -99,7 +99,7 @@ pub fn jobs_are_leased_in_order(f: &Fixture) {
         job("optional"),
         NewJob { required: true, ..job("required") },
         NewJob { required: true, priority: 9.0, ..job("required, wanted") },
-        NewJob { lane: Lane::Mismatch, ..job("other model") },
+        NewJob { lane: JobLane::Mismatch, ..job("other model") },
         NewJob { priority: -0.0, ..job("optional, again") },
         NewJob { not_before: at(10), priority: 99.0, ..job("later") },
     ];
@@ -121,7 +121,7 @@ pub fn jobs_are_leased_in_order(f: &Fixture) {
     d.remove_kind(&s, KIND).unwrap();
     d.enqueue(&s, KIND, &[job("a")], at(1)).unwrap();
     d.lease(&s, KIND, 1, "w", at(1), at(2)).unwrap();
-    d.fail(&s, KIND, "w", &[Failure { key: "a".into(), error: "no".into(), not_before: at(1) }]).unwrap();
+    d.fail(&s, KIND, "w", &[JobFailure { key: "a".into(), error: "no".into(), not_before: at(1) }]).unwrap();
     d.enqueue(&s, KIND, &[job("b")], at(2)).unwrap();
     assert_eq!(keys(&d.lease(&s, KIND, 9, "w", at(3), at(4)).unwrap()), ["b", "a"]);
 }
@@ -136,7 +136,7 @@ pub fn only_the_owner_of_a_lease_can_end_it(f: &Fixture) {
     // The lease expired and another owner took the job: the first owner is too late.
     assert_eq!(keys(&d.lease(&s, KIND, 3, "two", at(5), at(9)).unwrap()), ["b", "c"]);
     assert_eq!(d.finish(&s, KIND, "one", &texts(&["b"])).unwrap(), 0);
-    let failure = Failure { key: "b".into(), error: "é\0".repeat(ERROR_CHARS), not_before: at(20) };
+    let failure = JobFailure { key: "b".into(), error: "é\0".repeat(ERROR_CHARS), not_before: at(20) };
     assert_eq!(d.fail(&s, KIND, "one", std::slice::from_ref(&failure)).unwrap(), 0);
     assert_eq!(d.fail(&s, KIND, "two", std::slice::from_ref(&failure)).unwrap(), 1);
     let b = d.jobs_after(&s, KIND, "a", 1).unwrap().remove(0);
@@ -158,14 +158,14 @@ pub fn jobs_are_counted_listed_and_removed(f: &Fixture) {
     assert_eq!(d.job_counts(&s, KIND, at(0)).unwrap(), JobCounts::default());
     let mixed = [
         NewJob { required: true, ..job("a") },
-        NewJob { required: true, lane: Lane::Mismatch, ..job("b") },
+        NewJob { required: true, lane: JobLane::Mismatch, ..job("b") },
         job("c"),
         job("d"),
     ];
     d.enqueue(&s, KIND, &mixed, at(1)).unwrap();
     d.enqueue(&s, KIND, &[job("e"), NewJob { required: true, ..job("e") }], at(0)).unwrap();
     d.lease(&s, KIND, 2, "w", at(2), at(9)).unwrap();
-    d.fail(&s, KIND, "w", &[Failure { key: "b".into(), error: "no".into(), not_before: at(3) }]).unwrap();
+    d.fail(&s, KIND, "w", &[JobFailure { key: "b".into(), error: "no".into(), not_before: at(3) }]).unwrap();
     let counts = d.job_counts(&s, KIND, at(4)).unwrap();
     assert_eq!(
         counts,

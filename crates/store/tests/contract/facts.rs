@@ -3,7 +3,7 @@
 use super::*;
 use lukasa_model::transaction::Header;
 use lukasa_model::{ErrorCode, ErrorKind, Precondition};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use serde_json::json;
 
 pub fn equal_content_creates_no_version(f: &Fixture) {
@@ -247,7 +247,7 @@ pub fn a_rename_with_links_to_it(f: &Fixture) {
     assert_eq!(involved[0].other_renamed_to.as_ref().and_then(|t| t.key.as_deref()), Some("new"));
     assert_eq!(x_at(l, "tx:1", "old"), 1);
     // Streams agree with look-ups.
-    let rows: Vec<_> = l.heads(&view, Fields::Header).unwrap().map(Result::unwrap).collect();
+    let rows: Vec<_> = l.stream_view(&view, VersionFields::Header).unwrap().map(Result::unwrap).collect();
     let names: Vec<_> = rows.iter().map(|r| (&*r.thing.type_name, r.src_ended, r.dst_ended)).collect();
     assert_eq!(
         names,
@@ -334,7 +334,7 @@ pub fn parallel_edges_by_discriminator(f: &Fixture) {
     let done = write(l, "main", vec![object("a").into(), object("b").into(), edge("a", "b").into(), second.into()]);
     assert_ne!(done.written[2].id, done.written[3].id);
     let view = l.view(&ViewSpec::default()).unwrap();
-    assert_eq!(l.heads(&view, Fields::Header).unwrap().count(), 4);
+    assert_eq!(l.stream_view(&view, VersionFields::Header).unwrap().count(), 4);
     verify(f);
 }
 

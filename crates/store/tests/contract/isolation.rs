@@ -3,7 +3,7 @@
 use super::*;
 use lukasa_model::plan::Side;
 use lukasa_model::{ErrorCode, VersionId};
-use lukasa_store::{Fields, Store};
+use lukasa_store::{Store, VersionFields};
 
 pub fn ids_of_another_tenant_are_not_found(f: &Fixture) {
     let (a, b) = (f.project("a", "shop"), f.project("b", "shop"));
@@ -30,17 +30,17 @@ pub fn ids_of_another_tenant_are_not_found(f: &Fixture) {
     assert_eq!(a.view(&ViewSpec::on("hidden")).unwrap_err().code, ErrorCode::UnknownBranch);
     assert_eq!(a.view(&ViewSpec::default().as_of("tx:2")).unwrap_err().code, ErrorCode::UnknownTransaction);
     let view = a.view(&ViewSpec::default()).unwrap();
-    assert_eq!(a.heads(&view, Fields::All).unwrap().count(), 1);
+    assert_eq!(a.stream_view(&view, VersionFields::All).unwrap().count(), 1);
     assert_eq!(a.transactions(0, u64::MAX, 99).unwrap().len(), 1);
     // Rows cannot be read by number either.
     let mut rows = f.store.read(a.scope()).unwrap();
-    assert_eq!(rows.things(&ids).unwrap(), []);
-    assert_eq!(rows.things_keyed(&["secret".into()]).unwrap(), []);
-    assert_eq!(rows.things_like("secret", 9).unwrap(), []);
-    assert_eq!(rows.things_numbered(&[1, 2, 3, 4]).unwrap().len(), 1);
-    assert_eq!(rows.statements(&[2, 3, 4], Fields::All).unwrap(), []);
-    assert_eq!(rows.statements_in(0..99, Fields::All).unwrap().len(), 1);
-    assert_eq!(rows.statements_after(VersionId(0), 99).unwrap().len(), 1);
+    assert_eq!(rows.facts(&ids).unwrap(), []);
+    assert_eq!(rows.objects_keyed(&["secret".into()]).unwrap(), []);
+    assert_eq!(rows.objects_like("secret", 9).unwrap(), []);
+    assert_eq!(rows.facts_numbered(&[1, 2, 3, 4]).unwrap().len(), 1);
+    assert_eq!(rows.versions(&[2, 3, 4], VersionFields::All).unwrap(), []);
+    assert_eq!(rows.versions_in(0..99, VersionFields::All).unwrap().len(), 1);
+    assert_eq!(rows.versions_after(VersionId(0), 99).unwrap().len(), 1);
     assert_eq!(rows.relationships(&[(1, Side::Src), (2, Side::Dst)]).unwrap(), []);
     assert!(rows.declarations().unwrap().is_empty());
     drop(rows);

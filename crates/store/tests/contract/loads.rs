@@ -3,7 +3,7 @@
 use super::*;
 use lukasa_model::transaction::Header;
 use lukasa_model::{ErrorCode, Result, TransactionKind};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 
 fn parts(last: i64) -> Vec<Result<Vec<Write>>> {
     vec![
@@ -103,7 +103,7 @@ pub fn objects_are_found_by_the_beginning_of_their_key(f: &Fixture) {
     end(l, "main", "src/a.py::g");
     let view = l.view(&ViewSpec::default()).unwrap();
     let keys = |type_name: Option<&str>, prefix: &str| -> Vec<String> {
-        let found = l.beginning(&view, type_name, prefix, Fields::Header).unwrap();
+        let found = l.states_with_prefix(&view, type_name, prefix, VersionFields::Header).unwrap();
         found.iter().map(|s| s.thing.key.as_deref().unwrap().to_owned()).collect()
     };
     assert_eq!(

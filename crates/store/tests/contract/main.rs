@@ -19,7 +19,7 @@ mod types;
 
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::{Batch, Error, ErrorCode, Reference, Time, Write};
-use lukasa_store::ledger::{Committed, Found, Ledger, MergeReport, MergeRequest, NewBranch, ViewSpec};
+use lukasa_store::ledger::{Committed, Ledger, MergeReport, MergeRequest, NewBranch, ViewSpec, VisibleFact};
 use lukasa_testkit::Fixture;
 use serde_json::Value;
 
@@ -179,7 +179,7 @@ fn merge(ledger: &Ledger, source: &str, target: &str) -> MergeReport {
     wet
 }
 
-fn find(ledger: &Ledger, spec: &ViewSpec, name: &str) -> Result<Found, Error> {
+fn find(ledger: &Ledger, spec: &ViewSpec, name: &str) -> Result<VisibleFact, Error> {
     ledger.find(&ledger.view(spec)?, &Reference::from(name))
 }
 

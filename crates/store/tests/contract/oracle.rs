@@ -2,10 +2,10 @@
 
 use lukasa_model::branch::{Branch, BranchMode};
 use lukasa_model::content::Content;
-use lukasa_model::transaction::Chain;
-use lukasa_model::{BranchNo, Statement, Thing, Time, Tx, View};
+use lukasa_model::transaction::TransactionHasher;
+use lukasa_model::{BranchNo, Fact, Time, Tx, Version, View};
 use lukasa_store::ledger::Ledger;
-use lukasa_store::{Fields, Reader};
+use lukasa_store::{Reader, VersionFields};
 use std::collections::BTreeMap;
 
 /// Everything visible in one view: id and version of each fact.
@@ -20,7 +20,7 @@ pub fn all_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
             for valid in times(l) {
                 let lineage = registry.lineage(branch.number, known).unwrap();
                 let name = branch.name.clone();
-                let hash = l.transactions(known, known, 1).unwrap().pop().map_or(Chain::START, |t| t.hash);
+                let hash = l.transactions(known, known, 1).unwrap().pop().map_or(TransactionHasher::START, |t| t.hash);
                 let view = View {
                     branch: branch.number,
                     branch_name: name.clone(),
@@ -30,7 +30,7 @@ pub fn all_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
                     lineage,
                     release: None,
                 };
-                let rows = l.heads(&view, Fields::Header).unwrap();
+                let rows = l.stream_view(&view, VersionFields::Header).unwrap();
                 let seen = rows.map(Result::unwrap).map(|r| (r.thing.id, r.statement.version.to_string())).collect();
                 views.insert((name, known, valid), seen);
             }
@@ -59,7 +59,7 @@ pub fn naive_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
 /// Returns the moments at which a period begins or ends, and one before each.
 fn times(l: &Ledger) -> Vec<Time> {
     let mut reader = l.store().read(l.scope()).unwrap();
-    let rows = reader.statements_after(lukasa_model::VersionId(0), usize::MAX >> 1).unwrap();
+    let rows = reader.versions_after(lukasa_model::VersionId(0), usize::MAX >> 1).unwrap();
     let mut times: Vec<_> = rows.iter().flat_map(|s| [s.period.from, s.period.to, s.recorded_at]).collect();
     times.retain(|t| *t != Time::MIN && *t != Time::MAX);
     times.push(Time(times.iter().map(|t| t.0).min().unwrap_or(0) - 1));
@@ -72,15 +72,15 @@ fn times(l: &Ledger) -> Vec<Time> {
 }
 
 struct Rows {
-    things: Vec<Thing>,
-    statements: Vec<Statement>,
+    things: Vec<Fact>,
+    statements: Vec<Version>,
     branches: Vec<(Tx, Branch)>,
 }
 
 impl Rows {
     fn load(reader: &mut dyn Reader) -> Rows {
-        let things = reader.things_in(0..u64::from(u32::MAX)).unwrap();
-        let statements = reader.statements_after(lukasa_model::VersionId(0), usize::MAX >> 1).unwrap();
+        let things = reader.facts_in(0..u64::from(u32::MAX)).unwrap();
+        let statements = reader.versions_after(lukasa_model::VersionId(0), usize::MAX >> 1).unwrap();
         let mut branches = vec![(0, Branch::main())];
         for s in &statements {
             let thing = things.iter().find(|t| t.no == s.thing).unwrap();
@@ -110,7 +110,7 @@ impl Rows {
 
     /// The version recorded last, among those on the branch recorded at or before `t` whose period contains `valid`. If
     /// there is none, that of the parent: with the same `t` on a live branch, with `min(t, fork)` on a pinned one.
-    fn visible(&self, thing: u64, branch: BranchNo, t: Tx, known: Tx, valid: Time) -> Option<&Statement> {
+    fn visible(&self, thing: u64, branch: BranchNo, t: Tx, known: Tx, valid: Time) -> Option<&Version> {
         let on = |branch: BranchNo, t: Tx| {
             self.statements
                 .iter()

@@ -3,7 +3,7 @@
 use super::*;
 use lukasa_model::transaction::Header;
 use lukasa_model::{ErrorCode, RelationshipType};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use serde_json::json;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -119,7 +119,7 @@ pub fn readers_see_whole_batches(f: &Fixture) {
             while !done.load(Ordering::SeqCst) || looks == 0 {
                 let view = l.view(&ViewSpec::default()).unwrap();
                 let values: Vec<_> = l
-                    .heads(&view, Fields::Content)
+                    .stream_view(&view, VersionFields::Content)
                     .unwrap()
                     .map(|row| row.unwrap().statement.parsed().unwrap().properties["x"].clone())
                     .collect();

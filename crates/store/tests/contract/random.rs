@@ -2,7 +2,7 @@
 
 use crate::dumps::dump;
 use crate::oracle::{all_views, naive_views};
-use lukasa_testkit::history::{Step, step, take};
+use lukasa_testkit::history::{Step, perform, step};
 use lukasa_testkit::{Fixture, ManualClock};
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn check(fixtures: &[&Fixture], steps: &[(u8, Step)], project: &str) -> Result<(
         f.clock.set(ManualClock::START);
     }
     for step in steps {
-        let results: Vec<_> = fixtures.iter().zip(&ledgers).map(|(f, l)| take(l, &f.clock, step)).collect();
+        let results: Vec<_> = fixtures.iter().zip(&ledgers).map(|(f, l)| perform(l, &f.clock, step)).collect();
         for other in &results[1..] {
             prop_assert_eq!(&results[0], other, "{:?}", step);
         }

@@ -4,7 +4,7 @@ use super::*;
 use lukasa_model::ErrorCode;
 use lukasa_model::transaction::Header;
 use lukasa_model::types::Tag;
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::NewRelease;
 use serde_json::json;
 
@@ -24,7 +24,7 @@ pub fn a_release_never_changes(f: &Fixture) {
     write(l, "main", vec![PutObject { valid_from: Some(Time(0)), ..valued("a", 3) }.into()]);
     let view = l.view(&ViewSpec::default().as_of("release:1.0")).unwrap();
     let rows: Vec<_> =
-        l.heads(&view, Fields::Content).unwrap().map(Result::unwrap).filter(|r| !r.is_system()).collect();
+        l.stream_view(&view, VersionFields::Content).unwrap().map(Result::unwrap).filter(|r| !r.is_system()).collect();
     let members = made.objects + made.relationships;
     assert_eq!(rows.len() as u64, members, "exactly its members");
     assert_eq!(x_at(l, "release:1.0", "a"), 1);

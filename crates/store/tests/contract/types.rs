@@ -2,7 +2,7 @@
 
 use super::*;
 use lukasa_model::transaction::Header;
-use lukasa_model::types::{Pack, Settings};
+use lukasa_model::types::{Settings, TypePack};
 use lukasa_model::{BranchMode, ErrorCode, ObjectType, RelationshipType};
 use serde_json::json;
 
@@ -178,7 +178,7 @@ pub fn a_registry_is_read_as_of_the_view(f: &Fixture) {
     assert_eq!(find(l, &spec, &id).unwrap_err().code, ErrorCode::NotFound, "a view with fixed times never changes");
 }
 
-fn pack(version: u32) -> Pack {
+fn pack(version: u32) -> TypePack {
     serde_json::from_value(json!({"name": "agent", "version": version,
         "object_types": [
             {"name": "Task", "branchless": true, "aliases": ["Todo"]}, {"name": "Service", "branchless": true},

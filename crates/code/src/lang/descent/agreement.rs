@@ -1,7 +1,7 @@
 //! Shared by the tests of all hand-written parsers: comparisons with tree-sitter, also for damaged texts.
 
 use super::compare;
-use crate::lang::damage::Random;
+use crate::lang::mutations::MutationRng;
 use crate::lang::tree;
 use crate::languages::LanguageId;
 
@@ -39,7 +39,7 @@ pub(crate) fn left<'a>(texts: impl IntoIterator<Item = &'a str>, language: Langu
 
 /// A mutation test: whatever is cut out of a text or inserted, our parser does not panic, and if both parsers accept
 /// the text, the facts are the same.
-pub(crate) struct Damage<'a> {
+pub(crate) struct MutationTest<'a> {
     pub turns: usize,
     /// Texts that are inserted.
     pub pieces: &'a [&'a str],
@@ -50,10 +50,10 @@ pub(crate) struct Damage<'a> {
     pub misread: fn(&str) -> bool,
 }
 
-impl Damage<'_> {
+impl MutationTest<'_> {
     /// `texts` returns the language and the undamaged texts of a turn.
     pub(crate) fn is_noticed<'a>(&self, texts: impl Fn(usize) -> (LanguageId, &'a [&'a str])) {
-        let mut random = Random::new();
+        let mut random = MutationRng::new();
         let (mut plain, mut broken) = (0, 0);
         for turn in 0..self.turns {
             let (language, texts) = texts(turn);

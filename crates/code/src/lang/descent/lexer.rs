@@ -1,37 +1,37 @@
 //! The common part of all lexers: a position in a source, the comments so far, and the state of the language's own
 //! lexer.
 
-use super::source::{Greater, Source};
-use super::{Descent, Lex, Read, Token, Unsure};
+use super::source::{GreaterOperator, SourceBytes};
+use super::{Descent, Lex, ParseResult, SourceToken, UnsupportedSyntax};
 use crate::tree::flag;
 
 /// The lexical rules of a language; the value is the state that its lexer has besides the position.
-pub trait Dialect: Copy + Default {
+pub trait LexicalRules: Copy + Default {
     type Kind: Copy + PartialEq;
     type Word;
     const NAME: Self::Kind;
     const COMMA: Self::Kind;
 
     fn keyword(word: Self::Word) -> Self::Kind;
-    fn next(lexer: &mut Lexer<'_, Self>) -> Read<Token<Self::Kind>>;
+    fn next(lexer: &mut Lexer<'_, Self>) -> ParseResult<SourceToken<Self::Kind>>;
 }
 
 /// A lexer for a language with the lexical rules `D`.
 pub struct Lexer<'t, D> {
-    pub source: Source<'t>,
+    pub source: SourceBytes<'t>,
     pub at: u32,
     pub state: D,
     comments: Comments,
 }
 
-impl<'t, D: Dialect> Lex<'t> for Lexer<'t, D> {
+impl<'t, D: LexicalRules> Lex<'t> for Lexer<'t, D> {
     type Kind = D::Kind;
     type Word = D::Word;
     type Place = (u32, D, (usize, usize));
     const NAME: Self::Kind = D::NAME;
     const COMMA: Self::Kind = D::COMMA;
 
-    fn next(&mut self) -> Read<Token<D::Kind>> {
+    fn next(&mut self) -> ParseResult<SourceToken<D::Kind>> {
         D::next(self)
     }
 
@@ -39,7 +39,7 @@ impl<'t, D: Dialect> Lex<'t> for Lexer<'t, D> {
         (self.at, self.state, self.comments.place())
     }
 
-    fn go_back(&mut self, (at, state, comments): Self::Place) -> Read<()> {
+    fn go_back(&mut self, (at, state, comments): Self::Place) -> ParseResult<()> {
         (self.at, self.state) = (at, state);
         self.comments.go_back(comments);
         Ok(())
@@ -54,9 +54,9 @@ impl<'t, D: Dialect> Lex<'t> for Lexer<'t, D> {
     }
 }
 
-impl<'t, D: Dialect> Lexer<'t, D> {
-    pub fn new(text: &'t str) -> Read<Self> {
-        let (source, at) = Source::new(text)?;
+impl<'t, D: LexicalRules> Lexer<'t, D> {
+    pub fn new(text: &'t str) -> ParseResult<Self> {
+        let (source, at) = SourceBytes::new(text)?;
         Ok(Lexer { source, at, state: D::default(), comments: Comments::default() })
     }
 
@@ -74,12 +74,12 @@ impl<'t, D: Dialect> Lexer<'t, D> {
     }
 
     /// The token from an offset up to the position of the lexer.
-    pub fn token(&self, kind: D::Kind, start: u32) -> Token<D::Kind> {
-        Token { kind, start, end: self.at }
+    pub fn token(&self, kind: D::Kind, start: u32) -> SourceToken<D::Kind> {
+        SourceToken { kind, start, end: self.at }
     }
 
     /// Skips `// …` or `/* … */`, which may be `nested`; `false` if neither begins here.
-    pub fn comment(&mut self, nested: bool) -> Read<bool> {
+    pub fn comment(&mut self, nested: bool) -> ParseResult<bool> {
         let start = self.at;
         self.at = match (self.byte(start), self.byte(start + 1)) {
             (b'/', b'/') => self.source.line_end(start),
@@ -92,33 +92,37 @@ impl<'t, D: Dialect> Lexer<'t, D> {
     }
 
     /// Reads a string on one line with `\` as the escape character.
-    pub fn string(&mut self, start: u32, quote: u8, kind: D::Kind) -> Read<D::Kind> {
+    pub fn string(&mut self, start: u32, quote: u8, kind: D::Kind) -> ParseResult<D::Kind> {
         self.at = self.source.string_end(start, quote)?;
         Ok(kind)
     }
 
     /// Reads a name (see `Source::name_end`) or a keyword.
-    pub fn word(&mut self, start: u32, dollar: bool, keyword: fn(&[u8]) -> Option<D::Word>) -> Read<D::Kind> {
+    pub fn word(&mut self, start: u32, dollar: bool, keyword: fn(&[u8]) -> Option<D::Word>) -> ParseResult<D::Kind> {
         self.at = self.source.name_end(start, dollar)?;
         Ok(keyword(self.source.between(start, self.at)).map_or(D::NAME, D::keyword))
     }
 
     /// Reads an operator or a bracket.
-    pub fn operator(&mut self, start: u32, sign: Sign<D::Kind>) -> Read<D::Kind> {
-        let (kind, len) = sign(self.rest(start)).ok_or(Unsure)?;
+    pub fn operator(&mut self, start: u32, sign: Sign<D::Kind>) -> ParseResult<D::Kind> {
+        let (kind, len) = sign(self.rest(start)).ok_or(UnsupportedSyntax)?;
         self.at = start + len;
         Ok(kind)
     }
 
     /// The operator that a token `>` begins: comparison, shift or augmented assignment. A lexer returns each `>` alone,
     /// because only the parser can distinguish the end of type arguments.
-    pub fn greater(&mut self, token: Token<D::Kind>, [compare, shift, augmented]: [D::Kind; 3]) -> Token<D::Kind> {
+    pub fn greater(
+        &mut self,
+        token: SourceToken<D::Kind>,
+        [compare, shift, augmented]: [D::Kind; 3],
+    ) -> SourceToken<D::Kind> {
         let (greater, len) = self.source.greater(token.start);
         let kind = match greater {
-            Greater::Alone => return token,
-            Greater::Compare => compare,
-            Greater::Shift => shift,
-            Greater::Augmented => augmented,
+            GreaterOperator::Alone => return token,
+            GreaterOperator::Compare => compare,
+            GreaterOperator::Shift => shift,
+            GreaterOperator::Augmented => augmented,
         };
         self.at = token.start + len;
         self.token(kind, token.start)
@@ -153,7 +157,7 @@ impl Comments {
     }
 }
 
-impl<'t, D: Dialect, S: Copy> Descent<'t, Lexer<'t, D>, S> {
+impl<'t, D: LexicalRules, S: Copy> Descent<'t, Lexer<'t, D>, S> {
     /// Adds the comments between the last and the next token to a list node.
     pub fn remarks(&mut self, list: u32, kind: u16) {
         let comments = &mut self.lex.comments;
@@ -184,14 +188,14 @@ macro_rules! words {
 pub(crate) use words;
 
 /// The function that recognises the operators and brackets of a language: the first of the list that matches. Each is
-/// the token with the bytes of its text, as patterns.
+/// the token with the bytes of its text, as patterns. The name of the type of tokens comes first.
 macro_rules! signs {
-    ($($token:ident $(($kind:expr))? [$($byte:pat),+]),+ $(,)?) => {
-        fn sign(text: &[u8]) -> Option<(Tok, u32)> {
+    ($tokens:ident: $($token:ident $(($kind:expr))? [$($byte:pat),+]),+ $(,)?) => {
+        fn sign(text: &[u8]) -> Option<($tokens, u32)> {
             Some(match text {
-                [open @ (b'(' | b'[' | b'{'), ..] => (Tok::Open(*open), 1),
-                [close @ (b')' | b']' | b'}'), ..] => (Tok::Close(*close), 1),
-                $([$($byte,)+ ..] => (Tok::$token $(($kind))?, [$(stringify!($byte)),+].len() as u32),)+
+                [open @ (b'(' | b'[' | b'{'), ..] => ($tokens::Open(*open), 1),
+                [close @ (b')' | b']' | b'}'), ..] => ($tokens::Close(*close), 1),
+                $([$($byte,)+ ..] => ($tokens::$token $(($kind))?, [$(stringify!($byte)),+].len() as u32),)+
                 _ => return None,
             })
         }

@@ -1,15 +1,15 @@
 //! A source text as bytes, with helpers for names, strings, comments and lines that most lexers share.
 
-use super::{Read, Unsure};
+use super::{ParseResult, UnsupportedSyntax};
 
 #[derive(Clone, Copy)]
-pub struct Source<'t> {
+pub struct SourceBytes<'t> {
     pub text: &'t str,
     bytes: &'t [u8],
 }
 
 /// The operators that begin with `>`.
-pub enum Greater {
+pub enum GreaterOperator {
     Alone,
     /// `>=`
     Compare,
@@ -19,15 +19,15 @@ pub enum Greater {
     Augmented,
 }
 
-impl<'t> Source<'t> {
+impl<'t> SourceBytes<'t> {
     /// The source, and the offset of its first byte after a byte order mark.
-    pub fn new(text: &'t str) -> Read<(Source<'t>, u32)> {
+    pub fn new(text: &'t str) -> ParseResult<(SourceBytes<'t>, u32)> {
         let bytes = text.as_bytes();
         if bytes.len() >= u32::MAX as usize {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        Ok((Source { text, bytes }, start))
+        Ok((SourceBytes { text, bytes }, start))
     }
 
     /// The byte at an offset; zero after the end.
@@ -48,7 +48,7 @@ impl<'t> Source<'t> {
     }
 
     /// The end of a name: letters and digits of all alphabets, `_`, and `$` if `dollar`.
-    pub fn name_end(self, start: u32, dollar: bool) -> Read<u32> {
+    pub fn name_end(self, start: u32, dollar: bool) -> ParseResult<u32> {
         let mut at = start as usize;
         while let Some(byte) = self.bytes.get(at) {
             if byte.is_ascii_alphanumeric() || *byte == b'_' || dollar && *byte == b'$' {
@@ -56,9 +56,9 @@ impl<'t> Source<'t> {
             } else if byte.is_ascii() {
                 break;
             } else {
-                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(Unsure)?;
+                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(UnsupportedSyntax)?;
                 if !letter.is_alphanumeric() {
-                    return Err(Unsure);
+                    return Err(UnsupportedSyntax);
                 }
                 at += letter.len_utf8();
             }
@@ -67,14 +67,14 @@ impl<'t> Source<'t> {
     }
 
     /// The end of a string on one line with `\` as the escape character.
-    pub fn string_end(self, start: u32, quote: u8) -> Read<u32> {
+    pub fn string_end(self, start: u32, quote: u8) -> ParseResult<u32> {
         let mut at = start + 1;
         loop {
-            at += memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(Unsure)? as u32;
+            at += memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(UnsupportedSyntax)? as u32;
             match self.byte(at) {
                 b'\\' if self.byte(at + 1) == b'\r' && self.byte(at + 2) == b'\n' => at += 3,
                 b'\\' => at += 2,
-                b'\n' => return Err(Unsure),
+                b'\n' => return Err(UnsupportedSyntax),
                 _ => return Ok(at + 1),
             }
         }
@@ -91,16 +91,16 @@ impl<'t> Source<'t> {
     }
 
     /// The end of `/* … */`.
-    pub fn block_comment_end(self, start: u32) -> Read<u32> {
-        let len = memchr::memmem::find(self.rest(start + 2), b"*/").ok_or(Unsure)?;
+    pub fn block_comment_end(self, start: u32) -> ParseResult<u32> {
+        let len = memchr::memmem::find(self.rest(start + 2), b"*/").ok_or(UnsupportedSyntax)?;
         Ok(start + 2 + len as u32 + 2)
     }
 
     /// The end of a comment `/* … */` that may contain others.
-    pub fn nested_comment_end(self, start: u32) -> Read<u32> {
+    pub fn nested_comment_end(self, start: u32) -> ParseResult<u32> {
         let (mut at, mut depth) = (start + 2, 1);
         while depth > 0 {
-            at += memchr::memchr2(b'*', b'/', self.rest(at)).ok_or(Unsure)? as u32;
+            at += memchr::memchr2(b'*', b'/', self.rest(at)).ok_or(UnsupportedSyntax)? as u32;
             match (self.byte(at), self.byte(at + 1)) {
                 (b'*', b'/') => depth -= 1,
                 (b'/', b'*') => depth += 1,
@@ -115,14 +115,14 @@ impl<'t> Source<'t> {
     }
 
     /// The operator that the `>` at an offset begins, and its length.
-    pub fn greater(self, at: u32) -> (Greater, u32) {
+    pub fn greater(self, at: u32) -> (GreaterOperator, u32) {
         match (self.byte(at + 1), self.byte(at + 2), self.byte(at + 3)) {
-            (b'>', b'>', b'=') => (Greater::Augmented, 4),
-            (b'>', b'>', _) => (Greater::Shift, 3),
-            (b'>', b'=', _) => (Greater::Augmented, 3),
-            (b'>', _, _) => (Greater::Shift, 2),
-            (b'=', _, _) => (Greater::Compare, 2),
-            _ => (Greater::Alone, 1),
+            (b'>', b'>', b'=') => (GreaterOperator::Augmented, 4),
+            (b'>', b'>', _) => (GreaterOperator::Shift, 3),
+            (b'>', b'=', _) => (GreaterOperator::Augmented, 3),
+            (b'>', _, _) => (GreaterOperator::Shift, 2),
+            (b'=', _, _) => (GreaterOperator::Compare, 2),
+            _ => (GreaterOperator::Alone, 1),
         }
     }
 }

@@ -1,27 +1,28 @@
 //! C and C++, read by queries: that of C++ extends that of C.
 
-use super::rules::{Overloading, Rules};
-use super::{Imports, Language, Source};
-use crate::facts::{Facts, Import};
-use crate::lang::tags::{self, Dialect, Tags};
+use super::rules::{LanguageRules, Overloading};
+use super::{Imports, Language, SourceFile};
+use crate::facts::{FileFacts, SourceImport};
+use crate::lang::query_based::{self, QueryDialect, TagsQuery};
 use crate::resolve::imports::nearest_or_only;
-use crate::resolve::{FileId, Program, Value};
+use crate::resolve::{FileId, PossibleValue, Program};
 
 pub(crate) struct C;
 pub(crate) struct Cpp;
 
-static C_RULES: Rules = Rules { global_functions: true, only_interfaces_inherit: true, ..Rules::DEFAULT };
+static C_RULES: LanguageRules =
+    LanguageRules { global_functions: true, only_interfaces_inherit: true, ..LanguageRules::DEFAULT };
 
-static CPP_RULES: Rules = Rules {
+static CPP_RULES: LanguageRules = LanguageRules {
     global_functions: true,
     implicit_receiver: true,
     methods_outside_types: true,
     overloading: Overloading::ByCount,
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
-static C_TAGS: Tags = Tags::new(&[include_str!("c.scm")]);
-static CPP_TAGS: Tags = Tags::new(&[include_str!("c.scm"), include_str!("cpp.scm")]);
+static C_TAGS: TagsQuery = TagsQuery::new(&[include_str!("c.scm")]);
+static CPP_TAGS: TagsQuery = TagsQuery::new(&[include_str!("c.scm"), include_str!("cpp.scm")]);
 
 impl Language for C {
     fn name(&self) -> &'static str {
@@ -44,11 +45,11 @@ impl Language for C {
         tree_sitter_c::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
-        tags::read(source, Dialect::C, &C_TAGS, tags::is_test_file(source.path, is_test_name))
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
+        query_based::read(source, QueryDialect::C, &C_TAGS, query_based::is_test_file(source.path, is_test_name))
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &C_RULES
     }
 }
@@ -70,11 +71,11 @@ impl Language for Cpp {
         tree_sitter_cpp::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
-        tags::read(source, Dialect::Cpp, &CPP_TAGS, tags::is_test_file(source.path, is_test_name))
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
+        query_based::read(source, QueryDialect::Cpp, &CPP_TAGS, query_based::is_test_file(source.path, is_test_name))
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &CPP_RULES
     }
 
@@ -105,9 +106,9 @@ impl Imports for Includes {
         &self,
         program: &Program,
         file: FileId,
-        import: &Import,
-        _outside: &dyn Fn(&str) -> Option<Value>,
-    ) -> Option<Value> {
+        import: &SourceImport,
+        _outside: &dyn Fn(&str) -> Option<PossibleValue>,
+    ) -> Option<PossibleValue> {
         nearest_or_only(program, file, &import.module)
     }
 }

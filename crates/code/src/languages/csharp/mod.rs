@@ -1,23 +1,23 @@
 //! C#, read by a query.
 
-use super::rules::{Modules, Overloading, Rules};
-use super::{Language, Source};
-use crate::facts::Facts;
-use crate::lang::tags::{self, Dialect, Tags};
+use super::rules::{LanguageRules, Modules, Overloading};
+use super::{Language, SourceFile};
+use crate::facts::FileFacts;
+use crate::lang::query_based::{self, QueryDialect, TagsQuery};
 
 pub(crate) struct CSharp;
 
-static RULES: Rules = Rules {
+static RULES: LanguageRules = LanguageRules {
     modules: Modules::Packages,
     implicit_receiver: true,
     package_paths: true,
     functional_interfaces: true,
     methods_of_every_object: &["toString", "equals", "hashCode", "clone"],
     overloading: Overloading::ByTypes,
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
-static TAGS: Tags = Tags::new(&[include_str!("tags.scm")]);
+static TAGS: TagsQuery = TagsQuery::new(&[include_str!("tags.scm")]);
 
 impl Language for CSharp {
     fn name(&self) -> &'static str {
@@ -32,15 +32,15 @@ impl Language for CSharp {
         tree_sitter_c_sharp::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
         // A project of tests is a folder: `Shop.Tests`.
         let project = |folder: &str| folder.ends_with(".Tests") || folder.ends_with(".Test");
-        let is_test =
-            tags::is_test_file(source.path, tags::is_test_class) || source.path.rsplit('/').skip(1).any(project);
-        tags::read(source, Dialect::CSharp, &TAGS, is_test)
+        let is_test = query_based::is_test_file(source.path, query_based::is_test_class)
+            || source.path.rsplit('/').skip(1).any(project);
+        query_based::read(source, QueryDialect::CSharp, &TAGS, is_test)
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 }

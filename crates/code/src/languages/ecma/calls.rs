@@ -1,18 +1,20 @@
 //! Calls: of functions, with `new`, of test frameworks, of methods that fill containers.
 
 use super::{Reader, Site};
-use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Kind, Name, Span, Target, UNKNOWN, flag};
-use crate::tree::{Node, span};
+use crate::facts::{
+    Arg, ArgKind, BindTarget, CallKind, DefKind, ExprId, NameId, SourceExpr, SourceSpan, UNKNOWN, flag,
+};
+use crate::tree::{TreeNode, span};
 
 /// Longest name of a test, in characters.
 const TITLE_CHARS: usize = 80;
 
 impl<'t> Reader<'t> {
-    pub(super) fn call(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    pub(super) fn call(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(function) = kids.field("function") else { return UNKNOWN };
         let arguments = kids.field("arguments");
-        let first = arguments.and_then(|a| self.kids(a).named().next());
+        let first = arguments.and_then(|a| self.children(a).named().next());
         let module = first.and_then(|n| self.constant(n));
         if function.kind() == "import" {
             if let Some(arguments) = arguments {
@@ -41,9 +43,9 @@ impl<'t> Reader<'t> {
             }
             _ => {}
         }
-        if let Expr::Member(object, name) = self.b.facts.expr(callee) {
+        if let SourceExpr::Member(object, name) = self.b.facts.expr(callee) {
             if self.b.facts.name(name) == "bind" {
-                let bound = self.b.expr(Expr::Bound(object));
+                let bound = self.b.expr(SourceExpr::Bound(object));
                 return self.b.either(&[result, bound]);
             }
             self.container_writes(object, name, &args);
@@ -51,8 +53,8 @@ impl<'t> Reader<'t> {
         result
     }
 
-    pub(super) fn new_call(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    pub(super) fn new_call(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(class) = kids.field("constructor") else { return UNKNOWN };
         let callee = self.value(class);
         let types = kids.field("type_arguments").map(|types| self.types(types));
@@ -61,20 +63,20 @@ impl<'t> Reader<'t> {
         match types {
             Some(types) if class.kind() == "identifier" && types.iter().any(|ty| *ty != UNKNOWN) => {
                 let ty = self.generic_type(class, &types);
-                let instance = self.b.expr(Expr::InstanceOf(ty));
+                let instance = self.b.expr(SourceExpr::InstanceOf(ty));
                 self.b.either(&[made, instance])
             }
             _ => made,
         }
     }
 
-    pub(super) fn component_call(&mut self, component: ExprId, properties: ExprId, at: Node<'t>) {
+    pub(super) fn component_call(&mut self, component: ExprId, properties: ExprId, at: TreeNode<'t>) {
         let arg = Arg { how: ArgKind::Place, value: properties };
         self.b.call(component, CallKind::Plain, &[arg], span(at));
     }
 
     /// Reads arguments; functions among the arguments of a test get its title as their name.
-    fn arguments(&mut self, node: Node<'t>, test: Option<(&'t str, Node<'t>)>) -> Vec<Arg> {
+    fn arguments(&mut self, node: TreeNode<'t>, test: Option<(&'t str, TreeNode<'t>)>) -> Vec<Arg> {
         if node.kind() == "template_string" {
             return self.template_arguments(node);
         }
@@ -82,14 +84,14 @@ impl<'t> Reader<'t> {
         for kid in self.read_through(node) {
             match (kid.kind(), test) {
                 ("spread_element", _) => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let value = inner.named().next().map_or(UNKNOWN, |n| self.used(n));
                     args.push(Arg { how: ArgKind::Spread, value });
                 }
                 ("arrow_function" | "function_expression" | "generator_function", Some((title, call))) => {
                     let end = title.char_indices().nth(TITLE_CHARS).map_or(title.len(), |(at, _)| at);
                     let title = if end == 0 { "<anonymous>" } else { &title[..end] };
-                    let value = self.known(kid, Site::new(title, Kind::Function, flag::TEST, call));
+                    let value = self.known(kid, Site::new(title, DefKind::Function, flag::TEST, call));
                     args.push(Arg { how: ArgKind::Place, value });
                 }
                 _ => args.push(Arg { how: ArgKind::Place, value: self.used(kid) }),
@@ -99,12 +101,12 @@ impl<'t> Reader<'t> {
     }
 
     /// A tagged template calls its tag with the strings and then with the values between them.
-    fn template_arguments(&mut self, node: Node<'t>) -> Vec<Arg> {
-        let texts = self.b.expr(Expr::Literal(crate::facts::Literal::Template));
+    fn template_arguments(&mut self, node: TreeNode<'t>) -> Vec<Arg> {
+        let texts = self.b.expr(SourceExpr::Literal(crate::facts::Literal::Template));
         let mut args = vec![Arg { how: ArgKind::Place, value: texts }];
-        let kids = self.kids(node);
+        let kids = self.children(node);
         for kid in kids.named().filter(|k| k.kind() == "template_substitution") {
-            let inner = self.kids(kid);
+            let inner = self.children(kid);
             let value = inner.named().next().map_or(UNKNOWN, |n| self.used(n));
             args.push(Arg { how: ArgKind::Place, value });
         }
@@ -112,19 +114,19 @@ impl<'t> Reader<'t> {
     }
 
     /// Whether a callee is `it`, `it.only`, `it.each(table)` or similar.
-    fn is_test_word(&mut self, node: Node<'t>) -> bool {
+    fn is_test_word(&mut self, node: TreeNode<'t>) -> bool {
         match node.kind() {
             "identifier" => {
                 matches!(self.text(node), "describe" | "suite" | "context" | "it" | "test" | "specify")
             }
             "member_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let how = kids.field("property").map_or("", |p| self.text(p));
                 matches!(how, "only" | "skip" | "each" | "concurrent" | "sequential" | "failing" | "todo" | "fails")
                     && kids.field("object").is_some_and(|object| self.deeper(false, |r| r.is_test_word(object)))
             }
             "call_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 kids.field("function").is_some_and(|function| {
                     function.kind() == "member_expression" && self.deeper(false, |r| r.is_test_word(function))
                 })
@@ -134,9 +136,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Records elements that methods add to arrays, sets and maps.
-    fn container_writes(&mut self, object: ExprId, name: Name, args: &[Arg]) {
+    fn container_writes(&mut self, object: ExprId, name: NameId, args: &[Arg]) {
         // `this.set(…)` is a method of the own class, not of a container.
-        if self.b.facts.expr(object) == Expr::This {
+        if self.b.facts.expr(object) == SourceExpr::This {
             return;
         }
         let elements = match (self.b.facts.name(name), args) {
@@ -150,16 +152,16 @@ impl<'t> Reader<'t> {
                 continue;
             }
             let value = match arg.how {
-                ArgKind::Spread => self.b.expr(Expr::Element(arg.value)),
+                ArgKind::Spread => self.b.expr(SourceExpr::Element(arg.value)),
                 _ => arg.value,
             };
-            self.b.bind(Target::Element(object), value);
+            self.b.bind(BindTarget::Element(object), value);
         }
     }
 }
 
 /// The position of a call is that of its last name, so that calls in a chain over several lines have different lines.
-fn call_site(node: Node<'_>, function: Node<'_>) -> Span {
+fn call_site(node: TreeNode<'_>, function: TreeNode<'_>) -> SourceSpan {
     let mut at = span(node);
     if function.kind() == "member_expression" {
         at.line = function.end_position().row + 1;

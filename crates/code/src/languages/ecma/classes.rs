@@ -3,21 +3,22 @@
 use super::{Around, Reader, Site};
 use crate::builder::ScopeId;
 use crate::facts::{
-    Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Kind, Target, UNKNOWN, VarKind, Visibility, flag,
+    Arg, ArgKind, BaseKind, BindTarget, CallKind, DefId, DefKind, ExprId, SourceExpr, UNKNOWN, VarKind, Visibility,
+    flag,
 };
-use crate::tree::{Kids, Node, line, span};
+use crate::tree::{NodeChildren, TreeNode, line, span};
 
 impl<'t> Reader<'t> {
-    pub(super) fn class(&mut self, node: Node<'t>, mut site: Site<'t>, outer: &[Node<'t>]) -> DefId {
-        let kids = self.kids(node);
+    pub(super) fn class(&mut self, node: TreeNode<'t>, mut site: Site<'t>, outer: &[TreeNode<'t>]) -> DefId {
+        let kids = self.children(node);
         let own = kids.field("name").map_or("", |n| self.text(n));
         let name = match (site.name, own) {
             ("", "") => "<anonymous>",
             ("", own) => own,
             (name, _) => name,
         };
-        let def = self.b.add_def(name, Kind::Class, site.span);
-        let decorators: Vec<Node<'t>> = outer.iter().copied().chain(kids.fields("decorator")).collect();
+        let def = self.b.add_def(name, DefKind::Class, site.span);
+        let decorators: Vec<TreeNode<'t>> = outer.iter().copied().chain(kids.fields("decorator")).collect();
         if let Some(last) = decorators.last() {
             site.head = site.head.max(last.end_byte() as u32);
         }
@@ -43,7 +44,7 @@ impl<'t> Reader<'t> {
         def
     }
 
-    fn describe(&mut self, def: DefId, site: Site<'t>, flags: u32, kids: &Kids<'t>, node: Node<'t>) {
+    fn describe(&mut self, def: DefId, site: Site<'t>, flags: u32, kids: &NodeChildren<'t>, node: TreeNode<'t>) {
         let end = kids.field("body").map_or(node.end_byte(), |body| body.start_byte());
         let signature = self.signature(site.head, end);
         let doc = self.doc_above(site.span.start as usize);
@@ -56,12 +57,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Records calls of decorators, innermost first. The name still refers to the decorated definition.
-    pub(super) fn decorate(&mut self, def: DefId, decorators: &[Node<'t>]) {
+    pub(super) fn decorate(&mut self, def: DefId, decorators: &[TreeNode<'t>]) {
         for decorator in decorators.iter().rev() {
-            let inner = self.kids(*decorator);
+            let inner = self.children(*decorator);
             let Some(called) = inner.named().next() else { continue };
             let callee = self.used(called);
-            let value = self.b.expr(Expr::Def(def));
+            let value = self.b.expr(SourceExpr::Def(def));
             let arg = Arg { how: ArgKind::Place, value };
             let call = self.b.call(callee, CallKind::Decorator, &[arg], span(*decorator));
             self.b.def(def).decorators.push(call);
@@ -80,12 +81,12 @@ impl<'t> Reader<'t> {
         self.b.leave_def(before);
     }
 
-    fn heritage(&mut self, def: DefId, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn heritage(&mut self, def: DefId, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             match kid.kind() {
                 "extends_clause" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let mut base = UNKNOWN;
                     for (field, part) in inner.with_fields() {
                         match field {
@@ -105,7 +106,7 @@ impl<'t> Reader<'t> {
                     }
                 }
                 "implements_clause" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     for part in inner.named() {
                         let of = self.ty(part);
                         self.b.base(def, BaseKind::Implements, of, line(part));
@@ -121,7 +122,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The base of a class is evaluated in the scope around the class.
-    fn base_value(&mut self, def: DefId, node: Node<'t>) -> ExprId {
+    fn base_value(&mut self, def: DefId, node: TreeNode<'t>) -> ExprId {
         let outer = self.b.facts.def(def).parent;
         let owner = std::mem::replace(&mut self.b.owner, outer);
         let value = self.value(node);
@@ -130,8 +131,8 @@ impl<'t> Reader<'t> {
     }
 
     /// The members of a class body, an interface or an object type.
-    fn members(&mut self, body: Node<'t>, flags: u32) {
-        let mut decorators: Vec<Node<'t>> = Vec::new();
+    fn members(&mut self, body: TreeNode<'t>, flags: u32) {
+        let mut decorators: Vec<TreeNode<'t>> = Vec::new();
         for kid in self.read_through(body) {
             match kid.kind() {
                 "decorator" => {
@@ -147,7 +148,7 @@ impl<'t> Reader<'t> {
                     self.field(kid, flags, &decorators);
                 }
                 "class_static_block" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     if let Some(body) = inner.field("body") {
                         self.nested(body);
                     }
@@ -169,13 +170,19 @@ impl<'t> Reader<'t> {
     }
 
     /// Name, span and modifiers of a member.
-    fn member_site(&mut self, node: Node<'t>, kids: &Kids<'t>, flags: u32, before: &[Node<'t>]) -> Site<'t> {
+    fn member_site(
+        &mut self,
+        node: TreeNode<'t>,
+        kids: &NodeChildren<'t>,
+        flags: u32,
+        before: &[TreeNode<'t>],
+    ) -> Site<'t> {
         let named = kids.field("name").or_else(|| kids.field("property"));
         let name = match named {
             Some(named) => self.property_name(named).unwrap_or_else(|| self.text(named)),
             None => "",
         };
-        let mut site = Site::new(name, Kind::Method, flags, node);
+        let mut site = Site::new(name, DefKind::Method, flags, node);
         if let Some(first) = before.first() {
             let from = span(*first);
             (site.span.start, site.span.line, site.span.column) = (from.start, from.line, from.column);
@@ -191,23 +198,23 @@ impl<'t> Reader<'t> {
         site
     }
 
-    fn method(&mut self, node: Node<'t>, flags: u32, before: &[Node<'t>]) {
+    fn method(&mut self, node: TreeNode<'t>, flags: u32, before: &[TreeNode<'t>]) {
         let Some((_, members)) = self.members else { return };
-        let kids = self.kids(node);
+        let kids = self.children(node);
         let mut site = self.member_site(node, &kids, flags, before);
         if site.name == "constructor" && !kids.has("static") {
             site.flags |= flag::CONSTRUCTOR;
         }
         let def = self.deeper(None, |reader| Some(reader.function(node, site)));
         let Some(def) = def else { return };
-        let decorators: Vec<Node<'t>> = before.iter().copied().chain(kids.fields("decorator")).collect();
+        let decorators: Vec<TreeNode<'t>> = before.iter().copied().chain(kids.fields("decorator")).collect();
         self.decorate(def, &decorators);
         self.b.declare_def(members, def);
     }
 
-    fn field(&mut self, node: Node<'t>, flags: u32, before: &[Node<'t>]) {
+    fn field(&mut self, node: TreeNode<'t>, flags: u32, before: &[TreeNode<'t>]) {
         let Some((_, members)) = self.members else { return };
-        let kids = self.kids(node);
+        let kids = self.children(node);
         let mut site = self.member_site(node, &kids, flags & flag::DECLARED, before);
         let of_class = kids.has("static");
         if of_class {
@@ -221,7 +228,7 @@ impl<'t> Reader<'t> {
         let read = value.map_or(UNKNOWN, |v| self.known(v, site));
         let name = self.b.name(site.name);
         let (def, var) = match self.b.facts.expr(read) {
-            Expr::Def(def) if self.b.facts.def(def).name == name => (def, self.b.declare_def(members, def)),
+            SourceExpr::Def(def) if self.b.facts.def(def).name == name => (def, self.b.declare_def(members, def)),
             _ => {
                 if kids.has("readonly") {
                     site.flags |= flag::CONSTANT;
@@ -231,10 +238,10 @@ impl<'t> Reader<'t> {
                 self.b.def(def).result = ty;
                 let var = self.b.variable_in(members, name);
                 if of_class {
-                    self.b.bind(Target::Var(var), read);
+                    self.b.bind(BindTarget::Var(var), read);
                 } else if read != UNKNOWN {
-                    let this = self.b.expr(Expr::This);
-                    self.b.bind(Target::Member(this, name), read);
+                    let this = self.b.expr(SourceExpr::This);
+                    self.b.bind(BindTarget::Member(this, name), read);
                 }
                 (def, var)
             }
@@ -242,19 +249,19 @@ impl<'t> Reader<'t> {
         if ty.is_some() {
             self.b.facts.vars[var].ty = ty;
         }
-        let decorators: Vec<Node<'t>> = before.iter().copied().chain(kids.fields("decorator")).collect();
+        let decorators: Vec<TreeNode<'t>> = before.iter().copied().chain(kids.fields("decorator")).collect();
         self.decorate(def, &decorators);
     }
 
     // --- TypeScript only ---
 
-    pub(super) fn type_declaration(&mut self, node: Node<'t>, around: &Around<'t>) -> DefId {
-        let kids = self.kids(node);
+    pub(super) fn type_declaration(&mut self, node: TreeNode<'t>, around: &Around<'t>) -> DefId {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.text(n));
         let kind = match node.kind() {
-            "interface_declaration" => Kind::Interface,
-            "enum_declaration" => Kind::Enum,
-            _ => Kind::Type,
+            "interface_declaration" => DefKind::Interface,
+            "enum_declaration" => DefKind::Enum,
+            _ => DefKind::Type,
         };
         let site = Site::new(name, kind, around.flags, around.whole);
         let def = self.b.add_def(name, kind, site.span);
@@ -262,19 +269,19 @@ impl<'t> Reader<'t> {
         self.with_members(def, |reader| {
             reader.type_parameters(kids.field("type_parameters"));
             if let Some(clause) = kids.kind("extends_type_clause") {
-                let inner = reader.kids(clause);
+                let inner = reader.children(clause);
                 for part in inner.named() {
                     let of = reader.ty(part);
                     reader.b.base(def, BaseKind::Extends, of, line(part));
                 }
             }
             match kind {
-                Kind::Interface => {
+                DefKind::Interface => {
                     if let Some(body) = kids.field("body") {
                         reader.members(body, flag::ABSTRACT | flag::DECLARED);
                     }
                 }
-                Kind::Enum => {
+                DefKind::Enum => {
                     if let (Some(body), Some((_, members))) = (kids.field("body"), reader.members) {
                         reader.enum_members(body, members);
                     }
@@ -294,11 +301,11 @@ impl<'t> Reader<'t> {
 
     /// `type A = B & { c: D }`: the members of the object type become members of the alias; the other parts are its
     /// target.
-    fn alias_parts(&mut self, node: Node<'t>, parts: &mut Vec<ExprId>) {
+    fn alias_parts(&mut self, node: TreeNode<'t>, parts: &mut Vec<ExprId>) {
         match node.kind() {
             "object_type" => self.deeper((), |reader| reader.members(node, flag::ABSTRACT | flag::DECLARED)),
             "intersection_type" | "parenthesized_type" => self.deeper((), |reader| {
-                let kids = reader.kids(node);
+                let kids = reader.children(node);
                 for kid in kids.named() {
                     reader.alias_parts(kid, parts);
                 }
@@ -307,35 +314,35 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn enum_members(&mut self, body: Node<'t>, members: ScopeId) {
-        let kids = self.kids(body);
+    fn enum_members(&mut self, body: TreeNode<'t>, members: ScopeId) {
+        let kids = self.children(body);
         for kid in kids.named() {
-            let inner = self.kids(kid);
+            let inner = self.children(kid);
             let (named, value) = match kid.kind() {
                 "enum_assignment" => (inner.field("name"), inner.field("value")),
                 _ => (Some(kid), None),
             };
             let Some(name) = named.and_then(|n| self.property_name(n)) else { continue };
             let read = value.map_or(UNKNOWN, |v| self.used(v));
-            let mut site = Site::new(name, Kind::Method, flag::CONSTANT | flag::STATIC | self.flags, kid);
+            let mut site = Site::new(name, DefKind::Method, flag::CONSTANT | flag::STATIC | self.flags, kid);
             site.visibility = Visibility::Public;
             self.variable_symbol(site, value);
             let name = self.b.name(name);
             let var = self.b.variable_in(members, name);
-            self.b.bind(Target::Var(var), read);
+            self.b.bind(BindTarget::Var(var), read);
         }
     }
 
     /// `namespace A.B { … }`, `declare module "x" { … }`.
-    pub(super) fn namespace(&mut self, node: Node<'t>, around: &Around<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn namespace(&mut self, node: TreeNode<'t>, around: &Around<'t>) {
+        let kids = self.children(node);
         let Some(named) = kids.field("name") else { return };
         let foreign = named.kind() == "string";
         let text = if foreign { self.inner_text(named) } else { self.text(named) };
         let mut before = None;
         for part in text.split(|c| c == '.' && !foreign).map(str::trim) {
-            let site = Site::new(part, Kind::Module, around.flags, around.whole);
-            let def = self.b.add_def(part, Kind::Module, site.span);
+            let site = Site::new(part, DefKind::Module, around.flags, around.whole);
+            let def = self.b.add_def(part, DefKind::Module, site.span);
             self.describe(def, site, 0, &kids, node);
             if !foreign {
                 let scope = self.b.scope;

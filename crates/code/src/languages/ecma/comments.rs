@@ -1,7 +1,7 @@
 //! Doc comments, found in the text before a definition, because finding siblings in the tree is slower.
 
 use super::Reader;
-use crate::tree::{self, Node, clean_doc, line};
+use crate::tree::{self, TreeNode, clean_doc, line};
 
 impl<'t> Reader<'t> {
     /// The `/** */` directly above an offset, else the `//` lines directly above it.
@@ -33,8 +33,8 @@ impl<'t> Reader<'t> {
     }
 
     /// A `/** */` at the beginning of the file that is not the doc comment of the first definition.
-    pub(super) fn doc_of_file(&mut self, root: Node<'t>) -> Option<Box<str>> {
-        let kids = self.kids(root);
+    pub(super) fn doc_of_file(&mut self, root: TreeNode<'t>) -> Option<Box<str>> {
+        let kids = self.children(root);
         let mut all = kids.all().filter(|k| k.kind() != "hash_bang_line");
         let first = all.next()?;
         let written = self.text(first);

@@ -1,26 +1,27 @@
 //! Functions, arrow functions and methods with their parameters.
 
-use super::patterns::Leaf;
+use super::patterns::PatternBinding;
 use super::{Reader, Site};
 use crate::facts::{
-    Arg, ArgKind, CallKind, DefId, Expr, ExprId, Kind, Span, Target, UNKNOWN, VarKind, Visibility, flag,
+    Arg, ArgKind, BindTarget, CallKind, DefId, DefKind, ExprId, SourceExpr, SourceSpan, UNKNOWN, VarKind, Visibility,
+    flag,
 };
-use crate::tree::{Kids, Node, span};
+use crate::tree::{NodeChildren, TreeNode, span};
 
 impl<'t> Reader<'t> {
     /// Reads a value that has a name by its position, which becomes the name of a function or class.
-    pub(super) fn known(&mut self, node: Node<'t>, site: Site<'t>) -> ExprId {
+    pub(super) fn known(&mut self, node: TreeNode<'t>, site: Site<'t>) -> ExprId {
         match node.kind() {
             "arrow_function" | "function_expression" | "generator_function" => self.deeper(UNKNOWN, |reader| {
                 let def = reader.function(node, site);
-                reader.b.expr(Expr::Def(def))
+                reader.b.expr(SourceExpr::Def(def))
             }),
             "class" => self.deeper(UNKNOWN, |reader| {
                 let def = reader.class(node, site, &[]);
-                reader.b.expr(Expr::Def(def))
+                reader.b.expr(SourceExpr::Def(def))
             }),
             "parenthesized_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 match kids.named().next() {
                     Some(inner) => self.deeper(UNKNOWN, |reader| reader.known(inner, site)),
                     None => UNKNOWN,
@@ -31,19 +32,19 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn function(&mut self, node: Node<'t>, site: Site<'t>) -> DefId {
-        let kids = self.kids(node);
+    pub(super) fn function(&mut self, node: TreeNode<'t>, site: Site<'t>) -> DefId {
+        let kids = self.children(node);
         let own = kids.field("name").map_or("", |n| self.text(n));
         let (name, kind) = match (site.name, site.kind) {
-            ("", _) if own.is_empty() => ("<anonymous>", Kind::Lambda),
-            ("", Kind::Lambda) => (own, Kind::Function),
+            ("", _) if own.is_empty() => ("<anonymous>", DefKind::Lambda),
+            ("", DefKind::Lambda) => (own, DefKind::Function),
             ("", kind) => (own, kind),
             (name, kind) => (name, kind),
         };
         let def = self.b.add_def(name, kind, site.span);
         let body = kids.field("body");
         let signature = self.signature(site.head, body.map_or(node.end_byte(), |b| b.start_byte()));
-        let doc = if kind == Kind::Lambda { None } else { self.doc_above(site.span.start as usize) };
+        let doc = if kind == DefKind::Lambda { None } else { self.doc_above(site.span.start as usize) };
         {
             let d = self.b.def(def);
             d.flags |= site.flags | self.flags | function_flags(node, &kids);
@@ -86,13 +87,13 @@ impl<'t> Reader<'t> {
         def
     }
 
-    fn parameters(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn parameters(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             match kid.kind() {
                 "required_parameter" | "optional_parameter" => self.typed_parameter(kid),
                 "assignment_pattern" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     if let Some(left) = inner.field("left") {
                         self.parameter(left, None, inner.field("right"));
                     }
@@ -107,10 +108,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn typed_parameter(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn typed_parameter(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for decorator in kids.fields("decorator") {
-            let inner = self.kids(decorator);
+            let inner = self.children(decorator);
             if let Some(called) = inner.named().next() {
                 let callee = self.used(called);
                 let arg = Arg { how: ArgKind::Place, value: UNKNOWN };
@@ -121,7 +122,7 @@ impl<'t> Reader<'t> {
         let ty = kids.field("type").map(|ty| self.ty(ty)).filter(|ty| *ty != UNKNOWN);
         if pattern.kind() == "this" {
             if let Some(ty) = ty {
-                let this = self.b.expr(Expr::InstanceOf(ty));
+                let this = self.b.expr(SourceExpr::InstanceOf(ty));
                 let owner = self.b.owner;
                 self.b.def(owner).receiver = Some(this);
             }
@@ -136,9 +137,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads one parameter at the next position; returns its value.
-    fn parameter(&mut self, pattern: Node<'t>, ty: Option<ExprId>, default: Option<Node<'t>>) -> ExprId {
+    fn parameter(&mut self, pattern: TreeNode<'t>, ty: Option<ExprId>, default: Option<TreeNode<'t>>) -> ExprId {
         let (pattern, rest) = if pattern.kind() == "rest_pattern" {
-            let inner = self.kids(pattern);
+            let inner = self.children(pattern);
             match inner.named().next() {
                 Some(inner) => (inner, true),
                 None => return UNKNOWN,
@@ -160,10 +161,10 @@ impl<'t> Reader<'t> {
         };
         let default = default.map_or(UNKNOWN, |d| self.used(d));
         self.b.bind_default(var, default);
-        let value = self.b.expr(Expr::Var(var));
+        let value = self.b.expr(SourceExpr::Var(var));
         if !simple {
             let scope = self.b.scope;
-            self.assign(pattern, value, Leaf::Declared(scope));
+            self.assign(pattern, value, PatternBinding::Declared(scope));
         }
         value
     }
@@ -171,11 +172,11 @@ impl<'t> Reader<'t> {
     /// `constructor(private x: T)`: a field with the value of the parameter.
     fn parameter_property(
         &mut self,
-        pattern: Node<'t>,
+        pattern: TreeNode<'t>,
         ty: Option<ExprId>,
         value: ExprId,
         visibility: Visibility,
-        at: Span,
+        at: SourceSpan,
     ) {
         let Some((class, members)) = self.members else { return };
         if pattern.kind() != "identifier" {
@@ -183,7 +184,7 @@ impl<'t> Reader<'t> {
         }
         let text = self.text(pattern);
         let owner = std::mem::replace(&mut self.b.owner, class);
-        let def = self.b.add_def(text, Kind::Field, at);
+        let def = self.b.add_def(text, DefKind::Field, at);
         self.b.owner = owner;
         let signature = self.signature(at.start, at.end as usize);
         let flags = self.flags;
@@ -195,11 +196,11 @@ impl<'t> Reader<'t> {
         let name = self.b.name(text);
         let var = self.b.variable_in(members, name);
         self.b.facts.vars[var].ty = ty;
-        let this = self.b.expr(Expr::This);
-        self.b.bind(Target::Member(this, name), value);
+        let this = self.b.expr(SourceExpr::This);
+        self.b.bind(BindTarget::Member(this, name), value);
     }
 
-    pub(super) fn visibility(&self, modifier: Node<'t>) -> Visibility {
+    pub(super) fn visibility(&self, modifier: TreeNode<'t>) -> Visibility {
         match self.text(modifier) {
             "private" => Visibility::Private,
             "protected" => Visibility::Protected,
@@ -210,7 +211,7 @@ impl<'t> Reader<'t> {
     /// Sets the receiver of a function that is assigned to a member: `this` in it is the object, or an instance if that
     /// is a prototype.
     pub(super) fn received_by(&mut self, value: ExprId, object: ExprId) {
-        let Expr::Def(def) = self.b.facts.expr(value) else { return };
+        let SourceExpr::Def(def) = self.b.facts.expr(value) else { return };
         let d = self.b.facts.def(def);
         if object == UNKNOWN || !d.kind.callable() || d.is(flag::ARROW) || d.receiver.is_some() {
             return;
@@ -218,21 +219,26 @@ impl<'t> Reader<'t> {
         let mut root = object;
         loop {
             match self.b.facts.expr(root) {
-                Expr::Member(of, _) | Expr::At(of, _) | Expr::AtIndex(of, _) | Expr::Element(of) => root = of,
+                SourceExpr::Member(of, _)
+                | SourceExpr::At(of, _)
+                | SourceExpr::AtIndex(of, _)
+                | SourceExpr::Element(of) => root = of,
                 // `this` belongs to the enclosing function and has another meaning inside.
-                Expr::This | Expr::Super => return,
+                SourceExpr::This | SourceExpr::Super => return,
                 _ => break,
             }
         }
         let receiver = match self.b.facts.expr(object) {
-            Expr::Member(class, name) if self.b.facts.name(name) == "prototype" => self.b.expr(Expr::InstanceOf(class)),
+            SourceExpr::Member(class, name) if self.b.facts.name(name) == "prototype" => {
+                self.b.expr(SourceExpr::InstanceOf(class))
+            }
             _ => object,
         };
         self.b.def(def).receiver = Some(receiver);
     }
 }
 
-fn function_flags(node: Node<'_>, kids: &Kids<'_>) -> u32 {
+fn function_flags(node: TreeNode<'_>, kids: &NodeChildren<'_>) -> u32 {
     let mut flags = 0;
     if node.kind() == "arrow_function" {
         flags |= flag::ARROW;

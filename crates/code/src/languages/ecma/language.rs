@@ -1,10 +1,10 @@
 //! JavaScript, TypeScript and TSX as languages: one front end, one family, and rules that differ in overloads.
 
 use super::builtins::NAMES;
-use super::packages::Packages;
-use crate::facts::Facts;
-use crate::languages::rules::{BuiltinCall, Library, Modules, Overloading, Rules};
-use crate::languages::{Imports, Language, OutsideModule, OwnParser, Source};
+use super::packages::EcmaImports;
+use crate::facts::FileFacts;
+use crate::languages::rules::{BuiltinCall, LanguageRules, Modules, Overloading, StandardLibrary};
+use crate::languages::{Imports, Language, OutsideModule, OwnParser, SourceFile};
 use crate::resolve::Program;
 
 pub(crate) struct JavaScript;
@@ -13,10 +13,10 @@ pub(crate) struct Tsx;
 
 static PARSER: OwnParser = OwnParser { parse: super::parse, facts: super::read };
 
-static RULES: Rules = Rules {
+static RULES: LanguageRules = LanguageRules {
     modules: Modules::Exports,
     builtins: NAMES,
-    library: Some(Library { package: "globalThis", ecosystem: Some("javascript") }),
+    library: Some(StandardLibrary { package: "globalThis", ecosystem: Some("javascript") }),
     open_objects: true,
     constructor: Some("constructor"),
     inherits_constructors: true,
@@ -41,10 +41,10 @@ static RULES: Rules = Rules {
         "replace",
         "from",
     ],
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
-static TYPED_RULES: Rules = Rules { overloading: Overloading::ByCount, ..RULES };
+static TYPED_RULES: LanguageRules = LanguageRules { overloading: Overloading::ByCount, ..RULES };
 
 /// What the three languages share.
 macro_rules! shared {
@@ -65,7 +65,7 @@ macro_rules! shared {
             super::symbols::outside_module(package, spaces)
         }
 
-        fn read(&self, source: Source<'_>) -> Facts {
+        fn read(&self, source: SourceFile<'_>) -> FileFacts {
             PARSER.read(source)
         }
 
@@ -96,7 +96,7 @@ macro_rules! shared {
         }
 
         fn imports(&self, program: &Program, manifests: &[(String, String)]) -> Box<dyn Imports> {
-            Box::new(Packages::read(program, manifests))
+            Box::new(EcmaImports::read(program, manifests))
         }
     };
 }
@@ -118,7 +118,7 @@ impl Language for JavaScript {
         tree_sitter_javascript::LANGUAGE.into()
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 
@@ -138,7 +138,7 @@ impl Language for TypeScript {
         tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &TYPED_RULES
     }
 
@@ -158,7 +158,7 @@ impl Language for Tsx {
         tree_sitter_typescript::LANGUAGE_TSX.into()
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &TYPED_RULES
     }
 

@@ -18,16 +18,18 @@ mod types;
 mod values;
 
 use crate::builder::{Builder, ScopeId};
-use crate::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT, Span, Target, UNKNOWN, VarId, Visibility, flag};
-use crate::languages::Source;
-use crate::tree::{self, Node, Tree, one_line, span};
+use crate::facts::{
+    BindTarget, DefId, DefKind, ExprId, FileFacts, ROOT, SourceExpr, SourceSpan, UNKNOWN, VarId, Visibility, flag,
+};
+use crate::languages::SourceFile;
+use crate::tree::{self, SyntaxTree, TreeNode, one_line, span};
 pub(crate) use language::{JavaScript, Tsx, TypeScript};
 pub use parse::parse;
-use patterns::Leaf;
+use patterns::PatternBinding;
 use smallvec::SmallVec;
 
-pub(crate) fn read(source: Source<'_>, tree: &Tree) -> Facts {
-    let Source { path, text, language } = source;
+pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
+    let SourceFile { path, text, language } = source;
     let file = path.rsplit('/').next().unwrap_or(path);
     let declared = [".d.ts", ".d.mts", ".d.cts"].iter().any(|end| file.ends_with(end));
     let mut reader = Reader {
@@ -85,17 +87,17 @@ crate::lang::front_end!();
 struct Site<'t> {
     /// The name given by the context; if empty, the definition's own name, if any.
     name: &'t str,
-    kind: Kind,
+    kind: DefKind,
     flags: u32,
     visibility: Visibility,
     /// The statement, property or member that contains the definition.
-    span: Span,
+    span: SourceSpan,
     /// Start of the signature: after the decorators.
     head: u32,
 }
 
 impl<'t> Site<'t> {
-    fn new(name: &'t str, kind: Kind, flags: u32, whole: Node<'t>) -> Site<'t> {
+    fn new(name: &'t str, kind: DefKind, flags: u32, whole: TreeNode<'t>) -> Site<'t> {
         let span = span(whole);
         Site { name, kind, flags, visibility: Visibility::Public, span, head: span.start }
     }
@@ -103,10 +105,10 @@ impl<'t> Site<'t> {
 
 /// The syntax around a declaration: `export`, `declare`, decorators.
 struct Around<'t> {
-    whole: Node<'t>,
+    whole: TreeNode<'t>,
     flags: u32,
     export: Exported,
-    decorators: Vec<Node<'t>>,
+    decorators: Vec<TreeNode<'t>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -118,8 +120,8 @@ enum Exported {
 
 impl<'t> Reader<'t> {
     /// Named children including errors, which the parser marks as extras like comments.
-    fn read_through(&mut self, node: Node<'t>) -> SmallVec<[Node<'t>; 8]> {
-        let kids = self.kids(node);
+    fn read_through(&mut self, node: TreeNode<'t>) -> SmallVec<[TreeNode<'t>; 8]> {
+        let kids = self.children(node);
         kids.all().filter(|kid| kid.is_named() && (!kid.is_extra() || kid.is_error())).collect()
     }
 
@@ -132,17 +134,17 @@ impl<'t> Reader<'t> {
 
     // --- statements ---
 
-    fn block(&mut self, node: Node<'t>) {
+    fn block(&mut self, node: TreeNode<'t>) {
         for kid in self.read_through(node) {
             self.nested(kid);
         }
     }
 
-    fn nested(&mut self, node: Node<'t>) {
+    fn nested(&mut self, node: TreeNode<'t>) {
         self.deeper((), |reader| reader.statement(node));
     }
 
-    fn statement(&mut self, node: Node<'t>) {
+    fn statement(&mut self, node: TreeNode<'t>) {
         match node.kind() {
             "expression_statement" => {
                 for kid in self.read_through(node) {
@@ -161,7 +163,7 @@ impl<'t> Reader<'t> {
                 self.b.close_scope(before);
             }
             "return_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(value) = kids.named().next() {
                     let value = self.used(value);
                     self.b.returns(value, false);
@@ -170,14 +172,14 @@ impl<'t> Reader<'t> {
             "if_statement" => self.conditional(node),
             "for_in_statement" => self.for_in(node),
             "catch_clause" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let before = self.b.open_scope();
                 if let Some(ty) = kids.field("type") {
                     self.ty(ty);
                 }
                 if let Some(parameter) = kids.field("parameter") {
                     let scope = self.b.scope;
-                    self.assign(parameter, UNKNOWN, Leaf::Declared(scope));
+                    self.assign(parameter, UNKNOWN, PatternBinding::Declared(scope));
                 }
                 if let Some(body) = kids.field("body") {
                     self.block(body);
@@ -199,14 +201,14 @@ impl<'t> Reader<'t> {
     }
 
     /// `if … else if … else`: follows the chain in a loop, because it may be longer than the allowed nesting.
-    fn conditional(&mut self, node: Node<'t>) {
+    fn conditional(&mut self, node: TreeNode<'t>) {
         let mut at = node;
         loop {
-            let kids = self.kids(at);
+            let kids = self.children(at);
             let mut next = None;
             for (field, kid) in kids.with_fields() {
                 if field == Some("alternative") {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     next = inner.named().next();
                 } else if kid.is_named() && !kid.is_extra() {
                     self.nested(kid);
@@ -220,22 +222,22 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn for_in(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn for_in(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let before = self.b.open_scope();
         let over = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
         let element = if over == UNKNOWN {
             UNKNOWN
         } else if kids.field("operator").is_some_and(|o| o.kind() == "in") {
-            self.b.expr(Expr::KeysOf(over))
+            self.b.expr(SourceExpr::KeysOf(over))
         } else {
-            self.b.expr(Expr::Element(over))
+            self.b.expr(SourceExpr::Element(over))
         };
         if let Some(left) = kids.field("left") {
             let leaf = match kids.field("kind").map(|k| k.kind()) {
-                None => Leaf::Assigned,
-                Some("var") => Leaf::Declared(self.b.function_scope()),
-                Some(_) => Leaf::Declared(self.b.scope),
+                None => PatternBinding::Assigned,
+                Some("var") => PatternBinding::Declared(self.b.function_scope()),
+                Some(_) => PatternBinding::Declared(self.b.scope),
             };
             self.assign(left, element, leaf);
         }
@@ -247,10 +249,10 @@ impl<'t> Reader<'t> {
 
     // --- declarations ---
 
-    fn declaration(&mut self, node: Node<'t>, around: &Around<'t>) {
+    fn declaration(&mut self, node: TreeNode<'t>, around: &Around<'t>) {
         match node.kind() {
             "function_declaration" | "generator_function_declaration" | "function_signature" => {
-                let mut site = Site::new("", Kind::Function, around.flags, around.whole);
+                let mut site = Site::new("", DefKind::Function, around.flags, around.whole);
                 if node.kind() == "function_signature" {
                     site.flags |= flag::DECLARED;
                 }
@@ -258,7 +260,7 @@ impl<'t> Reader<'t> {
                 self.declare(def, around);
             }
             "class_declaration" | "abstract_class_declaration" => {
-                let site = Site::new("", Kind::Class, around.flags, around.whole);
+                let site = Site::new("", DefKind::Class, around.flags, around.whole);
                 let def = self.class(node, site, &around.decorators);
                 self.declare(def, around);
             }
@@ -276,7 +278,7 @@ impl<'t> Reader<'t> {
                     export: around.export,
                     decorators: around.decorators.clone(),
                 };
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     match kid.kind() {
                         // `declare global`: its declarations are visible everywhere, including here.
@@ -307,8 +309,8 @@ impl<'t> Reader<'t> {
         self.give(def, around);
     }
 
-    fn variables(&mut self, node: Node<'t>, around: &Around<'t>) {
-        let kids = self.kids(node);
+    fn variables(&mut self, node: TreeNode<'t>, around: &Around<'t>) {
+        let kids = self.children(node);
         let scope = if node.kind() == "variable_declaration" { self.b.function_scope() } else { self.b.scope };
         let mut flags = around.flags;
         if kids.has("const") {
@@ -328,31 +330,31 @@ impl<'t> Reader<'t> {
     }
 
     /// One `name = value`. The doc comment is above `whole`; `alone` is true if `whole` contains only this declarator.
-    fn variable(&mut self, node: Node<'t>, whole: Node<'t>, alone: bool, scope: ScopeId, flags: u32) {
-        let kids = self.kids(node);
+    fn variable(&mut self, node: TreeNode<'t>, whole: TreeNode<'t>, alone: bool, scope: ScopeId, flags: u32) {
+        let kids = self.children(node);
         let Some(name) = kids.field("name") else { return };
         let module = self.is_module_scope(scope);
         let value = kids.field("value");
         if name.kind() != "identifier" {
             let ty = kids.field("type").map_or(UNKNOWN, |ty| self.ty(ty));
             let value = value.map_or(UNKNOWN, |v| self.used(v));
-            let typed = if ty == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::InstanceOf(ty)) };
+            let typed = if ty == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::InstanceOf(ty)) };
             let symbols = module && !self.is_import(value);
             let value = self.b.either(&[value, typed]);
             let leaf = match symbols || flags & flag::EXPORTED != 0 {
-                true => Leaf::Symbol(scope, flags),
-                false => Leaf::Declared(scope),
+                true => PatternBinding::Symbol(scope, flags),
+                false => PatternBinding::Declared(scope),
             };
             self.assign(name, value, leaf);
             return;
         }
         let text = self.text(name);
-        let mut site = Site::new(text, Kind::Function, flags & !flag::CONSTANT, if alone { whole } else { node });
+        let mut site = Site::new(text, DefKind::Function, flags & !flag::CONSTANT, if alone { whole } else { node });
         let ty = kids.field("type").map(|ty| self.ty(ty)).filter(|ty| *ty != UNKNOWN);
         let read = value.map_or(UNKNOWN, |v| self.known(v, site));
         let called = self.b.name(text);
         let var = match self.b.facts.expr(read) {
-            Expr::Def(def) if self.b.facts.def(def).name == called => {
+            SourceExpr::Def(def) if self.b.facts.def(def).name == called => {
                 if !alone && self.b.facts.def(def).doc.is_none() {
                     let doc = self.doc_above(whole.start_byte());
                     self.b.def(def).doc = doc;
@@ -370,7 +372,7 @@ impl<'t> Reader<'t> {
                     }
                 }
                 let var = self.b.variable_in(scope, called);
-                self.b.bind(Target::Var(var), read);
+                self.b.bind(BindTarget::Var(var), read);
                 var
             }
         };
@@ -378,13 +380,13 @@ impl<'t> Reader<'t> {
             self.b.facts.vars[var].ty = ty;
         }
         if flags & flag::EXPORTED != 0 && self.b.owner == ROOT {
-            let value = self.b.expr(Expr::Var(var));
+            let value = self.b.expr(SourceExpr::Var(var));
             self.b.export(text, value);
         }
     }
 
     /// Defines a symbol for a variable or field. A long value is not part of the signature.
-    fn variable_symbol(&mut self, site: Site<'t>, value: Option<Node<'t>>) -> DefId {
+    fn variable_symbol(&mut self, site: Site<'t>, value: Option<TreeNode<'t>>) -> DefId {
         let def = self.b.add_def(site.name, site.kind_of_variable(), site.span);
         let mut end = site.span.end as usize;
         if let Some(value) = value
@@ -412,22 +414,22 @@ impl<'t> Reader<'t> {
     /// Whether variables declared in the scope belong to the file or to a namespace.
     fn is_module_scope(&self, scope: ScopeId) -> bool {
         let owner = self.b.facts.def(self.b.owner).kind;
-        matches!(owner, Kind::File | Kind::Module) && scope == self.b.function_scope()
+        matches!(owner, DefKind::File | DefKind::Module) && scope == self.b.function_scope()
     }
 
     /// Whether the value is `require("x")` or a member of it, which acts as an import.
     fn is_import(&self, value: ExprId) -> bool {
         match self.b.facts.expr(value) {
-            Expr::Import(_) => true,
-            Expr::Member(of, _) | Expr::Awaited(of) => self.is_import(of),
+            SourceExpr::Import(_) => true,
+            SourceExpr::Member(of, _) | SourceExpr::Awaited(of) => self.is_import(of),
             _ => false,
         }
     }
 }
 
 impl Site<'_> {
-    fn kind_of_variable(&self) -> Kind {
-        if self.kind == Kind::Method { Kind::Field } else { Kind::Variable }
+    fn kind_of_variable(&self) -> DefKind {
+        if self.kind == DefKind::Method { DefKind::Field } else { DefKind::Variable }
     }
 }
 

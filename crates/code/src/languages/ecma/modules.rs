@@ -3,55 +3,55 @@
 use super::{Around, Exported, Reader, Site, is_declaration};
 use crate::builder::FILE_SCOPE;
 use crate::facts::{
-    CallKind, DefId, Expr, ExprId, Facts, ImportId, Imported, Key, Kind, ListKind, Name, ROOT, Target, UNKNOWN, VarId,
-    VarKind, Visibility, flag,
+    BindTarget, CallKind, DefId, DefKind, ExprId, FileFacts, ImportId, ImportKind, ItemKey, ListKind, NameId, ROOT,
+    SourceExpr, UNKNOWN, VarId, VarKind, Visibility, flag,
 };
-use crate::tree::{Node, line, span};
+use crate::tree::{TreeNode, line, span};
 use rustc_hash::FxHashSet;
 
 impl<'t> Reader<'t> {
     // --- imports ---
 
-    pub(super) fn import(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn import(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let types = kids.has("type") || kids.has("typeof");
         if let Some(clause) = kids.kind("import_require_clause") {
-            let inner = self.kids(clause);
+            let inner = self.children(clause);
             let module = inner.field("source").map_or("", |s| self.inner_text(s));
             let name = inner.kind("identifier").map(|n| self.text(n));
-            let import = self.b.import(module, Imported::Module, name, line(node));
+            let import = self.b.import(module, ImportKind::Module, name, line(node));
             self.mark_types(import, types);
             return;
         }
         let Some(source) = kids.field("source") else { return };
         let module = self.inner_text(source);
         let Some(clause) = kids.kind("import_clause") else {
-            self.b.import(module, Imported::Nothing, None, line(node));
+            self.b.import(module, ImportKind::Nothing, None, line(node));
             return;
         };
-        let inner = self.kids(clause);
+        let inner = self.children(clause);
         for kid in inner.named() {
             match kid.kind() {
                 "identifier" => {
                     let default = self.b.name("default");
                     let called = self.text(kid);
-                    let import = self.b.import(module, Imported::Symbol(default), Some(called), line(kid));
+                    let import = self.b.import(module, ImportKind::Symbol(default), Some(called), line(kid));
                     self.mark_types(import, types);
                 }
                 "namespace_import" => {
-                    let star = self.kids(kid);
+                    let star = self.children(kid);
                     let called = star.named().next().map(|n| self.text(n));
-                    let import = self.b.import(module, Imported::Module, called, line(kid));
+                    let import = self.b.import(module, ImportKind::Module, called, line(kid));
                     self.mark_types(import, types);
                 }
                 "named_imports" => {
-                    let specifiers = self.kids(kid);
+                    let specifiers = self.children(kid);
                     for specifier in specifiers.named() {
-                        let parts = self.kids(specifier);
+                        let parts = self.children(specifier);
                         let Some(name) = parts.field("name").map(|n| self.inner_text(n)) else { continue };
                         let called = parts.field("alias").map_or(name, |n| self.text(n));
                         let symbol = self.b.name(name);
-                        let import = self.b.import(module, Imported::Symbol(symbol), Some(called), line(specifier));
+                        let import = self.b.import(module, ImportKind::Symbol(symbol), Some(called), line(specifier));
                         self.mark_types(import, types || parts.has("type") || parts.has("typeof"));
                     }
                 }
@@ -65,8 +65,8 @@ impl<'t> Reader<'t> {
     }
 
     /// `import A = B.C`: an alias of a member of a namespace.
-    pub(super) fn import_alias(&mut self, node: Node<'t>, around: &Around<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn import_alias(&mut self, node: TreeNode<'t>, around: &Around<'t>) {
+        let kids = self.children(node);
         let mut named = kids.named();
         let (Some(name), Some(path)) = (named.next(), named.next()) else { return };
         let value = self.b.read_path(self.text(path).split('.').map(str::trim));
@@ -75,50 +75,50 @@ impl<'t> Reader<'t> {
         let called = self.b.name(text);
         let scope = self.b.scope;
         let var = self.b.variable_in(scope, called);
-        self.b.bind(Target::Var(var), value);
+        self.b.bind(BindTarget::Var(var), value);
         if around.export != Exported::No && self.b.owner == ROOT {
             self.b.export(text, value);
         }
     }
 
     /// `require("x")` and `import("x")` with a constant.
-    pub(super) fn import_by_call(&mut self, module: &str, at: Node<'t>) -> ExprId {
-        let import = self.b.import(module, Imported::Module, None, line(at));
-        self.b.expr(Expr::Import(import))
+    pub(super) fn import_by_call(&mut self, module: &str, at: TreeNode<'t>) -> ExprId {
+        let import = self.b.import(module, ImportKind::Module, None, line(at));
+        self.b.expr(SourceExpr::Import(import))
     }
 
     // --- exports ---
 
-    pub(super) fn export(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn export(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let default = kids.has("default");
         let clause = kids.kind("export_clause");
         if let Some(source) = kids.field("source") {
             let module = self.inner_text(source);
             let types = kids.has("type");
             if let Some(clause) = clause {
-                let inner = self.kids(clause);
+                let inner = self.children(clause);
                 for specifier in inner.named() {
-                    let parts = self.kids(specifier);
+                    let parts = self.children(specifier);
                     let Some(name) = parts.field("name").map(|n| self.inner_text(n)) else { continue };
                     let given = parts.field("alias").map_or(name, |n| self.inner_text(n));
                     let symbol = self.b.name(name);
                     let types = types || parts.has("type");
-                    self.reexport(module, Imported::Symbol(symbol), given, types, specifier);
+                    self.reexport(module, ImportKind::Symbol(symbol), given, types, specifier);
                 }
             } else if let Some(star) = kids.kind("namespace_export") {
-                let inner = self.kids(star);
+                let inner = self.children(star);
                 let given = inner.all().next_back().map_or("", |n| self.inner_text(n));
-                self.reexport(module, Imported::Module, given, types, node);
+                self.reexport(module, ImportKind::Module, given, types, node);
             } else {
-                self.reexport(module, Imported::All, "*", types, node);
+                self.reexport(module, ImportKind::All, "*", types, node);
             }
             return;
         }
         if let Some(clause) = clause {
-            let inner = self.kids(clause);
+            let inner = self.children(clause);
             for specifier in inner.named() {
-                let parts = self.kids(specifier);
+                let parts = self.children(specifier);
                 let Some(name) = parts.field("name").map(|n| self.inner_text(n)) else { continue };
                 let given = parts.field("alias").map_or(name, |n| self.inner_text(n));
                 let value = self.b.read(name);
@@ -149,7 +149,7 @@ impl<'t> Reader<'t> {
                     if self.b.owner == ROOT {
                         self.b.export(given, value);
                     }
-                    if let (Expr::Def(def), Some(_)) = (self.b.facts.expr(value), around.decorators.first()) {
+                    if let (SourceExpr::Def(def), Some(_)) = (self.b.facts.expr(value), around.decorators.first()) {
                         self.decorate(def, &around.decorators);
                     }
                     if whole {
@@ -162,15 +162,15 @@ impl<'t> Reader<'t> {
     }
 
     /// The site of an exported value, which keeps its own name if it has one.
-    fn own_or(&self, node: Node<'t>, name: &'t str, whole: Node<'t>) -> Site<'t> {
+    fn own_or(&self, node: TreeNode<'t>, name: &'t str, whole: TreeNode<'t>) -> Site<'t> {
         let own = match node.kind() {
-            "function_expression" | "generator_function" | "class" => node.kids().field("name"),
+            "function_expression" | "generator_function" | "class" => node.children().field("name"),
             _ => None,
         };
-        Site::new(own.map_or(name, |n| self.text(n)), Kind::Function, self.flags | flag::EXPORTED, whole)
+        Site::new(own.map_or(name, |n| self.text(n)), DefKind::Function, self.flags | flag::EXPORTED, whole)
     }
 
-    fn reexport(&mut self, module: &str, what: Imported, given: &str, types: bool, at: Node<'t>) {
+    fn reexport(&mut self, module: &str, what: ImportKind, given: &str, types: bool, at: TreeNode<'t>) {
         let import = self.b.import(module, what, None, line(at));
         let given = self.b.name(given);
         let import = &mut self.b.facts.imports[import];
@@ -183,7 +183,7 @@ impl<'t> Reader<'t> {
         if around.export == Exported::No || self.b.owner != ROOT {
             return;
         }
-        let value = self.b.expr(Expr::Def(def));
+        let value = self.b.expr(SourceExpr::Def(def));
         let name = match around.export {
             Exported::AsDefault => self.b.name("default"),
             _ => self.b.facts.def(def).name,
@@ -191,15 +191,15 @@ impl<'t> Reader<'t> {
         self.export_name(name, value);
     }
 
-    fn export_name(&mut self, name: Name, value: ExprId) {
-        self.b.facts.exports.push(crate::facts::Export { name, value });
+    fn export_name(&mut self, name: NameId, value: ExprId) {
+        self.b.facts.exports.push(crate::facts::SourceExport { name, value });
     }
 
     fn export_properties(&mut self, value: ExprId) {
-        let Expr::Collection(ListKind::Map, range) = self.b.facts.expr(value) else { return };
+        let SourceExpr::Collection(ListKind::Map, range) = self.b.facts.expr(value) else { return };
         for at in range.start..range.start + range.len {
             let item = self.b.facts.items[at as usize];
-            if let Key::Name(name) = item.key {
+            if let ItemKey::Name(name) = item.key {
                 self.export_name(name, item.value);
             }
         }
@@ -208,7 +208,7 @@ impl<'t> Reader<'t> {
     // --- CommonJS ---
 
     /// Whether this is `module.exports` and the file declares no variable `module`.
-    pub(super) fn is_module_exports(&mut self, node: Node<'t>) -> bool {
+    pub(super) fn is_module_exports(&mut self, node: TreeNode<'t>) -> bool {
         self.text(node) == "module.exports" && {
             let module = self.b.name("module");
             self.b.find(self.b.scope, module).is_none()
@@ -216,7 +216,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Whether this expression is the exports object of the file.
-    pub(super) fn is_exports(&mut self, node: Node<'t>) -> bool {
+    pub(super) fn is_exports(&mut self, node: TreeNode<'t>) -> bool {
         match node.kind() {
             "identifier" if self.text(node) == "exports" => {
                 let exports = self.b.name("exports");
@@ -247,14 +247,14 @@ impl<'t> Reader<'t> {
         let var = self.b.declare_in(FILE_SCOPE, name, VarKind::Local, None);
         let object = self.b.collection(ListKind::Map, &[]);
         let owner = std::mem::replace(&mut self.b.owner, ROOT);
-        self.b.bind(Target::Var(var), object);
+        self.b.bind(BindTarget::Var(var), object);
         self.b.owner = owner;
         self.exports = Some(var);
         var
     }
 
     /// Records exports by `module.exports = e`, `exports.a = e`, `module.exports.a = e`.
-    pub(super) fn given_by_assignment(&mut self, left: Node<'t>, value: ExprId) {
+    pub(super) fn given_by_assignment(&mut self, left: TreeNode<'t>, value: ExprId) {
         match left.kind() {
             "member_expression" => {
                 if self.is_module_exports(left) {
@@ -262,7 +262,7 @@ impl<'t> Reader<'t> {
                     self.export_properties(value);
                     return;
                 }
-                let kids = self.kids(left);
+                let kids = self.children(left);
                 if let (Some(object), Some(property)) = (kids.field("object"), kids.field("property"))
                     && self.is_exports(object)
                 {
@@ -270,7 +270,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "subscript_expression" => {
-                let kids = self.kids(left);
+                let kids = self.children(left);
                 if let (Some(object), Some(index)) = (kids.field("object"), kids.field("index"))
                     && self.is_exports(object)
                     && let Some(name) = self.constant(index)
@@ -283,14 +283,14 @@ impl<'t> Reader<'t> {
     }
 
     /// `Object.defineProperty(o, "name", { value })`, also with `get` and `set`.
-    pub(super) fn defined_property(&mut self, object: Node<'t>, values: [ExprId; 3]) {
+    pub(super) fn defined_property(&mut self, object: TreeNode<'t>, values: [ExprId; 3]) {
         let [of, name, descriptor] = values;
-        let Expr::Literal(crate::facts::Literal::String(name)) = self.b.facts.expr(name) else { return };
-        let Expr::Collection(ListKind::Map, range) = self.b.facts.expr(descriptor) else { return };
+        let SourceExpr::Literal(crate::facts::Literal::String(name)) = self.b.facts.expr(name) else { return };
+        let SourceExpr::Collection(ListKind::Map, range) = self.b.facts.expr(descriptor) else { return };
         let at = span(object);
         for place in range.start..range.start + range.len {
             let item = self.b.facts.items[place as usize];
-            let Key::Name(key) = item.key else { continue };
+            let ItemKey::Name(key) = item.key else { continue };
             let flags = match self.b.facts.name(key) {
                 "value" => 0,
                 "get" => flag::GETTER,
@@ -298,7 +298,7 @@ impl<'t> Reader<'t> {
                 _ => continue,
             };
             let value = match self.b.facts.expr(item.value) {
-                Expr::Def(def) if flags != 0 => {
+                SourceExpr::Def(def) if flags != 0 => {
                     let d = self.b.def(def);
                     d.name = name;
                     d.flags |= flags;
@@ -312,7 +312,7 @@ impl<'t> Reader<'t> {
                 _ => item.value,
             };
             if of != UNKNOWN {
-                self.b.bind(Target::Member(of, name), value);
+                self.b.bind(BindTarget::Member(of, name), value);
             }
             if flags != flag::SETTER && self.b.facts.name(name) != "__esModule" && self.is_exports(object) {
                 self.export_name(name, value);
@@ -322,12 +322,12 @@ impl<'t> Reader<'t> {
 }
 
 /// Flags exported definitions, wherever their export is written, and the public members of exported types.
-pub(super) fn mark_exported(facts: &mut Facts) {
-    let mut names: FxHashSet<Name> = FxHashSet::default();
+pub(super) fn mark_exported(facts: &mut FileFacts) {
+    let mut names: FxHashSet<NameId> = FxHashSet::default();
     for at in 0..facts.exports.len() {
         match facts.expr(facts.exports[at].value) {
-            Expr::Def(def) => facts.defs[def].flags |= flag::EXPORTED,
-            Expr::Var(var) if facts.vars[var].owner == ROOT => {
+            SourceExpr::Def(def) => facts.defs[def].flags |= flag::EXPORTED,
+            SourceExpr::Var(var) if facts.vars[var].owner == ROOT => {
                 names.insert(facts.vars[var].name);
             }
             _ => {}
@@ -337,8 +337,8 @@ pub(super) fn mark_exported(facts: &mut Facts) {
         let def = &facts.defs[at];
         let parent = facts.def(def.parent);
         let given = match def.kind {
-            Kind::Lambda => false,
-            Kind::Method | Kind::Field => {
+            DefKind::Lambda => false,
+            DefKind::Method | DefKind::Field => {
                 parent.is(flag::EXPORTED) && parent.kind.type_like() && def.visibility == Visibility::Public
             }
             _ => def.parent == ROOT && names.contains(&def.name),

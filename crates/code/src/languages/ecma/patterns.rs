@@ -2,12 +2,12 @@
 
 use super::{Reader, Site};
 use crate::builder::ScopeId;
-use crate::facts::{Expr, ExprId, Kind, ROOT, Target, UNKNOWN, flag};
-use crate::tree::Node;
+use crate::facts::{BindTarget, DefKind, ExprId, ROOT, SourceExpr, UNKNOWN, flag};
+use crate::tree::TreeNode;
 
 /// What the names in a pattern become.
 #[derive(Clone, Copy)]
-pub(super) enum Leaf {
+pub(super) enum PatternBinding {
     /// Assigned variables, visible from the current scope.
     Assigned,
     /// Declared variables of this scope.
@@ -18,8 +18,8 @@ pub(super) enum Leaf {
 
 impl<'t> Reader<'t> {
     /// `left = right`; `whole` is the statement if it contains only the assignment.
-    pub(super) fn assignment(&mut self, node: Node<'t>, whole: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    pub(super) fn assignment(&mut self, node: TreeNode<'t>, whole: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let (Some(left), Some(right)) = (kids.field("left"), kids.field("right")) else {
             for kid in kids.named() {
                 self.used(kid);
@@ -29,14 +29,14 @@ impl<'t> Reader<'t> {
         let name = match left.kind() {
             "identifier" => self.text(left),
             "member_expression" => {
-                let inner = self.kids(left);
+                let inner = self.children(left);
                 let property = inner.field("property").map_or("", |p| self.text(p));
                 // `module.exports` is no useful name for a function or class that has one.
-                let own = if property == "exports" { self.kids(right).field("name") } else { None };
+                let own = if property == "exports" { self.children(right).field("name") } else { None };
                 own.map_or(property, |own| self.text(own))
             }
             "subscript_expression" => {
-                let inner = self.kids(left);
+                let inner = self.children(left);
                 inner.field("index").and_then(|i| self.constant(i)).unwrap_or("")
             }
             _ => "",
@@ -46,16 +46,16 @@ impl<'t> Reader<'t> {
         } else if name.is_empty() {
             self.used(right)
         } else {
-            self.known(right, Site::new(name, Kind::Function, 0, whole))
+            self.known(right, Site::new(name, DefKind::Function, 0, whole))
         };
         self.given_by_assignment(left, value);
-        let object = self.assign(left, value, Leaf::Assigned);
+        let object = self.assign(left, value, PatternBinding::Assigned);
         self.received_by(value, object);
         value
     }
 
-    pub(super) fn augmented_assignment(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    pub(super) fn augmented_assignment(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let right = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
         let Some(left) = kids.field("left") else { return UNKNOWN };
         if !matches!(kids.field("operator").map(|o| o.kind()), Some("||=" | "??=" | "&&=")) {
@@ -63,11 +63,11 @@ impl<'t> Reader<'t> {
             return UNKNOWN;
         }
         // The left side is read only once, so that calls in it count once.
-        let object = self.assign(left, right, Leaf::Assigned);
+        let object = self.assign(left, right, PatternBinding::Assigned);
         let before = match left.kind() {
             "identifier" => self.value(left),
             "member_expression" if object != UNKNOWN => {
-                let inner = self.kids(left);
+                let inner = self.children(left);
                 inner.field("property").map_or(UNKNOWN, |p| self.b.member(object, self.text(p)))
             }
             _ => UNKNOWN,
@@ -76,11 +76,11 @@ impl<'t> Reader<'t> {
     }
 
     /// Assigns a value to a target; returns the object whose member or element is set.
-    pub(super) fn assign(&mut self, target: Node<'t>, value: ExprId, leaf: Leaf) -> ExprId {
+    pub(super) fn assign(&mut self, target: TreeNode<'t>, value: ExprId, leaf: PatternBinding) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.assign_inner(target, value, leaf))
     }
 
-    fn assign_inner(&mut self, target: Node<'t>, value: ExprId, leaf: Leaf) -> ExprId {
+    fn assign_inner(&mut self, target: TreeNode<'t>, value: ExprId, leaf: PatternBinding) -> ExprId {
         match target.kind() {
             "identifier" | "shorthand_property_identifier_pattern" | "shorthand_property_identifier" => {
                 self.name_target(target, value, leaf);
@@ -88,26 +88,26 @@ impl<'t> Reader<'t> {
             "member_expression" => {
                 if self.is_module_exports(target) {
                     let var = self.exports_variable();
-                    self.b.bind(Target::Var(var), value);
+                    self.b.bind(BindTarget::Var(var), value);
                     return UNKNOWN;
                 }
-                let kids = self.kids(target);
+                let kids = self.children(target);
                 if let (Some(object), Some(property)) = (kids.field("object"), kids.field("property")) {
                     let object = self.value(object);
                     let name = self.b.name(self.text(property));
-                    self.b.bind(Target::Member(object, name), value);
+                    self.b.bind(BindTarget::Member(object, name), value);
                     return object;
                 }
             }
             "subscript_expression" => {
-                let kids = self.kids(target);
+                let kids = self.children(target);
                 let object = kids.field("object").map_or(UNKNOWN, |n| self.value(n));
                 let Some(index) = kids.field("index") else { return object };
                 let target = match self.constant(index) {
-                    Some(key) => Target::At(object, self.b.name(key)),
+                    Some(key) => BindTarget::At(object, self.b.name(key)),
                     None => {
                         self.used(index);
-                        Target::Element(object)
+                        BindTarget::Element(object)
                     }
                 };
                 self.b.bind(target, value);
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
             "object_pattern" | "object" => self.object_pattern(target, value, leaf),
             "array_pattern" | "array" => self.array_pattern(target, value, leaf),
             "assignment_pattern" | "object_assignment_pattern" | "assignment_expression" => {
-                let kids = self.kids(target);
+                let kids = self.children(target);
                 let default = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
                 let value = self.b.either(&[value, default]);
                 if let Some(left) = kids.field("left") {
@@ -129,7 +129,7 @@ impl<'t> Reader<'t> {
             | "non_null_expression"
             | "as_expression"
             | "satisfies_expression" => {
-                let kids = self.kids(target);
+                let kids = self.children(target);
                 if let Some(inner) = kids.named().next() {
                     return self.assign(inner, value, leaf);
                 }
@@ -141,31 +141,31 @@ impl<'t> Reader<'t> {
         UNKNOWN
     }
 
-    fn name_target(&mut self, target: Node<'t>, value: ExprId, leaf: Leaf) {
+    fn name_target(&mut self, target: TreeNode<'t>, value: ExprId, leaf: PatternBinding) {
         let text = self.text(target);
         let (scope, flags) = match leaf {
-            Leaf::Assigned => {
+            PatternBinding::Assigned => {
                 self.notice_exports(text);
                 self.b.bind_name(text, value);
                 return;
             }
-            Leaf::Declared(scope) => (scope, None),
-            Leaf::Symbol(scope, flags) => (scope, Some(flags)),
+            PatternBinding::Declared(scope) => (scope, None),
+            PatternBinding::Symbol(scope, flags) => (scope, Some(flags)),
         };
         let name = self.b.name(text);
         let var = self.b.variable_in(scope, name);
-        self.b.bind(Target::Var(var), value);
+        self.b.bind(BindTarget::Var(var), value);
         if let Some(flags) = flags {
-            self.variable_symbol(Site::new(text, Kind::Variable, flags, target), None);
+            self.variable_symbol(Site::new(text, DefKind::Variable, flags, target), None);
             if flags & flag::EXPORTED != 0 && self.b.owner == ROOT {
-                let value = self.b.expr(Expr::Var(var));
+                let value = self.b.expr(SourceExpr::Var(var));
                 self.b.export(text, value);
             }
         }
     }
 
-    fn object_pattern(&mut self, node: Node<'t>, value: ExprId, leaf: Leaf) {
-        let kids = self.kids(node);
+    fn object_pattern(&mut self, node: TreeNode<'t>, value: ExprId, leaf: PatternBinding) {
+        let kids = self.children(node);
         for kid in kids.named() {
             match kid.kind() {
                 "shorthand_property_identifier_pattern" | "shorthand_property_identifier" => {
@@ -173,12 +173,12 @@ impl<'t> Reader<'t> {
                     self.assign(kid, part, leaf);
                 }
                 "object_assignment_pattern" | "assignment_expression" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let part = inner.field("left").map_or(UNKNOWN, |left| self.part(value, left));
                     self.assign(kid, part, leaf);
                 }
                 "pair_pattern" | "pair" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let part = inner.field("key").map_or(UNKNOWN, |key| self.part(value, key));
                     if let Some(target) = inner.field("value") {
                         self.assign(target, part, leaf);
@@ -193,17 +193,17 @@ impl<'t> Reader<'t> {
     }
 
     /// `value.key`, for a key in a pattern.
-    fn part(&mut self, value: ExprId, key: Node<'t>) -> ExprId {
+    fn part(&mut self, value: ExprId, key: TreeNode<'t>) -> ExprId {
         let name = self.property_name(key);
         match name {
             _ if value == UNKNOWN => UNKNOWN,
             Some(name) => self.b.member(value, name),
-            None => self.b.expr(Expr::Element(value)),
+            None => self.b.expr(SourceExpr::Element(value)),
         }
     }
 
-    fn array_pattern(&mut self, node: Node<'t>, value: ExprId, leaf: Leaf) {
-        let kids = self.kids(node);
+    fn array_pattern(&mut self, node: TreeNode<'t>, value: ExprId, leaf: PatternBinding) {
+        let kids = self.children(node);
         let mut place = 0;
         for kid in kids.all() {
             if kid.kind() == "," {
@@ -212,10 +212,10 @@ impl<'t> Reader<'t> {
                 let part = match kid.kind() {
                     _ if value == UNKNOWN => UNKNOWN,
                     "rest_pattern" | "spread_element" => {
-                        let element = self.b.expr(Expr::Element(value));
-                        self.b.expr(Expr::ListOf(element))
+                        let element = self.b.expr(SourceExpr::Element(value));
+                        self.b.expr(SourceExpr::ListOf(element))
                     }
-                    _ => self.b.expr(Expr::AtIndex(value, place)),
+                    _ => self.b.expr(SourceExpr::AtIndex(value, place)),
                 };
                 self.assign(kid, part, leaf);
             }

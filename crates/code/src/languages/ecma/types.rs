@@ -1,15 +1,15 @@
 //! Type annotations: the types that a value may be an instance of.
 
 use super::Reader;
-use crate::facts::{Expr, ExprId, UNKNOWN, VarKind};
-use crate::tree::{Node, line};
+use crate::facts::{ExprId, SourceExpr, UNKNOWN, VarKind};
+use crate::tree::{TreeNode, line};
 
 impl<'t> Reader<'t> {
-    pub(super) fn type_parameters(&mut self, node: Option<Node<'t>>) {
+    pub(super) fn type_parameters(&mut self, node: Option<TreeNode<'t>>) {
         let Some(node) = node else { return };
-        let kids = self.kids(node);
+        let kids = self.children(node);
         for kid in kids.named() {
-            let inner = self.kids(kid);
+            let inner = self.children(kid);
             let Some(name) = inner.field("name") else { continue };
             let name = self.b.name(self.text(name));
             let var = self.b.declare(name, VarKind::TypeParam, None);
@@ -22,16 +22,16 @@ impl<'t> Reader<'t> {
     }
 
     /// The types among the children of a node, such as type arguments.
-    pub(super) fn types(&mut self, node: Node<'t>) -> Vec<ExprId> {
-        let kids = self.kids(node);
+    pub(super) fn types(&mut self, node: TreeNode<'t>) -> Vec<ExprId> {
+        let kids = self.children(node);
         kids.named().map(|kid| self.ty(kid)).collect()
     }
 
-    pub(super) fn ty(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn ty(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.ty_inner(node))
     }
 
-    fn ty_inner(&mut self, node: Node<'t>) -> ExprId {
+    fn ty_inner(&mut self, node: TreeNode<'t>) -> ExprId {
         match node.kind() {
             "type_annotation"
             | "constraint"
@@ -44,7 +44,7 @@ impl<'t> Reader<'t> {
             | "opting_type_annotation"
             | "omitting_type_annotation"
             | "adding_type_annotation" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 kids.named().next().map_or(UNKNOWN, |n| self.ty(n))
             }
             "type_identifier" | "identifier" | "nested_type_identifier" | "nested_identifier" => {
@@ -52,15 +52,15 @@ impl<'t> Reader<'t> {
                 self.b.uses(value, line(node));
                 value
             }
-            "this_type" => self.b.expr(Expr::ThisType),
+            "this_type" => self.b.expr(SourceExpr::ThisType),
             "generic_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let Some(name) = kids.field("name") else { return UNKNOWN };
                 let args = kids.field("type_arguments").map_or(vec![], |args| self.types(args));
                 self.generic_type(name, &args)
             }
             "array_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let element = kids.named().next().map_or(UNKNOWN, |n| self.ty(n));
                 self.built_in("[]", &[element])
             }
@@ -69,7 +69,7 @@ impl<'t> Reader<'t> {
                 self.built_in("()", &parts)
             }
             "required_parameter" | "optional_parameter" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 kids.field("type").map_or(UNKNOWN, |ty| self.ty(ty))
             }
             "union_type" | "intersection_type" => {
@@ -77,7 +77,7 @@ impl<'t> Reader<'t> {
                 let mut parts = Vec::new();
                 let mut spine = Some(node);
                 while let Some(at) = spine.take() {
-                    let kids = self.kids(at);
+                    let kids = self.children(at);
                     for kid in kids.named().rev() {
                         if kid.kind() == node.kind() && spine.is_none() {
                             spine = Some(kid);
@@ -94,7 +94,7 @@ impl<'t> Reader<'t> {
             }
             // `import("x").T`
             "member_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let (Some(object), Some(property)) = (kids.field("object"), kids.field("property")) else {
                     return UNKNOWN;
                 };
@@ -108,7 +108,7 @@ impl<'t> Reader<'t> {
             }
             "call_expression" => self.for_types(|reader| reader.value(node)),
             "type_query" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 self.for_types(|reader| {
                     for kid in kids.named() {
                         reader.used(kid);
@@ -117,21 +117,21 @@ impl<'t> Reader<'t> {
                 UNKNOWN
             }
             "type_predicate" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(ty) = kids.field("type") {
                     self.ty(ty);
                 }
                 UNKNOWN
             }
             "asserts" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(predicate) = kids.kind("type_predicate") {
                     self.ty(predicate);
                 }
                 UNKNOWN
             }
             "infer_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named().skip(1) {
                     self.ty(kid);
                 }
@@ -149,7 +149,7 @@ impl<'t> Reader<'t> {
             | "private_property_identifier" => UNKNOWN,
             // Object, mapped, conditional and lookup types: the names inside are read, the result is unknown.
             _ => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.ty(kid);
                 }
@@ -169,11 +169,11 @@ impl<'t> Reader<'t> {
     }
 
     /// `[key: K]: V` and `[K in Keys]: V`.
-    fn index_signature(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn index_signature(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let before = self.b.open_scope();
         if let Some(mapped) = kids.kind("mapped_type_clause") {
-            let inner = self.kids(mapped);
+            let inner = self.children(mapped);
             if let Some(name) = inner.field("name") {
                 let name = self.b.name(self.text(name));
                 self.b.declare(name, VarKind::TypeParam, None);
@@ -193,15 +193,15 @@ impl<'t> Reader<'t> {
         UNKNOWN
     }
 
-    pub(super) fn function_type(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    pub(super) fn function_type(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let before = self.b.open_scope();
         self.type_parameters(kids.field("type_parameters"));
         let mut takes = Vec::new();
         if let Some(parameters) = kids.field("parameters") {
-            let inner = self.kids(parameters);
+            let inner = self.children(parameters);
             for kid in inner.named() {
-                let parts = self.kids(kid);
+                let parts = self.children(kid);
                 let ty = parts.field("type").map_or(UNKNOWN, |ty| self.ty(ty));
                 match parts.field("pattern").map(|pattern| pattern.kind()) {
                     Some("this") | None => {}
@@ -213,17 +213,17 @@ impl<'t> Reader<'t> {
         }
         let result = kids.field("return_type").or_else(|| kids.field("type")).map_or(UNKNOWN, |ty| self.ty(ty));
         self.b.close_scope(before);
-        let function = self.b.expr(Expr::FunctionType(result));
+        let function = self.b.expr(SourceExpr::FunctionType(result));
         if takes.iter().all(|ty| *ty == UNKNOWN) { function } else { self.b.generic(function, &takes) }
     }
 
-    fn type_name(&mut self, node: Node<'t>) -> ExprId {
+    fn type_name(&mut self, node: TreeNode<'t>) -> ExprId {
         self.b.read_path(self.text(node).split('.').map(str::trim))
     }
 
     /// A type with arguments. Containers and utility types of the standard library are mapped to builtin collections or
     /// to their argument.
-    pub(super) fn generic_type(&mut self, name: Node<'t>, args: &[ExprId]) -> ExprId {
+    pub(super) fn generic_type(&mut self, name: TreeNode<'t>, args: &[ExprId]) -> ExprId {
         let text = self.text(name);
         let known = match (text, args) {
             ("Array" | "ReadonlyArray" | "Set" | "ReadonlySet" | "WeakSet", [one]) => Some(("[]", [*one].to_vec())),
@@ -253,7 +253,7 @@ impl<'t> Reader<'t> {
 
     fn built_in(&mut self, name: &str, args: &[ExprId]) -> ExprId {
         let name = self.b.name(name);
-        let base = self.b.expr(Expr::Free(name));
+        let base = self.b.expr(SourceExpr::Free(name));
         self.b.generic(base, args)
     }
 }

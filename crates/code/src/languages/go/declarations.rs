@@ -1,32 +1,32 @@
 //! Functions, methods, variables, constants and imports.
 
-use super::docs::Above;
+use super::docs::PrecedingComments;
 use super::{Reader, Values};
 use crate::builder::FILE_SCOPE;
-use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, UNKNOWN, VarId, VarKind, flag};
-use crate::tree::{Kids, Node, line, one_line, span};
+use crate::facts::{DefId, DefKind, ExprId, ImportKind, ROOT, SourceExpr, UNKNOWN, VarId, VarKind, flag};
+use crate::tree::{NodeChildren, TreeNode, line, one_line, span};
 use smallvec::SmallVec;
 
 /// A parameter whose type was read, but that is not declared yet.
-pub(super) struct Parameter<'t> {
+pub(super) struct GoParameter<'t> {
     name: &'t str,
     ty: ExprId,
     rest: bool,
 }
 
-pub(super) type Parameters<'t> = SmallVec<[Parameter<'t>; 4]>;
+pub(super) type GoParameters<'t> = SmallVec<[GoParameter<'t>; 4]>;
 
 impl<'t> Reader<'t> {
     // --- functions ---
 
-    pub(super) fn function(&mut self, node: Node<'t>, doc: Option<Box<str>>) {
-        let kids = self.kids(node);
+    pub(super) fn function(&mut self, node: TreeNode<'t>, doc: Option<Box<str>>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.text(n));
         self.named_function(node, &kids, name, doc);
     }
 
-    fn named_function(&mut self, node: Node<'t>, kids: &Kids<'t>, name: &str, doc: Option<Box<str>>) {
-        let def = self.b.add_def(name, Kind::Function, span(node));
+    fn named_function(&mut self, node: TreeNode<'t>, kids: &NodeChildren<'t>, name: &str, doc: Option<Box<str>>) {
+        let def = self.b.add_def(name, DefKind::Function, span(node));
         self.access(def, name);
         let signature = self.head(node, kids);
         let test = self.test_file && is_test(name);
@@ -50,10 +50,10 @@ impl<'t> Reader<'t> {
         self.callable(def, kids);
     }
 
-    pub(super) fn method(&mut self, node: Node<'t>, doc: Option<Box<str>>) {
-        let kids = self.kids(node);
+    pub(super) fn method(&mut self, node: TreeNode<'t>, doc: Option<Box<str>>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.text(n));
-        let def = self.b.add_def(name, Kind::Method, span(node));
+        let def = self.b.add_def(name, DefKind::Method, span(node));
         self.access(def, name);
         let signature = self.head(node, &kids);
         // Test suites (testify, gocheck) run the methods with the names of tests.
@@ -72,30 +72,30 @@ impl<'t> Reader<'t> {
         self.callable(def, &kids);
     }
 
-    pub(super) fn lambda(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    pub(super) fn lambda(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         if self.misplaced(node)
             && let Some(name) = kids.kind("ERROR")
-            && name.kids().named().next().is_some_and(|n| n.kind() == "identifier")
+            && name.children().named().next().is_some_and(|n| n.kind() == "identifier")
         {
             let name = self.text(name);
             self.outside(|reader| reader.named_function(node, &kids, name, None));
             return UNKNOWN;
         }
-        let def = self.b.add_def("<lambda>", Kind::Lambda, span(node));
+        let def = self.b.add_def("<lambda>", DefKind::Lambda, span(node));
         self.b.def(def).flags |= flag::ARROW;
         self.callable(def, &kids);
-        self.b.expr(Expr::Def(def))
+        self.b.expr(SourceExpr::Def(def))
     }
 
     /// The text up to the body.
-    fn head(&self, node: Node<'t>, kids: &Kids<'t>) -> String {
+    fn head(&self, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> String {
         let end = kids.field("body").map_or(node.end_byte(), |body| body.start_byte());
         one_line(self.b.text.get(node.start_byte()..end).unwrap_or(""))
     }
 
     /// Reads parameters, results and body of a function, method or literal.
-    pub(super) fn callable(&mut self, def: DefId, kids: &Kids<'t>) {
+    pub(super) fn callable(&mut self, def: DefId, kids: &NodeChildren<'t>) {
         let outer = std::mem::take(&mut self.results);
         self.inside(def, |reader| {
             if let Some(list) = kids.field("type_parameters") {
@@ -106,7 +106,7 @@ impl<'t> Reader<'t> {
             let parameters = kids.field("parameters").map(|list| reader.parameters(list)).unwrap_or_default();
             let (result, named) = match kids.field("result") {
                 Some(node) => reader.result(node),
-                None => (None, Parameters::new()),
+                None => (None, GoParameters::new()),
             };
             reader.b.def(def).result = result;
             if let Some((name, ty)) = receiver {
@@ -134,27 +134,27 @@ impl<'t> Reader<'t> {
     }
 
     /// `(c *Context)`: the name and type of the receiver, without pointer and type arguments.
-    fn receiver(&mut self, def: DefId, list: Node<'t>) -> (&'t str, ExprId) {
-        let kids = self.kids(list);
+    fn receiver(&mut self, def: DefId, list: TreeNode<'t>) -> (&'t str, ExprId) {
+        let kids = self.children(list);
         let Some(declaration) = kids.named().next() else { return ("_", UNKNOWN) };
-        let inner = self.kids(declaration);
+        let inner = self.children(declaration);
         let name = inner.field("name").map_or("_", |n| self.text(n));
         let Some(mut ty) = inner.field("type") else { return (name, UNKNOWN) };
         while matches!(ty.kind(), "pointer_type" | "parenthesized_type") {
-            let kids = self.kids(ty);
+            let kids = self.children(ty);
             let Some(pointed) = kids.named().next() else { break };
             ty = pointed;
         }
         let mut arguments = Values::new();
         if ty.kind() == "generic_type" {
-            let generic = self.kids(ty);
+            let generic = self.children(ty);
             if let Some(list) = generic.field("type_arguments") {
-                let parameters = self.kids(list);
+                let parameters = self.children(list);
                 for parameter in parameters.named() {
                     let name = self.text(parameter);
                     let name = self.b.name(name);
                     let var = self.b.declare(name, VarKind::TypeParam, None);
-                    arguments.push(self.b.expr(Expr::Var(var)));
+                    arguments.push(self.b.expr(SourceExpr::Var(var)));
                 }
             }
             if let Some(base) = generic.field("type") {
@@ -171,35 +171,35 @@ impl<'t> Reader<'t> {
         (name, ty)
     }
 
-    pub(super) fn parameters(&mut self, list: Node<'t>) -> Parameters<'t> {
-        let kids = self.kids(list);
-        let mut read = Parameters::new();
+    pub(super) fn parameters(&mut self, list: TreeNode<'t>) -> GoParameters<'t> {
+        let kids = self.children(list);
+        let mut read = GoParameters::new();
         for kid in kids.named() {
             let rest = match kid.kind() {
                 "parameter_declaration" => false,
                 "variadic_parameter_declaration" => true,
                 _ => continue,
             };
-            let inner = self.kids(kid);
+            let inner = self.children(kid);
             let mut ty = inner.field("type").map_or(UNKNOWN, |n| self.ty(n));
             if rest {
                 ty = self.list_of(ty);
             }
             let before = read.len();
             for name in inner.fields("name") {
-                read.push(Parameter { name: self.text(name), ty, rest });
+                read.push(GoParameter { name: self.text(name), ty, rest });
             }
             if read.len() == before {
-                read.push(Parameter { name: "_", ty, rest });
+                read.push(GoParameter { name: "_", ty, rest });
             }
         }
         read
     }
 
     /// The result type of a function, and the named results if there are any.
-    pub(super) fn result(&mut self, node: Node<'t>) -> (Option<ExprId>, Parameters<'t>) {
+    pub(super) fn result(&mut self, node: TreeNode<'t>) -> (Option<ExprId>, GoParameters<'t>) {
         if node.kind() != "parameter_list" {
-            return (Some(self.ty(node)), Parameters::new());
+            return (Some(self.ty(node)), GoParameters::new());
         }
         let mut results = self.parameters(node);
         let result = match results.as_slice() {
@@ -210,9 +210,9 @@ impl<'t> Reader<'t> {
                 Some(self.b.generic(self.words.tuple, &types))
             }
         };
-        let kids = self.kids(node);
+        let kids = self.children(node);
         let named = kids.named().next().is_some_and(|first| {
-            let inner = self.kids(first);
+            let inner = self.children(first);
             inner.field("name").is_some()
         });
         if !named {
@@ -221,12 +221,12 @@ impl<'t> Reader<'t> {
         (result, results)
     }
 
-    pub(super) fn type_parameters(&mut self, list: Node<'t>) {
-        let kids = self.kids(list);
+    pub(super) fn type_parameters(&mut self, list: TreeNode<'t>) {
+        let kids = self.children(list);
         // Bounds may refer to later type parameters.
-        let mut bounded: SmallVec<[(VarId, Node<'t>); 4]> = SmallVec::new();
+        let mut bounded: SmallVec<[(VarId, TreeNode<'t>); 4]> = SmallVec::new();
         for kid in kids.named() {
-            let inner = self.kids(kid);
+            let inner = self.children(kid);
             let Some(bound) = inner.field("type") else { continue };
             for name in inner.fields("name") {
                 let name = self.text(name);
@@ -235,7 +235,7 @@ impl<'t> Reader<'t> {
                 bounded.push((var, bound));
             }
         }
-        let mut last: Option<(Node<'t>, ExprId)> = None;
+        let mut last: Option<(TreeNode<'t>, ExprId)> = None;
         for (var, bound) in bounded {
             let ty = match last {
                 Some((node, ty)) if node == bound => ty,
@@ -248,9 +248,9 @@ impl<'t> Reader<'t> {
 
     // --- variables ---
 
-    pub(super) fn variables(&mut self, node: Node<'t>, doc: Option<Box<str>>) {
+    pub(super) fn variables(&mut self, node: TreeNode<'t>, doc: Option<Box<str>>) {
         let mut group = Group { constant: node.kind() == "const_declaration", ty: None };
-        let kids = self.kids(node);
+        let kids = self.children(node);
         let list = kids.kind("var_spec_list");
         if list.is_none() && !kids.has("(") {
             let mut doc = doc;
@@ -260,10 +260,10 @@ impl<'t> Reader<'t> {
             return;
         }
         let kids = match list {
-            Some(list) => self.kids(list),
+            Some(list) => self.children(list),
             None => kids,
         };
-        let mut above = Above::new();
+        let mut above = PrecedingComments::new();
         for kid in kids.all() {
             if above.pass(kid) && kid.is_named() {
                 let doc = above.doc(kid, self.b.text);
@@ -272,12 +272,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn specification(&mut self, node: Node<'t>, whole: Node<'t>, doc: Option<Box<str>>, group: &mut Group) {
+    fn specification(&mut self, node: TreeNode<'t>, whole: TreeNode<'t>, doc: Option<Box<str>>, group: &mut Group) {
         if !matches!(node.kind(), "var_spec" | "const_spec") {
             self.nested(node);
             return;
         }
-        let kids = self.kids(node);
+        let kids = self.children(node);
         let mut ty = kids.field("type").map(|n| self.ty(n));
         let value = kids.field("value");
         if group.constant {
@@ -287,7 +287,7 @@ impl<'t> Reader<'t> {
             }
             group.ty = ty;
         }
-        let names: SmallVec<[Node<'t>; 4]> = kids.fields("name").filter(|n| n.kind() == "identifier").collect();
+        let names: SmallVec<[TreeNode<'t>; 4]> = kids.fields("name").filter(|n| n.kind() == "identifier").collect();
         let values = self.values(value, names.len());
         for (name, value) in names.into_iter().zip(values) {
             let text = self.text(name);
@@ -295,7 +295,7 @@ impl<'t> Reader<'t> {
                 continue;
             }
             if self.at_top() {
-                let def = self.b.add_def(text, Kind::Variable, span(whole));
+                let def = self.b.add_def(text, DefKind::Variable, span(whole));
                 self.access(def, text);
                 let word = if group.constant { "const " } else { "var " };
                 let written = self.text(node);
@@ -319,8 +319,8 @@ impl<'t> Reader<'t> {
 
     // --- imports ---
 
-    pub(super) fn imports(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn imports(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             match kid.kind() {
                 "import_spec" => self.import(kid),
@@ -330,15 +330,15 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn import(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn import(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(path) = kids.field("path") else { return };
         let module = self.string(path).unwrap_or("");
         let (what, called) = match kids.field("name").map(|n| (n.kind(), self.text(n))) {
-            Some(("dot", _)) => (Imported::All, None),
-            Some(("blank_identifier", _)) | Some((_, "_")) => (Imported::Nothing, None),
-            Some((_, alias)) => (Imported::Module, Some(alias)),
-            None => (Imported::Module, Some(usual_name(module))),
+            Some(("dot", _)) => (ImportKind::All, None),
+            Some(("blank_identifier", _)) | Some((_, "_")) => (ImportKind::Nothing, None),
+            Some((_, alias)) => (ImportKind::Module, Some(alias)),
+            None => (ImportKind::Module, Some(usual_name(module))),
         };
         self.b.import(module, what, called, line(node));
     }

@@ -1,23 +1,23 @@
 //! Doc comments: the comments directly above a declaration.
 
-use crate::tree::{self, Node, clean_doc};
+use crate::tree::{self, TreeNode, clean_doc};
 use smallvec::SmallVec;
 
 /// The comments before the next declaration. Collected during the walk, because finding the previous siblings of a node
 /// is slow.
-pub(super) struct Above<'t> {
-    comments: SmallVec<[Node<'t>; 4]>,
+pub(super) struct PrecedingComments<'t> {
+    comments: SmallVec<[TreeNode<'t>; 4]>,
     /// The line on which the last node that is not a comment ends.
     code_ends: u32,
 }
 
-impl<'t> Above<'t> {
-    pub(super) fn new() -> Above<'t> {
-        Above { comments: SmallVec::new(), code_ends: u32::MAX }
+impl<'t> PrecedingComments<'t> {
+    pub(super) fn new() -> PrecedingComments<'t> {
+        PrecedingComments { comments: SmallVec::new(), code_ends: u32::MAX }
     }
 
     /// Records a node; returns `false` for comments and line ends, which need no further reading.
-    pub(super) fn pass(&mut self, node: Node<'t>) -> bool {
+    pub(super) fn pass(&mut self, node: TreeNode<'t>) -> bool {
         match node.kind() {
             "comment" => {
                 let row = node.start_position().row;
@@ -43,7 +43,7 @@ impl<'t> Above<'t> {
     }
 
     /// The text of the comments directly above the node, which are removed from the list.
-    pub(super) fn doc(&mut self, node: Node<'t>, source: &str) -> Option<Box<str>> {
+    pub(super) fn doc(&mut self, node: TreeNode<'t>, source: &str) -> Option<Box<str>> {
         let last = self.comments.last()?;
         let touches = last.end_position().row + 1 >= node.start_position().row;
         let comments = std::mem::take(&mut self.comments);

@@ -1,23 +1,23 @@
 //! Go as a language: its names, rules and imports.
 
 use super::builtins::NAMES;
-use crate::facts::{Facts, Import};
-use crate::languages::rules::{BuiltinCall, Constructs, Modules, Rules};
-use crate::languages::{Imports, Language, OutsideModule, OwnParser, Source};
-use crate::resolve::{FileId, Program, Value};
+use crate::facts::{FileFacts, SourceImport};
+use crate::languages::rules::{BuiltinCall, Constructs, LanguageRules, Modules};
+use crate::languages::{Imports, Language, OutsideModule, OwnParser, SourceFile};
+use crate::resolve::{FileId, PossibleValue, Program};
 
 pub(crate) struct Go;
 
 static PARSER: OwnParser = OwnParser { parse: |text, _| super::parse(text), facts: super::read };
 
-static RULES: Rules = Rules {
+static RULES: LanguageRules = LanguageRules {
     modules: Modules::Folders,
     builtins: NAMES,
     methods_outside_types: true,
     structural_interfaces: true,
     only_interfaces_inherit: true,
     constructs: Constructs::Nothing,
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
 impl Language for Go {
@@ -42,7 +42,7 @@ impl Language for Go {
         tree_sitter_go::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
         PARSER.read(source)
     }
 
@@ -50,7 +50,7 @@ impl Language for Go {
         Some(&PARSER)
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 
@@ -94,7 +94,7 @@ impl GoImports {
         GoImports { modules }
     }
 
-    fn folder(&self, program: &Program, path: &str) -> Option<Value> {
+    fn folder(&self, program: &Program, path: &str) -> Option<PossibleValue> {
         for (module, folder) in &self.modules {
             let inside = if path == module {
                 Some("")
@@ -107,7 +107,7 @@ impl GoImports {
                     (folder, "") => folder.to_owned(),
                     (folder, inside) => format!("{folder}/{inside}"),
                 };
-                return program.find_folder(&folder).map(Value::Folder);
+                return program.find_folder(&folder).map(PossibleValue::Folder);
             }
         }
         if self.modules.is_empty() {
@@ -117,7 +117,7 @@ impl GoImports {
                     && (***folder == *path || folder.strip_suffix(path).is_some_and(|b| b.ends_with('/')))
             });
             if let (Some((id, _)), None) = (found.next(), found.next()) {
-                return Some(Value::Folder(id));
+                return Some(PossibleValue::Folder(id));
             }
         }
         None
@@ -129,9 +129,9 @@ impl Imports for GoImports {
         &self,
         program: &Program,
         _file: FileId,
-        import: &Import,
-        outside: &dyn Fn(&str) -> Option<Value>,
-    ) -> Option<Value> {
+        import: &SourceImport,
+        outside: &dyn Fn(&str) -> Option<PossibleValue>,
+    ) -> Option<PossibleValue> {
         self.folder(program, &import.module).or_else(|| outside(&import.module))
     }
 }

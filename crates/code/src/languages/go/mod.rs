@@ -17,19 +17,19 @@ mod values;
 use crate::build::Constraint;
 use crate::builder::{Builder, FILE_SCOPE};
 use crate::facts::{
-    DefId, Expr, ExprId, Facts, Item, Key, ListKind, Literal, Name, ROOT, Target, UNKNOWN, VarId, VarKind, Visibility,
-    flag,
+    BindTarget, DefId, ExprId, ExprItem, FileFacts, ItemKey, ListKind, Literal, NameId, ROOT, SourceExpr, UNKNOWN,
+    VarId, VarKind, Visibility, flag,
 };
-use crate::languages::Source;
-use crate::tree::{self, Node, Tree, line};
-use docs::Above;
+use crate::languages::SourceFile;
+use crate::tree::{self, SyntaxTree, TreeNode, line};
+use docs::PrecedingComments;
 pub(crate) use language::Go;
 pub use parse::parse;
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
-pub(crate) fn read(source: Source<'_>, tree: &Tree) -> Facts {
-    let Source { path, text, language } = source;
+pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
+    let SourceFile { path, text, language } = source;
     let mut b = Builder::new(language, text, path.rsplit('/').next().unwrap_or(path));
     let words = Words::new(&mut b);
     let mut reader = Reader {
@@ -78,16 +78,16 @@ impl Words {
     fn new(b: &mut Builder<'_>) -> Words {
         let mut free = |name| {
             let name = b.name(name);
-            b.expr(Expr::Free(name))
+            b.expr(SourceExpr::Free(name))
         };
         let (list, map, tuple) = (free("[]"), free("{}"), free("()"));
         Words {
             list,
             map,
             tuple,
-            number: b.expr(Expr::Literal(Literal::Number)),
-            truth: b.expr(Expr::Literal(Literal::Bool)),
-            nothing: b.expr(Expr::Literal(Literal::Nothing)),
+            number: b.expr(SourceExpr::Literal(Literal::Number)),
+            truth: b.expr(SourceExpr::Literal(Literal::Bool)),
+            nothing: b.expr(SourceExpr::Literal(Literal::Nothing)),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Words {
 struct Channels {
     types: FxHashSet<ExprId>,
     vars: FxHashSet<VarId>,
-    fields: FxHashSet<Name>,
+    fields: FxHashSet<NameId>,
 }
 
 type Values = SmallVec<[ExprId; 4]>;
@@ -118,7 +118,7 @@ impl<'t> Reader<'t> {
 
     /// Whether a node in broken text is misplaced: after an unclosed brace, declarations at the margin appear to be
     /// inside a function.
-    fn misplaced(&self, node: Node<'t>) -> bool {
+    fn misplaced(&self, node: TreeNode<'t>) -> bool {
         self.broken && !self.at_top() && node.start_position().column == 0
     }
 
@@ -139,7 +139,7 @@ impl<'t> Reader<'t> {
     fn read_name(&mut self, text: &str) -> ExprId {
         let name = self.b.name(text);
         if let Some(var) = self.b.find(self.b.scope, name) {
-            return self.b.expr(Expr::Var(var));
+            return self.b.expr(SourceExpr::Var(var));
         }
         let here = std::mem::replace(&mut self.b.scope, FILE_SCOPE);
         let expr = self.b.read(text);
@@ -159,13 +159,13 @@ impl<'t> Reader<'t> {
     }
 
     fn bind_var(&mut self, var: VarId, value: ExprId) {
-        if let Expr::InstanceOf(ty) = self.b.facts.expr(value)
+        if let SourceExpr::InstanceOf(ty) = self.b.facts.expr(value)
             && self.channels.types.contains(&ty)
         {
             self.channels.vars.insert(var);
         }
         if !self.plain(value) {
-            self.b.bind(Target::Var(var), value);
+            self.b.bind(BindTarget::Var(var), value);
         }
     }
 
@@ -180,8 +180,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Records a use of a name other than a call. Local variables are not symbols.
-    fn note(&mut self, expr: ExprId, at: Node<'_>) {
-        if let Expr::Var(var) = self.b.facts.expr(expr) {
+    fn note(&mut self, expr: ExprId, at: TreeNode<'_>) {
+        if let SourceExpr::Var(var) = self.b.facts.expr(expr) {
             let var = &self.b.facts.vars[var];
             let symbol = matches!(var.what, VarKind::Def(_) | VarKind::Import(_));
             if var.owner != ROOT && !symbol {
@@ -209,9 +209,9 @@ impl<'t> Reader<'t> {
     // --- statements ---
 
     /// Reads the declarations of the file, each with the comment above it.
-    fn top(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
-        let mut above = Above::new();
+    fn top(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
+        let mut above = PrecedingComments::new();
         for kid in kids.all() {
             if !above.pass(kid) || !kid.is_named() {
                 continue;
@@ -219,7 +219,7 @@ impl<'t> Reader<'t> {
             let doc = above.doc(kid, self.b.text);
             match kid.kind() {
                 "package_clause" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     if let Some(name) = inner.named().next() {
                         self.b.facts.package = self.text(name).into();
                     }
@@ -236,21 +236,21 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn nested(&mut self, node: Node<'t>) {
+    fn nested(&mut self, node: TreeNode<'t>) {
         self.deeper((), |reader| reader.statement(node));
     }
 
-    fn each(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn each(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             self.nested(kid);
         }
     }
 
-    fn statement(&mut self, node: Node<'t>) {
+    fn statement(&mut self, node: TreeNode<'t>) {
         match node.kind() {
             "expression_statement" | "go_statement" | "defer_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.value(kid);
                 }
@@ -272,11 +272,11 @@ impl<'t> Reader<'t> {
             "range_clause" => self.range(node),
             "type_switch_statement" => self.scoped(|reader| reader.type_switch(node)),
             "send_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let channel = kids.field("channel").map_or(UNKNOWN, |n| self.used(n));
                 let value = kids.field("value").map_or(UNKNOWN, |n| self.used(n));
                 if channel != UNKNOWN {
-                    self.b.bind(Target::Element(channel), value);
+                    self.b.bind(BindTarget::Element(channel), value);
                 }
             }
             "var_declaration" | "const_declaration" | "type_declaration" if self.misplaced(node) => {
@@ -304,11 +304,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn returned(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn returned(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let value = match kids.named().next() {
             Some(list) if list.kind() == "expression_list" => {
-                let inner = self.kids(list);
+                let inner = self.children(list);
                 let values: Values = inner.named().map(|n| self.used(n)).collect();
                 self.together(&values)
             }
@@ -316,7 +316,7 @@ impl<'t> Reader<'t> {
             None => {
                 // Only once: every further bare `return` has the same variables.
                 let results = std::mem::take(&mut self.results);
-                let values: Values = results.iter().map(|var| self.b.expr(Expr::Var(*var))).collect();
+                let values: Values = results.iter().map(|var| self.b.expr(SourceExpr::Var(*var))).collect();
                 self.together(&values)
             }
         };
@@ -330,15 +330,15 @@ impl<'t> Reader<'t> {
             [one] => *one,
             several if several.iter().all(|v| *v == UNKNOWN) => UNKNOWN,
             several => {
-                let items: SmallVec<[Item; 4]> =
-                    several.iter().map(|value| Item { key: Key::Next, value: *value }).collect();
+                let items: SmallVec<[ExprItem; 4]> =
+                    several.iter().map(|value| ExprItem { key: ItemKey::Next, value: *value }).collect();
                 self.b.collection(ListKind::Tuple, &items)
             }
         }
     }
 
-    fn assignment(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn assignment(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let declares = kids.has(":=");
         let right = kids.field("right");
         let Some(left) = kids.field("left") else {
@@ -363,16 +363,16 @@ impl<'t> Reader<'t> {
     }
 
     /// The expressions of a list, or the single expression.
-    fn listed(&mut self, node: Node<'t>) -> SmallVec<[Node<'t>; 4]> {
+    fn listed(&mut self, node: TreeNode<'t>) -> SmallVec<[TreeNode<'t>; 4]> {
         if node.kind() == "expression_list" {
-            let kids = self.kids(node);
+            let kids = self.children(node);
             return kids.named().collect();
         }
         smallvec![node]
     }
 
     /// The values for a number of targets.
-    fn values(&mut self, right: Option<Node<'t>>, places: usize) -> Values {
+    fn values(&mut self, right: Option<TreeNode<'t>>, places: usize) -> Values {
         let sources = match right {
             Some(right) => self.listed(right),
             None => SmallVec::new(),
@@ -386,7 +386,7 @@ impl<'t> Reader<'t> {
                 _ => whole == UNKNOWN,
             };
             if !with_ok {
-                values = (0..places).map(|place| self.b.expr(Expr::AtIndex(whole, place as u32))).collect();
+                values = (0..places).map(|place| self.b.expr(SourceExpr::AtIndex(whole, place as u32))).collect();
             }
         }
         values.resize(places, UNKNOWN);
@@ -394,16 +394,16 @@ impl<'t> Reader<'t> {
     }
 
     /// The node without its parentheses.
-    fn bare(&mut self, mut node: Node<'t>) -> Node<'t> {
+    fn bare(&mut self, mut node: TreeNode<'t>) -> TreeNode<'t> {
         while matches!(node.kind(), "parenthesized_expression" | "parenthesized_type") {
-            let kids = self.kids(node);
+            let kids = self.children(node);
             let Some(inner) = kids.named().next() else { break };
             node = inner;
         }
         node
     }
 
-    fn store(&mut self, target: Node<'t>, value: ExprId, declares: bool) {
+    fn store(&mut self, target: TreeNode<'t>, value: ExprId, declares: bool) {
         match target.kind() {
             "identifier" => {
                 let text = self.text(target);
@@ -421,29 +421,29 @@ impl<'t> Reader<'t> {
                 }
             }
             "selector_expression" => {
-                let kids = self.kids(target);
+                let kids = self.children(target);
                 let (Some(operand), Some(field)) = (kids.field("operand"), kids.field("field")) else { return };
                 let object = self.value(operand);
                 let name = self.text(field);
                 let name = self.b.name(name);
-                self.b.bind(Target::Member(object, name), value);
+                self.b.bind(BindTarget::Member(object, name), value);
             }
             "index_expression" => {
-                let kids = self.kids(target);
+                let kids = self.children(target);
                 let Some(operand) = kids.field("operand") else { return };
                 let object = self.value(operand);
                 let Some(index) = kids.field("index") else { return };
                 let place = match self.string(index) {
-                    Some(text) => Target::At(object, self.b.name(text)),
+                    Some(text) => BindTarget::At(object, self.b.name(text)),
                     None => {
                         self.used(index);
-                        Target::Element(object)
+                        BindTarget::Element(object)
                     }
                 };
                 self.b.bind(place, value);
             }
             "unary_expression" | "parenthesized_expression" => {
-                let kids = self.kids(target);
+                let kids = self.children(target);
                 if let Some(inner) = kids.named().next() {
                     self.deeper((), |reader| reader.store(inner, value, declares));
                 }
@@ -454,8 +454,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn range(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn range(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let over = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
         let Some(left) = kids.field("left") else { return };
         let declares = kids.has(":=");
@@ -464,8 +464,8 @@ impl<'t> Reader<'t> {
         for (place, target) in targets.into_iter().enumerate() {
             let value = match (over, place) {
                 (UNKNOWN, _) => UNKNOWN,
-                (_, 0) if !elements_only => self.b.expr(Expr::KeysOf(over)),
-                _ => self.b.expr(Expr::Element(over)),
+                (_, 0) if !elements_only => self.b.expr(SourceExpr::KeysOf(over)),
+                _ => self.b.expr(SourceExpr::Element(over)),
             };
             self.store(target, value, declares);
         }
@@ -475,19 +475,19 @@ impl<'t> Reader<'t> {
     /// maps. Calls are assumed to return iterators.
     fn gives_elements(&self, over: ExprId) -> bool {
         match self.b.facts.expr(over) {
-            Expr::Call(_) => true,
-            Expr::Var(var) => {
+            SourceExpr::Call(_) => true,
+            SourceExpr::Var(var) => {
                 self.channels.vars.contains(&var)
                     || self.b.facts.vars[var].ty.is_some_and(|ty| self.channels.types.contains(&ty))
             }
-            Expr::Member(_, name) => self.channels.fields.contains(&name),
+            SourceExpr::Member(_, name) => self.channels.fields.contains(&name),
             _ => false,
         }
     }
 
     /// `switch x := y.(type)`: each case has its own `x`.
-    fn type_switch(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn type_switch(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         if let Some(first) = kids.field("initializer") {
             self.nested(first);
         }
@@ -500,7 +500,7 @@ impl<'t> Reader<'t> {
             if !matches!(case.kind(), "type_case" | "default_case" | "ERROR") {
                 continue;
             }
-            let inner = self.kids(case);
+            let inner = self.children(case);
             self.scoped(|reader| {
                 let mut types = Values::new();
                 for ty in inner.fields("type").filter(|n| n.is_named()) {

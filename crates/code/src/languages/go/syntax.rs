@@ -1,6 +1,6 @@
 //! The kinds of nodes and fields of Go, named as tree-sitter's grammar names them.
 
-use crate::tree::Names;
+use crate::tree::GrammarNames;
 use std::sync::LazyLock;
 
 pub mod kind {
@@ -162,5 +162,5 @@ pub mod field {
     }
 }
 
-pub static NAMES: LazyLock<Names> =
-    LazyLock::new(|| Names { kinds: kind::TEXTS.to_vec(), fields: field::TEXTS.to_vec() });
+pub static NAMES: LazyLock<GrammarNames> =
+    LazyLock::new(|| GrammarNames { kinds: kind::TEXTS.to_vec(), fields: field::TEXTS.to_vec() });

@@ -1,16 +1,16 @@
 //! Types: their definitions, and the expressions that represent them.
 
-use super::docs::Above;
+use super::docs::PrecedingComments;
 use super::{Reader, Values};
 use crate::builder::ScopeId;
-use crate::facts::{BaseKind, DefId, Expr, ExprId, Kind, UNKNOWN, VarKind, Visibility, flag};
-use crate::tree::{Node, line, one_line, span};
+use crate::facts::{BaseKind, DefId, DefKind, ExprId, SourceExpr, UNKNOWN, VarKind, Visibility, flag};
+use crate::tree::{TreeNode, line, one_line, span};
 
 impl<'t> Reader<'t> {
     // --- definitions ---
 
-    pub(super) fn type_declaration(&mut self, node: Node<'t>, doc: Option<Box<str>>) {
-        let kids = self.kids(node);
+    pub(super) fn type_declaration(&mut self, node: TreeNode<'t>, doc: Option<Box<str>>) {
+        let kids = self.children(node);
         if !kids.has("(") {
             let mut doc = doc;
             for kid in kids.named() {
@@ -18,7 +18,7 @@ impl<'t> Reader<'t> {
             }
             return;
         }
-        let mut above = Above::new();
+        let mut above = PrecedingComments::new();
         for kid in kids.all() {
             if above.pass(kid) && kid.is_named() {
                 let doc = above.doc(kid, self.b.text);
@@ -27,25 +27,25 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn type_definition(&mut self, node: Node<'t>, whole: Node<'t>, doc: Option<Box<str>>) {
+    fn type_definition(&mut self, node: TreeNode<'t>, whole: TreeNode<'t>, doc: Option<Box<str>>) {
         if !matches!(node.kind(), "type_spec" | "type_alias") {
             self.nested(node);
             return;
         }
-        let kids = self.kids(node);
+        let kids = self.children(node);
         let (Some(name), Some(ty)) = (kids.field("name"), kids.field("type")) else { return };
         let name = self.text(name);
         let kind = match ty.kind() {
-            "struct_type" => Kind::Struct,
-            "interface_type" => Kind::Interface,
-            _ => Kind::Type,
+            "struct_type" => DefKind::Struct,
+            "interface_type" => DefKind::Interface,
+            _ => DefKind::Type,
         };
         let def = self.b.add_def(name, kind, span(whole));
         self.access(def, name);
         let end = match kind {
-            Kind::Type => node.end_byte(),
+            DefKind::Type => node.end_byte(),
             // Up to and including the word `struct` or `interface`.
-            _ => ty.kids().all().next().map_or(ty.end_byte(), |word| word.end_byte()),
+            _ => ty.children().all().next().map_or(ty.end_byte(), |word| word.end_byte()),
         };
         let written = one_line(self.b.text.get(node.start_byte()..end).unwrap_or(""));
         let d = self.b.def(def);
@@ -58,8 +58,8 @@ impl<'t> Reader<'t> {
                 reader.type_parameters(list);
             }
             match kind {
-                Kind::Struct => reader.fields(def, ty, true),
-                Kind::Interface => reader.methods(def, ty),
+                DefKind::Struct => reader.fields(def, ty, true),
+                DefKind::Interface => reader.methods(def, ty),
                 _ => {
                     let stands_for = reader.ty(ty);
                     reader.b.def(def).result = Some(stands_for);
@@ -76,17 +76,17 @@ impl<'t> Reader<'t> {
         scope
     }
 
-    fn fields(&mut self, def: DefId, node: Node<'t>, symbols: bool) {
+    fn fields(&mut self, def: DefId, node: TreeNode<'t>, symbols: bool) {
         let scope = self.member_scope(def);
-        let kids = self.kids(node);
+        let kids = self.children(node);
         if let Some(list) = kids.kind("field_declaration_list") {
             self.field_list(def, list, scope, symbols);
         }
     }
 
-    fn field_list(&mut self, def: DefId, list: Node<'t>, scope: ScopeId, symbols: bool) {
-        let kids = self.kids(list);
-        let mut above = Above::new();
+    fn field_list(&mut self, def: DefId, list: TreeNode<'t>, scope: ScopeId, symbols: bool) {
+        let kids = self.children(list);
+        let mut above = PrecedingComments::new();
         for kid in kids.all() {
             if !above.pass(kid) {
                 continue;
@@ -103,8 +103,8 @@ impl<'t> Reader<'t> {
     }
 
     /// `symbol` is `Some` if the field is a symbol; it contains its doc comment.
-    fn field(&mut self, def: DefId, node: Node<'t>, scope: ScopeId, symbol: Option<Option<Box<str>>>) {
-        let kids = self.kids(node);
+    fn field(&mut self, def: DefId, node: TreeNode<'t>, scope: ScopeId, symbol: Option<Option<Box<str>>>) {
+        let kids = self.children(node);
         let Some(type_node) = kids.field("type") else { return };
         let ty = self.ty(type_node);
         let end = kids.field("tag").map_or(node.end_byte(), |tag| tag.start_byte());
@@ -125,14 +125,14 @@ impl<'t> Reader<'t> {
     fn one_field(
         &mut self,
         text: &'t str,
-        node: Node<'t>,
+        node: TreeNode<'t>,
         end: usize,
         ty: ExprId,
         scope: ScopeId,
         symbol: &Option<Option<Box<str>>>,
     ) {
         if let Some(doc) = symbol {
-            let field = self.b.add_def(text, Kind::Field, span(node));
+            let field = self.b.add_def(text, DefKind::Field, span(node));
             self.access(field, text);
             let signature = one_line(self.b.text.get(node.start_byte()..end).unwrap_or(""));
             let d = self.b.def(field);
@@ -148,20 +148,20 @@ impl<'t> Reader<'t> {
     }
 
     /// The name of an embedded type as a member.
-    fn last_name(&mut self, node: Node<'t>) -> &'t str {
+    fn last_name(&mut self, node: TreeNode<'t>) -> &'t str {
         let text = self.text(node);
         let text = text.split('[').next().unwrap_or(text);
         text.rsplit(['.', '*']).next().unwrap_or(text).trim()
     }
 
-    fn methods(&mut self, def: DefId, node: Node<'t>) {
+    fn methods(&mut self, def: DefId, node: TreeNode<'t>) {
         let scope = self.member_scope(def);
         self.method_list(def, node, scope);
     }
 
-    fn method_list(&mut self, def: DefId, node: Node<'t>, scope: ScopeId) {
-        let kids = self.kids(node);
-        let mut above = Above::new();
+    fn method_list(&mut self, def: DefId, node: TreeNode<'t>, scope: ScopeId) {
+        let kids = self.children(node);
+        let mut above = PrecedingComments::new();
         for kid in kids.all() {
             if !above.pass(kid) || !kid.is_named() {
                 continue;
@@ -169,9 +169,9 @@ impl<'t> Reader<'t> {
             match kid.kind() {
                 "method_elem" => {
                     let doc = above.doc(kid, self.b.text);
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let name = inner.field("name").map_or("", |n| self.text(n));
-                    let method = self.b.add_def(name, Kind::Method, span(kid));
+                    let method = self.b.add_def(name, DefKind::Method, span(kid));
                     self.access(method, name);
                     let signature = one_line(self.text(kid));
                     let d = self.b.def(method);
@@ -193,8 +193,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Whether an element of an interface is another interface, not a set of types.
-    fn embeddable(&mut self, node: Node<'t>) -> bool {
-        let kids = self.kids(node);
+    fn embeddable(&mut self, node: TreeNode<'t>) -> bool {
+        let kids = self.children(node);
         let mut parts = kids.named();
         let (Some(part), None) = (parts.next(), parts.next()) else { return false };
         match part.kind() {
@@ -208,22 +208,22 @@ impl<'t> Reader<'t> {
 
     // --- expressions ---
 
-    pub(super) fn ty(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn ty(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.ty_inner(node))
     }
 
-    fn ty_inner(&mut self, node: Node<'t>) -> ExprId {
+    fn ty_inner(&mut self, node: TreeNode<'t>) -> ExprId {
         match node.kind() {
             "type_identifier" | "identifier" => {
                 let text = self.text(node);
                 let named = self.read_name(text);
-                if !is_predeclared(text) || matches!(self.b.facts.expr(named), Expr::Var(_)) {
+                if !is_predeclared(text) || matches!(self.b.facts.expr(named), SourceExpr::Var(_)) {
                     self.note(named, node);
                 }
                 named
             }
             "qualified_type" | "selector_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut named = kids.named();
                 let (Some(package), Some(name)) = (named.next(), named.next()) else { return UNKNOWN };
                 let package = self.text(package);
@@ -234,13 +234,13 @@ impl<'t> Reader<'t> {
                 ty
             }
             "generic_type" | "type_instantiation_expression" | "index_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut named = kids.named();
                 let base = named.next().map_or(UNKNOWN, |n| self.ty(n));
                 let mut arguments = Values::new();
                 for kid in named {
                     if kid.kind() == "type_arguments" {
-                        let inner = self.kids(kid);
+                        let inner = self.children(kid);
                         for argument in inner.named() {
                             arguments.push(self.ty(argument));
                         }
@@ -251,7 +251,7 @@ impl<'t> Reader<'t> {
                 if base == UNKNOWN { UNKNOWN } else { self.b.generic(base, &arguments) }
             }
             "slice_type" | "array_type" | "implicit_length_array_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(length) = kids.field("length") {
                     self.used(length);
                 }
@@ -259,25 +259,25 @@ impl<'t> Reader<'t> {
                 self.list_of(element)
             }
             "map_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let key = kids.field("key").map_or(UNKNOWN, |n| self.ty(n));
                 let value = kids.field("value").map_or(UNKNOWN, |n| self.ty(n));
                 self.b.generic(self.words.map, &[key, value])
             }
             "channel_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let element = kids.field("value").map_or(UNKNOWN, |n| self.ty(n));
                 let ty = self.list_of(element);
                 self.channels.types.insert(ty);
                 ty
             }
             "function_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(list) = kids.field("parameters") {
                     self.parameters(list);
                 }
                 let result = kids.field("result").and_then(|n| self.result(n).0);
-                self.b.expr(Expr::FunctionType(result.unwrap_or(UNKNOWN)))
+                self.b.expr(SourceExpr::FunctionType(result.unwrap_or(UNKNOWN)))
             }
             "struct_type" => self.unnamed_struct(node),
             "interface_type" => self.unnamed_interface(node),
@@ -290,7 +290,7 @@ impl<'t> Reader<'t> {
             | "parenthesized_expression"
             | "unary_expression"
             | "ERROR" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let parts: Values = kids.named().map(|n| self.ty(n)).collect();
                 self.b.either(&parts)
             }
@@ -302,31 +302,31 @@ impl<'t> Reader<'t> {
         self.b.generic(self.words.list, &[element])
     }
 
-    fn unnamed_struct(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn unnamed_struct(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(list) = kids.kind("field_declaration_list") else { return UNKNOWN };
-        if list.kids().named().next().is_none() {
+        if list.children().named().next().is_none() {
             return UNKNOWN;
         }
-        let def = self.b.add_def("<struct>", Kind::Struct, span(node));
+        let def = self.b.add_def("<struct>", DefKind::Struct, span(node));
         self.b.def(def).visibility = Visibility::Private;
         self.b.def(def).signature = "struct".into();
         self.fields(def, node, false);
-        self.b.expr(Expr::Def(def))
+        self.b.expr(SourceExpr::Def(def))
     }
 
-    fn unnamed_interface(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn unnamed_interface(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         if kids.kind("method_elem").is_none() {
             // `interface{ ~int | ~string }`, `interface{ A }`: equivalent to the union of types.
             let parts: Values = kids.named().map(|n| self.ty(n)).collect();
             return self.b.either(&parts);
         }
-        let def = self.b.add_def("<interface>", Kind::Interface, span(node));
+        let def = self.b.add_def("<interface>", DefKind::Interface, span(node));
         self.b.def(def).visibility = Visibility::Private;
         self.b.def(def).signature = "interface".into();
         self.inside(def, |reader| reader.methods(def, node));
-        self.b.expr(Expr::Def(def))
+        self.b.expr(SourceExpr::Def(def))
     }
 }
 

@@ -2,12 +2,15 @@
 
 use super::Reader;
 use super::types::is_predeclared;
-use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Item, Key, Kind, ListKind, Literal, Span, UNKNOWN, VarKind};
-use crate::tree::{self, Kids, Node, span};
+use crate::facts::{
+    Arg, ArgKind, CallKind, DefKind, ExprId, ExprItem, ItemKey, ListKind, Literal, SourceExpr, SourceSpan, UNKNOWN,
+    VarKind,
+};
+use crate::tree::{self, NodeChildren, TreeNode, span};
 use smallvec::SmallVec;
 
 type Args = SmallVec<[Arg; 4]>;
-type Items = SmallVec<[Item; 8]>;
+type Items = SmallVec<[ExprItem; 8]>;
 
 /// The type of a composite literal; elements may omit their type.
 enum Shape {
@@ -19,12 +22,12 @@ enum Shape {
 }
 
 impl<'t> Reader<'t> {
-    pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn value(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
     /// Reads a value and records a reference to the symbol it names.
-    pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn used(&mut self, node: TreeNode<'t>) -> ExprId {
         let value = self.value(node);
         if matches!(node.kind(), "identifier" | "selector_expression") {
             self.note(value, node);
@@ -32,14 +35,14 @@ impl<'t> Reader<'t> {
         value
     }
 
-    fn value_inner(&mut self, node: Node<'t>) -> ExprId {
+    fn value_inner(&mut self, node: TreeNode<'t>) -> ExprId {
         match node.kind() {
             "identifier" => match self.text(node) {
                 "_" => UNKNOWN,
                 name => self.read_name(name),
             },
             "selector_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let Some(operand) = kids.field("operand") else { return UNKNOWN };
                 let object = self.value(operand);
                 let Some(field) = kids.field("field") else { return object };
@@ -50,7 +53,7 @@ impl<'t> Reader<'t> {
             "interpreted_string_literal" | "raw_string_literal" => {
                 let text = tree::cut(self.string(node).unwrap_or(""), 120);
                 let name = self.b.name(text);
-                self.b.expr(Expr::Literal(Literal::String(name)))
+                self.b.expr(SourceExpr::Literal(Literal::String(name)))
             }
             "int_literal" | "float_literal" | "rune_literal" | "imaginary_literal" | "iota" => self.words.number,
             "true" | "false" => self.words.truth,
@@ -58,20 +61,20 @@ impl<'t> Reader<'t> {
             "composite_literal" => self.composite(node),
             "func_literal" => self.lambda(node),
             "unary_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let operand = kids.field("operand").map_or(UNKNOWN, |n| self.used(n));
                 match kids.field("operator").map(|o| o.kind()) {
                     Some("&" | "*") => operand,
-                    Some("<-") if operand != UNKNOWN => self.b.expr(Expr::Element(operand)),
+                    Some("<-") if operand != UNKNOWN => self.b.expr(SourceExpr::Element(operand)),
                     _ => UNKNOWN,
                 }
             }
             "binary_expression" => {
                 // Long sums nest to the left: follow the left operands in a loop.
-                let mut operands: SmallVec<[Node<'t>; 8]> = SmallVec::new();
+                let mut operands: SmallVec<[TreeNode<'t>; 8]> = SmallVec::new();
                 let mut at = node;
                 while at.kind() == "binary_expression" {
-                    let kids = self.kids(at);
+                    let kids = self.children(at);
                     operands.extend(kids.field("right"));
                     let Some(left) = kids.field("left") else { break };
                     at = left;
@@ -83,12 +86,12 @@ impl<'t> Reader<'t> {
                 UNKNOWN
             }
             "parenthesized_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 kids.named().next().map_or(UNKNOWN, |inner| self.used(inner))
             }
             "index_expression" => self.index(node),
             "slice_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let object = kids.field("operand").map_or(UNKNOWN, |n| self.used(n));
                 for (field, kid) in kids.with_fields() {
                     if matches!(field, Some("start" | "end" | "capacity")) && kid.is_named() {
@@ -98,13 +101,13 @@ impl<'t> Reader<'t> {
                 object
             }
             "type_assertion_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let operand = kids.field("operand").map_or(UNKNOWN, |n| self.used(n));
                 kids.field("type").map_or(UNKNOWN, |ty| self.asserted(ty, operand))
             }
             "type_conversion_expression" => self.conversion(node),
             "type_instantiation_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut named = kids.named();
                 let function = named.next().map_or(UNKNOWN, |n| self.ty(n));
                 for argument in named {
@@ -120,7 +123,7 @@ impl<'t> Reader<'t> {
                 UNKNOWN
             }
             _ => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.used(kid);
                 }
@@ -130,7 +133,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The text between the quotes, if the node is a string.
-    pub(super) fn string(&self, node: Node<'_>) -> Option<&'t str> {
+    pub(super) fn string(&self, node: TreeNode<'_>) -> Option<&'t str> {
         let quote = match node.kind() {
             "interpreted_string_literal" => '"',
             "raw_string_literal" => '`',
@@ -142,22 +145,22 @@ impl<'t> Reader<'t> {
     }
 
     /// `x.(T)`. A function type does not identify the function, so then the value itself is kept.
-    pub(super) fn asserted(&mut self, ty: Node<'t>, value: ExprId) -> ExprId {
+    pub(super) fn asserted(&mut self, ty: TreeNode<'t>, value: ExprId) -> ExprId {
         let function = self.bare(ty).kind() == "function_type";
         let ty = self.ty(ty);
         if ty == UNKNOWN {
             return value;
         }
-        let instance = self.b.expr(Expr::InstanceOf(ty));
+        let instance = self.b.expr(SourceExpr::InstanceOf(ty));
         if function { self.b.either(&[value, instance]) } else { instance }
     }
 
     /// `[]T(x)`, `(func())(x)`; also `f[a](x)`, which is parsed as a conversion to a generic type.
-    fn conversion(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn conversion(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(type_node) = kids.field("type") else { return UNKNOWN };
         if matches!(type_node.kind(), "type_identifier" | "qualified_type" | "generic_type") {
-            let inner = self.kids(type_node);
+            let inner = self.children(type_node);
             let arguments = inner.field("type_arguments");
             let function = match arguments {
                 Some(_) => inner.field("type").unwrap_or(type_node),
@@ -179,17 +182,17 @@ impl<'t> Reader<'t> {
         if ty == UNKNOWN {
             return operand;
         }
-        let instance = self.b.expr(Expr::InstanceOf(ty));
-        match (self.b.facts.expr(operand), type_node.kids().field("element")) {
-            (Expr::Unknown | Expr::Literal(_), _) => instance,
+        let instance = self.b.expr(SourceExpr::InstanceOf(ty));
+        match (self.b.facts.expr(operand), type_node.children().field("element")) {
+            (SourceExpr::Unknown | SourceExpr::Literal(_), _) => instance,
             // `[]byte(x)`, `[]rune(x)`: converted from strings only.
             (_, Some(element)) if is_predeclared(self.text(element)) => instance,
             _ => self.b.either(&[operand, instance]),
         }
     }
 
-    fn index(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn index(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(operand) = kids.field("operand") else { return UNKNOWN };
         let object = self.used(operand);
         let Some(index) = kids.field("index") else { return object };
@@ -199,12 +202,12 @@ impl<'t> Reader<'t> {
         }
         if let Some(text) = self.string(index) {
             let name = self.b.name(tree::cut(text, 120));
-            return self.b.expr(Expr::At(object, name));
+            return self.b.expr(SourceExpr::At(object, name));
         }
         if index.kind() == "int_literal" {
             return match self.text(index).parse() {
-                Ok(place) => self.b.expr(Expr::AtIndex(object, place)),
-                Err(_) => self.b.expr(Expr::Element(object)),
+                Ok(place) => self.b.expr(SourceExpr::AtIndex(object, place)),
+                Err(_) => self.b.expr(SourceExpr::Element(object)),
             };
         }
         if self.instantiates(object, &[index]) == Some(true) {
@@ -212,24 +215,24 @@ impl<'t> Reader<'t> {
             return object;
         }
         self.used(index);
-        self.b.expr(Expr::Element(object))
+        self.b.expr(SourceExpr::Element(object))
     }
 
     /// Whether `f[a]` instantiates a generic function (`true`) or is an element (`false`). The syntax is the same.
-    fn instantiates(&mut self, object: ExprId, arguments: &[Node<'t>]) -> Option<bool> {
+    fn instantiates(&mut self, object: ExprId, arguments: &[TreeNode<'t>]) -> Option<bool> {
         match self.b.facts.expr(object) {
-            Expr::Var(var) => match self.b.facts.vars[var].what {
-                VarKind::Def(def) if self.b.facts.def(def).kind != Kind::Variable => return Some(true),
+            SourceExpr::Var(var) => match self.b.facts.vars[var].what {
+                VarKind::Def(def) if self.b.facts.def(def).kind != DefKind::Variable => return Some(true),
                 VarKind::TypeParam => return Some(true),
                 VarKind::Local | VarKind::Param(_) | VarKind::Rest(_) => return Some(false),
                 _ => {}
             },
-            Expr::Member(of, _) => match self.b.facts.expr(of) {
-                Expr::Var(var) if matches!(self.b.facts.vars[var].what, VarKind::Import(_)) => {}
-                Expr::Free(_) => {}
+            SourceExpr::Member(of, _) => match self.b.facts.expr(of) {
+                SourceExpr::Var(var) if matches!(self.b.facts.vars[var].what, VarKind::Import(_)) => {}
+                SourceExpr::Free(_) => {}
                 _ => return Some(false),
             },
-            Expr::Free(_) => {}
+            SourceExpr::Free(_) => {}
             _ => return Some(false),
         }
         if arguments.len() > 1 {
@@ -237,7 +240,7 @@ impl<'t> Reader<'t> {
         }
         let mut argument = *arguments.first()?;
         if argument.kind() == "type_elem" {
-            argument = argument.kids().named().next()?;
+            argument = argument.children().named().next()?;
         }
         match argument.kind() {
             "identifier" | "type_identifier" => {
@@ -252,7 +255,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "qualified_type" | "selector_expression" => {
-                let text = self.text(argument.kids().named().next()?);
+                let text = self.text(argument.children().named().next()?);
                 let name = self.b.name(text);
                 let var = self.b.find(self.b.scope, name)?;
                 let what = self.b.facts.vars[var].what;
@@ -264,8 +267,8 @@ impl<'t> Reader<'t> {
 
     // --- calls ---
 
-    fn call(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn call(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(function) = kids.field("function") else { return UNKNOWN };
         let arguments = kids.field("arguments");
         if function.kind() == "identifier"
@@ -283,13 +286,13 @@ impl<'t> Reader<'t> {
         self.b.call(callee, CallKind::Plain, &args, at)
     }
 
-    fn callee(&mut self, function: Node<'t>, kids: &Kids<'t>) -> ExprId {
+    fn callee(&mut self, function: TreeNode<'t>, kids: &NodeChildren<'t>) -> ExprId {
         if let Some(list) = kids.field("type_arguments") {
             let object = self.value(function);
             return self.instantiated(object, list);
         }
         if function.kind() == "index_expression" {
-            let inner = self.kids(function);
+            let inner = self.children(function);
             if let (Some(operand), Some(index)) = (inner.field("operand"), inner.field("index"))
                 && self.string(index).is_none()
                 && index.kind() != "int_literal"
@@ -304,9 +307,9 @@ impl<'t> Reader<'t> {
     }
 
     /// `f[a]` where the brackets were parsed as type arguments.
-    fn instantiated(&mut self, object: ExprId, list: Node<'t>) -> ExprId {
-        let kids = self.kids(list);
-        let types: SmallVec<[Node<'t>; 4]> = kids.named().collect();
+    fn instantiated(&mut self, object: ExprId, list: TreeNode<'t>) -> ExprId {
+        let kids = self.children(list);
+        let types: SmallVec<[TreeNode<'t>; 4]> = kids.named().collect();
         let how = self.instantiates(object, &types);
         for ty in types {
             self.ty(ty);
@@ -318,7 +321,7 @@ impl<'t> Reader<'t> {
         if object == UNKNOWN || instantiates == Some(true) {
             return object;
         }
-        let element = self.b.expr(Expr::Element(object));
+        let element = self.b.expr(SourceExpr::Element(object));
         match instantiates {
             Some(_) => element,
             // A function has no elements and a list cannot be called, so only one of the two has a value.
@@ -327,7 +330,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The result of `new`, `make` and `append`, which are not recorded as calls.
-    fn builtin(&mut self, function: Node<'t>, arguments: Node<'t>) -> Option<ExprId> {
+    fn builtin(&mut self, function: TreeNode<'t>, arguments: TreeNode<'t>) -> Option<ExprId> {
         let called = self.text(function);
         if !matches!(called, "new" | "make" | "append") {
             return None;
@@ -341,8 +344,8 @@ impl<'t> Reader<'t> {
             let items: Items = args
                 .iter()
                 .enumerate()
-                .map(|(place, arg)| Item {
-                    key: if place == 0 || arg.how == ArgKind::Spread { Key::Spread } else { Key::Next },
+                .map(|(place, arg)| ExprItem {
+                    key: if place == 0 || arg.how == ArgKind::Spread { ItemKey::Spread } else { ItemKey::Next },
                     value: arg.value,
                 })
                 .filter(|item| item.value != UNKNOWN)
@@ -351,23 +354,23 @@ impl<'t> Reader<'t> {
                 return Some(UNKNOWN);
             }
             let items = self.b.items(&items);
-            return Some(self.b.expr(Expr::Joined(items)));
+            return Some(self.b.expr(SourceExpr::Joined(items)));
         }
-        let kids = self.kids(arguments);
+        let kids = self.children(arguments);
         let mut named = kids.named();
         let ty = named.next().map_or(UNKNOWN, |n| self.ty(n));
         for size in named {
             self.used(size);
         }
-        Some(if ty == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::InstanceOf(ty)) })
+        Some(if ty == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::InstanceOf(ty)) })
     }
 
-    fn arguments(&mut self, node: Node<'t>) -> Args {
-        let kids = self.kids(node);
+    fn arguments(&mut self, node: TreeNode<'t>) -> Args {
+        let kids = self.children(node);
         let mut args = Args::new();
         for kid in kids.named() {
             if kid.kind() == "variadic_argument" {
-                let inner = self.kids(kid);
+                let inner = self.children(kid);
                 let value = inner.named().next().map_or(UNKNOWN, |n| self.used(n));
                 args.push(Arg { how: ArgKind::Spread, value });
             } else {
@@ -378,12 +381,12 @@ impl<'t> Reader<'t> {
     }
 
     /// The position of a call is that of its name, so that calls in a chain over several lines have different lines.
-    fn call_site(&self, node: Node<'t>, function: Node<'t>) -> Span {
+    fn call_site(&self, node: TreeNode<'t>, function: TreeNode<'t>) -> SourceSpan {
         let mut at = span(node);
         if function.kind() == "selector_expression"
             && let end = function.end_position()
             && end.row + 1 != at.line
-            && let Some(field) = function.kids().field("field")
+            && let Some(field) = function.children().field("field")
         {
             let field = field.start_position();
             at.line = field.row + 1;
@@ -394,8 +397,8 @@ impl<'t> Reader<'t> {
 
     // --- composite literals ---
 
-    fn composite(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn composite(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(ty) = kids.field("type") else { return UNKNOWN };
         let shape = self.shape(ty);
         match kids.field("body") {
@@ -404,31 +407,31 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn shape(&mut self, node: Node<'t>) -> Shape {
+    fn shape(&mut self, node: TreeNode<'t>) -> Shape {
         match node.kind() {
             "slice_type" | "array_type" | "implicit_length_array_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(length) = kids.field("length") {
                     self.used(length);
                 }
                 Shape::List(Box::new(self.part_shape(kids.field("element"))))
             }
             "map_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let key = self.part_shape(kids.field("key"));
                 let value = self.part_shape(kids.field("value"));
                 Shape::Map(Box::new(key), Box::new(value))
             }
             // In a literal, an element `{…}` is short for `&T{…}` as well as `T{…}`.
             "pointer_type" | "parenthesized_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 self.part_shape(kids.named().next())
             }
             _ => Shape::Of(self.ty(node)),
         }
     }
 
-    fn part_shape(&mut self, node: Option<Node<'t>>) -> Shape {
+    fn part_shape(&mut self, node: Option<TreeNode<'t>>) -> Shape {
         match node {
             Some(node) => self.deeper(Shape::Of(UNKNOWN), |reader| reader.shape(node)),
             None => Shape::Of(UNKNOWN),
@@ -450,11 +453,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn literal(&mut self, body: Node<'t>, shape: &Shape) -> ExprId {
+    fn literal(&mut self, body: TreeNode<'t>, shape: &Shape) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.literal_inner(body, shape))
     }
 
-    fn literal_inner(&mut self, body: Node<'t>, shape: &Shape) -> ExprId {
+    fn literal_inner(&mut self, body: TreeNode<'t>, shape: &Shape) -> ExprId {
         let unknown = Shape::Of(UNKNOWN);
         let inside;
         let (key_shape, value_shape) = match shape {
@@ -466,7 +469,7 @@ impl<'t> Reader<'t> {
                 (&unknown, &inside)
             }
         };
-        let kids = self.kids(body);
+        let kids = self.children(body);
         let mut items = Items::new();
         // Computed for the first element that omits its type.
         let mut like: Option<Shape> = None;
@@ -475,14 +478,14 @@ impl<'t> Reader<'t> {
             let (key, value) = match kid.kind() {
                 "keyed_element" => {
                     keyed = true;
-                    let inner = self.kids(kid);
-                    let key = inner.field("key").map_or(Key::Any, |n| self.key(n, shape, key_shape));
+                    let inner = self.children(kid);
+                    let key = inner.field("key").map_or(ItemKey::Any, |n| self.key(n, shape, key_shape));
                     (key, inner.field("value"))
                 }
-                _ => (Key::Next, Some(kid)),
+                _ => (ItemKey::Next, Some(kid)),
             };
             let Some(value) =
-                value.and_then(|n| if n.kind() == "literal_element" { n.kids().named().next() } else { Some(n) })
+                value.and_then(|n| if n.kind() == "literal_element" { n.children().named().next() } else { Some(n) })
             else {
                 continue;
             };
@@ -495,7 +498,7 @@ impl<'t> Reader<'t> {
             } else {
                 self.used(value)
             };
-            items.push(Item { key, value });
+            items.push(ExprItem { key, value });
         }
         // Tables of plain values are dropped, because they cannot carry functions and may be long.
         if items.iter().all(|item| self.plain(item.value)) {
@@ -504,7 +507,7 @@ impl<'t> Reader<'t> {
         match shape {
             Shape::List(_) | Shape::Map(..) if items.is_empty() => {
                 let ty = self.type_of(shape);
-                self.b.expr(Expr::InstanceOf(ty))
+                self.b.expr(SourceExpr::InstanceOf(ty))
             }
             Shape::List(_) | Shape::Map(..) => {
                 let kind = if matches!(shape, Shape::List(_)) { ListKind::List } else { ListKind::Map };
@@ -512,7 +515,7 @@ impl<'t> Reader<'t> {
             }
             Shape::Of(ty) if *ty != UNKNOWN => {
                 let items = self.b.items(&items);
-                self.b.expr(Expr::Construct(*ty, items))
+                self.b.expr(SourceExpr::Construct(*ty, items))
             }
             Shape::Of(_) | Shape::Like(_) => {
                 let kind = if keyed { ListKind::Map } else { ListKind::List };
@@ -533,34 +536,34 @@ impl<'t> Reader<'t> {
     /// The type of the elements of a named list or map, of which only the position is known.
     fn like(&mut self, shape: &Shape) -> Shape {
         let whole = match shape {
-            Shape::Of(ty) => self.b.expr(Expr::InstanceOf(*ty)),
+            Shape::Of(ty) => self.b.expr(SourceExpr::InstanceOf(*ty)),
             Shape::Like(value) => *value,
             Shape::List(_) | Shape::Map(..) => UNKNOWN,
         };
-        Shape::Like(if whole == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::Element(whole)) })
+        Shape::Like(if whole == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::Element(whole)) })
     }
 
-    fn key(&mut self, node: Node<'t>, shape: &Shape, key_shape: &Shape) -> Key {
-        let node = if node.kind() == "literal_element" { node.kids().named().next().unwrap_or(node) } else { node };
+    fn key(&mut self, node: TreeNode<'t>, shape: &Shape, key_shape: &Shape) -> ItemKey {
+        let node = if node.kind() == "literal_element" { node.children().named().next().unwrap_or(node) } else { node };
         match node.kind() {
             // Most likely a field of a struct: a key of a named map would be a constant.
             "identifier" if matches!(shape, Shape::Of(_) | Shape::Like(_)) => {
                 let name = self.text(node);
-                Key::Name(self.b.name(name))
+                ItemKey::Name(self.b.name(name))
             }
             "literal_value" => {
                 self.literal(node, key_shape);
-                Key::Any
+                ItemKey::Any
             }
             "int_literal" if matches!(shape, Shape::Map(..)) => {
                 let name = self.text(node);
-                Key::Name(self.b.name(name))
+                ItemKey::Name(self.b.name(name))
             }
             _ => match self.string(node) {
-                Some(text) => Key::Name(self.b.name(tree::cut(text, 120))),
+                Some(text) => ItemKey::Name(self.b.name(tree::cut(text, 120))),
                 None => {
                     self.used(node);
-                    Key::Any
+                    ItemKey::Any
                 }
             },
         }

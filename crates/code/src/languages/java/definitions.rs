@@ -3,17 +3,17 @@
 use super::{Class, Reader, is_doc, is_read};
 use crate::builder::ScopeId;
 use crate::facts::{
-    Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Kind, Name, Target, UNKNOWN, VarId, VarKind, Visibility,
-    flag,
+    Arg, ArgKind, BaseKind, BindTarget, CallKind, DefId, DefKind, ExprId, NameId, SourceExpr, UNKNOWN, VarId, VarKind,
+    Visibility, flag,
 };
-use crate::tree::{self, Kids, Node, line, one_line, span};
+use crate::tree::{self, NodeChildren, TreeNode, line, one_line, span};
 use smallvec::SmallVec;
 
 /// The modifiers of a declaration.
 struct Modifiers<'t> {
     flags: u32,
     visibility: Option<Visibility>,
-    annotations: SmallVec<[Node<'t>; 4]>,
+    annotations: SmallVec<[TreeNode<'t>; 4]>,
     /// The first word that is not an annotation.
     first_word: Option<usize>,
     /// Not abstract, even without a body: `default`, `native`.
@@ -21,11 +21,11 @@ struct Modifiers<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn modifiers(&mut self, node: Option<Node<'t>>) -> Modifiers<'t> {
+    fn modifiers(&mut self, node: Option<TreeNode<'t>>) -> Modifiers<'t> {
         let mut modifiers =
             Modifiers { flags: 0, visibility: None, annotations: SmallVec::new(), first_word: None, concrete: false };
         let Some(node) = node else { return modifiers };
-        let inner = self.kids(node);
+        let inner = self.children(node);
         for kid in inner.all() {
             match kid.kind() {
                 "marker_annotation" | "annotation" => {
@@ -54,14 +54,14 @@ impl<'t> Reader<'t> {
     }
 
     /// The last part of an annotation's name.
-    fn annotation_name(&self, annotation: Node<'t>) -> &'t str {
+    fn annotation_name(&self, annotation: TreeNode<'t>) -> &'t str {
         let text = self.text(annotation).trim_start_matches('@');
         let text = text.split('(').next().unwrap_or(text);
         text.rsplit('.').next().unwrap_or(text).trim()
     }
 
     /// From the first word that is not an annotation up to the body.
-    fn signature(&self, kids: &Kids<'t>, modifiers: &Modifiers<'t>, end: usize) -> Box<str> {
+    fn signature(&self, kids: &NodeChildren<'t>, modifiers: &Modifiers<'t>, end: usize) -> Box<str> {
         let start = modifiers.first_word.or_else(|| {
             kids.all()
                 .find(|k| !k.is_extra() && !matches!(k.kind(), "modifiers" | "marker_annotation" | "annotation"))
@@ -78,13 +78,13 @@ impl<'t> Reader<'t> {
 
     // --- classes ---
 
-    pub(super) fn type_declaration(&mut self, node: Node<'t>) -> DefId {
-        let kids = self.kids(node);
+    pub(super) fn type_declaration(&mut self, node: TreeNode<'t>) -> DefId {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.text(n));
         let kind = match node.kind() {
-            "enum_declaration" => Kind::Enum,
-            "interface_declaration" | "annotation_type_declaration" => Kind::Interface,
-            _ => Kind::Class,
+            "enum_declaration" => DefKind::Enum,
+            "interface_declaration" | "annotation_type_declaration" => DefKind::Interface,
+            _ => DefKind::Class,
         };
         let record = node.kind() == "record_declaration";
         let modifiers = self.modifiers(kids.kind("modifiers"));
@@ -98,7 +98,7 @@ impl<'t> Reader<'t> {
         if record {
             flags |= flag::FINAL;
         }
-        if owner.type_like() && (record || kind != Kind::Class || self.own_class().is_some_and(|c| c.interface)) {
+        if owner.type_like() && (record || kind != DefKind::Class || self.own_class().is_some_and(|c| c.interface)) {
             flags |= flag::STATIC;
         }
         let body = kids.field("body");
@@ -137,7 +137,7 @@ impl<'t> Reader<'t> {
                 reader.types_in(permits);
             }
             let mut class = Class::new(def, name);
-            class.interface = kind == Kind::Interface;
+            class.interface = kind == DefKind::Interface;
             class.test = test_case || test_name;
             class.extends = superclass.is_some();
             reader.members(class, |reader| {
@@ -153,11 +153,11 @@ impl<'t> Reader<'t> {
         def
     }
 
-    fn bases(&mut self, def: DefId, how: BaseKind, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn bases(&mut self, def: DefId, how: BaseKind, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             if kid.kind() == "type_list" {
-                let inner = self.kids(kid);
+                let inner = self.children(kid);
                 for base in inner.named() {
                     self.base(def, how, base);
                 }
@@ -167,15 +167,15 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn base(&mut self, def: DefId, how: BaseKind, node: Node<'t>) {
+    fn base(&mut self, def: DefId, how: BaseKind, node: TreeNode<'t>) {
         let of = self.named_type(node);
         if of != UNKNOWN {
             self.b.base(def, how, of, line(node));
         }
     }
 
-    fn types_in(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn types_in(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             if kid.kind() == "type_list" {
                 self.types_in(kid);
@@ -197,10 +197,10 @@ impl<'t> Reader<'t> {
         self.b.close_scope(before);
     }
 
-    fn body(&mut self, body: Node<'t>) {
-        let kids = self.kids(body);
+    fn body(&mut self, body: TreeNode<'t>) {
+        let kids = self.children(body);
         if let Some(rest) = kids.kind("enum_body_declarations") {
-            let inner = self.kids(rest);
+            let inner = self.children(rest);
             if let Some(class) = &mut self.class {
                 class.constructs = inner.has("constructor_declaration");
             }
@@ -211,11 +211,11 @@ impl<'t> Reader<'t> {
     }
 
     /// The components of a record become fields, and parameters of the record, because its constructor is implicit.
-    fn components(&mut self, record: DefId, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn components(&mut self, record: DefId, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             let Some(parameter) = self.parameter(kid) else { continue };
-            let def = self.b.add_def(parameter.name, Kind::Field, span(kid));
+            let def = self.b.add_def(parameter.name, DefKind::Field, span(kid));
             let signature = one_line(self.text(kid));
             let d = self.b.def(def);
             d.signature = signature.into();
@@ -227,11 +227,17 @@ impl<'t> Reader<'t> {
     }
 
     /// `new T(…) { … }`: a class extending `T`.
-    pub(super) fn anonymous(&mut self, node: Node<'t>, ty: Node<'t>, base: ExprId, body: Node<'t>) -> DefId {
+    pub(super) fn anonymous(
+        &mut self,
+        node: TreeNode<'t>,
+        ty: TreeNode<'t>,
+        base: ExprId,
+        body: TreeNode<'t>,
+    ) -> DefId {
         let written = self.text(ty);
         let written = written.split('<').next().unwrap_or(written).trim();
         let name = format!("<anonymous {written}>");
-        let def = self.b.add_def(&name, Kind::Class, span(node));
+        let def = self.b.add_def(&name, DefKind::Class, span(node));
         let signature = one_line(self.b.text.get(node.start_byte()..body.start_byte()).unwrap_or(""));
         let d = self.b.def(def);
         d.visibility = Visibility::Private;
@@ -243,13 +249,13 @@ impl<'t> Reader<'t> {
         def
     }
 
-    fn unnamed_body(&mut self, def: DefId, body: Node<'t>) {
+    fn unnamed_body(&mut self, def: DefId, body: TreeNode<'t>) {
         self.inside(def, |reader| reader.members(Class::new(def, ""), |reader| reader.body(body)));
     }
 
     /// A constant of an enum: a field whose value is a call of the enum's constructor; with a body, an anonymous class.
-    pub(super) fn constant(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn constant(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(name_node) = kids.field("name") else { return };
         let name = self.text(name_node);
         let modifiers = self.modifiers(kids.kind("modifiers"));
@@ -262,7 +268,7 @@ impl<'t> Reader<'t> {
         let arguments = kids.field("arguments");
         let args = arguments.map(|a| self.arguments(a)).unwrap_or_default();
         let body = kids.field("body");
-        let kind = if body.is_some() { Kind::Class } else { Kind::Field };
+        let kind = if body.is_some() { DefKind::Class } else { DefKind::Field };
         let def = self.b.add_def(name, kind, span(node));
         let signature = self.signature(&kids, &modifiers, body.map_or(node.end_byte(), |b| b.start_byte()));
         let doc = tree::doc_above(node, self.b.text, is_doc);
@@ -281,18 +287,18 @@ impl<'t> Reader<'t> {
                 self.b.base(def, BaseKind::Extends, of, line(node));
             }
             self.unnamed_body(def, body);
-            callee = self.b.expr(Expr::Def(def));
+            callee = self.b.expr(SourceExpr::Def(def));
         }
         if callee != UNKNOWN && (constructs || body.is_some() || arguments.is_some()) {
             let made = self.b.call(callee, CallKind::New, &args, span(node));
-            self.b.bind(Target::Var(var), made);
+            self.b.bind(BindTarget::Var(var), made);
         }
     }
 
     // --- methods ---
 
-    pub(super) fn method(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn method(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(name_node) = kids.field("name") else { return };
         let name = self.text(name_node);
         let body = kids.field("body");
@@ -319,7 +325,7 @@ impl<'t> Reader<'t> {
         }
         let parameters = kids.field("parameters");
         let without_parameters = match parameters {
-            Some(parameters) => parameters.kids().named().next().is_none(),
+            Some(parameters) => parameters.children().named().next().is_none(),
             None => true,
         };
         let annotated = modifiers.annotations.iter().any(|a| {
@@ -336,7 +342,7 @@ impl<'t> Reader<'t> {
         if annotated || (named && !constructor) {
             flags |= flag::TEST;
         }
-        let kind = if in_class { Kind::Method } else { Kind::Function };
+        let kind = if in_class { DefKind::Method } else { DefKind::Function };
         let def = self.b.add_def(name, kind, span(node));
         let signature = self.signature(&kids, &modifiers, body.map_or(node.end_byte(), |b| b.start_byte()));
         let doc = tree::doc_above(node, self.b.text, is_doc);
@@ -377,7 +383,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Whether a method is an entry point: `public static void main(String[] args)`, or a `main` outside of any class.
-    fn begins_program(&mut self, def: DefId, name: &str, in_class: bool, ty: Option<Node<'t>>) -> bool {
+    fn begins_program(&mut self, def: DefId, name: &str, in_class: bool, ty: Option<TreeNode<'t>>) -> bool {
         if name != "main" || ty.is_none_or(|t| t.kind() != "void_type") {
             return false;
         }
@@ -387,14 +393,16 @@ impl<'t> Reader<'t> {
         let d = self.b.facts.def(def);
         let [arguments] = d.params.as_slice() else { return false };
         let Some(ty) = self.b.facts.vars[*arguments].ty else { return false };
-        d.is(flag::STATIC) && d.visibility == Visibility::Public && matches!(self.b.facts.expr(ty), Expr::Generic(..))
+        d.is(flag::STATIC)
+            && d.visibility == Visibility::Public
+            && matches!(self.b.facts.expr(ty), SourceExpr::Generic(..))
     }
 
     /// Records the call of `super()` in a constructor that calls neither `this(…)` nor `super(…)`.
-    fn implicit_super(&mut self, body: Node<'t>, name: Node<'t>) {
-        let kids = self.kids(body);
+    fn implicit_super(&mut self, body: TreeNode<'t>, name: TreeNode<'t>) {
+        let kids = self.children(body);
         if !kids.has("explicit_constructor_invocation") {
-            let above = self.b.expr(Expr::Super);
+            let above = self.b.expr(SourceExpr::Super);
             self.b.call(above, CallKind::Implicit, &[], span(name));
         }
     }
@@ -410,15 +418,15 @@ impl<'t> Reader<'t> {
             let place = self.b.facts.def(owner).params.len() as u16;
             let var = self.b.declare(name, VarKind::Param(place), ty);
             self.b.def(owner).params.push(var);
-            let this = self.b.expr(Expr::This);
-            let given = self.b.expr(Expr::Var(var));
-            self.b.bind(Target::Member(this, name), given);
+            let this = self.b.expr(SourceExpr::This);
+            let given = self.b.expr(SourceExpr::Var(var));
+            self.b.bind(BindTarget::Member(this, name), given);
         }
     }
 
     /// Constructor calls written as `this(…)` and `super(…)`.
-    pub(super) fn constructor_call(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn constructor_call(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         if let Some(object) = kids.field("object") {
             self.used(object);
         }
@@ -426,16 +434,16 @@ impl<'t> Reader<'t> {
             self.type_arguments(types);
         }
         let callee = match kids.field("constructor").map(|c| c.kind()) {
-            Some("this") => Expr::This,
-            _ => Expr::Super,
+            Some("this") => SourceExpr::This,
+            _ => SourceExpr::Super,
         };
         let callee = self.b.expr(callee);
         let args = kids.field("arguments").map(|a| self.arguments(a)).unwrap_or_default();
         self.b.call(callee, CallKind::Plain, &args, span(node));
     }
 
-    pub(super) fn parameters(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn parameters(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             let Some(parameter) = self.parameter(kid) else { continue };
             let owner = self.b.owner;
@@ -447,11 +455,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn parameter(&mut self, node: Node<'t>) -> Option<Parameter<'t>> {
+    fn parameter(&mut self, node: TreeNode<'t>) -> Option<Parameter<'t>> {
         match node.kind() {
             "identifier" => Some(Parameter { name: self.text(node), ty: None, rest: false }),
             "formal_parameter" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(modifiers) = kids.kind("modifiers") {
                     self.value(modifiers);
                 }
@@ -460,7 +468,7 @@ impl<'t> Reader<'t> {
                 Some(Parameter { name: self.text(name), ty, rest: false })
             }
             "spread_parameter" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut ty = UNKNOWN;
                 let mut name = None;
                 for kid in kids.named() {
@@ -469,7 +477,7 @@ impl<'t> Reader<'t> {
                             self.value(kid);
                         }
                         "variable_declarator" => {
-                            let inner = self.kids(kid);
+                            let inner = self.children(kid);
                             name = inner.field("name");
                         }
                         _ => ty = self.ty(kid),
@@ -488,8 +496,8 @@ impl<'t> Reader<'t> {
 
     // --- members and their variables ---
 
-    pub(super) fn field(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn field(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let modifiers = self.modifiers(kids.kind("modifiers"));
         self.annotations(&modifiers);
         let interface = self.own_class().is_some_and(|c| c.interface);
@@ -504,12 +512,12 @@ impl<'t> Reader<'t> {
         if flags & (flag::STATIC | flag::FINAL) == flag::STATIC | flag::FINAL {
             flags |= flag::CONSTANT;
         }
-        let kind = if self.b.facts.def(self.b.owner).kind.type_like() { Kind::Field } else { Kind::Variable };
+        let kind = if self.b.facts.def(self.b.owner).kind.type_like() { DefKind::Field } else { DefKind::Variable };
         let ty = self.declared_type(kids.field("type"), None);
         let doc = tree::doc_above(node, self.b.text, is_doc);
         let alone = kids.fields("declarator").count() == 1;
         for declarator in kids.fields("declarator") {
-            let inner = self.kids(declarator);
+            let inner = self.children(declarator);
             let Some(name) = inner.field("name") else { continue };
             let ty = self.arrays(ty, inner.field("dimensions"));
             let value = inner.field("value");
@@ -538,7 +546,7 @@ impl<'t> Reader<'t> {
             if let Some(value) = value {
                 // Variables declared by a pattern in it are not visible elsewhere.
                 let value = self.scoped(|reader| reader.used(value));
-                self.b.bind(Target::Var(var), value);
+                self.b.bind(BindTarget::Var(var), value);
             }
         }
         self.faulty_kids(&kids);
@@ -554,8 +562,8 @@ impl<'t> Reader<'t> {
             && let Some(var) = self.b.declared_in(methods, name)
         {
             if let VarKind::Def(method) = self.b.facts.vars[var].what {
-                let value = self.b.expr(Expr::Def(method));
-                self.b.bind(Target::Var(var), value);
+                let value = self.b.expr(SourceExpr::Def(method));
+                self.b.bind(BindTarget::Var(var), value);
             }
             let shared = &mut self.b.facts.vars[var];
             shared.what = VarKind::Local;
@@ -581,14 +589,14 @@ impl<'t> Reader<'t> {
         self.b.declare_def(methods, def);
     }
 
-    fn alias_in(&mut self, scope: ScopeId, name: Name, var: VarId) {
+    fn alias_in(&mut self, scope: ScopeId, name: NameId, var: VarId) {
         let before = std::mem::replace(&mut self.b.scope, scope);
         self.b.alias(name, var);
         self.b.scope = before;
     }
 
-    pub(super) fn arguments(&mut self, node: Node<'t>) -> SmallVec<[Arg; 4]> {
-        let kids = self.kids(node);
+    pub(super) fn arguments(&mut self, node: TreeNode<'t>) -> SmallVec<[Arg; 4]> {
+        let kids = self.children(node);
         let mut args = SmallVec::new();
         for kid in kids.all().filter(is_read) {
             if kid.is_error() {
@@ -604,9 +612,9 @@ impl<'t> Reader<'t> {
 
     /// Reads an error node. The head of a class whose end is missing still determines the owner of the following
     /// members.
-    pub(super) fn broken(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
-        let all: Vec<Node<'t>> = kids.all().filter(|k| !k.is_extra() || k.is_error()).collect();
+    pub(super) fn broken(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
+        let all: Vec<TreeNode<'t>> = kids.all().filter(|k| !k.is_extra() || k.is_error()).collect();
         let head = all.windows(2).position(|pair| {
             matches!(pair[0].kind(), "class" | "interface" | "enum") && pair[1].kind() == "identifier"
         });
@@ -631,9 +639,9 @@ impl<'t> Reader<'t> {
         }
         let name = self.text(all[head + 1]);
         let kind = match all[head].kind() {
-            "interface" => Kind::Interface,
-            "enum" => Kind::Enum,
-            _ => Kind::Class,
+            "interface" => DefKind::Interface,
+            "enum" => DefKind::Enum,
+            _ => DefKind::Class,
         };
         let mut whole = span(start);
         let to = span(node);
@@ -664,7 +672,7 @@ impl<'t> Reader<'t> {
                 }
             }
             let mut class = Class::new(def, name);
-            class.interface = kind == Kind::Interface;
+            class.interface = kind == DefKind::Interface;
             class.extends = extends;
             reader.members(class, |reader| {
                 for kid in all[open + 1..].iter().filter(|k| k.is_named()) {
@@ -689,6 +697,6 @@ fn exported(visibility: Visibility) -> u32 {
 }
 
 /// Whether a value is short enough for the signature: on one line, without a body.
-fn short(value: Node<'_>) -> bool {
+fn short(value: TreeNode<'_>) -> bool {
     value.end_byte() - value.start_byte() <= 60 && value.start_position().row == value.end_position().row
 }

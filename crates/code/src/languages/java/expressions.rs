@@ -1,34 +1,37 @@
 //! Values: names, calls, lambdas, method references, switches.
 
 use super::{Reader, is_read, path};
-use crate::facts::{Arg, CallKind, Expr, ExprId, Item, Key, Kind, ListKind, Literal, Span, Target, UNKNOWN, flag};
-use crate::tree::{self, Node, line, span};
+use crate::facts::{
+    Arg, BindTarget, CallKind, DefKind, ExprId, ExprItem, ItemKey, ListKind, Literal, SourceExpr, SourceSpan, UNKNOWN,
+    flag,
+};
+use crate::tree::{self, TreeNode, line, span};
 use smallvec::SmallVec;
 
 impl<'t> Reader<'t> {
-    pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn value(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
     /// Reads a value and records a reference to the symbol it names.
-    pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn used(&mut self, node: TreeNode<'t>) -> ExprId {
         let value = self.value(node);
         if matches!(node.kind(), "identifier" | "field_access")
-            && matches!(self.b.facts.expr(value), Expr::Free(_) | Expr::Var(_) | Expr::Member(..))
+            && matches!(self.b.facts.expr(value), SourceExpr::Free(_) | SourceExpr::Var(_) | SourceExpr::Member(..))
         {
             self.b.uses(value, line(node));
         }
         value
     }
 
-    fn value_inner(&mut self, node: Node<'t>) -> ExprId {
+    fn value_inner(&mut self, node: TreeNode<'t>) -> ExprId {
         match node.kind() {
             "identifier" => {
                 let name = self.text(node);
                 if name.is_empty() { UNKNOWN } else { self.b.read(name) }
             }
-            "this" => self.b.expr(Expr::This),
-            "super" => self.b.expr(Expr::Super),
+            "this" => self.b.expr(SourceExpr::This),
+            "super" => self.b.expr(SourceExpr::Super),
             "field_access" => self.field_access(node),
             "method_invocation" => self.invocation(node),
             "object_creation_expression" => self.creation(node),
@@ -36,7 +39,7 @@ impl<'t> Reader<'t> {
             "lambda_expression" => self.lambda(node),
             "assignment_expression" => self.assignment(node),
             "parenthesized_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut value = UNKNOWN;
                 for kid in kids.named() {
                     value = self.used(kid);
@@ -44,7 +47,7 @@ impl<'t> Reader<'t> {
                 value
             }
             "string_literal" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named().filter(|k| k.kind() == "string_interpolation") {
                     self.value(kid);
                 }
@@ -52,12 +55,12 @@ impl<'t> Reader<'t> {
                 let text = text.strip_prefix("\"\"\"").and_then(|t| t.strip_suffix("\"\"\"")).unwrap_or(text);
                 let text = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);
                 let name = self.b.name(tree::cut(text, 120));
-                self.b.expr(Expr::Literal(Literal::String(name)))
+                self.b.expr(SourceExpr::Literal(Literal::String(name)))
             }
             "decimal_integer_literal" | "hex_integer_literal" | "octal_integer_literal" | "binary_integer_literal" => {
                 match self.text(node).ends_with(['l', 'L']) {
                     true => self.instance_of("long"),
-                    false => self.b.expr(Expr::Literal(Literal::Number)),
+                    false => self.b.expr(SourceExpr::Literal(Literal::Number)),
                 }
             }
             "decimal_floating_point_literal" | "hex_floating_point_literal" => {
@@ -65,11 +68,11 @@ impl<'t> Reader<'t> {
                 self.instance_of(if float { "float" } else { "double" })
             }
             "character_literal" => self.instance_of("char"),
-            "true" | "false" => self.b.expr(Expr::Literal(Literal::Bool)),
-            "null_literal" => self.b.expr(Expr::Literal(Literal::Nothing)),
+            "true" | "false" => self.b.expr(SourceExpr::Literal(Literal::Bool)),
+            "null_literal" => self.b.expr(SourceExpr::Literal(Literal::Nothing)),
             "binary_expression" => self.binary(node),
             "ternary_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(condition) = kids.field("condition") {
                     self.used(condition);
                 }
@@ -78,19 +81,19 @@ impl<'t> Reader<'t> {
                 self.b.either(&[yes, no])
             }
             "cast_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let types: SmallVec<[ExprId; 2]> = kids.fields("type").map(|ty| self.ty(ty)).collect();
                 let value = kids.field("value").map_or(UNKNOWN, |n| self.used(n));
                 let mut either: SmallVec<[ExprId; 2]> = SmallVec::from_elem(value, 1);
                 for ty in types {
                     if ty != UNKNOWN {
-                        either.push(self.b.expr(Expr::InstanceOf(ty)));
+                        either.push(self.b.expr(SourceExpr::InstanceOf(ty)));
                     }
                 }
                 self.b.either(&either)
             }
             "instanceof_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(left) = kids.field("left") {
                     self.used(left);
                 }
@@ -108,24 +111,24 @@ impl<'t> Reader<'t> {
             }
             "switch_expression" => self.switch(node),
             "array_access" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let array = kids.field("array").map_or(UNKNOWN, |n| self.used(n));
                 if let Some(index) = kids.field("index") {
                     self.used(index);
                 }
-                if array == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::Element(array)) }
+                if array == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::Element(array)) }
             }
             "array_initializer" | "element_value_array_initializer" => {
-                let kids = self.kids(node);
-                let mut items: SmallVec<[Item; 8]> = SmallVec::new();
+                let kids = self.children(node);
+                let mut items: SmallVec<[ExprItem; 8]> = SmallVec::new();
                 for kid in kids.named() {
-                    items.push(Item { key: Key::Next, value: self.used(kid) });
+                    items.push(ExprItem { key: ItemKey::Next, value: self.used(kid) });
                 }
                 self.b.collection(ListKind::List, &items)
             }
             "array_creation_expression" => self.array_creation(node),
             "class_literal" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.ty(kid);
                 }
@@ -156,17 +159,17 @@ impl<'t> Reader<'t> {
     /// An instance of a type of the language itself, which is needed to select overloads.
     fn instance_of(&mut self, name: &str) -> ExprId {
         let name = self.b.name(name);
-        let ty = self.b.expr(Expr::Free(name));
-        self.b.expr(Expr::InstanceOf(ty))
+        let ty = self.b.expr(SourceExpr::Free(name));
+        self.b.expr(SourceExpr::InstanceOf(ty))
     }
 
     /// Long sums nest to the left: reads them in a loop, in the order of the text.
-    fn binary(&mut self, node: Node<'t>) -> ExprId {
-        let mut operands: SmallVec<[Node<'t>; 8]> = SmallVec::new();
+    fn binary(&mut self, node: TreeNode<'t>) -> ExprId {
+        let mut operands: SmallVec<[TreeNode<'t>; 8]> = SmallVec::new();
         let mut at = node;
         let mut sum = false;
         loop {
-            let kids = self.kids(at);
+            let kids = self.children(at);
             if at == node {
                 sum = kids.has("+");
             }
@@ -184,13 +187,13 @@ impl<'t> Reader<'t> {
         let mut text = false;
         for operand in operands.iter().rev() {
             let value = self.used(*operand);
-            text |= matches!(self.b.facts.expr(value), Expr::Literal(Literal::String(_) | Literal::Template));
+            text |= matches!(self.b.facts.expr(value), SourceExpr::Literal(Literal::String(_) | Literal::Template));
         }
-        if sum && text { self.b.expr(Expr::Literal(Literal::Template)) } else { UNKNOWN }
+        if sum && text { self.b.expr(SourceExpr::Literal(Literal::Template)) } else { UNKNOWN }
     }
 
-    fn field_access(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn field_access(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let (Some(object), Some(field)) = (kids.field("object"), kids.field("field")) else {
             self.faulty_kids(&kids);
             return UNKNOWN;
@@ -200,15 +203,15 @@ impl<'t> Reader<'t> {
             return UNKNOWN;
         }
         if field.kind() == "this" {
-            return self.b.expr(Expr::InstanceOf(of));
+            return self.b.expr(SourceExpr::InstanceOf(of));
         }
         let name = self.text(field);
         self.b.member(of, name)
     }
 
     /// The value of an assignment is the assigned value.
-    fn assignment(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn assignment(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(left) = kids.field("left") else { return UNKNOWN };
         let plain = kids.field("operator").is_some_and(|o| o.kind() == "=");
         if !plain {
@@ -221,8 +224,8 @@ impl<'t> Reader<'t> {
         let target = self.used(left);
         let value = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
         match self.b.facts.expr(target) {
-            Expr::Member(of, name) => self.b.bind(Target::Member(of, name), value),
-            Expr::Element(of) => self.b.bind(Target::Element(of), value),
+            SourceExpr::Member(of, name) => self.b.bind(BindTarget::Member(of, name), value),
+            SourceExpr::Element(of) => self.b.bind(BindTarget::Element(of), value),
             _ if left.kind() == "identifier" => {
                 let name = self.text(left);
                 self.b.bind_name(name, value);
@@ -232,14 +235,14 @@ impl<'t> Reader<'t> {
         value
     }
 
-    fn array_creation(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn array_creation(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let ty = kids.field("type").map_or(UNKNOWN, |n| self.ty(n));
         let mut depth = 0;
         for dimensions in kids.fields("dimensions") {
             if dimensions.kind() == "dimensions_expr" {
                 depth += 1;
-                let inner = self.kids(dimensions);
+                let inner = self.children(dimensions);
                 for kid in inner.named() {
                     self.used(kid);
                 }
@@ -251,21 +254,21 @@ impl<'t> Reader<'t> {
             return self.value(value);
         }
         let array = (0..depth).fold(ty, |of, _| self.array_of(of));
-        if array == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::InstanceOf(array)) }
+        if array == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::InstanceOf(array)) }
     }
 
-    fn annotation(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn annotation(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         if let Some(name) = kids.field("name") {
             let written = path(self.text(name));
             let named = self.b.read_path(written.split('.'));
             self.b.uses(named, line(name));
         }
         if let Some(arguments) = kids.field("arguments") {
-            let inner = self.kids(arguments);
+            let inner = self.children(arguments);
             for kid in inner.named() {
                 if kid.kind() == "element_value_pair" {
-                    let pair = self.kids(kid);
+                    let pair = self.children(kid);
                     if let Some(value) = pair.field("value") {
                         self.used(value);
                     }
@@ -278,8 +281,8 @@ impl<'t> Reader<'t> {
 
     // --- calls ---
 
-    fn invocation(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn invocation(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(name_node) = kids.field("name") else {
             self.block(node);
             return UNKNOWN;
@@ -288,7 +291,7 @@ impl<'t> Reader<'t> {
         let callee = match kids.field("object") {
             None => {
                 let name = self.b.name(name);
-                self.b.expr(Expr::Free(name))
+                self.b.expr(SourceExpr::Free(name))
             }
             Some(object) => {
                 // `Type.super.name()` calls the method of that type, even if it is overridden: a member of the type
@@ -310,7 +313,7 @@ impl<'t> Reader<'t> {
 
     /// Records elements that methods add to lists, sets, queues and maps.
     fn container_writes(&mut self, callee: ExprId, args: &[Arg]) {
-        let Expr::Member(object, name) = self.b.facts.expr(callee) else { return };
+        let SourceExpr::Member(object, name) = self.b.facts.expr(callee) else { return };
         if object == UNKNOWN {
             return;
         }
@@ -320,15 +323,15 @@ impl<'t> Reader<'t> {
             }
             ("add" | "set" | "put" | "putIfAbsent" | "replace", [_, two]) => two.value,
             ("addAll" | "putAll", [one]) | ("addAll", [_, one]) if one.value != UNKNOWN => {
-                self.b.expr(Expr::Element(one.value))
+                self.b.expr(SourceExpr::Element(one.value))
             }
             _ => return,
         };
-        self.b.bind(Target::Element(object), element);
+        self.b.bind(BindTarget::Element(object), element);
     }
 
-    fn creation(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn creation(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(ty) = kids.field("type") else {
             self.block(node);
             return UNKNOWN;
@@ -362,20 +365,20 @@ impl<'t> Reader<'t> {
         let args = kids.field("arguments").map(|a| self.arguments(a)).unwrap_or_default();
         if let Some(body) = kids.kind("class_body") {
             let def = self.anonymous(node, ty, whole, body);
-            let callee = self.b.expr(Expr::Def(def));
+            let callee = self.b.expr(SourceExpr::Def(def));
             return self.b.call(callee, CallKind::New, &args, span(node));
         }
         let call = self.b.call(callee, CallKind::New, &args, span(node));
-        if matches!(self.b.facts.expr(whole), Expr::Generic(..)) {
+        if matches!(self.b.facts.expr(whole), SourceExpr::Generic(..)) {
             // The call determines the class, the instance adds its type arguments.
-            let typed = self.b.expr(Expr::InstanceOf(whole));
+            let typed = self.b.expr(SourceExpr::InstanceOf(whole));
             return self.b.either(&[call, typed]);
         }
         call
     }
 
-    fn method_reference(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn method_reference(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let mut of = UNKNOWN;
         let mut after = false;
         for kid in kids.all().filter(|k| !k.is_extra()) {
@@ -406,7 +409,7 @@ impl<'t> Reader<'t> {
                     let name = self.text(kid);
                     let method = self.b.member(of, name);
                     self.b.uses(method, line(kid));
-                    return self.b.expr(Expr::Bound(method));
+                    return self.b.expr(SourceExpr::Bound(method));
                 }
                 _ => {}
             }
@@ -414,9 +417,9 @@ impl<'t> Reader<'t> {
         UNKNOWN
     }
 
-    fn lambda(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
-        let def = self.b.add_def("<lambda>", Kind::Lambda, span(node));
+    fn lambda(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
+        let def = self.b.add_def("<lambda>", DefKind::Lambda, span(node));
         self.b.def(def).flags |= flag::ARROW;
         self.inside(def, |reader| {
             match kids.field("parameters") {
@@ -437,18 +440,18 @@ impl<'t> Reader<'t> {
             }
             reader.faulty_kids(&kids);
         });
-        self.b.expr(Expr::Def(def))
+        self.b.expr(SourceExpr::Def(def))
     }
 
     // --- switch ---
 
-    fn switch(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn switch(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let over = kids.field("condition").map_or(UNKNOWN, |n| self.value(n));
         let Some(body) = kids.field("body") else { return UNKNOWN };
         self.yields.push(vec![]);
         self.scoped(|reader| {
-            let kids = reader.kids(body);
+            let kids = reader.children(body);
             for kid in kids.all().filter(is_read) {
                 match kid.kind() {
                     "switch_rule" => reader.scoped(|reader| reader.switch_part(kid, over, true)),
@@ -461,13 +464,13 @@ impl<'t> Reader<'t> {
         self.b.either(&values)
     }
 
-    fn switch_part(&mut self, node: Node<'t>, over: ExprId, gives: bool) {
-        let kids = self.kids(node);
+    fn switch_part(&mut self, node: TreeNode<'t>, over: ExprId, gives: bool) {
+        let kids = self.children(node);
         for kid in kids.all().filter(is_read) {
             match kid.kind() {
                 "switch_label" => self.switch_label(kid, over),
                 "expression_statement" if gives => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     for value in inner.named() {
                         let value = self.used(value);
                         if let Some(yields) = self.yields.last_mut() {
@@ -480,8 +483,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn switch_label(&mut self, node: Node<'t>, over: ExprId) {
-        let kids = self.kids(node);
+    fn switch_label(&mut self, node: TreeNode<'t>, over: ExprId) {
+        let kids = self.children(node);
         for kid in kids.named() {
             match kid.kind() {
                 "pattern" | "type_pattern" | "record_pattern" => self.pattern(kid),
@@ -502,7 +505,7 @@ impl<'t> Reader<'t> {
 }
 
 /// The position of a call is that of its name, so that calls in a chain over several lines have different lines.
-fn call_site(node: Node<'_>, name: Node<'_>) -> Span {
+fn call_site(node: TreeNode<'_>, name: TreeNode<'_>) -> SourceSpan {
     let mut at = span(node);
     let place = name.start_position();
     if place.row + 1 != at.line {

@@ -1,19 +1,19 @@
 //! Java as a language: its names and rules.
 
 use super::builtins::NAMES;
-use crate::facts::Facts;
-use crate::languages::rules::{BuiltinCall, Library, Modules, Overloading, Rules};
-use crate::languages::{Language, OutsideModule, OwnParser, Source};
+use crate::facts::FileFacts;
+use crate::languages::rules::{BuiltinCall, LanguageRules, Modules, Overloading, StandardLibrary};
+use crate::languages::{Language, OutsideModule, OwnParser, SourceFile};
 
 pub(crate) struct Java;
 
 /// What Java and other languages of its platform share.
-pub(crate) const PLATFORM: Rules = Rules {
+pub(crate) const PLATFORM: LanguageRules = LanguageRules {
     modules: Modules::Packages,
     implicit_receiver: true,
     package_paths: true,
     builtins: NAMES,
-    library: Some(Library { package: "java.lang", ecosystem: None }),
+    library: Some(StandardLibrary { package: "java.lang", ecosystem: None }),
     functional_interfaces: true,
     methods_of_every_object: &["toString", "equals", "hashCode", "clone"],
     overloading: Overloading::ByTypes,
@@ -40,12 +40,12 @@ pub(crate) const PLATFORM: Rules = Rules {
         "mapToObj",
         "peek",
     ],
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
 static PARSER: OwnParser = OwnParser { parse: |text, _| super::parse(text), facts: super::read };
 
-static RULES: Rules = Rules {
+static RULES: LanguageRules = LanguageRules {
     constructor_references: &["get", "apply", "accept", "run", "call", "test", "create"],
     reads_fields_only: true,
     number_type: Some("int"),
@@ -90,7 +90,7 @@ impl Language for Java {
         tree_sitter_java::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
         PARSER.read(source)
     }
 
@@ -98,7 +98,7 @@ impl Language for Java {
         Some(&PARSER)
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 

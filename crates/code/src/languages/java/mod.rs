@@ -14,14 +14,16 @@ mod tests;
 mod types;
 
 use crate::builder::{Builder, FILE_SCOPE, ScopeId};
-use crate::facts::{DefId, Expr, ExprId, Facts, Imported, Kind, ROOT, Target, UNKNOWN, VarId, VarKind, flag};
-use crate::languages::Source;
-use crate::tree::{self, Kids, Node, Tree, line, span};
+use crate::facts::{
+    BindTarget, DefId, DefKind, ExprId, FileFacts, ImportKind, ROOT, SourceExpr, UNKNOWN, VarId, VarKind, flag,
+};
+use crate::languages::SourceFile;
+use crate::tree::{self, NodeChildren, SyntaxTree, TreeNode, line, span};
 pub(crate) use language::{Java, PLATFORM, builtin_call, outside_module};
 pub use parse::parse;
 
-pub(crate) fn read(source: Source<'_>, tree: &Tree) -> Facts {
-    let Source { path, text, language } = source;
+pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
+    let SourceFile { path, text, language } = source;
     let file_name = path.rsplit('/').next().unwrap_or(path);
     let mut reader = Reader {
         b: Builder::new(language, text, file_name),
@@ -105,15 +107,15 @@ impl<'t> Reader<'t> {
 
     // --- statements ---
 
-    fn block(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn block(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.all().filter(is_read) {
             self.visit(kid);
         }
     }
 
     /// Reads any node: a statement, a declaration, an expression, a type.
-    fn visit(&mut self, node: Node<'t>) {
+    fn visit(&mut self, node: TreeNode<'t>) {
         if statement_like(node.kind()) {
             self.nested(node);
         } else {
@@ -121,11 +123,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn nested(&mut self, node: Node<'t>) {
+    fn nested(&mut self, node: TreeNode<'t>) {
         self.deeper((), |reader| reader.statement(node));
     }
 
-    fn statement(&mut self, node: Node<'t>) {
+    fn statement(&mut self, node: TreeNode<'t>) {
         match node.kind() {
             // Variables that a pattern declares in these are not visible after them.
             "expression_statement"
@@ -137,14 +139,14 @@ impl<'t> Reader<'t> {
             "local_variable_declaration" if self.b.scope == FILE_SCOPE => self.field(node),
             "local_variable_declaration" => self.locals(node),
             "return_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(value) = kids.named().next() {
                     let value = self.used(value);
                     self.b.returns(value, false);
                 }
             }
             "yield_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(value) = kids.named().next() {
                     let value = self.used(value);
                     if let Some(yields) = self.yields.last_mut() {
@@ -157,7 +159,7 @@ impl<'t> Reader<'t> {
             "resource" => self.resource(node),
             "catch_formal_parameter" => self.caught(node),
             "labeled_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named().skip(1) {
                     self.visit(kid);
                 }
@@ -188,12 +190,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads chains of `else if` in a loop, because they may be longer than the allowed nesting.
-    fn branches(&mut self, node: Node<'t>) {
+    fn branches(&mut self, node: TreeNode<'t>) {
         let before = self.b.open_scope();
         let mut at = node;
         let mut leaves = false;
         loop {
-            let kids = self.kids(at);
+            let kids = self.children(at);
             let mut next = None;
             // `if (!(o instanceof T t)) return;` declares `t` for the following statements.
             leaves |= kids.field("condition").is_some_and(|c| self.text(c).contains("!("));
@@ -217,7 +219,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a body that runs only if a type check succeeds: in it, the checked variables have that type.
-    fn known_to_be(&mut self, condition: Option<Node<'t>>, body: Node<'t>) {
+    fn known_to_be(&mut self, condition: Option<TreeNode<'t>>, body: TreeNode<'t>) {
         let mut known = Vec::new();
         if let Some(condition) = condition {
             self.type_checks(condition, &mut known);
@@ -233,21 +235,21 @@ impl<'t> Reader<'t> {
     }
 
     /// `x instanceof T`, `x.getClass() == T.class`, `T.class.isInstance(x)`, and several joined by `&&`.
-    fn type_checks(&mut self, node: Node<'t>, known: &mut Vec<(String, String)>) {
+    fn type_checks(&mut self, node: TreeNode<'t>, known: &mut Vec<(String, String)>) {
         let mut check = |name: &str, ty: &str| {
             let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
             if plain(name) && !name.contains('.') && name != "this" && plain(ty) {
                 known.push((name.to_owned(), ty.to_owned()));
             }
         };
-        let kids = self.kids(node);
+        let kids = self.children(node);
         match node.kind() {
             "parenthesized_expression" => {
-                let inner: Vec<Node<'t>> = kids.named().collect();
+                let inner: Vec<TreeNode<'t>> = kids.named().collect();
                 inner.into_iter().for_each(|kid| self.type_checks(kid, known));
             }
             "binary_expression" if kids.has("&&") => {
-                let inner: Vec<Node<'t>> = kids.named().collect();
+                let inner: Vec<TreeNode<'t>> = kids.named().collect();
                 if self.b.enter() {
                     inner.into_iter().for_each(|kid| self.type_checks(kid, known));
                     self.b.leave();
@@ -281,8 +283,8 @@ impl<'t> Reader<'t> {
     }
 
     /// `for` calls methods for an iterator and its next element, which a class may define.
-    fn for_each(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn for_each(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         if let Some(modifiers) = kids.kind("modifiers") {
             self.value(modifiers);
         }
@@ -293,14 +295,14 @@ impl<'t> Reader<'t> {
             let iterator = self.b.implicit(over, "iterator", &[], at);
             self.b.implicit(iterator, "hasNext", &[], at);
             let next = self.b.implicit(iterator, "next", &[], at);
-            let any = self.b.expr(Expr::Element(over));
+            let any = self.b.expr(SourceExpr::Element(over));
             element = self.b.either(&[any, next]);
         }
         let ty = self.declared_type(kids.field("type"), kids.field("dimensions"));
         if let Some(name) = kids.field("name") {
             let name = self.text(name);
             let var = self.local(name, ty);
-            self.b.bind(Target::Var(var), element);
+            self.b.bind(BindTarget::Var(var), element);
         }
         if let Some(body) = kids.field("body") {
             self.visit(body);
@@ -308,8 +310,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a resource of `try`, which is closed at the end.
-    fn resource(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn resource(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(name) = kids.field("name") else {
             for kid in kids.named() {
                 let value = self.used(kid);
@@ -326,16 +328,16 @@ impl<'t> Reader<'t> {
         let value = kids.field("value").map_or(UNKNOWN, |n| self.used(n));
         let called = self.text(name);
         let var = self.local(called, ty);
-        self.b.bind(Target::Var(var), value);
-        let opened = self.b.expr(Expr::Var(var));
+        self.b.bind(BindTarget::Var(var), value);
+        let opened = self.b.expr(SourceExpr::Var(var));
         self.b.implicit(opened, "close", &[], span(node));
     }
 
-    fn caught(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn caught(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let mut types = Vec::new();
         if let Some(caught) = kids.kind("catch_type") {
-            let inner = self.kids(caught);
+            let inner = self.children(caught);
             for kid in inner.named() {
                 types.push(self.ty(kid));
             }
@@ -347,20 +349,20 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn locals(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn locals(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         if let Some(modifiers) = kids.kind("modifiers") {
             self.value(modifiers);
         }
         let ty = self.declared_type(kids.field("type"), None);
         for declarator in kids.fields("declarator") {
-            let inner = self.kids(declarator);
+            let inner = self.children(declarator);
             let value = inner.field("value").map_or(UNKNOWN, |n| self.scoped(|reader| reader.used(n)));
             let Some(name) = inner.field("name") else { continue };
             let ty = self.arrays(ty, inner.field("dimensions"));
             let name = self.text(name);
             let var = self.local(name, ty);
-            self.b.bind(Target::Var(var), value);
+            self.b.bind(BindTarget::Var(var), value);
         }
         self.faulty_kids(&kids);
     }
@@ -375,7 +377,7 @@ impl<'t> Reader<'t> {
         self.b.declare(name, VarKind::Local, ty)
     }
 
-    fn faulty_kids(&mut self, kids: &Kids<'t>) {
+    fn faulty_kids(&mut self, kids: &NodeChildren<'t>) {
         for kid in kids.all().filter(|k| k.is_error()) {
             self.nested(kid);
         }
@@ -383,8 +385,8 @@ impl<'t> Reader<'t> {
 
     // --- packages, imports, modules ---
 
-    fn package(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn package(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             match kid.kind() {
                 "identifier" | "scoped_identifier" => self.b.facts.package = path(self.text(kid)).into(),
@@ -399,26 +401,26 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn import(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn import(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(name) = kids.named().find(|k| matches!(k.kind(), "identifier" | "scoped_identifier")) else {
             return;
         };
         let whole = path(self.text(name));
         if kids.has("asterisk") {
-            self.b.import(&whole, Imported::All, None, line(node));
+            self.b.import(&whole, ImportKind::All, None, line(node));
             return;
         }
         let (module, symbol) = whole.rsplit_once('.').unwrap_or(("", &whole));
         let imported = self.b.name(symbol);
-        self.b.import(module, Imported::Symbol(imported), Some(symbol), line(node));
+        self.b.import(module, ImportKind::Symbol(imported), Some(symbol), line(node));
     }
 
     /// `module-info.java`: only the types that it names are read.
-    fn module(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn module(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.text(n));
-        let def = self.b.add_def(name, Kind::Module, span(node));
+        let def = self.b.add_def(name, DefKind::Module, span(node));
         let doc = tree::doc_above(node, self.b.text, is_doc);
         let d = self.b.def(def);
         d.doc = doc;
@@ -426,12 +428,12 @@ impl<'t> Reader<'t> {
         d.flags |= flag::EXPORTED;
         let Some(body) = kids.field("body") else { return };
         self.inside(def, |reader| {
-            let kids = reader.kids(body);
+            let kids = reader.children(body);
             for directive in kids.named() {
                 if !matches!(directive.kind(), "uses_module_directive" | "provides_module_directive") {
                     continue;
                 }
-                let inner = reader.kids(directive);
+                let inner = reader.children(directive);
                 for kid in inner.named() {
                     let named = path(reader.text(kid));
                     let named = reader.b.read_path(named.split('.'));
@@ -443,7 +445,7 @@ impl<'t> Reader<'t> {
 }
 
 /// Whether a node is read: all named nodes except comments. Errors may be marked as extras too.
-fn is_read(node: &Node<'_>) -> bool {
+fn is_read(node: &TreeNode<'_>) -> bool {
     node.is_named() && (!node.is_extra() || node.is_error())
 }
 

@@ -11,24 +11,24 @@ mod tests;
 mod types;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, Read, Unsure};
-use crate::tree::{Tree, flag};
-use lex::{Lexer, Tok, Word};
+use crate::lang::descent::{Descent, ParseResult, UnsupportedSyntax};
+use crate::tree::{SyntaxTree, flag};
+use lex::{JavaLexer, JavaTokenKind, Word};
 
 /// The tree of a text; `None` if it needs tree-sitter.
-pub fn parse(text: &str) -> Option<Tree> {
+pub fn parse(text: &str) -> Option<SyntaxTree> {
     Parser::program(text).ok()
 }
 
-type Parser<'t> = Descent<'t, Lexer<'t>>;
+type Parser<'t> = Descent<'t, JavaLexer<'t>>;
 
 impl<'t> Parser<'t> {
-    fn program(text: &'t str) -> Read<Tree> {
-        let mut tree = Tree::new(text, &NAMES);
+    fn program(text: &'t str) -> ParseResult<SyntaxTree> {
+        let mut tree = SyntaxTree::new(text, &NAMES);
         let program = tree.push(kind::PROGRAM, flag::NAMED, 0, text.len() as u32);
-        let mut parser = Parser::new(Lexer::new(text)?, tree, ())?;
-        while !parser.at(Tok::End) {
-            if parser.eat(Tok::Semicolon)? {
+        let mut parser = Parser::new(JavaLexer::new(text)?, tree, ())?;
+        while !parser.at(JavaTokenKind::End) {
+            if parser.eat(JavaTokenKind::Semicolon)? {
                 continue;
             }
             parser.remarks(program, kind::COMMENT);
@@ -39,13 +39,13 @@ impl<'t> Parser<'t> {
 
     // --- tokens ---
 
-    fn identifier(&mut self) -> Read<u32> {
+    fn identifier(&mut self) -> ParseResult<u32> {
         self.name(kind::IDENTIFIER)
     }
 
     // --- files ---
 
-    fn top_level(&mut self) -> Read<u32> {
+    fn top_level(&mut self) -> ParseResult<u32> {
         if self.at_word(Word::Import) {
             return self.import();
         }
@@ -59,39 +59,39 @@ impl<'t> Parser<'t> {
             }
             self.advance()?;
             self.part(node, field::NO, Self::dotted)?;
-            return self.close_with(Tok::Semicolon, node);
+            return self.close_with(JavaTokenKind::Semicolon, node);
         }
-        if self.begins_type_declaration()? { self.type_declaration(modifiers) } else { Err(Unsure) }
+        if self.begins_type_declaration()? { self.type_declaration(modifiers) } else { Err(UnsupportedSyntax) }
     }
 
-    fn import(&mut self) -> Read<u32> {
+    fn import(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::IMPORT_DECLARATION)?;
         self.eat_word(Word::Static)?;
         self.part(node, field::NO, Self::dotted)?;
-        if self.eat(Tok::Dot)? {
-            self.require(Tok::Star)?;
+        if self.eat(JavaTokenKind::Dot)? {
+            self.require(JavaTokenKind::Star)?;
             self.token(node, field::NO, kind::ASTERISK)?;
         }
-        self.close_with(Tok::Semicolon, node)
+        self.close_with(JavaTokenKind::Semicolon, node)
     }
 
     // --- types ---
 
-    fn begins_type_declaration(&mut self) -> Read<bool> {
+    fn begins_type_declaration(&mut self) -> ParseResult<bool> {
         Ok(match self.tok.kind {
-            Tok::Word(Word::Class | Word::Interface | Word::Enum) => true,
-            Tok::At => self.peek()?.kind == Tok::Word(Word::Interface),
-            Tok::Name if self.text(self.tok) == "record" => self.peek()?.kind == Tok::Name,
+            JavaTokenKind::Word(Word::Class | Word::Interface | Word::Enum) => true,
+            JavaTokenKind::At => self.peek()?.kind == JavaTokenKind::Word(Word::Interface),
+            JavaTokenKind::Name if self.text(self.tok) == "record" => self.peek()?.kind == JavaTokenKind::Name,
             _ => false,
         })
     }
 
-    fn type_declaration(&mut self, modifiers: Option<u32>) -> Read<u32> {
+    fn type_declaration(&mut self, modifiers: Option<u32>) -> ParseResult<u32> {
         let kind = match self.tok.kind {
-            Tok::Word(Word::Class) => kind::CLASS_DECLARATION,
-            Tok::Word(Word::Interface) => kind::INTERFACE_DECLARATION,
-            Tok::Word(Word::Enum) => kind::ENUM_DECLARATION,
-            Tok::At => kind::ANNOTATION_TYPE_DECLARATION,
+            JavaTokenKind::Word(Word::Class) => kind::CLASS_DECLARATION,
+            JavaTokenKind::Word(Word::Interface) => kind::INTERFACE_DECLARATION,
+            JavaTokenKind::Word(Word::Enum) => kind::ENUM_DECLARATION,
+            JavaTokenKind::At => kind::ANNOTATION_TYPE_DECLARATION,
             _ => kind::RECORD_DECLARATION,
         };
         let start = modifiers.map_or(self.tok.start, |modifiers| self.tree.start(modifiers));
@@ -115,13 +115,13 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    fn heritage(&mut self, node: u32, interface: bool) -> Read<()> {
+    fn heritage(&mut self, node: u32, interface: bool) -> ParseResult<()> {
         if self.at_word(Word::Extends) && !interface {
             self.part(node, field::SUPERCLASS, |parser| parser.prefixed(kind::SUPERCLASS, field::NO, Self::ty))?;
         }
         match self.tok.kind {
-            Tok::Word(Word::Extends) => self.type_list(node, kind::EXTENDS_INTERFACES, field::NO)?,
-            Tok::Word(Word::Implements) => self.type_list(node, kind::SUPER_INTERFACES, field::INTERFACES)?,
+            JavaTokenKind::Word(Word::Extends) => self.type_list(node, kind::EXTENDS_INTERFACES, field::NO)?,
+            JavaTokenKind::Word(Word::Implements) => self.type_list(node, kind::SUPER_INTERFACES, field::INTERFACES)?,
             _ => {}
         }
         if self.at_name("permits") {
@@ -130,50 +130,52 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn type_list(&mut self, node: u32, kind: u16, field: u8) -> Read<()> {
+    fn type_list(&mut self, node: u32, kind: u16, field: u8) -> ParseResult<()> {
         let clause = self.begin(kind)?;
         let list = self.open(kind::TYPE_LIST);
-        self.types(list, Tok::Comma)?;
+        self.types(list, JavaTokenKind::Comma)?;
         self.attach(clause, list, field::NO);
         self.attach(node, clause, field);
         Ok(())
     }
 
-    fn enum_body(&mut self) -> Read<u32> {
-        let body = self.begin_with(Tok::Open(b'{'), kind::ENUM_BODY)?;
-        while !matches!(self.tok.kind, Tok::Semicolon | Tok::Close(b'}')) {
+    fn enum_body(&mut self) -> ParseResult<u32> {
+        let body = self.begin_with(JavaTokenKind::Open(b'{'), kind::ENUM_BODY)?;
+        while !matches!(self.tok.kind, JavaTokenKind::Semicolon | JavaTokenKind::Close(b'}')) {
             self.remarks(body, kind::COMMENT);
             self.part(body, field::NO, Self::enum_constant)?;
-            if !self.eat(Tok::Comma)? && !matches!(self.tok.kind, Tok::Semicolon | Tok::Close(b'}')) {
-                return Err(Unsure);
+            if !self.eat(JavaTokenKind::Comma)?
+                && !matches!(self.tok.kind, JavaTokenKind::Semicolon | JavaTokenKind::Close(b'}'))
+            {
+                return Err(UnsupportedSyntax);
             }
         }
-        if self.at(Tok::Semicolon) {
+        if self.at(JavaTokenKind::Semicolon) {
             let rest = self.begin(kind::ENUM_BODY_DECLARATIONS)?;
             self.class_members(rest)?;
             self.attach(body, rest, field::NO);
         }
-        self.close_with(Tok::Close(b'}'), body)
+        self.close_with(JavaTokenKind::Close(b'}'), body)
     }
 
-    fn enum_constant(&mut self) -> Read<u32> {
+    fn enum_constant(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::ENUM_CONSTANT);
         self.maybe(node, field::NO, Self::modifiers)?;
         self.part(node, field::NAME, Self::identifier)?;
-        self.part_at(Tok::Open(b'('), node, field::ARGUMENTS, Self::arguments)?;
-        self.part_at(Tok::Open(b'{'), node, field::BODY, Self::class_body)?;
+        self.part_at(JavaTokenKind::Open(b'('), node, field::ARGUMENTS, Self::arguments)?;
+        self.part_at(JavaTokenKind::Open(b'{'), node, field::BODY, Self::class_body)?;
         Ok(self.close(node))
     }
 
-    fn class_body(&mut self) -> Read<u32> {
-        let body = self.begin_with(Tok::Open(b'{'), kind::CLASS_BODY)?;
+    fn class_body(&mut self) -> ParseResult<u32> {
+        let body = self.begin_with(JavaTokenKind::Open(b'{'), kind::CLASS_BODY)?;
         self.class_members(body)?;
-        self.close_with(Tok::Close(b'}'), body)
+        self.close_with(JavaTokenKind::Close(b'}'), body)
     }
 
-    fn class_members(&mut self, body: u32) -> Read<()> {
-        while !self.at(Tok::Close(b'}')) {
-            if self.eat(Tok::Semicolon)? {
+    fn class_members(&mut self, body: u32) -> ParseResult<()> {
+        while !self.at(JavaTokenKind::Close(b'}')) {
+            if self.eat(JavaTokenKind::Semicolon)? {
                 continue;
             }
             self.remarks(body, kind::COMMENT);
@@ -182,11 +184,11 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn class_member(&mut self) -> Read<u32> {
-        if self.at(Tok::Open(b'{')) {
+    fn class_member(&mut self) -> ParseResult<u32> {
+        if self.at(JavaTokenKind::Open(b'{')) {
             return self.block();
         }
-        if self.at_word(Word::Static) && self.peek()?.kind == Tok::Open(b'{') {
+        if self.at_word(Word::Static) && self.peek()?.kind == JavaTokenKind::Open(b'{') {
             return self.prefixed(kind::STATIC_INITIALIZER, field::NO, Self::block);
         }
         let start = self.tok.start;
@@ -197,10 +199,10 @@ impl<'t> Parser<'t> {
         let node = self.open_at(kind::METHOD_DECLARATION, start);
         self.add_all(node, modifiers, field::NO);
         self.type_parameters(node)?;
-        if self.at(Tok::Name) {
+        if self.at(JavaTokenKind::Name) {
             match self.peek()?.kind {
-                Tok::Open(b'(') => return self.constructor(node),
-                Tok::Open(b'{') => {
+                JavaTokenKind::Open(b'(') => return self.constructor(node),
+                JavaTokenKind::Open(b'{') => {
                     self.tree.set_kind(node, kind::COMPACT_CONSTRUCTOR_DECLARATION);
                     self.part(node, field::NAME, Self::identifier)?;
                     return self.last(node, field::BODY, Self::block);
@@ -209,15 +211,15 @@ impl<'t> Parser<'t> {
             }
         }
         self.part(node, field::TYPE, Self::ty)?;
-        if self.at(Tok::Name) && self.peek()?.kind == Tok::Open(b'(') {
+        if self.at(JavaTokenKind::Name) && self.peek()?.kind == JavaTokenKind::Open(b'(') {
             return self.method(node);
         }
         self.tree.set_kind(node, kind::FIELD_DECLARATION);
         self.variables(node)?;
-        self.close_with(Tok::Semicolon, node)
+        self.close_with(JavaTokenKind::Semicolon, node)
     }
 
-    fn constructor(&mut self, node: u32) -> Read<u32> {
+    fn constructor(&mut self, node: u32) -> ParseResult<u32> {
         self.tree.set_kind(node, kind::CONSTRUCTOR_DECLARATION);
         self.part(node, field::NAME, Self::identifier)?;
         self.part(node, field::PARAMETERS, Self::parameters)?;
@@ -225,48 +227,48 @@ impl<'t> Parser<'t> {
         self.last(node, field::BODY, |parser| parser.block_of(kind::CONSTRUCTOR_BODY))
     }
 
-    fn method(&mut self, node: u32) -> Read<u32> {
+    fn method(&mut self, node: u32) -> ParseResult<u32> {
         self.part(node, field::NAME, Self::identifier)?;
         self.part(node, field::PARAMETERS, Self::parameters)?;
         self.maybe(node, field::DIMENSIONS, Self::dimensions)?;
         self.throws(node)?;
-        if self.at(Tok::Open(b'{')) {
+        if self.at(JavaTokenKind::Open(b'{')) {
             return self.last(node, field::BODY, Self::block);
         }
         if self.at_word(Word::Default) {
             self.decide(node, kind::ANNOTATION_TYPE_ELEMENT_DECLARATION)?;
             self.part(node, field::VALUE, Self::element_value)?;
         }
-        self.close_with(Tok::Semicolon, node)
+        self.close_with(JavaTokenKind::Semicolon, node)
     }
 
-    fn throws(&mut self, node: u32) -> Read<()> {
+    fn throws(&mut self, node: u32) -> ParseResult<()> {
         if self.at_word(Word::Throws) {
             let clause = self.begin(kind::THROWS)?;
-            self.types(clause, Tok::Comma)?;
+            self.types(clause, JavaTokenKind::Comma)?;
             self.attach(node, clause, field::NO);
         }
         Ok(())
     }
 
-    fn parameters(&mut self) -> Read<u32> {
-        let list = self.begin_with(Tok::Open(b'('), kind::FORMAL_PARAMETERS)?;
-        while !self.at(Tok::Close(b')')) {
+    fn parameters(&mut self) -> ParseResult<u32> {
+        let list = self.begin_with(JavaTokenKind::Open(b'('), kind::FORMAL_PARAMETERS)?;
+        while !self.at(JavaTokenKind::Close(b')')) {
             self.part(list, field::NO, Self::parameter)?;
-            if !self.eat(Tok::Comma)? {
+            if !self.eat(JavaTokenKind::Comma)? {
                 break;
             }
         }
-        self.close_with(Tok::Close(b')'), list)
+        self.close_with(JavaTokenKind::Close(b')'), list)
     }
 
-    fn parameter(&mut self) -> Read<u32> {
+    fn parameter(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::FORMAL_PARAMETER);
         self.maybe(node, field::NO, Self::modifiers)?;
         let ty = self.ty()?;
         // `T @A ... x`
         self.annotations(node)?;
-        if self.eat(Tok::Ellipsis)? {
+        if self.eat(JavaTokenKind::Ellipsis)? {
             self.tree.set_kind(node, kind::SPREAD_PARAMETER);
             self.add(node, ty, field::NO);
             let name = self.identifier()?;

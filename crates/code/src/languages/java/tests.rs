@@ -1,21 +1,21 @@
 //! Snippets of Java and their facts, as text.
 
 use crate::facts::{
-    ArgKind, CallKind, DefId, Expr, ExprId, Facts, Imported, Key, Literal, ROOT, Range, Target, VarId, VarKind,
-    Visibility, flag,
+    ArgKind, BindTarget, CallKind, DefId, ExprId, FileFacts, ImportKind, IndexRange, ItemKey, Literal, ROOT,
+    SourceExpr, VarId, VarKind, Visibility, flag,
 };
 use crate::languages::language;
 use std::fmt::Write;
 
-fn parse(text: &str) -> Facts {
+fn parse(text: &str) -> FileFacts {
     crate::parse("src/main/java/A.java", text, language("java"))
 }
 
-fn path(f: &Facts, def: DefId) -> String {
+fn path(f: &FileFacts, def: DefId) -> String {
     f.path_of(def).join(".")
 }
 
-fn var(f: &Facts, var: VarId) -> String {
+fn var(f: &FileFacts, var: VarId) -> String {
     let var = &f.vars[var];
     let owner = path(f, var.owner);
     let kind = match var.what {
@@ -27,16 +27,16 @@ fn var(f: &Facts, var: VarId) -> String {
     format!("<{kind}{owner}{dot}{}>", f.name(var.name))
 }
 
-fn list(f: &Facts, range: Range) -> String {
+fn list(f: &FileFacts, range: IndexRange) -> String {
     let items: Vec<String> = f
         .items(range)
         .iter()
-        .map(|i| if i.key == Key::Spread { format!("...{}", expr(f, i.value)) } else { expr(f, i.value) })
+        .map(|i| if i.key == ItemKey::Spread { format!("...{}", expr(f, i.value)) } else { expr(f, i.value) })
         .collect();
     items.join(", ")
 }
 
-fn args(f: &Facts, range: Range) -> String {
+fn args(f: &FileFacts, range: IndexRange) -> String {
     let args: Vec<String> = f
         .args(range)
         .iter()
@@ -48,28 +48,28 @@ fn args(f: &Facts, range: Range) -> String {
     args.join(", ")
 }
 
-fn expr(f: &Facts, e: ExprId) -> String {
+fn expr(f: &FileFacts, e: ExprId) -> String {
     match f.expr(e) {
-        Expr::Unknown => "?".into(),
-        Expr::Literal(Literal::String(s)) => format!("\"{}\"", f.name(s)),
-        Expr::Literal(literal) => format!("{literal:?}").to_lowercase(),
-        Expr::Var(v) => var(f, v),
-        Expr::Free(name) => f.name(name).into(),
-        Expr::This => "this".into(),
-        Expr::Super => "super".into(),
-        Expr::Member(of, name) => format!("{}.{}", expr(f, of), f.name(name)),
-        Expr::Element(of) => format!("{}[]", expr(f, of)),
-        Expr::Call(call) => {
+        SourceExpr::Unknown => "?".into(),
+        SourceExpr::Literal(Literal::String(s)) => format!("\"{}\"", f.name(s)),
+        SourceExpr::Literal(literal) => format!("{literal:?}").to_lowercase(),
+        SourceExpr::Var(v) => var(f, v),
+        SourceExpr::Free(name) => f.name(name).into(),
+        SourceExpr::This => "this".into(),
+        SourceExpr::Super => "super".into(),
+        SourceExpr::Member(of, name) => format!("{}.{}", expr(f, of), f.name(name)),
+        SourceExpr::Element(of) => format!("{}[]", expr(f, of)),
+        SourceExpr::Call(call) => {
             let call = &f.calls[call];
             let new = if call.how == CallKind::New { "new " } else { "" };
             format!("{new}{}({})", expr(f, call.callee), args(f, call.args))
         }
-        Expr::Def(def) => format!("def {}", path(f, def)),
-        Expr::Collection(_, items) => format!("[{}]", list(f, items)),
-        Expr::Either(items) => format!("either({})", list(f, items)),
-        Expr::Generic(of, items) => format!("{}<{}>", expr(f, of), list(f, items)),
-        Expr::InstanceOf(of) => format!("a({})", expr(f, of)),
-        Expr::Bound(of) => format!("bound({})", expr(f, of)),
+        SourceExpr::Def(def) => format!("def {}", path(f, def)),
+        SourceExpr::Collection(_, items) => format!("[{}]", list(f, items)),
+        SourceExpr::Either(items) => format!("either({})", list(f, items)),
+        SourceExpr::Generic(of, items) => format!("{}<{}>", expr(f, of), list(f, items)),
+        SourceExpr::InstanceOf(of) => format!("a({})", expr(f, of)),
+        SourceExpr::Bound(of) => format!("bound({})", expr(f, of)),
         other => format!("{other:?}"),
     }
 }
@@ -97,7 +97,7 @@ fn flags(d: &crate::facts::Def) -> String {
 }
 
 /// Definitions: path in the file, lines, visibility, flags, parameters, result, bases.
-fn defs(f: &Facts) -> String {
+fn defs(f: &FileFacts) -> String {
     let mut text = String::new();
     for (id, d) in f.defs.iter_ids().skip(1) {
         let see = match d.visibility {
@@ -134,7 +134,7 @@ fn defs(f: &Facts) -> String {
 }
 
 /// Calls: caller, line, callee.
-fn calls(f: &Facts) -> String {
+fn calls(f: &FileFacts) -> String {
     let mut text = String::new();
     for call in &f.calls {
         let how = match call.how {
@@ -154,15 +154,15 @@ fn calls(f: &Facts) -> String {
     text
 }
 
-fn binds(f: &Facts) -> String {
+fn binds(f: &FileFacts) -> String {
     let mut text = String::new();
     for bind in &f.binds {
         let target = match bind.target {
-            Target::Var(v) => var(f, v),
-            Target::Member(of, name) => format!("{}.{}", expr(f, of), f.name(name)),
-            Target::Element(of) => format!("{}[]", expr(f, of)),
-            Target::At(of, name) => format!("{}[{}]", expr(f, of), f.name(name)),
-            Target::Free(name) => f.name(name).into(),
+            BindTarget::Var(v) => var(f, v),
+            BindTarget::Member(of, name) => format!("{}.{}", expr(f, of), f.name(name)),
+            BindTarget::Element(of) => format!("{}[]", expr(f, of)),
+            BindTarget::At(of, name) => format!("{}[{}]", expr(f, of), f.name(name)),
+            BindTarget::Free(name) => f.name(name).into(),
         };
         let _ = writeln!(text, "{target} = {}", expr(f, bind.value));
     }
@@ -172,7 +172,7 @@ fn binds(f: &Facts) -> String {
     text
 }
 
-fn uses(f: &Facts) -> String {
+fn uses(f: &FileFacts) -> String {
     let mut text = String::new();
     for u in &f.uses {
         let _ = writeln!(text, "{}:{} {}", path(f, u.owner), u.line, expr(f, u.expr));
@@ -180,12 +180,12 @@ fn uses(f: &Facts) -> String {
     text
 }
 
-fn imports(f: &Facts) -> String {
+fn imports(f: &FileFacts) -> String {
     let mut text = String::new();
     for i in &f.imports {
         let what = match i.what {
-            Imported::Symbol(name) => f.name(name),
-            Imported::All => "*",
+            ImportKind::Symbol(name) => f.name(name),
+            ImportKind::All => "*",
             _ => "?",
         };
         let called = i.var.map_or(String::new(), |v| format!(" as {}", var(f, v)));
@@ -498,14 +498,14 @@ fn shadowing_and_patterns() {
 }
 
 /// Number of distinct variables that the calls of a line have as receivers.
-fn calls_on_distinct(f: &Facts, line: u32) -> usize {
+fn calls_on_distinct(f: &FileFacts, line: u32) -> usize {
     let mut vars: Vec<VarId> = f
         .calls
         .iter()
         .filter(|c| c.line == line)
         .filter_map(|c| match f.expr(c.callee) {
-            Expr::Member(of, _) => match f.expr(of) {
-                Expr::Var(v) => Some(v),
+            SourceExpr::Member(of, _) => match f.expr(of) {
+                SourceExpr::Var(v) => Some(v),
                 _ => None,
             },
             _ => None,
@@ -788,7 +788,7 @@ fn tests_and_entries() {
             public static void main(int n) {}
         }
         class Rest { public static void main(String... args) {} void testNot() {} }";
-    let marked = |f: &Facts, wanted: u32| {
+    let marked = |f: &FileFacts, wanted: u32| {
         let names: Vec<String> = (f.defs.ids().skip(1))
             .filter(|d| f.def(*d).is(wanted))
             .map(|d| format!("{}:{}", path(f, d), f.def(d).span.line))

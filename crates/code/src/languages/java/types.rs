@@ -1,21 +1,21 @@
 //! Types, and the patterns that declare variables of them.
 
 use super::{Reader, known};
-use crate::facts::{Expr, ExprId, UNKNOWN, VarKind};
-use crate::tree::{Node, line};
+use crate::facts::{ExprId, SourceExpr, UNKNOWN, VarKind};
+use crate::tree::{TreeNode, line};
 
 impl<'t> Reader<'t> {
     /// Reads a type and records references to the types it names.
-    pub(super) fn ty(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn ty(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.type_inner(node, true))
     }
 
     /// Reads a type without a reference, because a call or a base already refers to it; its arguments are references.
-    pub(super) fn named_type(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn named_type(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.type_inner(node, false))
     }
 
-    fn type_inner(&mut self, node: Node<'t>, counts: bool) -> ExprId {
+    fn type_inner(&mut self, node: TreeNode<'t>, counts: bool) -> ExprId {
         match node.kind() {
             "type_identifier" | "identifier" => {
                 let name = self.text(node);
@@ -29,7 +29,7 @@ impl<'t> Reader<'t> {
                 named
             }
             "scoped_type_identifier" | "scoped_identifier" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut named = UNKNOWN;
                 for kid in kids.named() {
                     match kid.kind() {
@@ -52,7 +52,7 @@ impl<'t> Reader<'t> {
                 named
             }
             "generic_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut of = UNKNOWN;
                 let mut args = Vec::new();
                 for kid in kids.named() {
@@ -66,14 +66,14 @@ impl<'t> Reader<'t> {
                 if of == UNKNOWN || args.is_empty() { of } else { self.b.generic(of, &args) }
             }
             "array_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let element = kids.field("element").map_or(UNKNOWN, |n| self.ty(n));
                 // An array of unknown elements is still an array.
                 let depth = kids.field("dimensions").map_or(1, |n| self.depth(n));
                 (0..depth).fold(element, |of, _| self.array_of(of))
             }
             "annotated_type" | "wildcard" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut ty = UNKNOWN;
                 for kid in kids.named() {
                     match kid.kind() {
@@ -90,7 +90,7 @@ impl<'t> Reader<'t> {
             "integral_type" | "floating_point_type" | "boolean_type" => {
                 let name = self.text(node);
                 let name = self.b.name(name);
-                self.b.expr(Expr::Free(name))
+                self.b.expr(SourceExpr::Free(name))
             }
             "ERROR" => {
                 self.nested(node);
@@ -103,24 +103,28 @@ impl<'t> Reader<'t> {
     /// The type without its arguments.
     pub(super) fn without_arguments(&self, ty: ExprId) -> ExprId {
         match self.b.facts.expr(ty) {
-            Expr::Generic(of, _) => of,
+            SourceExpr::Generic(of, _) => of,
             _ => ty,
         }
     }
 
-    pub(super) fn type_arguments(&mut self, node: Node<'t>) -> Vec<ExprId> {
-        let kids = self.kids(node);
+    pub(super) fn type_arguments(&mut self, node: TreeNode<'t>) -> Vec<ExprId> {
+        let kids = self.children(node);
         kids.named().map(|kid| self.ty(kid)).collect()
     }
 
     pub(super) fn array_of(&mut self, element: ExprId) -> ExprId {
         let name = self.b.name("[]");
-        let list = self.b.expr(Expr::Free(name));
+        let list = self.b.expr(SourceExpr::Free(name));
         self.b.generic(list, &[element])
     }
 
     /// The type of a variable; `None` for `var`.
-    pub(super) fn declared_type(&mut self, ty: Option<Node<'t>>, dimensions: Option<Node<'t>>) -> Option<ExprId> {
+    pub(super) fn declared_type(
+        &mut self,
+        ty: Option<TreeNode<'t>>,
+        dimensions: Option<TreeNode<'t>>,
+    ) -> Option<ExprId> {
         let ty = ty?;
         if ty.kind() == "type_identifier" && self.text(ty) == "var" {
             return None;
@@ -130,29 +134,29 @@ impl<'t> Reader<'t> {
     }
 
     /// `int a[]`: dimensions after the name.
-    pub(super) fn arrays(&mut self, ty: Option<ExprId>, dimensions: Option<Node<'t>>) -> Option<ExprId> {
+    pub(super) fn arrays(&mut self, ty: Option<ExprId>, dimensions: Option<TreeNode<'t>>) -> Option<ExprId> {
         let Some(dimensions) = dimensions else { return ty };
         let depth = self.depth(dimensions);
         Some((0..depth).fold(ty?, |of, _| self.array_of(of)))
     }
 
-    pub(super) fn depth(&mut self, dimensions: Node<'t>) -> usize {
-        let kids = self.kids(dimensions);
+    pub(super) fn depth(&mut self, dimensions: TreeNode<'t>) -> usize {
+        let kids = self.children(dimensions);
         kids.all().filter(|k| k.kind() == "[").count()
     }
 
-    pub(super) fn type_parameters(&mut self, node: Option<Node<'t>>) {
+    pub(super) fn type_parameters(&mut self, node: Option<TreeNode<'t>>) {
         let Some(node) = node else { return };
-        let kids = self.kids(node);
+        let kids = self.children(node);
         for parameter in kids.named() {
-            let inner = self.kids(parameter);
+            let inner = self.children(parameter);
             let mut name = "";
             let mut bounds = Vec::new();
             for kid in inner.named() {
                 match kid.kind() {
                     "type_identifier" | "identifier" => name = self.text(kid),
                     "type_bound" => {
-                        let inner = self.kids(kid);
+                        let inner = self.children(kid);
                         bounds.extend(inner.named().map(|bound| self.ty(bound)));
                     }
                     _ => {
@@ -171,10 +175,10 @@ impl<'t> Reader<'t> {
     // --- patterns ---
 
     /// Declares the variables of a pattern of `instanceof` or `case`.
-    pub(super) fn pattern(&mut self, node: Node<'t>) {
+    pub(super) fn pattern(&mut self, node: TreeNode<'t>) {
         self.deeper((), |reader| match node.kind() {
             "type_pattern" | "record_pattern_component" => {
-                let kids = reader.kids(node);
+                let kids = reader.children(node);
                 let mut named = kids.named();
                 let ty = named.next();
                 let Some(name) = named.last() else { return };
@@ -183,7 +187,7 @@ impl<'t> Reader<'t> {
                 reader.local(name, ty);
             }
             "record_pattern" => {
-                let kids = reader.kids(node);
+                let kids = reader.children(node);
                 for kid in kids.named() {
                     if kid.kind() == "record_pattern_body" {
                         reader.pattern(kid);
@@ -193,7 +197,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "pattern" | "record_pattern_body" => {
-                let kids = reader.kids(node);
+                let kids = reader.children(node);
                 for kid in kids.named() {
                     reader.pattern(kid);
                 }

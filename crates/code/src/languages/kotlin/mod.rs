@@ -1,16 +1,16 @@
 //! Kotlin, read by a query.
 
 use super::java;
-use super::rules::{BuiltinCall, Rules};
-use super::{Language, OutsideModule, Source};
-use crate::facts::Facts;
-use crate::lang::tags::{self, Dialect, Tags};
+use super::rules::{BuiltinCall, LanguageRules};
+use super::{Language, OutsideModule, SourceFile};
+use crate::facts::FileFacts;
+use crate::lang::query_based::{self, QueryDialect, TagsQuery};
 
 pub(crate) struct Kotlin;
 
-static RULES: Rules = java::PLATFORM;
+static RULES: LanguageRules = java::PLATFORM;
 /// The grammar has no tags query of its own.
-static TAGS: Tags = Tags::new(&[include_str!("tags.scm")]);
+static TAGS: TagsQuery = TagsQuery::new(&[include_str!("tags.scm")]);
 
 impl Language for Kotlin {
     fn name(&self) -> &'static str {
@@ -33,11 +33,16 @@ impl Language for Kotlin {
         tree_sitter_kotlin_ng::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
-        tags::read(source, Dialect::Kotlin, &TAGS, tags::is_test_file(source.path, tags::is_test_class))
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
+        query_based::read(
+            source,
+            QueryDialect::Kotlin,
+            &TAGS,
+            query_based::is_test_file(source.path, query_based::is_test_class),
+        )
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 

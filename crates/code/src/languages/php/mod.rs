@@ -1,22 +1,22 @@
 //! PHP, read by a query.
 
-use super::rules::{Modules, Rules};
-use super::{Language, Source};
-use crate::facts::Facts;
-use crate::lang::tags::{self, Dialect, Tags};
+use super::rules::{LanguageRules, Modules};
+use super::{Language, SourceFile};
+use crate::facts::FileFacts;
+use crate::lang::query_based::{self, QueryDialect, TagsQuery};
 
 pub(crate) struct Php;
 
-static RULES: Rules = Rules {
+static RULES: LanguageRules = LanguageRules {
     modules: Modules::Packages,
     implicit_receiver: true,
     global_functions: true,
     constructor: Some("__construct"),
     inherits_constructors: true,
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
-static TAGS: Tags = Tags::new(&[include_str!("tags.scm")]);
+static TAGS: TagsQuery = TagsQuery::new(&[include_str!("tags.scm")]);
 
 impl Language for Php {
     fn name(&self) -> &'static str {
@@ -35,11 +35,16 @@ impl Language for Php {
         tree_sitter_php::LANGUAGE_PHP.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
-        tags::read(source, Dialect::Php, &TAGS, tags::is_test_file(source.path, tags::is_test_class))
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
+        query_based::read(
+            source,
+            QueryDialect::Php,
+            &TAGS,
+            query_based::is_test_file(source.path, query_based::is_test_class),
+        )
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 }

@@ -1,13 +1,13 @@
 //! Python: returns that depend on whether an optional parameter is given, and abstract methods.
 
 use super::Reader;
-use crate::facts::When;
-use crate::tree::{Kids, Node};
+use crate::facts::ReturnCondition;
+use crate::tree::{NodeChildren, TreeNode};
 
 impl<'t> Reader<'t> {
     /// Reads the branches of an `if`. If its condition tests an optional parameter, the returns in its branches, and
     /// those after a branch that always returns or raises, depend on that parameter.
-    pub(super) fn branches(&mut self, kids: &Kids<'t>) {
+    pub(super) fn branches(&mut self, kids: &NodeChildren<'t>) {
         let asked = kids.field("condition").and_then(|condition| self.asked(condition));
         let before = self.b.when;
         let mut leaves = false;
@@ -31,7 +31,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The optional parameter that a condition tests, and whether the condition holds if it is given.
-    fn asked(&mut self, condition: Node<'t>) -> Option<(&'t str, bool)> {
+    fn asked(&mut self, condition: TreeNode<'t>) -> Option<(&'t str, bool)> {
         let text = self.text(condition).trim();
         let (name, given) = if let Some(name) = text.strip_suffix(" is not None") {
             (name, true)
@@ -46,23 +46,23 @@ impl<'t> Reader<'t> {
         self.optional.contains(&name).then_some((name, given))
     }
 
-    fn narrowed(&mut self, before: When, name: &str, given: bool) -> When {
+    fn narrowed(&mut self, before: ReturnCondition, name: &str, given: bool) -> ReturnCondition {
         match before {
-            When::Always if given => When::Given(self.b.name(name)),
-            When::Always => When::Missing(self.b.name(name)),
+            ReturnCondition::Always if given => ReturnCondition::Given(self.b.name(name)),
+            ReturnCondition::Always => ReturnCondition::Missing(self.b.name(name)),
             other => other,
         }
     }
 
     /// Whether a block ends with `return` or `raise`.
-    fn leaves(&mut self, block: Node<'t>) -> bool {
-        let kids = self.kids(block);
+    fn leaves(&mut self, block: TreeNode<'t>) -> bool {
+        let kids = self.children(block);
         kids.named().last().is_some_and(|last| matches!(last.kind(), "return_statement" | "raise_statement"))
     }
 
     /// Whether a body only raises `NotImplementedError`.
-    pub(super) fn is_left_to_others(&mut self, body: Node<'t>) -> bool {
-        let kids = self.kids(body);
+    pub(super) fn is_left_to_others(&mut self, body: TreeNode<'t>) -> bool {
+        let kids = self.children(body);
         let mut statements = kids.named().filter(|kid| kid.kind() != "comment").peekable();
         let doc = statements.next_if(|first| first.kind() == "expression_statement").is_some();
         let Some(only) = statements.next().filter(|only| only.kind() == "raise_statement") else { return false };

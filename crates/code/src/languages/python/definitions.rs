@@ -2,21 +2,21 @@
 
 use super::Reader;
 use crate::facts::{
-    Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Imported, Kind, Literal, ROOT, Target, UNKNOWN, VarKind,
-    Visibility, flag,
+    Arg, ArgKind, BaseKind, BindTarget, CallKind, DefId, DefKind, ExprId, ImportKind, Literal, ROOT, SourceExpr,
+    UNKNOWN, VarKind, Visibility, flag,
 };
-use crate::tree::{self, Kids, Node, line, one_line, span};
+use crate::tree::{self, NodeChildren, TreeNode, line, one_line, span};
 
 impl<'t> Reader<'t> {
     // --- definitions ---
 
-    pub(super) fn decorated(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
-        let mut decorators: Vec<Node<'t>> = Vec::new();
+    pub(super) fn decorated(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
+        let mut decorators: Vec<TreeNode<'t>> = Vec::new();
         for kid in kids.named() {
             match kid.kind() {
                 "decorator" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     decorators.extend(inner.named().next());
                 }
                 "function_definition" => {
@@ -30,17 +30,17 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn function(&mut self, node: Node<'t>, decorators: &[Node<'t>], whole: Node<'t>) -> DefId {
-        let kids = self.kids(node);
+    pub(super) fn function(&mut self, node: TreeNode<'t>, decorators: &[TreeNode<'t>], whole: TreeNode<'t>) -> DefId {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.text(n));
-        let in_class = self.b.facts.def(self.b.owner).kind == Kind::Class;
-        let kind = if in_class { Kind::Method } else { Kind::Function };
+        let in_class = self.b.facts.def(self.b.owner).kind == DefKind::Class;
+        let kind = if in_class { DefKind::Method } else { DefKind::Function };
         let def = self.b.add_def(name, kind, span(whole));
         let mut flags = 0;
         if kids.has("async") {
             flags |= flag::ASYNC;
         }
-        let mut wrapping: Vec<Node<'t>> = Vec::new();
+        let mut wrapping: Vec<TreeNode<'t>> = Vec::new();
         for decorator in decorators {
             match self.known_decorator(*decorator) {
                 Some(known) => flags |= known,
@@ -57,7 +57,7 @@ impl<'t> Reader<'t> {
             flags |= flag::CONSTRUCTOR;
         }
         let visibility = visibility(name);
-        if visibility == Visibility::Public && self.b.facts.def(self.b.owner).kind != Kind::Function {
+        if visibility == Visibility::Public && self.b.facts.def(self.b.owner).kind != DefKind::Function {
             flags |= flag::EXPORTED;
         }
         let test_class = self.b.facts.def(self.b.owner).is(flag::TEST);
@@ -70,7 +70,7 @@ impl<'t> Reader<'t> {
             flags |= flag::ABSTRACT;
         }
         // Decorators are evaluated outside the function.
-        let mut decorated = self.b.expr(Expr::Def(def));
+        let mut decorated = self.b.expr(SourceExpr::Def(def));
         let mut calls = Vec::new();
         for decorator in wrapping.iter().rev() {
             let callee = self.value(*decorator);
@@ -112,7 +112,7 @@ impl<'t> Reader<'t> {
         } else {
             let name = self.b.facts.def(def).name;
             let var = self.b.variable_in(scope, name);
-            self.b.bind(Target::Var(var), value);
+            self.b.bind(BindTarget::Var(var), value);
         }
     }
 
@@ -126,7 +126,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The flags of a decorator of the language itself; `None` for an ordinary function.
-    pub(super) fn known_decorator(&mut self, node: Node<'t>) -> Option<u32> {
+    pub(super) fn known_decorator(&mut self, node: TreeNode<'t>) -> Option<u32> {
         let text = self.text(node);
         let name = text.split('(').next().unwrap_or(text).trim();
         let last = name.rsplit('.').next().unwrap_or(name);
@@ -161,12 +161,12 @@ impl<'t> Reader<'t> {
         })
     }
 
-    pub(super) fn parameters_outside(&mut self, node: Option<Node<'t>>) -> Vec<Parameter<'t>> {
+    pub(super) fn parameters_outside(&mut self, node: Option<TreeNode<'t>>) -> Vec<PythonParameter<'t>> {
         let Some(node) = node else { return vec![] };
-        let kids = self.kids(node);
+        let kids = self.children(node);
         let mut read = Vec::new();
         for kid in kids.named() {
-            let inner = self.kids(kid);
+            let inner = self.children(kid);
             let name_node = match kid.kind() {
                 "identifier" => Some(kid),
                 "default_parameter" | "typed_default_parameter" => inner.field("name"),
@@ -175,31 +175,31 @@ impl<'t> Reader<'t> {
             };
             let Some(mut name_node) = name_node else { continue };
             let mut how = match kid.kind() {
-                "list_splat_pattern" => Rest::List,
-                "dictionary_splat_pattern" => Rest::Map,
-                _ => Rest::No,
+                "list_splat_pattern" => RestParameter::List,
+                "dictionary_splat_pattern" => RestParameter::Map,
+                _ => RestParameter::No,
             };
             if matches!(name_node.kind(), "list_splat_pattern" | "dictionary_splat_pattern") {
-                how = if name_node.kind() == "list_splat_pattern" { Rest::List } else { Rest::Map };
-                let inner = self.kids(name_node);
+                how = if name_node.kind() == "list_splat_pattern" { RestParameter::List } else { RestParameter::Map };
+                let inner = self.children(name_node);
                 let Some(inner) = inner.named().next() else { continue };
                 name_node = inner;
             }
             let ty = inner.field("type").map(|ty| self.ty(ty));
             let default = inner.field("value").map_or(UNKNOWN, |v| self.value(v));
-            read.push(Parameter { name: self.text(name_node), ty, default, how });
+            read.push(PythonParameter { name: self.text(name_node), ty, default, how });
         }
         read
     }
 
-    pub(super) fn parameters(&mut self, read: Vec<Parameter<'t>>) {
+    pub(super) fn parameters(&mut self, read: Vec<PythonParameter<'t>>) {
         for (place, parameter) in read.into_iter().enumerate() {
             let what = match parameter.how {
-                Rest::No => None,
-                Rest::List => Some(VarKind::Rest(place as u16)),
-                Rest::Map => Some(VarKind::Keywords),
+                RestParameter::No => None,
+                RestParameter::List => Some(VarKind::Rest(place as u16)),
+                RestParameter::Map => Some(VarKind::Keywords),
             };
-            if self.b.facts.expr(parameter.default) == Expr::Literal(Literal::Nothing) {
+            if self.b.facts.expr(parameter.default) == SourceExpr::Literal(Literal::Nothing) {
                 self.optional.push(parameter.name);
             }
             let var = self.b.param(parameter.name, what, parameter.ty);
@@ -207,10 +207,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn class(&mut self, node: Node<'t>, decorators: &[Node<'t>], whole: Node<'t>) -> DefId {
-        let kids = self.kids(node);
+    pub(super) fn class(&mut self, node: TreeNode<'t>, decorators: &[TreeNode<'t>], whole: TreeNode<'t>) -> DefId {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.text(n));
-        let def = self.b.add_def(name, Kind::Class, span(whole));
+        let def = self.b.add_def(name, DefKind::Class, span(whole));
         let signature = self.signature(node, &kids);
         let doc = kids.field("body").and_then(|body| self.docstring(body));
         let visibility = visibility(name);
@@ -218,11 +218,11 @@ impl<'t> Reader<'t> {
         // Outside of test files, a test case class without tests is a base for others.
         let tests = self.test_file || kids.field("body").is_some_and(|body| self.text(body).contains("def test"));
         if let Some(bases) = kids.field("superclasses") {
-            let inner = self.kids(bases);
+            let inner = self.children(bases);
             for base in inner.named() {
                 match base.kind() {
                     "keyword_argument" => {
-                        let inner = self.kids(base);
+                        let inner = self.children(base);
                         if let Some(value) = inner.field("value") {
                             let value = self.value(value);
                             self.b.uses(value, line(base));
@@ -232,7 +232,7 @@ impl<'t> Reader<'t> {
                         test |= tests && self.text(base).ends_with("TestCase");
                         let mut of = if base.kind() == "subscript" { self.ty(base) } else { self.value(base) };
                         // `Base[T]` is treated as `Base`; the brackets contain types.
-                        if let Expr::Generic(named, _) = self.b.facts.expr(of) {
+                        if let SourceExpr::Generic(named, _) = self.b.facts.expr(of) {
                             of = named;
                         }
                         self.b.base(def, BaseKind::Extends, of, line(base));
@@ -246,14 +246,14 @@ impl<'t> Reader<'t> {
             d.signature = signature.into();
             d.doc = doc;
             d.visibility = visibility;
-            if visibility == Visibility::Public && outer != Kind::Function && outer != Kind::Method {
+            if visibility == Visibility::Public && outer != DefKind::Function && outer != DefKind::Method {
                 d.flags |= flag::EXPORTED;
             }
             if test {
                 d.flags |= flag::TEST;
             }
         }
-        let mut decorated = self.b.expr(Expr::Def(def));
+        let mut decorated = self.b.expr(SourceExpr::Def(def));
         let mut plain = true;
         for decorator in decorators.iter().rev() {
             if self.known_decorator(*decorator).is_some() {
@@ -276,7 +276,7 @@ impl<'t> Reader<'t> {
         def
     }
 
-    pub(super) fn signature(&mut self, node: Node<'t>, kids: &Kids<'t>) -> String {
+    pub(super) fn signature(&mut self, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> String {
         let end = kids.field("body").map_or(node.end_byte(), |body| body.start_byte());
         let text = self.b.text.get(node.start_byte()..end).unwrap_or("");
         // A comment between the colon and the body is part of neither.
@@ -284,13 +284,13 @@ impl<'t> Reader<'t> {
         one_line(text.trim_end_matches(':').trim_end())
     }
 
-    pub(super) fn docstring(&mut self, body: Node<'t>) -> Option<Box<str>> {
-        let kids = self.kids(body);
+    pub(super) fn docstring(&mut self, body: TreeNode<'t>) -> Option<Box<str>> {
+        let kids = self.children(body);
         let first = kids.named().next()?;
         if first.kind() != "expression_statement" {
             return None;
         }
-        let inner = self.kids(first);
+        let inner = self.children(first);
         let string = inner.named().next()?;
         if string.kind() != "string" {
             return None;
@@ -303,7 +303,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The text between the quotes.
-    pub(super) fn string(&self, node: Node<'_>) -> &'t str {
+    pub(super) fn string(&self, node: TreeNode<'_>) -> &'t str {
         let text = self.text(node);
         let text = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         for quote in ["\"\"\"", "'''", "\"", "'"] {
@@ -316,59 +316,59 @@ impl<'t> Reader<'t> {
 
     // --- imports ---
 
-    pub(super) fn import(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn import(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             match kid.kind() {
                 "dotted_name" => {
                     let module = self.text(kid);
                     let root = module.split('.').next().unwrap_or(module);
-                    let what = if root == module { Imported::Module } else { Imported::Root };
+                    let what = if root == module { ImportKind::Module } else { ImportKind::Root };
                     self.b.import(module, what, Some(root), line(kid));
                 }
                 "aliased_import" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let module = inner.field("name").map_or("", |n| self.text(n));
                     let alias = inner.field("alias").map(|n| self.text(n));
-                    self.b.import(module, Imported::Module, alias, line(kid));
+                    self.b.import(module, ImportKind::Module, alias, line(kid));
                 }
                 _ => {}
             }
         }
     }
 
-    pub(super) fn import_from(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn import_from(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let module: String =
             kids.field("module_name").map_or("__future__", |n| self.text(n)).split_whitespace().collect();
         for name in kids.fields("name") {
             let (name, alias) = if name.kind() == "aliased_import" {
-                let inner = self.kids(name);
+                let inner = self.children(name);
                 let name = inner.field("name").map_or("", |n| self.text(n));
                 (name, inner.field("alias").map_or(name, |n| self.text(n)))
             } else {
                 (self.text(name), self.text(name))
             };
             let symbol = self.b.name(name);
-            self.b.import(&module, Imported::Symbol(symbol), Some(alias), line(node));
+            self.b.import(&module, ImportKind::Symbol(symbol), Some(alias), line(node));
         }
         if kids.kind("wildcard_import").is_some() {
-            self.b.import(&module, Imported::All, None, line(node));
+            self.b.import(&module, ImportKind::All, None, line(node));
         }
     }
 }
 
 /// A parameter whose type and default were read, but that is not declared yet.
-pub(super) struct Parameter<'t> {
+pub(super) struct PythonParameter<'t> {
     name: &'t str,
     ty: Option<ExprId>,
     default: ExprId,
-    how: Rest,
+    how: RestParameter,
 }
 
 /// Whether a parameter takes the remaining arguments: `*args` or `**kwargs`.
 #[derive(PartialEq)]
-pub(super) enum Rest {
+pub(super) enum RestParameter {
     No,
     List,
     Map,

@@ -1,10 +1,10 @@
 //! Python's imports: modules and packages by folder, without a manifest.
 
-use crate::facts::Import;
+use crate::facts::SourceImport;
 use crate::languages::{Imports, LanguageId};
 use crate::resolve::program::join;
-use crate::resolve::value::Sym;
-use crate::resolve::{File, FileId, Program, Value};
+use crate::resolve::value::InternedStr;
+use crate::resolve::{FileId, PossibleValue, Program, ProgramFile};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) struct PythonImports {
 }
 
 impl Imports for PythonImports {
-    fn names(&self, _family: LanguageId, import: &Import, add: &mut dyn FnMut(String)) {
+    fn names(&self, _family: LanguageId, import: &SourceImport, add: &mut dyn FnMut(String)) {
         let mut parts = import.module.split('.');
         if let Some(first) = parts.next().filter(|first| !first.is_empty()) {
             add(first.to_owned());
@@ -41,9 +41,9 @@ impl Imports for PythonImports {
         &self,
         program: &Program,
         file: FileId,
-        import: &Import,
-        outside: &dyn Fn(&str) -> Option<Value>,
-    ) -> Option<Value> {
+        import: &SourceImport,
+        outside: &dyn Fn(&str) -> Option<PossibleValue>,
+    ) -> Option<PossibleValue> {
         let module = &*import.module;
         let dots = module.len() - module.trim_start_matches('.').len();
         let rest = &module[dots..];
@@ -55,7 +55,7 @@ impl Imports for PythonImports {
             }
             return walk(program, &folder, rest).or_else(|| {
                 // `from . import x` in a folder without `__init__`.
-                rest.is_empty().then(|| program.find_folder(&folder).map(Value::Folder)).flatten()
+                rest.is_empty().then(|| program.find_folder(&folder).map(PossibleValue::Folder)).flatten()
             });
         }
         let first = rest.split('.').next().unwrap_or(rest);
@@ -63,39 +63,39 @@ impl Imports for PythonImports {
         match base {
             Some(base) => walk(program, &base, rest),
             None => {
-                let Value::External(mut path) = outside(first)? else { return None };
+                let PossibleValue::External(mut path) = outside(first)? else { return None };
                 for name in rest.split('.').skip(1) {
                     path = program.external(path, program.find(name)?);
                 }
-                Some(Value::External(path))
+                Some(PossibleValue::External(path))
             }
         }
     }
 
     /// The value of `a` in `import a.b.c`.
-    fn root(&self, program: &Program, file: FileId, import: &Import) -> Option<Value> {
+    fn root(&self, program: &Program, file: FileId, import: &SourceImport) -> Option<PossibleValue> {
         let first = import.module.split('.').next()?;
         match base(program, file, first) {
             Some(base) => module_in(program, &base, first),
-            None => Some(Value::External(program.external_package(program.find(first)?))),
+            None => Some(PossibleValue::External(program.external_package(program.find(first)?))),
         }
     }
 
-    fn inside(&self, program: &Program, folder: &str, name: Sym) -> Option<Value> {
+    fn inside(&self, program: &Program, folder: &str, name: InternedStr) -> Option<PossibleValue> {
         module_in(program, folder, program.text(name))
     }
 
-    fn beside(&self, program: &Program, file: &File, name: Sym) -> Option<Value> {
+    fn beside(&self, program: &Program, file: &ProgramFile, name: InternedStr) -> Option<PossibleValue> {
         file.path.ends_with("__init__.py").then(|| module_in(program, &file.folder, program.text(name))).flatten()
     }
 }
 
-fn walk(program: &Program, folder: &str, dotted: &str) -> Option<Value> {
+fn walk(program: &Program, folder: &str, dotted: &str) -> Option<PossibleValue> {
     if dotted.is_empty() {
         return program
             .find_file(&join(folder, "__init__.py"))
-            .map(Value::Module)
-            .or_else(|| program.find_folder(folder).map(Value::Folder));
+            .map(PossibleValue::Module)
+            .or_else(|| program.find_folder(folder).map(PossibleValue::Folder));
     }
     let mut folder = folder.to_owned();
     let mut found = None;
@@ -107,13 +107,13 @@ fn walk(program: &Program, folder: &str, dotted: &str) -> Option<Value> {
 }
 
 /// A module or package in a folder.
-fn module_in(program: &Program, folder: &str, name: &str) -> Option<Value> {
+fn module_in(program: &Program, folder: &str, name: &str) -> Option<PossibleValue> {
     let base = join(folder, name);
-    let file = |path: String| program.find_file(&path).map(Value::Module);
+    let file = |path: String| program.find_file(&path).map(PossibleValue::Module);
     file(format!("{base}/__init__.py"))
         .or_else(|| file(format!("{base}.py")))
         .or_else(|| file(format!("{base}.pyi")))
-        .or_else(|| program.find_folder(&base).map(Value::Folder))
+        .or_else(|| program.find_folder(&base).map(PossibleValue::Folder))
 }
 
 /// The folder from which a file imports a module with that first name.
@@ -149,9 +149,9 @@ fn base(program: &Program, file: FileId, first: &str) -> Option<Arc<str>> {
 }
 
 /// Whether a value is a module, or a folder with modules in or below it.
-fn has_modules(program: &Program, value: Value) -> bool {
+fn has_modules(program: &Program, value: PossibleValue) -> bool {
     match value {
-        Value::Folder(folder) => {
+        PossibleValue::Folder(folder) => {
             let path = program.folder(folder);
             program.folders().any(|(id, p)| {
                 (*p == path || p.strip_prefix(&*path).is_some_and(|r| r.starts_with('/')))

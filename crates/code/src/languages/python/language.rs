@@ -2,20 +2,20 @@
 
 use super::builtins::NAMES;
 use super::imports::PythonImports;
-use crate::facts::Facts;
-use crate::languages::rules::{BuiltinCall, Iteration, Library, Modules, Rules};
-use crate::languages::{Imports, Language, OutsideModule, OwnParser, Source};
+use crate::facts::FileFacts;
+use crate::languages::rules::{BuiltinCall, Iteration, LanguageRules, Modules, StandardLibrary};
+use crate::languages::{Imports, Language, OutsideModule, OwnParser, SourceFile};
 use crate::resolve::Program;
 
 pub(crate) struct Python;
 
 static PARSER: OwnParser = OwnParser { parse: |text, _| super::parse(text), facts: super::read };
 
-static RULES: Rules = Rules {
+static RULES: LanguageRules = LanguageRules {
     modules: Modules::Files,
     wildcards_are_given_on: true,
     builtins: NAMES,
-    library: Some(Library { package: "builtins", ecosystem: None }),
+    library: Some(StandardLibrary { package: "builtins", ecosystem: None }),
     cooperative_super: true,
     types_of_classes: &["Type", "type"],
     vague_results: true,
@@ -25,7 +25,7 @@ static RULES: Rules = Rules {
     iteration: Some(Iteration { iterator: "__iter__", next: "__next__", item: "__getitem__" }),
     functions_that_call: &["map", "filter", "sorted", "max", "min", "reduce"],
     methods_that_call: &["sort"],
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
 impl Language for Python {
@@ -58,7 +58,7 @@ impl Language for Python {
         tree_sitter_python::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
         PARSER.read(source)
     }
 
@@ -66,7 +66,7 @@ impl Language for Python {
         Some(&PARSER)
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 

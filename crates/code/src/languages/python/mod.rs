@@ -15,12 +15,12 @@ pub(crate) use language::Python;
 pub use parse::parse;
 
 use crate::builder::{Builder, FILE_SCOPE};
-use crate::facts::{CallKind, Expr, ExprId, Facts, Kind, ROOT, UNKNOWN, flag};
-use crate::languages::Source;
-use crate::tree::{self, Kids, Node, Tree, line, span};
+use crate::facts::{CallKind, DefKind, ExprId, FileFacts, ROOT, SourceExpr, UNKNOWN, flag};
+use crate::languages::SourceFile;
+use crate::tree::{self, NodeChildren, SyntaxTree, TreeNode, line, span};
 
-pub(crate) fn read(source: Source<'_>, tree: &Tree) -> Facts {
-    let Source { path, text, language } = source;
+pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
+    let SourceFile { path, text, language } = source;
     let mut reader = Reader {
         b: Builder::new(language, text, path.rsplit('/').next().unwrap_or(path)),
         test_file: is_test_file(path),
@@ -67,8 +67,8 @@ crate::lang::front_end!();
 impl<'t> Reader<'t> {
     // --- statements ---
 
-    fn block(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn block(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let before = self.b.when;
         for kid in kids.named() {
             self.statement(kid);
@@ -76,10 +76,10 @@ impl<'t> Reader<'t> {
         self.b.when = before;
     }
 
-    fn statement(&mut self, node: Node<'t>) {
+    fn statement(&mut self, node: TreeNode<'t>) {
         match node.kind() {
             "expression_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.evaluate(kid);
                 }
@@ -94,14 +94,14 @@ impl<'t> Reader<'t> {
             "import_statement" => self.import(node),
             "import_from_statement" | "future_import_statement" => self.import_from(node),
             "return_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(value) = kids.named().next() {
                     let value = self.used(value);
                     self.b.returns(value, false);
                 }
             }
             "for_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 self.for_in(&kids, node);
                 for part in ["body", "alternative"] {
                     if let Some(block) = kids.field(part) {
@@ -110,19 +110,19 @@ impl<'t> Reader<'t> {
                 }
             }
             "with_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.nested(kid);
                 }
             }
             "with_item" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(value) = kids.field("value") {
                     self.with_item(value);
                 }
             }
             "raise_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     let raised = self.value(kid);
                     // `raise Error` calls the class as `raise Error()` does.
@@ -134,7 +134,7 @@ impl<'t> Reader<'t> {
             }
             "global_statement" | "nonlocal_statement" => {
                 let global = node.kind() == "global_statement";
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     let name = self.b.name(tree::text(kid, self.b.text));
                     let var = if global {
@@ -149,7 +149,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "if_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if self.b.owner == ROOT && kids.field("condition").is_some_and(|c| self.text(c).starts_with("__name__"))
                 {
                     self.b.def(ROOT).flags |= flag::ENTRY;
@@ -157,26 +157,26 @@ impl<'t> Reader<'t> {
                 self.branches(&kids);
             }
             "delete_statement" | "assert_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.value(kid);
                 }
             }
             "except_clause" | "except_group_clause" => self.except(node),
             "type_alias_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut named = kids.named();
                 if let (Some(left), Some(right)) = (named.next(), named.next()) {
                     let ty = self.ty(right);
                     let name = self.text(left).to_owned();
-                    let def = self.b.add_def(&name, Kind::Type, span(node));
+                    let def = self.b.add_def(&name, DefKind::Type, span(node));
                     self.b.def(def).result = Some(ty);
                     let scope = self.b.scope;
                     self.b.declare_def(scope, def);
                 }
             }
             "case_clause" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for (field, kid) in kids.with_fields() {
                     match field {
                         Some("consequence") => self.nested(kid),
@@ -191,7 +191,7 @@ impl<'t> Reader<'t> {
             "comment" | "pass_statement" | "break_statement" | "continue_statement" => {}
             // All other kinds are or contain blocks of statements: while, try, match, else, finally, with_clause.
             _ if statement_like(node.kind()) => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let before = self.b.when;
                 for kid in kids.named() {
                     self.nested(kid);
@@ -204,11 +204,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn nested(&mut self, node: Node<'t>) {
+    fn nested(&mut self, node: TreeNode<'t>) {
         self.deeper((), |reader| reader.statement(node));
     }
 
-    fn for_in(&mut self, kids: &Kids<'t>, node: Node<'t>) {
+    fn for_in(&mut self, kids: &NodeChildren<'t>, node: TreeNode<'t>) {
         let Some(right) = kids.field("right") else { return };
         let over = self.value(right);
         let element = self.iterate(over, node);
@@ -218,19 +218,19 @@ impl<'t> Reader<'t> {
     }
 
     /// `for` calls methods for an iterator and its next element, which a class may define.
-    fn iterate(&mut self, over: ExprId, node: Node<'t>) -> ExprId {
+    fn iterate(&mut self, over: ExprId, node: TreeNode<'t>) -> ExprId {
         if over == UNKNOWN {
             return UNKNOWN;
         }
         let at = span(node);
         let iterator = self.b.implicit(over, "__iter__", &[], at);
         self.b.implicit(iterator, "__next__", &[], at);
-        self.b.expr(Expr::Element(over))
+        self.b.expr(SourceExpr::Element(over))
     }
 
-    fn with_item(&mut self, node: Node<'t>) {
+    fn with_item(&mut self, node: TreeNode<'t>) {
         let (value, name) = if node.kind() == "as_pattern" {
-            let kids = self.kids(node);
+            let kids = self.children(node);
             let mut named = kids.named();
             (named.next(), named.next())
         } else {
@@ -242,7 +242,7 @@ impl<'t> Reader<'t> {
         let entered = self.b.implicit(manager, "__enter__", &[], at);
         self.b.implicit(manager, "__exit__", &[], at);
         if let Some(target) = name {
-            let kids = self.kids(target);
+            let kids = self.children(target);
             if let Some(target) = kids.named().next() {
                 self.assign(target, entered);
             } else {
@@ -251,18 +251,18 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn except(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn except(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for (index, kid) in kids.named().enumerate() {
             match kid.kind() {
                 "block" => self.nested(kid),
                 "as_pattern" if index == 0 => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let mut named = inner.named();
                     let ty = named.next().map_or(UNKNOWN, |n| self.value(n));
-                    let caught = if ty == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::InstanceOf(ty)) };
+                    let caught = if ty == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::InstanceOf(ty)) };
                     if let Some(target) = named.next() {
-                        let target_kids = self.kids(target);
+                        let target_kids = self.children(target);
                         let target = target_kids.named().next().unwrap_or(target);
                         self.assign(target, caught);
                     }
@@ -274,17 +274,17 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn pattern_names(&mut self, node: Node<'t>) {
+    fn pattern_names(&mut self, node: TreeNode<'t>) {
         self.deeper((), |reader| {
             if node.kind() == "class_pattern" {
-                let kids = reader.kids(node);
+                let kids = reader.children(node);
                 if let Some(class) = kids.named().next() {
                     let class = reader.value(class);
                     reader.b.uses(class, line(node));
                 }
             }
             if node.kind() == "case_pattern" || node.kind().ends_with("_pattern") {
-                let kids = reader.kids(node);
+                let kids = reader.children(node);
                 for kid in kids.named() {
                     reader.pattern_names(kid);
                 }

@@ -10,49 +10,49 @@ mod patterns;
 mod tests;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, Read, Unsure, sure};
-use crate::tree::Tree;
-use lex::{Lexer, Tok, Word};
+use crate::lang::descent::{Descent, ParseResult, UnsupportedSyntax, ensure};
+use crate::tree::SyntaxTree;
+use lex::{PythonLexer, PythonTokenKind, Word};
 
 /// The tree of a text; `None` if it needs tree-sitter.
-pub fn parse(text: &str) -> Option<Tree> {
+pub fn parse(text: &str) -> Option<SyntaxTree> {
     Parser::module(text).ok()
 }
 
 /// Reads a part of a node.
-type Part<'t> = fn(&mut Parser<'t>, u32) -> Read<()>;
+type Part<'t> = fn(&mut Parser<'t>, u32) -> ParseResult<()>;
 
-type Parser<'t> = Descent<'t, Lexer<'t>>;
+type Parser<'t> = Descent<'t, PythonLexer<'t>>;
 
 impl<'t> Parser<'t> {
-    fn module(text: &'t str) -> Read<Tree> {
-        let mut parser = Parser::new(Lexer::new(text)?, Tree::new(text, &NAMES), ())?;
+    fn module(text: &'t str) -> ParseResult<SyntaxTree> {
+        let mut parser = Parser::new(PythonLexer::new(text)?, SyntaxTree::new(text, &NAMES), ())?;
         let module = parser.open(kind::MODULE);
-        while parser.tok.kind != Tok::End {
+        while parser.tok.kind != PythonTokenKind::End {
             parser.statement(module)?;
         }
         parser.tree.set_end(module, text.len() as u32);
         Ok(parser.tree)
     }
 
-    fn identifier(&mut self) -> Read<u32> {
+    fn identifier(&mut self) -> ParseResult<u32> {
         self.name(kind::IDENTIFIER)
     }
 
     // --- statements ---
 
-    fn statement(&mut self, parent: u32) -> Read<()> {
+    fn statement(&mut self, parent: u32) -> ParseResult<()> {
         let node = match self.tok.kind {
-            Tok::Word(Word::Def) => self.function(self.tok.start, false)?,
-            Tok::Word(Word::Class) => self.class()?,
-            Tok::Word(Word::If) => self.if_statement()?,
-            Tok::Word(Word::For) => self.for_statement(self.tok.start)?,
-            Tok::Word(Word::While) => self.while_statement()?,
-            Tok::Word(Word::Try) => self.try_statement()?,
-            Tok::Word(Word::With) => self.with_statement(self.tok.start)?,
-            Tok::Word(Word::Async) => self.async_statement()?,
-            Tok::At => self.decorated()?,
-            Tok::Name if self.text(self.tok) == "match" => match self.match_statement()? {
+            PythonTokenKind::Word(Word::Def) => self.function(self.tok.start, false)?,
+            PythonTokenKind::Word(Word::Class) => self.class()?,
+            PythonTokenKind::Word(Word::If) => self.if_statement()?,
+            PythonTokenKind::Word(Word::For) => self.for_statement(self.tok.start)?,
+            PythonTokenKind::Word(Word::While) => self.while_statement()?,
+            PythonTokenKind::Word(Word::Try) => self.try_statement()?,
+            PythonTokenKind::Word(Word::With) => self.with_statement(self.tok.start)?,
+            PythonTokenKind::Word(Word::Async) => self.async_statement()?,
+            PythonTokenKind::At => self.decorated()?,
+            PythonTokenKind::Name if self.text(self.tok) == "match" => match self.match_statement()? {
                 Some(node) => node,
                 None => return self.line(parent),
             },
@@ -63,28 +63,28 @@ impl<'t> Parser<'t> {
     }
 
     /// Simple statements up to the end of the line, including a comment.
-    fn line(&mut self, parent: u32) -> Read<()> {
+    fn line(&mut self, parent: u32) -> ParseResult<()> {
         loop {
             self.part(parent, field::NO, Self::simple)?;
-            if !self.eat(Tok::Semicolon)? || self.at(Tok::Newline) {
+            if !self.eat(PythonTokenKind::Semicolon)? || self.at(PythonTokenKind::Newline) {
                 break;
             }
         }
         let end = self.lex.line_end;
-        self.expect(Tok::Newline)?;
+        self.expect(PythonTokenKind::Newline)?;
         self.last = end;
         Ok(())
     }
 
     /// `: …`, on the same line or indented below.
-    fn block(&mut self, parent: u32, field: u8) -> Read<()> {
-        self.expect(Tok::Colon)?;
+    fn block(&mut self, parent: u32, field: u8) -> ParseResult<()> {
+        self.expect(PythonTokenKind::Colon)?;
         self.deeper(|parser| {
             let block;
-            if parser.eat(Tok::Newline)? {
-                parser.expect(Tok::Indent)?;
+            if parser.eat(PythonTokenKind::Newline)? {
+                parser.expect(PythonTokenKind::Indent)?;
                 block = parser.open(kind::BLOCK);
-                while !parser.at(Tok::Dedent) {
+                while !parser.at(PythonTokenKind::Dedent) {
                     parser.statement(block)?;
                 }
                 let end = parser.lex.line_end;
@@ -99,33 +99,33 @@ impl<'t> Parser<'t> {
         })
     }
 
-    fn async_statement(&mut self) -> Read<u32> {
+    fn async_statement(&mut self) -> ParseResult<u32> {
         let start = self.advance()?.start;
         match self.tok.kind {
-            Tok::Word(Word::Def) => self.function(start, true),
-            Tok::Word(Word::For) => self.for_statement(start),
-            Tok::Word(Word::With) => self.with_statement(start),
-            _ => Err(Unsure),
+            PythonTokenKind::Word(Word::Def) => self.function(start, true),
+            PythonTokenKind::Word(Word::For) => self.for_statement(start),
+            PythonTokenKind::Word(Word::With) => self.with_statement(start),
+            _ => Err(UnsupportedSyntax),
         }
     }
 
-    fn decorated(&mut self) -> Read<u32> {
+    fn decorated(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::DECORATED_DEFINITION);
-        while self.at(Tok::At) {
+        while self.at(PythonTokenKind::At) {
             self.part(node, field::NO, |parser| parser.prefixed(kind::DECORATOR, field::NO, Self::named))?;
-            self.expect(Tok::Newline)?;
+            self.expect(PythonTokenKind::Newline)?;
         }
         let definition = match self.tok.kind {
-            Tok::Word(Word::Def) => self.function(self.tok.start, false)?,
-            Tok::Word(Word::Class) => self.class()?,
-            Tok::Word(Word::Async) => self.async_statement()?,
-            _ => return Err(Unsure),
+            PythonTokenKind::Word(Word::Def) => self.function(self.tok.start, false)?,
+            PythonTokenKind::Word(Word::Class) => self.class()?,
+            PythonTokenKind::Word(Word::Async) => self.async_statement()?,
+            _ => return Err(UnsupportedSyntax),
         };
         self.add(node, definition, field::NO);
         Ok(self.close(node))
     }
 
-    fn function(&mut self, start: u32, is_async: bool) -> Read<u32> {
+    fn function(&mut self, start: u32, is_async: bool) -> ParseResult<u32> {
         let node = self.open_at(kind::FUNCTION_DEFINITION, start);
         if is_async {
             let word = self.tree.push(kind::ASYNC, 0, start, start + 5);
@@ -134,18 +134,18 @@ impl<'t> Parser<'t> {
         self.advance()?;
         self.part(node, field::NAME, Self::identifier)?;
         self.type_parameters()?;
-        let parameters = self.begin_with(Tok::Open(b'('), kind::PARAMETERS)?;
-        self.parameters(parameters, Tok::Close(b')'), true)?;
+        let parameters = self.begin_with(PythonTokenKind::Open(b'('), kind::PARAMETERS)?;
+        self.parameters(parameters, PythonTokenKind::Close(b')'), true)?;
         self.advance()?;
         self.attach(node, parameters, field::PARAMETERS);
-        self.part_after(Tok::Arrow, node, field::RETURN_TYPE, Self::expression)?;
+        self.part_after(PythonTokenKind::Arrow, node, field::RETURN_TYPE, Self::expression)?;
         self.block(node, field::BODY)?;
         Ok(self.close(node))
     }
 
     /// `[T, *Ts]` after a name: skipped, because the front end does not use them.
-    fn type_parameters(&mut self) -> Read<()> {
-        if !self.at(Tok::Open(b'[')) {
+    fn type_parameters(&mut self) -> ParseResult<()> {
+        if !self.at(PythonTokenKind::Open(b'[')) {
             return Ok(());
         }
         let open = self.lex.open;
@@ -155,19 +155,19 @@ impl<'t> Parser<'t> {
         self.skip()
     }
 
-    fn parameters(&mut self, parent: u32, end: Tok, typed: bool) -> Read<()> {
+    fn parameters(&mut self, parent: u32, end: PythonTokenKind, typed: bool) -> ParseResult<()> {
         while !self.at(end) {
             let start = self.tok.start;
             let splat = match self.tok.kind {
-                Tok::Star => Some(kind::LIST_SPLAT_PATTERN),
-                Tok::Power => Some(kind::DICTIONARY_SPLAT_PATTERN),
+                PythonTokenKind::Star => Some(kind::LIST_SPLAT_PATTERN),
+                PythonTokenKind::Power => Some(kind::DICTIONARY_SPLAT_PATTERN),
                 _ => None,
             };
             // A single `/` or `*` only separates parameters.
-            let mut parts = self.eat(Tok::Slash)?;
+            let mut parts = self.eat(PythonTokenKind::Slash)?;
             if splat.is_some() {
                 self.advance()?;
-                parts = self.at(Tok::Comma);
+                parts = self.at(PythonTokenKind::Comma);
             }
             if !parts {
                 let mut node = self.identifier()?;
@@ -176,8 +176,8 @@ impl<'t> Parser<'t> {
                     self.add(around, node, field::NO);
                     node = self.close(around);
                 }
-                let ty = if typed && self.eat(Tok::Colon)? { Some(self.starred(false)?) } else { None };
-                let value = if self.eat(Tok::Assign)? { Some(self.expression()?) } else { None };
+                let ty = if typed && self.eat(PythonTokenKind::Colon)? { Some(self.starred(false)?) } else { None };
+                let value = if self.eat(PythonTokenKind::Assign)? { Some(self.expression()?) } else { None };
                 let how = match (ty, value) {
                     (None, None) => None,
                     (Some(_), None) => Some((kind::TYPED_PARAMETER, field::NO)),
@@ -197,16 +197,16 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn class(&mut self) -> Read<u32> {
+    fn class(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::CLASS_DEFINITION)?;
         self.part(node, field::NAME, Self::identifier)?;
         self.type_parameters()?;
-        self.part_at(Tok::Open(b'('), node, field::SUPERCLASSES, Self::arguments)?;
+        self.part_at(PythonTokenKind::Open(b'('), node, field::SUPERCLASSES, Self::arguments)?;
         self.block(node, field::BODY)?;
         Ok(self.close(node))
     }
 
-    fn if_statement(&mut self) -> Read<u32> {
+    fn if_statement(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::IF_STATEMENT);
         self.condition(node, field::CONSEQUENCE)?;
         while self.at_word(Word::Elif) {
@@ -219,13 +219,13 @@ impl<'t> Parser<'t> {
     }
 
     /// A keyword, a condition and the block after it.
-    fn condition(&mut self, node: u32, block: u8) -> Read<()> {
+    fn condition(&mut self, node: u32, block: u8) -> ParseResult<()> {
         self.advance()?;
         self.part(node, field::CONDITION, Self::named)?;
         self.block(node, block)
     }
 
-    fn otherwise(&mut self, node: u32) -> Read<()> {
+    fn otherwise(&mut self, node: u32) -> ParseResult<()> {
         if self.at_word(Word::Else) {
             let clause = self.begin(kind::ELSE_CLAUSE)?;
             self.block(clause, field::BODY)?;
@@ -234,31 +234,31 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn for_statement(&mut self, start: u32) -> Read<u32> {
+    fn for_statement(&mut self, start: u32) -> ParseResult<u32> {
         let node = self.open_at(kind::FOR_STATEMENT, start);
         self.advance()?;
         self.part(node, field::LEFT, Self::targets)?;
-        self.expect(Tok::Word(Word::In))?;
+        self.expect(PythonTokenKind::Word(Word::In))?;
         self.part(node, field::RIGHT, Self::values)?;
         self.block(node, field::BODY)?;
         self.otherwise(node)?;
         Ok(self.close(node))
     }
 
-    fn while_statement(&mut self) -> Read<u32> {
+    fn while_statement(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::WHILE_STATEMENT);
         self.condition(node, field::BODY)?;
         self.otherwise(node)?;
         Ok(self.close(node))
     }
 
-    fn try_statement(&mut self) -> Read<u32> {
+    fn try_statement(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::TRY_STATEMENT)?;
         self.block(node, field::BODY)?;
         while self.at_word(Word::Except) {
             let clause = self.begin(kind::EXCEPT_CLAUSE)?;
-            self.eat(Tok::Star)?;
-            if !self.at(Tok::Colon) {
+            self.eat(PythonTokenKind::Star)?;
+            if !self.at(PythonTokenKind::Colon) {
                 let caught = self.expression()?;
                 self.part(clause, field::VALUE, |parser| parser.named_as(caught))?;
             }
@@ -275,7 +275,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `… as target`, or the value alone.
-    fn named_as(&mut self, value: u32) -> Read<u32> {
+    fn named_as(&mut self, value: u32) -> ParseResult<u32> {
         if !self.eat_word(Word::As)? {
             return Ok(value);
         }
@@ -285,18 +285,18 @@ impl<'t> Parser<'t> {
         Ok(self.attach_last(node, target, field::ALIAS))
     }
 
-    fn with_statement(&mut self, start: u32) -> Read<u32> {
+    fn with_statement(&mut self, start: u32) -> ParseResult<u32> {
         let node = self.open_at(kind::WITH_STATEMENT, start);
         self.advance()?;
         let guess = self.guess();
         // Parentheses may enclose all items, or belong to the first expression.
-        let clause = match self.with_items(Tok::Colon) {
+        let clause = match self.with_items(PythonTokenKind::Colon) {
             Ok((clause, false)) => clause,
             _ => {
                 self.go_back(guess)?;
-                self.expect(Tok::Open(b'('))?;
-                sure(!self.at(Tok::Close(b')')))?;
-                let (clause, _) = self.with_items(Tok::Close(b')'))?;
+                self.expect(PythonTokenKind::Open(b'('))?;
+                ensure(!self.at(PythonTokenKind::Close(b')')))?;
+                let (clause, _) = self.with_items(PythonTokenKind::Close(b')'))?;
                 self.advance()?;
                 clause
             }
@@ -307,7 +307,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The context managers, and whether they are a tuple: then they are several in parentheses.
-    fn with_items(&mut self, end: Tok) -> Read<(u32, bool)> {
+    fn with_items(&mut self, end: PythonTokenKind) -> ParseResult<(u32, bool)> {
         let clause = self.open(kind::WITH_CLAUSE);
         let mut tuple = false;
         while !self.at(end) {
@@ -322,10 +322,10 @@ impl<'t> Parser<'t> {
         Ok((self.close(clause), tuple))
     }
 
-    fn simple(&mut self) -> Read<u32> {
+    fn simple(&mut self) -> ParseResult<u32> {
         let word = match self.tok.kind {
-            Tok::Word(word) => word,
-            Tok::Name if self.text(self.tok) == "type" => return self.type_alias(),
+            PythonTokenKind::Word(word) => word,
+            PythonTokenKind::Name if self.text(self.tok) == "type" => return self.type_alias(),
             _ => return self.expression_statement(),
         };
         let (kind, what): (u16, Part<'t>) = match word {
@@ -338,7 +338,7 @@ impl<'t> Parser<'t> {
             Word::Assert => (kind::ASSERT_STATEMENT, Self::asserted),
             Word::Global => (kind::GLOBAL_STATEMENT, Self::identifiers),
             Word::Nonlocal => (kind::NONLOCAL_STATEMENT, Self::identifiers),
-            Word::Import => (kind::IMPORT_STATEMENT, |parser, node| parser.imported(node, Tok::Newline)),
+            Word::Import => (kind::IMPORT_STATEMENT, |parser, node| parser.imported(node, PythonTokenKind::Newline)),
             Word::From => (kind::IMPORT_FROM_STATEMENT, Self::from),
             _ => return self.expression_statement(),
         };
@@ -347,42 +347,42 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    fn maybe_list(&mut self, node: u32) -> Read<()> {
-        if !matches!(self.tok.kind, Tok::Newline | Tok::Semicolon) {
+    fn maybe_list(&mut self, node: u32) -> ParseResult<()> {
+        if !matches!(self.tok.kind, PythonTokenKind::Newline | PythonTokenKind::Semicolon) {
             self.part(node, field::NO, Self::values)?;
         }
         Ok(())
     }
 
-    fn deleted(&mut self, node: u32) -> Read<()> {
+    fn deleted(&mut self, node: u32) -> ParseResult<()> {
         self.part(node, field::NO, Self::values)
     }
 
-    fn raised(&mut self, node: u32) -> Read<()> {
-        if matches!(self.tok.kind, Tok::Newline | Tok::Semicolon) {
+    fn raised(&mut self, node: u32) -> ParseResult<()> {
+        if matches!(self.tok.kind, PythonTokenKind::Newline | PythonTokenKind::Semicolon) {
             return Ok(());
         }
         self.part(node, field::NO, Self::expression)?;
-        self.part_after(Tok::Word(Word::From), node, field::NO, Self::expression)
+        self.part_after(PythonTokenKind::Word(Word::From), node, field::NO, Self::expression)
     }
 
-    fn asserted(&mut self, node: u32) -> Read<()> {
+    fn asserted(&mut self, node: u32) -> ParseResult<()> {
         self.part(node, field::NO, Self::expression)?;
-        self.part_after(Tok::Comma, node, field::NO, Self::expression)
+        self.part_after(PythonTokenKind::Comma, node, field::NO, Self::expression)
     }
 
-    fn identifiers(&mut self, node: u32) -> Read<()> {
-        self.chain(node, field::NO, Tok::Comma, Self::identifier)
+    fn identifiers(&mut self, node: u32) -> ParseResult<()> {
+        self.chain(node, field::NO, PythonTokenKind::Comma, Self::identifier)
     }
 
-    fn dotted(&mut self) -> Read<u32> {
+    fn dotted(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::DOTTED_NAME);
-        self.chain(node, field::NO, Tok::Dot, Self::identifier)?;
+        self.chain(node, field::NO, PythonTokenKind::Dot, Self::identifier)?;
         Ok(self.close(node))
     }
 
     /// Imported names with their aliases.
-    fn imported(&mut self, node: u32, end: Tok) -> Read<()> {
+    fn imported(&mut self, node: u32, end: PythonTokenKind) -> ParseResult<()> {
         loop {
             let mut name = self.dotted()?;
             if self.eat_word(Word::As)? {
@@ -391,70 +391,70 @@ impl<'t> Parser<'t> {
                 self.close(name);
             }
             self.add(node, name, field::NAME);
-            if !self.eat(Tok::Comma)? || self.at(end) {
+            if !self.eat(PythonTokenKind::Comma)? || self.at(end) {
                 return Ok(());
             }
         }
     }
 
-    fn from(&mut self, node: u32) -> Read<()> {
+    fn from(&mut self, node: u32) -> ParseResult<()> {
         let module = self.open(kind::DOTTED_NAME);
         let start = self.tok.start;
-        while matches!(self.tok.kind, Tok::Dot | Tok::Ellipsis) {
+        while matches!(self.tok.kind, PythonTokenKind::Dot | PythonTokenKind::Ellipsis) {
             self.advance()?;
         }
-        if self.tok.start == start || self.at(Tok::Name) {
+        if self.tok.start == start || self.at(PythonTokenKind::Name) {
             self.dotted()?;
         }
         self.attach(node, module, field::MODULE_NAME);
-        self.expect(Tok::Word(Word::Import))?;
-        if self.at(Tok::Star) {
+        self.expect(PythonTokenKind::Word(Word::Import))?;
+        if self.at(PythonTokenKind::Star) {
             return self.token(node, field::NO, kind::WILDCARD_IMPORT);
         }
-        if self.eat(Tok::Open(b'('))? {
-            self.imported(node, Tok::Close(b')'))?;
-            self.expect(Tok::Close(b')'))?;
+        if self.eat(PythonTokenKind::Open(b'('))? {
+            self.imported(node, PythonTokenKind::Close(b')'))?;
+            self.expect(PythonTokenKind::Close(b')'))?;
             return Ok(());
         }
-        self.imported(node, Tok::Newline)
+        self.imported(node, PythonTokenKind::Newline)
     }
 
     /// `type Name[…] = …`; `type` may also be an ordinary name.
-    fn type_alias(&mut self) -> Read<u32> {
+    fn type_alias(&mut self) -> ParseResult<u32> {
         let guess = self.guess();
         let node = self.begin(kind::TYPE_ALIAS_STATEMENT)?;
-        if !self.at(Tok::Name) {
+        if !self.at(PythonTokenKind::Name) {
             self.go_back(guess)?;
             return self.expression_statement();
         }
         let name = self.leaf(kind::IDENTIFIER)?;
         self.type_parameters()?;
         self.attach(node, name, field::LEFT);
-        self.expect(Tok::Assign)?;
+        self.expect(PythonTokenKind::Assign)?;
         self.last(node, field::RIGHT, Self::expression)
     }
 
-    fn expression_statement(&mut self) -> Read<u32> {
+    fn expression_statement(&mut self) -> ParseResult<u32> {
         let statement = self.open(kind::EXPRESSION_STATEMENT);
-        if self.at(Tok::Name) && self.text(self.tok) == "print" && self.lex.before_shift() {
-            return Err(Unsure);
+        if self.at(PythonTokenKind::Name) && self.text(self.tok) == "print" && self.lex.before_shift() {
+            return Err(UnsupportedSyntax);
         }
         let first = self.values()?;
         let several = self.tree.kind(first) == kind::EXPRESSION_LIST;
         match self.tok.kind {
-            Tok::Augmented | Tok::Colon if several => return Err(Unsure),
-            Tok::Assign => {
+            PythonTokenKind::Augmented | PythonTokenKind::Colon if several => return Err(UnsupportedSyntax),
+            PythonTokenKind::Assign => {
                 self.part(statement, field::NO, |parser| parser.assignment(first))?;
             }
-            Tok::Augmented => {
+            PythonTokenKind::Augmented => {
                 let node = self.begin_around(kind::AUGMENTED_ASSIGNMENT, first, field::LEFT)?;
                 self.part(node, field::RIGHT, Self::values)?;
                 self.attach(statement, node, field::NO);
             }
-            Tok::Colon => {
+            PythonTokenKind::Colon => {
                 let node = self.begin_around(kind::ASSIGNMENT, first, field::LEFT)?;
                 self.part(node, field::TYPE, Self::expression)?;
-                self.part_after(Tok::Assign, node, field::RIGHT, Self::values)?;
+                self.part_after(PythonTokenKind::Assign, node, field::RIGHT, Self::values)?;
                 self.attach(statement, node, field::NO);
             }
             _ if several => self.tree.move_children(first, statement),
@@ -464,13 +464,13 @@ impl<'t> Parser<'t> {
     }
 
     /// `left = …`, whose right side may be an assignment again.
-    fn assignment(&mut self, left: u32) -> Read<u32> {
+    fn assignment(&mut self, left: u32) -> ParseResult<u32> {
         if self.tree.kind(left) == kind::EXPRESSION_LIST {
             self.tree.set_kind(left, kind::PATTERN_LIST);
         }
         let node = self.begin_around(kind::ASSIGNMENT, left, field::LEFT)?;
         let mut right = self.values()?;
-        if self.at(Tok::Assign) {
+        if self.at(PythonTokenKind::Assign) {
             right = self.deeper(|parser| parser.assignment(right))?;
         }
         self.add(node, right, field::RIGHT);

@@ -1,10 +1,10 @@
 //! Small Python texts and their facts.
 
-use crate::facts::{Facts, ROOT, flag};
+use crate::facts::{FileFacts, ROOT, flag};
 use crate::lang::compact::compact;
 use crate::languages::language;
 
-fn parse(path: &str, text: &str) -> Facts {
+fn parse(path: &str, text: &str) -> FileFacts {
     crate::parse(path, text, language("python"))
 }
 

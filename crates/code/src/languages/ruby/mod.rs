@@ -1,23 +1,23 @@
 //! Ruby, read by a query.
 
-use super::rules::Rules;
-use super::{Imports, Language, Source};
-use crate::facts::{Facts, Import};
-use crate::lang::tags::{self, Dialect, Tags};
+use super::rules::LanguageRules;
+use super::{Imports, Language, SourceFile};
+use crate::facts::{FileFacts, SourceImport};
+use crate::lang::query_based::{self, QueryDialect, TagsQuery};
 use crate::resolve::imports::nearest_or_only;
-use crate::resolve::{FileId, Program, Value};
+use crate::resolve::{FileId, PossibleValue, Program};
 
 pub(crate) struct Ruby;
 
-static RULES: Rules = Rules {
+static RULES: LanguageRules = LanguageRules {
     implicit_receiver: true,
     global_functions: true,
     constructor: Some("initialize"),
     inherits_constructors: true,
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
-static TAGS: Tags = Tags::new(&[include_str!("tags.scm")]);
+static TAGS: TagsQuery = TagsQuery::new(&[include_str!("tags.scm")]);
 
 impl Language for Ruby {
     fn name(&self) -> &'static str {
@@ -36,12 +36,12 @@ impl Language for Ruby {
         tree_sitter_ruby::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
         let named = |stem: &str| stem.ends_with("_test") || stem.ends_with("_spec") || stem.starts_with("test_");
-        tags::read(source, Dialect::Ruby, &TAGS, tags::is_test_file(source.path, named))
+        query_based::read(source, QueryDialect::Ruby, &TAGS, query_based::is_test_file(source.path, named))
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 
@@ -58,9 +58,9 @@ impl Imports for Required {
         &self,
         program: &Program,
         file: FileId,
-        import: &Import,
-        _outside: &dyn Fn(&str) -> Option<Value>,
-    ) -> Option<Value> {
+        import: &SourceImport,
+        _outside: &dyn Fn(&str) -> Option<PossibleValue>,
+    ) -> Option<PossibleValue> {
         let path = import.module.strip_suffix(".rb").unwrap_or(&import.module);
         nearest_or_only(program, file, &format!("{path}.rb"))
     }

@@ -2,25 +2,25 @@
 
 use super::Reader;
 use crate::facts::DefId;
-use crate::tree::{self, Kids, Node, line};
+use crate::tree::{self, NodeChildren, TreeNode, line};
 use smallvec::SmallVec;
 
 /// The doc comments and attributes read since the last item.
 #[derive(Default)]
-pub(super) struct Above<'t> {
-    pub attributes: SmallVec<[Node<'t>; 4]>,
+pub(super) struct PrecedingAttributes<'t> {
+    pub attributes: SmallVec<[TreeNode<'t>; 4]>,
     doc: SmallVec<[&'t str; 4]>,
 }
 
 /// The effects of attributes on an item.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(super) struct AttributeEffects {
     pub test: bool,
     pub only_in_tests: bool,
     pub macro_export: bool,
 }
 
-impl<'t> Above<'t> {
+impl<'t> PrecedingAttributes<'t> {
     pub fn comment(&mut self, text: &'t str) {
         if is_outer_doc(text) {
             self.doc.push(text);
@@ -89,7 +89,7 @@ const NAMING: [&str; 7] =
 
 impl<'t> Reader<'t> {
     /// `//!` comments at the beginning of a file or module.
-    pub(super) fn doc_inside(&mut self, kids: &Kids<'t>) -> Option<Box<str>> {
+    pub(super) fn doc_inside(&mut self, kids: &NodeChildren<'t>) -> Option<Box<str>> {
         let mut lines: Vec<&str> = Vec::new();
         for kid in kids.all() {
             match kid.kind() {
@@ -109,14 +109,14 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the attributes of a definition and records references to the names in them.
-    pub(super) fn attributes(&mut self, def: DefId, above: &Above<'t>) -> Marks {
-        let mut marks = Marks::default();
+    pub(super) fn attributes(&mut self, def: DefId, above: &PrecedingAttributes<'t>) -> AttributeEffects {
+        let mut marks = AttributeEffects::default();
         if above.attributes.is_empty() {
             return marks;
         }
         let owner = std::mem::replace(&mut self.b.owner, def);
         for item in &above.attributes {
-            let kids = self.kids(*item);
+            let kids = self.children(*item);
             if let Some(attribute) = kids.kind("attribute") {
                 self.attribute(attribute, &mut marks);
             }
@@ -125,8 +125,8 @@ impl<'t> Reader<'t> {
         marks
     }
 
-    fn attribute(&mut self, node: Node<'t>, marks: &mut Marks) {
-        let kids = self.kids(node);
+    fn attribute(&mut self, node: TreeNode<'t>, marks: &mut AttributeEffects) {
+        let kids = self.children(node);
         let Some(path) = kids.named().next() else { return };
         let name = self.text(path);
         let last = name.rsplit("::").next().unwrap_or(name);
@@ -160,7 +160,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Names in an attribute: all of them in `derive(…)`, else those after `=`.
-    fn attribute_tokens(&mut self, tree: Node<'t>, derive: bool) {
+    fn attribute_tokens(&mut self, tree: TreeNode<'t>, derive: bool) {
         self.deeper((), |reader| {
             let tokens = reader.tokens_of(tree);
             let mut at = 0;
@@ -198,7 +198,7 @@ impl<'t> Reader<'t> {
         });
     }
 
-    fn named_by_string(&mut self, node: Node<'t>) {
+    fn named_by_string(&mut self, node: TreeNode<'t>) {
         let text = self.text(node).trim_matches('"');
         if text.is_empty() || !text.split("::").all(is_identifier) {
             return;

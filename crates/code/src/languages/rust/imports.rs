@@ -1,32 +1,32 @@
 //! `use`, `mod x;` and `extern crate`: one import per bound name.
 
 use super::Reader;
-use crate::facts::{Expr, ImportId, Imported, Target};
-use crate::tree::{Node, line};
+use crate::facts::{BindTarget, ImportId, ImportKind, SourceExpr};
+use crate::tree::{TreeNode, line};
 
 impl<'t> Reader<'t> {
-    pub(super) fn use_declaration(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn use_declaration(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let public = kids.kind("visibility_modifier").is_some();
         if let Some(argument) = kids.field("argument") {
             self.use_tree(argument, "", public);
         }
     }
 
-    fn use_tree(&mut self, node: Node<'t>, prefix: &str, public: bool) {
+    fn use_tree(&mut self, node: TreeNode<'t>, prefix: &str, public: bool) {
         self.deeper((), |reader| reader.use_tree_inner(node, prefix, public));
     }
 
-    fn use_tree_inner(&mut self, node: Node<'t>, prefix: &str, public: bool) {
+    fn use_tree_inner(&mut self, node: TreeNode<'t>, prefix: &str, public: bool) {
         match node.kind() {
             "use_list" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.use_tree(kid, prefix, public);
                 }
             }
             "scoped_use_list" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let path = kids.field("path").map_or("", |p| self.text(p));
                 let path = joined(prefix, path);
                 if let Some(list) = kids.field("list") {
@@ -34,18 +34,18 @@ impl<'t> Reader<'t> {
                 }
             }
             "use_wildcard" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let path = kids.named().next().map_or("", |p| self.text(p));
                 self.use_all(&joined(prefix, path), line(node), public);
             }
             "use_as_clause" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let path = kids.field("path").map_or("", |p| self.text(p));
                 let alias = kids.field("alias").map_or("_", |a| self.word(a));
                 self.use_leaf(line(node), prefix, path, Some(alias), public);
             }
             "ERROR" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.use_tree(kid, prefix, public);
                 }
@@ -96,7 +96,7 @@ impl<'t> Reader<'t> {
         if module.is_empty() {
             return;
         }
-        let import = self.b.import(module, Imported::All, None, line);
+        let import = self.b.import(module, ImportKind::All, None, line);
         if public {
             self.reexport(import, "*");
         }
@@ -107,15 +107,15 @@ impl<'t> Reader<'t> {
         let whole = full.strip_suffix("::self").unwrap_or(&full);
         let (module, what, name) = match whole.rsplit_once("::") {
             // `a::{self}` names the module itself; its name is the last part.
-            _ if whole.len() < full.len() => (whole, Imported::Module, whole.rsplit("::").next().unwrap_or(whole)),
-            Some((module, name)) => (module, Imported::Symbol(self.b.name(name)), name),
-            None => (whole, Imported::Module, whole),
+            _ if whole.len() < full.len() => (whole, ImportKind::Module, whole.rsplit("::").next().unwrap_or(whole)),
+            Some((module, name)) => (module, ImportKind::Symbol(self.b.name(name)), name),
+            None => (whole, ImportKind::Module, whole),
         };
         if module.is_empty() {
             return;
         }
         if alias == Some("_") {
-            self.b.import(module, Imported::Nothing, None, line);
+            self.b.import(module, ImportKind::Nothing, None, line);
             // A trait imported as `_` has no name here, but is still a reference.
             let mut parts = whole.split("::");
             let first = self.free(parts.next().unwrap_or(whole));
@@ -126,14 +126,14 @@ impl<'t> Reader<'t> {
         self.import(module, what, alias.unwrap_or(name), line, public);
     }
 
-    pub(super) fn import(&mut self, module: &str, what: Imported, called: &str, line: u32, public: bool) {
+    pub(super) fn import(&mut self, module: &str, what: ImportKind, called: &str, line: u32, public: bool) {
         let name = self.b.name(called);
         let before = self.b.declared_in(self.b.scope, name);
         let import = self.b.import(module, what, Some(called), line);
         // `mod check; use check::check;`: one name for a module and a function.
         if let (Some(before), Some(var)) = (before, self.b.facts.imports[import].var) {
-            let value = self.b.expr(Expr::Var(before));
-            self.b.bind(Target::Var(var), value);
+            let value = self.b.expr(SourceExpr::Var(before));
+            self.b.bind(BindTarget::Var(var), value);
         }
         if public {
             self.reexport(import, called);

@@ -1,11 +1,12 @@
 //! Items: functions, types, traits, impls, constants, modules, macros.
 
-use super::attributes::{Above, Marks};
+use super::attributes::{AttributeEffects, PrecedingAttributes};
 use super::{Place, Reader};
 use crate::facts::{
-    BaseKind, DefId, Expr, ExprId, Imported, Kind, ROOT, Span, Target, UNKNOWN, VarKind, Visibility, flag,
+    BaseKind, BindTarget, DefId, DefKind, ExprId, ImportKind, ROOT, SourceExpr, SourceSpan, UNKNOWN, VarKind,
+    Visibility, flag,
 };
-use crate::tree::{Kids, Node, line, one_line, span};
+use crate::tree::{NodeChildren, TreeNode, line, one_line, span};
 
 /// Longest value of a constant that its signature shows.
 const VALUE_BYTES: usize = 80;
@@ -22,7 +23,7 @@ enum Signature {
 
 impl<'t> Reader<'t> {
     /// Reads an item; `false` if the node is not an item.
-    pub(super) fn item(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) -> bool {
+    pub(super) fn item(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>, place: Place) -> bool {
         match node.kind() {
             "function_item" | "function_signature_item" => self.function(node, above, place),
             "struct_item" | "union_item" => self.structure(node, above),
@@ -34,21 +35,21 @@ impl<'t> Reader<'t> {
             "mod_item" => self.module(node, above),
             "use_declaration" => self.use_declaration(node),
             "extern_crate_declaration" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(name) = kids.field("name") {
                     let module = self.word(name);
                     let called = kids.field("alias").map_or(module, |a| self.word(a));
                     let public = kids.kind("visibility_modifier").is_some();
-                    self.import(module, Imported::Module, called, line(node), public);
+                    self.import(module, ImportKind::Module, called, line(node), public);
                 }
             }
             "macro_definition" => self.macro_rules(node, above),
             "foreign_mod_item" | "declaration_list" => {
                 let foreign = node.kind() == "foreign_mod_item";
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let body = if foreign { kids.field("body") } else { Some(node) };
                 if let Some(body) = body {
-                    let kids = self.kids(body);
+                    let kids = self.children(body);
                     self.statements(&kids, if foreign { Place::Foreign } else { place });
                 }
             }
@@ -60,17 +61,17 @@ impl<'t> Reader<'t> {
     /// Defines an item: the common part of all kinds.
     fn define(
         &mut self,
-        node: Node<'t>,
-        kids: &Kids<'t>,
+        node: TreeNode<'t>,
+        kids: &NodeChildren<'t>,
         name: &str,
-        kind: Kind,
-        above: &Above<'t>,
+        kind: DefKind,
+        above: &PrecedingAttributes<'t>,
         signature: Signature,
-    ) -> (DefId, Marks) {
+    ) -> (DefId, AttributeEffects) {
         let mut whole = span(node);
         if let Some(first) = above.attributes.first() {
             let first = span(*first);
-            whole = Span { start: first.start, line: first.line, column: first.column, ..whole };
+            whole = SourceSpan { start: first.start, line: first.line, column: first.column, ..whole };
         }
         let def = self.b.add_def(name, kind, whole);
         let signature = self.signature(node, kids, signature);
@@ -91,7 +92,7 @@ impl<'t> Reader<'t> {
         (def, marks)
     }
 
-    fn visibility(&self, kids: &Kids<'t>) -> Visibility {
+    fn visibility(&self, kids: &NodeChildren<'t>) -> Visibility {
         match kids.kind("visibility_modifier").map(|v| self.text(v)) {
             None => Visibility::Private,
             Some("pub") => Visibility::Public,
@@ -109,7 +110,7 @@ impl<'t> Reader<'t> {
         d.flags = d.flags & !flag::EXPORTED | exported;
     }
 
-    fn signature(&self, node: Node<'t>, kids: &Kids<'t>, signature: Signature) -> String {
+    fn signature(&self, node: TreeNode<'t>, kids: &NodeChildren<'t>, signature: Signature) -> String {
         let end = match signature {
             Signature::Head => kids.field("body").map_or(node.end_byte(), |body| body.start_byte()),
             Signature::Whole => node.end_byte(),
@@ -131,18 +132,18 @@ impl<'t> Reader<'t> {
 
     // --- functions ---
 
-    fn function(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) {
-        let kids = self.kids(node);
+    fn function(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>, place: Place) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.word(n));
         let body = kids.field("body");
         let kind = match place {
-            Place::Trait(_) | Place::Impl { .. } => Kind::Method,
-            Place::Free | Place::Foreign => Kind::Function,
+            Place::Trait(_) | Place::Impl { .. } => DefKind::Method,
+            Place::Free | Place::Foreign => DefKind::Function,
         };
         let (def, marks) = self.define(node, &kids, name, kind, above, Signature::Head);
         let mut flags = 0;
         if let Some(modifiers) = kids.kind("function_modifiers") {
-            let inner = self.kids(modifiers);
+            let inner = self.children(modifiers);
             if inner.has("async") {
                 flags |= flag::ASYNC;
             }
@@ -150,14 +151,14 @@ impl<'t> Reader<'t> {
         if marks.test {
             flags |= flag::TEST;
         }
-        if name == "main" && self.program && self.b.owner == ROOT && kind == Kind::Function {
+        if name == "main" && self.program && self.b.owner == ROOT && kind == DefKind::Function {
             flags |= flag::ENTRY;
         }
         let parameters = kids.field("parameters");
-        let takes_self = kind == Kind::Method && parameters.is_some_and(|p| self.takes_self(p));
+        let takes_self = kind == DefKind::Method && parameters.is_some_and(|p| self.takes_self(p));
         if takes_self {
             flags |= flag::TAKES_SELF;
-        } else if kind == Kind::Method {
+        } else if kind == DefKind::Method {
             flags |= flag::STATIC;
         }
         match place {
@@ -209,13 +210,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn takes_self(&mut self, parameters: Node<'t>) -> bool {
-        let kids = self.kids(parameters);
+    fn takes_self(&mut self, parameters: TreeNode<'t>) -> bool {
+        let kids = self.children(parameters);
         let first = kids.named().find(|k| k.kind() != "attribute_item");
         match first {
             Some(first) if first.kind() == "self_parameter" => true,
             Some(first) if first.kind() == "parameter" => {
-                let inner = self.kids(first);
+                let inner = self.children(first);
                 inner.field("pattern").is_some_and(|p| p.kind() == "self")
             }
             _ => false,
@@ -223,16 +224,16 @@ impl<'t> Reader<'t> {
     }
 
     /// The parameters of a function or closure.
-    pub(super) fn parameters(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn parameters(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.all() {
             match kid.kind() {
                 "self_parameter" => {
-                    let this = self.b.expr(Expr::ThisType);
+                    let this = self.b.expr(SourceExpr::ThisType);
                     self.b.param("self", None, Some(this));
                 }
                 "parameter" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let ty = inner.field("type").map(|ty| self.ty(ty)).filter(|ty| *ty != UNKNOWN);
                     match inner.field("pattern") {
                         Some(pattern) => self.parameter(pattern, ty),
@@ -255,14 +256,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn parameter(&mut self, pattern: Node<'t>, ty: Option<ExprId>) {
+    fn parameter(&mut self, pattern: TreeNode<'t>, ty: Option<ExprId>) {
         match pattern.kind() {
             "identifier" | "self" => {
                 let name = self.word(pattern);
                 self.b.param(name, None, ty);
             }
             "mut_pattern" | "ref_pattern" | "reference_pattern" => {
-                let kids = self.kids(pattern);
+                let kids = self.children(pattern);
                 match kids.named().find(|k| k.kind() != "mutable_specifier") {
                     Some(inner) => self.deeper((), |reader| reader.parameter(inner, ty)),
                     None => {
@@ -272,7 +273,7 @@ impl<'t> Reader<'t> {
             }
             _ => {
                 let var = self.b.param("_", None, ty);
-                let value = self.b.expr(Expr::Var(var));
+                let value = self.b.expr(SourceExpr::Var(var));
                 self.pattern(pattern, value);
             }
         }
@@ -280,15 +281,15 @@ impl<'t> Reader<'t> {
 
     // --- types ---
 
-    fn structure(&mut self, node: Node<'t>, above: &Above<'t>) {
-        let kids = self.kids(node);
+    fn structure(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.word(n));
         let body = kids.field("body");
         let signature = match body {
             Some(body) if body.kind() == "ordered_field_declaration_list" => Signature::Whole,
             _ => Signature::Head,
         };
-        let (def, _) = self.define(node, &kids, name, Kind::Struct, above, signature);
+        let (def, _) = self.define(node, &kids, name, DefKind::Struct, above, signature);
         self.declare_def(def);
         let this = self.this.replace(self.b.facts.def(def).name);
         self.inside(def, |reader| {
@@ -302,9 +303,9 @@ impl<'t> Reader<'t> {
     }
 
     /// The fields of a struct, or of a variant of an enum.
-    fn fields(&mut self, body: Node<'t>, variant: Option<(DefId, DefId)>) {
-        let kids = self.kids(body);
-        let mut above = Above::default();
+    fn fields(&mut self, body: TreeNode<'t>, variant: Option<(DefId, DefId)>) {
+        let kids = self.children(body);
+        let mut above = PrecedingAttributes::default();
         let mut place = 0u32;
         let mut visible = Visibility::Private;
         for (field, kid) in kids.with_fields() {
@@ -312,10 +313,10 @@ impl<'t> Reader<'t> {
                 "line_comment" | "block_comment" => above.comment(self.text(kid)),
                 "attribute_item" => above.attributes.push(kid),
                 "field_declaration" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let name = inner.field("name").map_or("", |n| self.word(n));
                     let ty = inner.field("type").map_or(UNKNOWN, |ty| self.ty(ty));
-                    let (def, _) = self.define(kid, &inner, name, Kind::Field, &above, Signature::Whole);
+                    let (def, _) = self.define(kid, &inner, name, DefKind::Field, &above, Signature::Whole);
                     if let Some((owner, _)) = variant {
                         self.seen_as(def, owner);
                     }
@@ -332,7 +333,7 @@ impl<'t> Reader<'t> {
                     let mut def = None;
                     if variant.is_none() {
                         let signature = one_line(self.text(kid));
-                        let added = self.b.add_def(&name, Kind::Field, span(kid));
+                        let added = self.b.add_def(&name, DefKind::Field, span(kid));
                         let doc = above.doc();
                         let d = self.b.def(added);
                         d.signature = signature.into();
@@ -369,19 +370,19 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn enumeration(&mut self, node: Node<'t>, above: &Above<'t>) {
-        let kids = self.kids(node);
+    fn enumeration(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.word(n));
-        let (def, _) = self.define(node, &kids, name, Kind::Enum, above, Signature::Head);
+        let (def, _) = self.define(node, &kids, name, DefKind::Enum, above, Signature::Head);
         self.declare_def(def);
         let this = self.this.replace(self.b.facts.def(def).name);
         self.inside(def, |reader| {
             reader.type_parameters(&kids);
             reader.where_clause(&kids);
             let Some(body) = kids.field("body") else { return };
-            let kids = reader.kids(body);
-            let own = reader.b.expr(Expr::ThisType);
-            let mut above = Above::default();
+            let kids = reader.children(body);
+            let own = reader.b.expr(SourceExpr::ThisType);
+            let mut above = PrecedingAttributes::default();
             for kid in kids.all() {
                 match kid.kind() {
                     "line_comment" | "block_comment" => above.comment(reader.text(kid)),
@@ -397,10 +398,10 @@ impl<'t> Reader<'t> {
         self.this = this;
     }
 
-    fn variant(&mut self, node: Node<'t>, owner: DefId, own: ExprId, above: &Above<'t>) {
-        let kids = self.kids(node);
+    fn variant(&mut self, node: TreeNode<'t>, owner: DefId, own: ExprId, above: &PrecedingAttributes<'t>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.word(n));
-        let (def, _) = self.define(node, &kids, name, Kind::Field, above, Signature::Whole);
+        let (def, _) = self.define(node, &kids, name, DefKind::Field, above, Signature::Whole);
         self.seen_as(def, owner);
         let d = self.b.def(def);
         d.flags |= flag::CONSTANT;
@@ -415,16 +416,16 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn interface(&mut self, node: Node<'t>, above: &Above<'t>) {
-        let kids = self.kids(node);
+    fn interface(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.word(n));
-        let (def, _) = self.define(node, &kids, name, Kind::Interface, above, Signature::Head);
+        let (def, _) = self.define(node, &kids, name, DefKind::Interface, above, Signature::Head);
         self.declare_def(def);
         let this = self.this.replace(self.b.facts.def(def).name);
         self.inside(def, |reader| {
             reader.type_parameters(&kids);
             if let Some(bounds) = kids.field("bounds") {
-                let inner = reader.kids(bounds);
+                let inner = reader.children(bounds);
                 for bound in inner.named() {
                     let of = reader.ty(bound);
                     if of != UNKNOWN {
@@ -439,15 +440,15 @@ impl<'t> Reader<'t> {
             let members = reader.b.scope;
             reader.b.close_scope(before);
             if let Some(body) = kids.field("body") {
-                let kids = reader.kids(body);
+                let kids = reader.children(body);
                 reader.statements(&kids, Place::Trait(members));
             }
         });
         self.this = this;
     }
 
-    fn implementation(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn implementation(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let before = self.open();
         let items = std::mem::replace(&mut self.items, self.b.scope);
         self.type_parameters(&kids);
@@ -461,14 +462,14 @@ impl<'t> Reader<'t> {
             let name = self.b.name("impl");
             let line = span(node).line;
             self.b.facts.impl_lines.push((self.b.facts.binds.next_id(), line));
-            self.b.bind(Target::Member(receiver, name), through);
+            self.b.bind(BindTarget::Member(receiver, name), through);
         }
         let own = kids.field("type").and_then(|ty| self.type_name(ty));
         let own = own.map(|name| self.b.name(name));
         let this = std::mem::replace(&mut self.this, own);
         let this_type = std::mem::replace(&mut self.this_type, receiver);
         if let Some(body) = kids.field("body") {
-            let kids = self.kids(body);
+            let kids = self.children(body);
             self.statements(&kids, Place::Impl { receiver, through });
         }
         self.this = this;
@@ -477,10 +478,10 @@ impl<'t> Reader<'t> {
         self.b.close_scope(before);
     }
 
-    fn alias(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) {
-        let kids = self.kids(node);
+    fn alias(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>, place: Place) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.word(n));
-        let (def, _) = self.define(node, &kids, name, Kind::Type, above, Signature::Whole);
+        let (def, _) = self.define(node, &kids, name, DefKind::Type, above, Signature::Whole);
         match place {
             Place::Trait(members) => {
                 let owner = self.b.owner;
@@ -501,8 +502,8 @@ impl<'t> Reader<'t> {
         });
     }
 
-    fn constant(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) {
-        let kids = self.kids(node);
+    fn constant(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>, place: Place) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.word(n));
         let ty = kids.field("type").map(|ty| self.ty(ty)).filter(|ty| *ty != UNKNOWN);
         let value = kids.field("value");
@@ -512,10 +513,10 @@ impl<'t> Reader<'t> {
             }
             return;
         }
-        let module = matches!(self.b.facts.def(self.b.owner).kind, Kind::File | Kind::Module);
+        let module = matches!(self.b.facts.def(self.b.owner).kind, DefKind::File | DefKind::Module);
         let kind = match place {
-            Place::Trait(_) | Place::Impl { .. } => Some(Kind::Field),
-            Place::Free | Place::Foreign => module.then_some(Kind::Variable),
+            Place::Trait(_) | Place::Impl { .. } => Some(DefKind::Field),
+            Place::Free | Place::Foreign => module.then_some(DefKind::Variable),
         };
         let def = kind.map(|kind| {
             let (def, _) = self.define(node, &kids, name, kind, above, Signature::Value);
@@ -529,13 +530,13 @@ impl<'t> Reader<'t> {
             (Place::Trait(members), Some(def)) => {
                 let owner = self.b.owner;
                 self.seen_as(def, owner);
-                Target::Var(self.b.declare_in(members, symbol, VarKind::Local, ty))
+                BindTarget::Var(self.b.declare_in(members, symbol, VarKind::Local, ty))
             }
             (Place::Impl { receiver, through }, Some(def)) => {
                 self.belongs(def, receiver, through);
-                Target::Member(receiver, symbol)
+                BindTarget::Member(receiver, symbol)
             }
-            _ => Target::Var(self.b.declare(symbol, VarKind::Local, ty)),
+            _ => BindTarget::Var(self.b.declare(symbol, VarKind::Local, ty)),
         };
         if let Some(value) = value {
             let value = self.used(value);
@@ -545,22 +546,22 @@ impl<'t> Reader<'t> {
 
     // --- modules and macros ---
 
-    fn module(&mut self, node: Node<'t>, above: &Above<'t>) {
-        let kids = self.kids(node);
+    fn module(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.word(n));
         let Some(body) = kids.field("body") else {
             let public = kids.kind("visibility_modifier").is_some();
             let marks = self.attributes(self.b.owner, above);
             let import = self.b.facts.imports.len();
-            self.import(&format!("self::{name}"), Imported::Module, name, line(node), public);
+            self.import(&format!("self::{name}"), ImportKind::Module, name, line(node), public);
             if let Some(declared) = self.b.facts.imports.get_mut(import) {
                 declared.only_in_tests = marks.only_in_tests;
             }
             return;
         };
-        let (def, _) = self.define(node, &kids, name, Kind::Module, above, Signature::Head);
+        let (def, _) = self.define(node, &kids, name, DefKind::Module, above, Signature::Head);
         self.declare_def(def);
-        let kids = self.kids(body);
+        let kids = self.children(body);
         if let Some(doc) = self.doc_inside(&kids) {
             let d = self.b.def(def);
             d.doc = match d.doc.take() {
@@ -574,10 +575,10 @@ impl<'t> Reader<'t> {
     }
 
     /// A macro: its expansions are read for calls, as if they were in a function.
-    fn macro_rules(&mut self, node: Node<'t>, above: &Above<'t>) {
-        let kids = self.kids(node);
+    fn macro_rules(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("", |n| self.word(n));
-        let (def, marks) = self.define(node, &kids, name, Kind::Function, above, Signature::Head);
+        let (def, marks) = self.define(node, &kids, name, DefKind::Function, above, Signature::Head);
         let d = self.b.def(def);
         d.signature = format!("macro_rules! {name}").into();
         d.flags |= flag::MACRO;
@@ -590,8 +591,8 @@ impl<'t> Reader<'t> {
         let scope = self.b.scope;
         match self.b.declared_in(scope, called) {
             Some(var) => {
-                let value = self.b.expr(Expr::Def(def));
-                self.b.bind(Target::Var(var), value);
+                let value = self.b.expr(SourceExpr::Def(def));
+                self.b.bind(BindTarget::Var(var), value);
             }
             None => {
                 self.b.declare_in(scope, called, VarKind::Def(def), None);
@@ -600,7 +601,7 @@ impl<'t> Reader<'t> {
         self.templates += 1;
         self.inside(def, |reader| {
             for rule in kids.named().filter(|k| k.kind() == "macro_rule") {
-                let inner = reader.kids(rule);
+                let inner = reader.children(rule);
                 if let Some(right) = inner.field("right") {
                     reader.token_block(right);
                 }

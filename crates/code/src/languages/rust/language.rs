@@ -3,19 +3,19 @@
 use super::builtins::NAMES;
 use super::modules::{self, Crates};
 use super::resolve;
-use crate::facts::{DefId, Facts, ImportId};
-use crate::languages::rules::{BuiltinCall, Constructs, DerivedMethod, Modules, Rules};
-use crate::languages::{Imports, Language, Module, OutsideModule, OwnParser, Source};
+use crate::facts::{DefId, FileFacts, ImportId};
+use crate::languages::rules::{BuiltinCall, Constructs, DerivedMethod, LanguageRules, Modules};
+use crate::languages::{DeclaredModule, Imports, Language, OutsideModule, OwnParser, SourceFile};
 use crate::resolve::eval::Eval;
-use crate::resolve::link::Link;
-use crate::resolve::value::{Set, Sym};
-use crate::resolve::{File, FileId, Gid, Program, Value};
+use crate::resolve::link::ProgramTables;
+use crate::resolve::value::{InternedStr, ValueSet};
+use crate::resolve::{DefRef, FileId, PossibleValue, Program, ProgramFile};
 
 pub(crate) struct Rust;
 
 static PARSER: OwnParser = OwnParser { parse: |text, _| super::parse(text), facts: super::read };
 
-static RULES: Rules = Rules {
+static RULES: LanguageRules = LanguageRules {
     modules: Modules::Tree,
     builtins: NAMES,
     methods_outside_types: true,
@@ -64,7 +64,7 @@ static RULES: Rules = Rules {
         "find_map",
         "ok_or_else",
     ],
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
 impl Language for Rust {
@@ -93,7 +93,7 @@ impl Language for Rust {
         tree_sitter_rust::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
         PARSER.read(source)
     }
 
@@ -101,7 +101,7 @@ impl Language for Rust {
         Some(&PARSER)
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 
@@ -129,27 +129,40 @@ impl Language for Rust {
         Box::new(Crates::read(program, manifests))
     }
 
-    fn declared_modules(&self, program: &Program, file: &File) -> Vec<Module> {
+    fn declared_modules(&self, program: &Program, file: &ProgramFile) -> Vec<DeclaredModule> {
         modules::declared(program, file)
     }
 
-    fn walk_path<'p>(&self, eval: &mut Eval<'p>, file: FileId, import: ImportId, levels: u8) -> Set {
+    fn walk_path<'p>(&self, eval: &mut Eval<'p>, file: FileId, import: ImportId, levels: u8) -> ValueSet {
         modules::walk(eval, file, import, levels)
     }
 
-    fn module_beside(&self, program: &Program, link: &Link, file: FileId, name: Sym) -> Option<Value> {
+    fn module_beside(
+        &self,
+        program: &Program,
+        link: &ProgramTables,
+        file: FileId,
+        name: InternedStr,
+    ) -> Option<PossibleValue> {
         modules::beside(program, link, file, name)
     }
 
-    fn undeclared<'p>(&self, eval: &mut Eval<'p>, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
+    fn undeclared<'p>(
+        &self,
+        eval: &mut Eval<'p>,
+        file: FileId,
+        owner: DefId,
+        name: InternedStr,
+        levels: u8,
+    ) -> ValueSet {
         modules::undeclared(eval, file, owner, name, levels)
     }
 
-    fn has_several_bodies(&self, eval: &Eval<'_>, class: Gid, methods: &[Gid]) -> bool {
+    fn has_several_bodies(&self, eval: &Eval<'_>, class: DefRef, methods: &[DefRef]) -> bool {
         resolve::is_in_several_impls(eval, class, methods)
     }
 
-    fn is_open_alias<'p>(&self, eval: &mut Eval<'p>, alias: Gid, levels: u8) -> bool {
+    fn is_open_alias<'p>(&self, eval: &mut Eval<'p>, alias: DefRef, levels: u8) -> bool {
         resolve::is_open_alias(eval, alias, levels)
     }
 }

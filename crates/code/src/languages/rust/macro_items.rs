@@ -3,26 +3,28 @@
 use super::patterns::known_variant;
 use super::tokens::is_word;
 use super::{Reader, is_capital};
-use crate::facts::{DefId, Expr, ExprId, Imported, Kind, Span, Target, UNKNOWN, VarKind, Visibility, flag};
-use crate::tree::{Node, line, one_line, span};
+use crate::facts::{
+    BindTarget, DefId, DefKind, ExprId, ImportKind, SourceExpr, SourceSpan, UNKNOWN, VarKind, Visibility, flag,
+};
+use crate::tree::{TreeNode, line, one_line, span};
 use smallvec::SmallVec;
 
 /// Attributes and visibility before an item inside a macro call.
-pub(super) struct ItemMarks {
-    pub start: Option<Span>,
+pub(super) struct MacroItemAttributes {
+    pub start: Option<SourceSpan>,
     pub visibility: Visibility,
     pub test: bool,
 }
 
-impl Default for ItemMarks {
-    fn default() -> ItemMarks {
-        ItemMarks { start: None, visibility: Visibility::Private, test: false }
+impl Default for MacroItemAttributes {
+    fn default() -> MacroItemAttributes {
+        MacroItemAttributes { start: None, visibility: Visibility::Private, test: false }
     }
 }
 
 impl<'t> Reader<'t> {
     /// Declares the variables of a pattern. Only a plain name, `Some(name)` and similar patterns are bound to a value.
-    pub(super) fn token_pattern(&mut self, tokens: &[Node<'t>], value: ExprId) {
+    pub(super) fn token_pattern(&mut self, tokens: &[TreeNode<'t>], value: ExprId) {
         self.deeper((), |reader| {
             let mut at = 0;
             while let Some(token) = tokens.get(at) {
@@ -38,7 +40,7 @@ impl<'t> Reader<'t> {
                             // `field: pattern`: the name is a field.
                             if tokens.get(at + 1).is_none_or(|t| t.kind() != ":") {
                                 let var = reader.local(text);
-                                reader.b.bind(Target::Var(var), value);
+                                reader.b.bind(BindTarget::Var(var), value);
                             }
                             at += 1;
                             continue;
@@ -63,7 +65,7 @@ impl<'t> Reader<'t> {
                                         let name = reader.word(*name);
                                         let taken = reader.taken(opened, value, name);
                                         let var = reader.local(name);
-                                        reader.b.bind(Target::Var(var), taken);
+                                        reader.b.bind(BindTarget::Var(var), taken);
                                     }
                                     [name, colon, rest @ ..] if colon.kind() == ":" => {
                                         let taken = reader.taken(opened, value, reader.word(*name));
@@ -80,7 +82,7 @@ impl<'t> Reader<'t> {
                         for (index, part) in inner.split(|t| t.kind() == ",").enumerate() {
                             let known = value != UNKNOWN && reader.bracket(*token) == b'(';
                             let part_value =
-                                if known { reader.b.expr(Expr::AtIndex(value, index as u32)) } else { UNKNOWN };
+                                if known { reader.b.expr(SourceExpr::AtIndex(value, index as u32)) } else { UNKNOWN };
                             reader.token_pattern(part, part_value);
                         }
                     }
@@ -92,7 +94,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `let pattern: Type = value;`, or in a condition `let pattern = value`.
-    pub(super) fn token_let(&mut self, tokens: &[Node<'t>], at: &mut usize, condition: bool) {
+    pub(super) fn token_let(&mut self, tokens: &[TreeNode<'t>], at: &mut usize, condition: bool) {
         *at += 1;
         let start = *at;
         while tokens.get(*at).is_some_and(|t| !matches!(t.kind(), "=" | ";")) {
@@ -117,7 +119,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `for pattern in values`; `impl Trait for Type` has no `in`.
-    pub(super) fn token_for(&mut self, tokens: &[Node<'t>], at: &mut usize) {
+    pub(super) fn token_for(&mut self, tokens: &[TreeNode<'t>], at: &mut usize) {
         *at += 1;
         let start = *at;
         let Some(place) =
@@ -133,7 +135,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A closure; its body extends to the next comma.
-    pub(super) fn token_closure(&mut self, tokens: &[Node<'t>], at: &mut usize) -> ExprId {
+    pub(super) fn token_closure(&mut self, tokens: &[TreeNode<'t>], at: &mut usize) -> ExprId {
         let start = *at;
         *at += 1;
         if tokens[start].kind() == "|" {
@@ -143,8 +145,8 @@ impl<'t> Reader<'t> {
             *at += 1;
         }
         let last = tokens.get((*at).min(tokens.len()) - 1).copied().unwrap_or(tokens[start]);
-        let whole = Span { end: last.end_byte() as u32, ..span(tokens[start]) };
-        let def = self.b.add_def("<closure>", Kind::Lambda, whole);
+        let whole = SourceSpan { end: last.end_byte() as u32, ..span(tokens[start]) };
+        let def = self.b.add_def("<closure>", DefKind::Lambda, whole);
         self.b.def(def).flags |= flag::ARROW;
         let end = (*at).saturating_sub(1);
         let parameters = tokens.get(start + 1..end).unwrap_or(&[]);
@@ -162,10 +164,10 @@ impl<'t> Reader<'t> {
             let d = self.b.def(def);
             (d.span.end, d.span.end_line, d.span.end_column) = (end.end, end.end_line, end.end_column);
         }
-        self.b.expr(Expr::Def(def))
+        self.b.expr(SourceExpr::Def(def))
     }
 
-    pub(super) fn token_parameters(&mut self, tokens: &[Node<'t>]) {
+    pub(super) fn token_parameters(&mut self, tokens: &[TreeNode<'t>]) {
         for part in tokens.split(|t| t.kind() == ",") {
             if part.is_empty() {
                 continue;
@@ -183,17 +185,17 @@ impl<'t> Reader<'t> {
                 }
             }
             let ty = Some(ty).filter(|ty| *ty != UNKNOWN);
-            let names: SmallVec<[Node<'t>; 4]> =
+            let names: SmallVec<[TreeNode<'t>; 4]> =
                 pattern.iter().filter(|t| !matches!(t.kind(), "&" | "mutable_specifier")).copied().collect();
             match names.as_slice() {
                 [one] if matches!(one.kind(), "identifier" | "self") => {
                     let name = self.word(*one);
-                    let ty = if name == "self" { Some(self.b.expr(Expr::ThisType)) } else { ty };
+                    let ty = if name == "self" { Some(self.b.expr(SourceExpr::ThisType)) } else { ty };
                     self.b.param(name, None, ty);
                 }
                 _ => {
                     let var = self.b.param("_", None, ty);
-                    let value = self.b.expr(Expr::Var(var));
+                    let value = self.b.expr(SourceExpr::Var(var));
                     self.token_pattern(pattern, value);
                 }
             }
@@ -201,7 +203,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `fn name(…) -> T { … }` inside a macro call, as in `proptest!`.
-    pub(super) fn token_function(&mut self, tokens: &[Node<'t>], at: &mut usize, marks: ItemMarks) {
+    pub(super) fn token_function(&mut self, tokens: &[TreeNode<'t>], at: &mut usize, marks: MacroItemAttributes) {
         let start = *at;
         *at += 1;
         let Some(name) = tokens.get(*at).filter(|t| t.kind() == "identifier") else { return };
@@ -253,7 +255,7 @@ impl<'t> Reader<'t> {
         }
         let signature = self.b.text.get(tokens[start].start_byte()..last.start_byte()).unwrap_or("");
         let signature = one_line(signature);
-        let def = self.token_def(self.word(*name), Kind::Function, tokens[start], last, marks);
+        let def = self.token_def(self.word(*name), DefKind::Function, tokens[start], last, marks);
         let d = self.b.def(def);
         d.signature = signature.into();
         d.result = Some(result).filter(|r| *r != UNKNOWN);
@@ -262,7 +264,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `static NAME: T = value;` inside a macro call, as in `thread_local!` and `lazy_static!`.
-    pub(super) fn token_static(&mut self, tokens: &[Node<'t>], at: &mut usize, marks: ItemMarks) -> bool {
+    pub(super) fn token_static(&mut self, tokens: &[TreeNode<'t>], at: &mut usize, marks: MacroItemAttributes) -> bool {
         let start = *at;
         *at += 1;
         while tokens.get(*at).is_some_and(|t| t.kind() == "mutable_specifier" || self.text(*t) == "ref") {
@@ -287,10 +289,10 @@ impl<'t> Reader<'t> {
             return true;
         }
         let last = tokens.get((*at).min(tokens.len()) - 1).copied().unwrap_or(tokens[start]);
-        if matches!(self.b.facts.def(self.b.owner).kind, Kind::File | Kind::Module) {
+        if matches!(self.b.facts.def(self.b.owner).kind, DefKind::File | DefKind::Module) {
             let signature = self.b.text.get(tokens[start].start_byte()..last.end_byte()).unwrap_or("");
             let signature = one_line(signature.split('=').next().unwrap_or(signature));
-            let def = self.token_def(name, Kind::Variable, tokens[start], last, marks);
+            let def = self.token_def(name, DefKind::Variable, tokens[start], last, marks);
             let d = self.b.def(def);
             d.signature = signature.into();
             d.flags |= flag::CONSTANT;
@@ -298,12 +300,12 @@ impl<'t> Reader<'t> {
         }
         let symbol = self.b.name(name);
         let var = self.at_items(|reader| reader.b.declare(symbol, VarKind::Local, ty));
-        self.b.bind(Target::Var(var), value);
+        self.b.bind(BindTarget::Var(var), value);
         true
     }
 
     /// `struct Name …` inside a macro call, as in `bitflags!`: only its existence is recorded.
-    pub(super) fn token_structure(&mut self, tokens: &[Node<'t>], at: &mut usize, marks: ItemMarks) {
+    pub(super) fn token_structure(&mut self, tokens: &[TreeNode<'t>], at: &mut usize, marks: MacroItemAttributes) {
         let start = tokens[*at];
         *at += 1;
         let Some(name) = tokens.get(*at).filter(|t| t.kind() == "identifier").copied() else { return };
@@ -316,11 +318,11 @@ impl<'t> Reader<'t> {
                 break;
             }
         }
-        let module = matches!(self.b.facts.def(self.b.owner).kind, Kind::File | Kind::Module);
+        let module = matches!(self.b.facts.def(self.b.owner).kind, DefKind::File | DefKind::Module);
         if self.templates > 0 || !module {
             return;
         }
-        let kind = if start.kind() == "enum" { Kind::Enum } else { Kind::Struct };
+        let kind = if start.kind() == "enum" { DefKind::Enum } else { DefKind::Struct };
         let signature = self.b.text.get(start.start_byte()..name.end_byte()).unwrap_or("");
         let signature = one_line(signature);
         let def = self.token_def(self.word(name), kind, start, last, marks);
@@ -329,7 +331,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `mod x;` and `use x::y;` inside a macro call, as in `cfg_if!`.
-    pub(super) fn token_import(&mut self, tokens: &[Node<'t>], at: &mut usize, marks: ItemMarks) {
+    pub(super) fn token_import(&mut self, tokens: &[TreeNode<'t>], at: &mut usize, marks: MacroItemAttributes) {
         let start = tokens[*at];
         *at += 1;
         let first = *at;
@@ -345,7 +347,7 @@ impl<'t> Reader<'t> {
             self.at_items(|reader| reader.use_text(text, "", line(start), public));
         } else if tokens.get(*at).is_some_and(|t| t.kind() == ";") && is_word(text) {
             self.at_items(|reader| {
-                reader.import(&format!("self::{text}"), Imported::Module, text, line(start), public);
+                reader.import(&format!("self::{text}"), ImportKind::Module, text, line(start), public);
             });
         }
     }
@@ -353,14 +355,14 @@ impl<'t> Reader<'t> {
     pub(super) fn token_def(
         &mut self,
         name: &str,
-        kind: Kind,
-        first: Node<'t>,
-        last: Node<'t>,
-        marks: ItemMarks,
+        kind: DefKind,
+        first: TreeNode<'t>,
+        last: TreeNode<'t>,
+        marks: MacroItemAttributes,
     ) -> DefId {
         let end = span(last);
         let start = marks.start.unwrap_or(span(first));
-        let whole = Span { end: end.end, end_line: end.end_line, end_column: end.end_column, ..start };
+        let whole = SourceSpan { end: end.end, end_line: end.end_line, end_column: end.end_column, ..start };
         let def = self.b.add_def(name, kind, whole);
         let d = self.b.def(def);
         d.visibility = marks.visibility;

@@ -18,17 +18,17 @@ mod types;
 mod values;
 
 use crate::builder::{Builder, FILE_SCOPE, ScopeId};
-use crate::facts::{DefId, Expr, ExprId, Facts, Name, ROOT, Target, UNKNOWN, VarId, VarKind, flag};
+use crate::facts::{BindTarget, DefId, ExprId, FileFacts, NameId, ROOT, SourceExpr, UNKNOWN, VarId, VarKind, flag};
 use crate::ids::IdVec;
-use crate::languages::Source;
-use crate::tree::{self, Kids, Node, Tree};
-use attributes::Above;
+use crate::languages::SourceFile;
+use crate::tree::{self, NodeChildren, SyntaxTree, TreeNode};
+use attributes::PrecedingAttributes;
 pub(crate) use language::Rust;
 pub use parse::parse;
 use rustc_hash::FxHashMap;
 
-pub(crate) fn read(source: Source<'_>, tree: &Tree) -> Facts {
-    let Source { path, text, language } = source;
+pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
+    let SourceFile { path, text, language } = source;
     let mut reader = Reader {
         b: Builder::new(language, text, path.rsplit('/').next().unwrap_or(path)),
         outer: vec![FILE_SCOPE].into(),
@@ -43,7 +43,7 @@ pub(crate) fn read(source: Source<'_>, tree: &Tree) -> Facts {
         templates: 0,
     };
     let root = tree.root();
-    let kids = reader.kids(root);
+    let kids = reader.children(root);
     let doc = reader.doc_inside(&kids);
     reader.b.def(ROOT).doc = doc;
     if is_test_file(path) {
@@ -92,7 +92,7 @@ enum Place {
 }
 
 /// A field of a variant of an enum: (enum, variant, field).
-type Payload = (Name, Name, Name);
+type Payload = (NameId, NameId, NameId);
 
 struct Reader<'t> {
     b: Builder<'t>,
@@ -107,7 +107,7 @@ struct Reader<'t> {
     /// Fields of variants that patterns bind; resolved at the end if the enum is in this file.
     taken: Vec<(ExprId, Payload)>,
     /// The name of the `Self` type.
-    this: Option<Name>,
+    this: Option<NameId>,
     /// The type that `Self` refers to, in an `impl`.
     this_type: ExprId,
     /// The enclosing loops and labelled blocks, with the values of `break`.
@@ -121,7 +121,7 @@ crate::lang::front_end!();
 
 impl<'t> Reader<'t> {
     /// The text of a name; `r#type` is `type`.
-    fn word(&self, node: Node<'_>) -> &'t str {
+    fn word(&self, node: TreeNode<'_>) -> &'t str {
         let text = self.text(node);
         text.strip_prefix("r#").unwrap_or(text)
     }
@@ -170,13 +170,13 @@ impl<'t> Reader<'t> {
 
     fn free(&mut self, name: &str) -> ExprId {
         let name = self.b.name(name);
-        self.b.expr(Expr::Free(name))
+        self.b.expr(SourceExpr::Free(name))
     }
 
     /// A name in the position of a type, a module or a crate.
     fn head(&mut self, name: &str) -> ExprId {
         match name {
-            "Self" => return self.b.expr(Expr::ThisType),
+            "Self" => return self.b.expr(SourceExpr::ThisType),
             "_" => return UNKNOWN,
             _ => {}
         }
@@ -188,7 +188,7 @@ impl<'t> Reader<'t> {
     /// A name in the position of a value.
     fn named(&mut self, name: &str) -> ExprId {
         match name {
-            "Self" => self.b.expr(Expr::ThisType),
+            "Self" => self.b.expr(SourceExpr::ThisType),
             "_" => UNKNOWN,
             _ => self.b.read(name),
         }
@@ -199,26 +199,26 @@ impl<'t> Reader<'t> {
     }
 
     fn awaited(&mut self, value: ExprId) -> ExprId {
-        if value == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::Awaited(value)) }
+        if value == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::Awaited(value)) }
     }
 
     fn element(&mut self, of: ExprId) -> ExprId {
-        if of == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::Element(of)) }
+        if of == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::Element(of)) }
     }
 
     fn instance(&mut self, ty: ExprId) -> ExprId {
-        if ty == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::InstanceOf(ty)) }
+        if ty == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::InstanceOf(ty)) }
     }
 
     fn resolve_heads(&mut self) {
         for (expr, scope) in std::mem::take(&mut self.heads) {
-            let Expr::Free(name) = self.b.facts.expr(expr) else { continue };
+            let SourceExpr::Free(name) = self.b.facts.expr(expr) else { continue };
             let mut at = scope;
             loop {
                 if let Some(var) = self.b.declared_in(at, name)
                     && let VarKind::Def(_) | VarKind::Import(_) | VarKind::TypeParam = self.b.facts.vars[var].what
                 {
-                    self.b.facts.exprs[expr] = Expr::Var(var);
+                    self.b.facts.exprs[expr] = SourceExpr::Var(var);
                     break;
                 }
                 if at == FILE_SCOPE {
@@ -232,7 +232,7 @@ impl<'t> Reader<'t> {
     fn resolve_payloads(&mut self) {
         for (expr, payload) in std::mem::take(&mut self.taken) {
             if let Some(ty) = self.payloads.get(&payload) {
-                self.b.facts.exprs[expr] = Expr::InstanceOf(*ty);
+                self.b.facts.exprs[expr] = SourceExpr::InstanceOf(*ty);
             }
         }
     }
@@ -241,8 +241,8 @@ impl<'t> Reader<'t> {
 
     /// Reads the content of a file, module, block or impl; returns the last expression, if it is the value of the
     /// block.
-    fn statements(&mut self, kids: &Kids<'t>, place: Place) -> ExprId {
-        let mut above = Above::default();
+    fn statements(&mut self, kids: &NodeChildren<'t>, place: Place) -> ExprId {
+        let mut above = PrecedingAttributes::default();
         let mut tail = UNKNOWN;
         for kid in kids.all() {
             match kid.kind() {
@@ -259,10 +259,10 @@ impl<'t> Reader<'t> {
         tail
     }
 
-    fn statement(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) -> ExprId {
+    fn statement(&mut self, node: TreeNode<'t>, above: &PrecedingAttributes<'t>, place: Place) -> ExprId {
         match node.kind() {
             "expression_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let Some(inner) = kids.all().find(|k| k.is_named() && !is_comment(*k)) else { return UNKNOWN };
                 if kids.has(";") {
                     self.value(inner);
@@ -277,7 +277,7 @@ impl<'t> Reader<'t> {
             }
             "empty_statement" => UNKNOWN,
             "ERROR" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 self.statements(&kids, place);
                 UNKNOWN
             }
@@ -291,8 +291,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn let_declaration(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn let_declaration(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let ty = kids.field("type").map(|ty| self.ty(ty)).filter(|ty| *ty != UNKNOWN);
         let value = kids.field("value").map_or(UNKNOWN, |value| self.used(value));
         if let Some(alternative) = kids.field("alternative") {
@@ -306,7 +306,7 @@ impl<'t> Reader<'t> {
                 let name = self.word(pattern);
                 let var = self.local(name);
                 self.b.facts.vars[var].ty = Some(ty);
-                self.b.bind(Target::Var(var), value);
+                self.b.bind(BindTarget::Var(var), value);
             }
             (_, Some(ty)) => {
                 let declared = self.instance(ty);
@@ -318,8 +318,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a block in a new scope; returns the value of its last expression.
-    fn block(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn block(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let label = kids.kind("label").map(|l| self.text(l));
         let before = self.open();
         let items = std::mem::replace(&mut self.items, self.b.scope);
@@ -339,7 +339,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn is_comment(node: Node<'_>) -> bool {
+fn is_comment(node: TreeNode<'_>) -> bool {
     matches!(node.kind(), "line_comment" | "block_comment")
 }
 

@@ -1,13 +1,13 @@
 //! Rust's modules: which file a `mod` declares, which crates the repository has, and where paths lead.
 
-use crate::facts::{DefId, ImportId, Imported, Kind, ROOT};
-use crate::languages::{Imports, Module};
-use crate::resolve::deps::Entry;
-use crate::resolve::eval::{Eval, Question, is_place};
-use crate::resolve::link::Link;
+use crate::facts::{DefId, DefKind, ImportId, ImportKind, ROOT};
+use crate::languages::{DeclaredModule, Imports};
+use crate::resolve::deps::TableEntry;
+use crate::resolve::eval::{Eval, EvalQuestion, is_place};
+use crate::resolve::link::ProgramTables;
 use crate::resolve::program::join;
-use crate::resolve::value::{How, Set, Sym};
-use crate::resolve::{File, FileId, Gid, Program, Value};
+use crate::resolve::value::{Derivation, InternedStr, ValueSet};
+use crate::resolve::{DefRef, FileId, PossibleValue, Program, ProgramFile};
 
 /// The libraries of a repository, from its `Cargo.toml` files.
 pub(super) struct Crates(Vec<Crate>);
@@ -60,13 +60,13 @@ fn read_manifest(program: &Program, folder: &str, text: &str) -> Option<Crate> {
 }
 
 /// The files of a file's `mod x;`.
-pub(super) fn declared(program: &Program, file: &File) -> Vec<Module> {
+pub(super) fn declared(program: &Program, file: &ProgramFile) -> Vec<DeclaredModule> {
     let stem = file.path.rsplit('/').next().unwrap_or("").trim_end_matches(".rs");
     let own_folder = matches!(stem, "mod" | "lib" | "main") || is_root(&file.path);
     let mut found = Vec::new();
     for import in &file.facts.imports {
         let Some(name) = import.module.strip_prefix("self::") else { continue };
-        if import.what != Imported::Module || name.contains("::") {
+        if import.what != ImportKind::Module || name.contains("::") {
             continue;
         }
         let inline: Vec<&str> = file.facts.path_of(import.owner);
@@ -81,7 +81,7 @@ pub(super) fn declared(program: &Program, file: &File) -> Vec<Module> {
             && let Some(name) = program.find(name)
         {
             let only_in_tests = import.only_in_tests || file.is_in_test(import.owner);
-            found.push(Module { owner: import.owner, name, file: child, only_in_tests });
+            found.push(DeclaredModule { owner: import.owner, name, file: child, only_in_tests });
         }
     }
     found
@@ -94,24 +94,24 @@ fn is_root(path: &str) -> bool {
 }
 
 /// The innermost module around a definition.
-fn module_of(program: &Program, file: FileId, owner: DefId) -> Value {
+fn module_of(program: &Program, file: FileId, owner: DefId) -> PossibleValue {
     let facts = &program.file(file).facts;
     let mut at = owner;
     while at != ROOT {
-        if facts.def(at).kind == Kind::Module {
-            return Value::Namespace(Gid { file, def: at });
+        if facts.def(at).kind == DefKind::Module {
+            return PossibleValue::Namespace(DefRef { file, def: at });
         }
         at = facts.def(at).parent;
     }
-    Value::Module(file)
+    PossibleValue::Module(file)
 }
 
-fn above(program: &Program, link: &Link, of: Value) -> Option<Value> {
+fn above(program: &Program, link: &ProgramTables, of: PossibleValue) -> Option<PossibleValue> {
     match of {
-        Value::Namespace(space) => {
+        PossibleValue::Namespace(space) => {
             Some(module_of(program, space.file, program.file(space.file).facts.def(space.def).parent))
         }
-        Value::Module(file) => {
+        PossibleValue::Module(file) => {
             let (above, owner) = link.parent_module(file)?;
             Some(module_of(program, above, owner))
         }
@@ -120,17 +120,22 @@ fn above(program: &Program, link: &Link, of: Value) -> Option<Value> {
 }
 
 /// `super`, or a module that the file declares.
-pub(super) fn beside(program: &Program, link: &Link, file: FileId, name: Sym) -> Option<Value> {
+pub(super) fn beside(
+    program: &Program,
+    link: &ProgramTables,
+    file: FileId,
+    name: InternedStr,
+) -> Option<PossibleValue> {
     if program.text(name) == "super"
-        && let Some(above) = above(program, link, Value::Module(file))
+        && let Some(above) = above(program, link, PossibleValue::Module(file))
     {
         return Some(above);
     }
-    link.child_module(file, ROOT, name).map(Value::Module)
+    link.child_module(file, ROOT, name).map(PossibleValue::Module)
 }
 
 /// The first segment of a path.
-fn root(program: &Program, link: &Link, file: FileId, owner: DefId, text: &str) -> Option<Value> {
+fn root(program: &Program, link: &ProgramTables, file: FileId, owner: DefId, text: &str) -> Option<PossibleValue> {
     match text {
         "crate" => {
             let mut at = file;
@@ -142,7 +147,7 @@ fn root(program: &Program, link: &Link, file: FileId, owner: DefId, text: &str) 
                     break;
                 }
             }
-            Some(Value::Module(at))
+            Some(PossibleValue::Module(at))
         }
         "self" => Some(module_of(program, file, owner)),
         "super" => above(program, link, module_of(program, file, owner)),
@@ -150,7 +155,7 @@ fn root(program: &Program, link: &Link, file: FileId, owner: DefId, text: &str) 
             let places = link.places();
             let language = program.file(file).facts.language;
             if let Some(library) = places.of(language).library(text) {
-                return Some(Value::Module(library));
+                return Some(PossibleValue::Module(library));
             }
             if matches!(text, "std" | "core" | "alloc") || places.is_package(text) {
                 // Local modules and items of that name were tried before.
@@ -162,7 +167,7 @@ fn root(program: &Program, link: &Link, file: FileId, owner: DefId, text: &str) 
 }
 
 /// Walks the path of a `use` over modules and types.
-pub(super) fn walk(eval: &mut Eval<'_>, file: FileId, import: ImportId, levels: u8) -> Set {
+pub(super) fn walk(eval: &mut Eval<'_>, file: FileId, import: ImportId, levels: u8) -> ValueSet {
     let here = eval.file(file);
     let entry = &here.facts.imports[import];
     let mut parts = entry.module.split("::");
@@ -172,53 +177,53 @@ pub(super) fn walk(eval: &mut Eval<'_>, file: FileId, import: ImportId, levels: 
     if !matches!(first, "crate" | "self" | "super") && !first.is_empty() {
         // A name in the module takes precedence over a crate of that name, unless it is this import.
         let owner = match module {
-            Value::Namespace(space) => space.def,
+            PossibleValue::Namespace(space) => space.def,
             _ => ROOT,
         };
         if let Some(name) = eval.program.find(first)
             && let Some(var) = here.member(owner, name)
             && Some(var) != entry.var
         {
-            let found = eval.solve(Question::Var(file, var), levels);
+            let found = eval.solve(EvalQuestion::Var(file, var), levels);
             at = found.values.iter().map(|(v, _)| *v).find(|v| is_place(*v));
         }
     }
     let mut at = match at.or_else(|| root(eval.program, eval.link, file, entry.owner, first)) {
         Some(at) => at,
-        None => return Set::default(),
+        None => return ValueSet::default(),
     };
     for part in parts {
         if part == "super" {
             match above(eval.program, eval.link, at) {
                 Some(above) => at = above,
-                None => return Set::default(),
+                None => return ValueSet::default(),
             }
             continue;
         }
-        let Some(name) = eval.program.find(part) else { return Set::default() };
+        let Some(name) = eval.program.find(part) else { return ValueSet::default() };
         let child = match at {
-            Value::Module(of) => eval.link.child_module(of, ROOT, name),
-            Value::Namespace(space) => eval.link.child_module(space.file, space.def, name),
+            PossibleValue::Module(of) => eval.link.child_module(of, ROOT, name),
+            PossibleValue::Namespace(space) => eval.link.child_module(space.file, space.def, name),
             _ => None,
         };
         if let Some(child) = child {
-            at = Value::Module(child);
+            at = PossibleValue::Module(child);
             continue;
         }
-        let found = eval.member_of_value(at, How::Import, name, levels);
+        let found = eval.member_of_value(at, Derivation::Import, name, levels);
         match found.values.iter().map(|(v, _)| *v).find(|v| is_place(*v)) {
             Some(found) => at = found,
-            None => return Set::default(),
+            None => return ValueSet::default(),
         }
     }
-    Set::one(at, How::Import)
+    ValueSet::one(at, Derivation::Import)
 }
 
 /// A name that its file does not declare: of a wildcard import, a crate, a macro.
-pub(super) fn undeclared(eval: &mut Eval<'_>, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
-    let mut set = Set::default();
+pub(super) fn undeclared(eval: &mut Eval<'_>, file: FileId, owner: DefId, name: InternedStr, levels: u8) -> ValueSet {
+    let mut set = ValueSet::default();
     let text = eval.program.text(name);
-    eval.note(Entry::Macro(name));
+    eval.note(TableEntry::Macro(name));
     // `use x::*` takes precedence over a crate of that name.
     if !matches!(text, "crate" | "self" | "super") {
         set = eval.in_wildcards(file, name, levels);
@@ -227,11 +232,11 @@ pub(super) fn undeclared(eval: &mut Eval<'_>, file: FileId, owner: DefId, name: 
         return set;
     }
     if let Some(module) = root(eval.program, eval.link, file, owner, text) {
-        set.add(module, How::Import);
+        set.add(module, Derivation::Import);
     } else if text.ends_with('!')
         && let Some(found) = eval.link.macro_named(name)
     {
-        set.add(Value::Func(found), How::Import);
+        set.add(PossibleValue::Func(found), Derivation::Import);
     }
     set
 }

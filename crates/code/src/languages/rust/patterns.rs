@@ -1,12 +1,12 @@
 //! Patterns: the variables they declare and the values bound to them.
 
 use super::{Reader, is_capital, is_comment};
-use crate::facts::{Expr, ExprId, Name, Target, UNKNOWN};
-use crate::tree::{Node, line};
+use crate::facts::{BindTarget, ExprId, NameId, SourceExpr, UNKNOWN};
+use crate::tree::{TreeNode, line};
 
 /// How a pattern with a path destructures a value.
 #[derive(Clone, Copy)]
-pub(super) enum Opened {
+pub(super) enum Destructured {
     /// `Some(x)`, `Ok(x)`: `x` is the content of the value.
     Wrapper,
     /// `Cow::Owned(x)`: `x` is equivalent to the value.
@@ -14,18 +14,18 @@ pub(super) enum Opened {
     /// `Err(e)`: `e` is unknown.
     Other,
     /// A variant of an enum: its path and names.
-    Variant(ExprId, Name, Name),
+    Variant(ExprId, NameId, NameId),
     /// A struct: the value as an instance of it.
     Struct(ExprId),
 }
 
 impl<'t> Reader<'t> {
     /// Declares the variables of a pattern in the innermost scope.
-    pub(super) fn pattern(&mut self, node: Node<'t>, value: ExprId) {
+    pub(super) fn pattern(&mut self, node: TreeNode<'t>, value: ExprId) {
         self.deeper((), |reader| reader.pattern_inner(node, value));
     }
 
-    fn pattern_inner(&mut self, node: Node<'t>, value: ExprId) {
+    fn pattern_inner(&mut self, node: TreeNode<'t>, value: ExprId) {
         match node.kind() {
             "identifier" | "shorthand_field_identifier" => {
                 let name = self.word(node);
@@ -36,29 +36,29 @@ impl<'t> Reader<'t> {
                 self.b.uses(path, line(node));
             }
             "tuple_pattern" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut rest = false;
                 // `_` is a position too, although it is not a named node.
                 let parts = kids.all().filter(|k| (k.is_named() && !is_comment(*k)) || k.kind() == "_");
                 for (index, kid) in parts.enumerate() {
                     rest |= kid.kind() == "remaining_field_pattern";
                     let known = value != UNKNOWN && !rest && kid.kind() != "_";
-                    let part = if known { self.b.expr(Expr::AtIndex(value, index as u32)) } else { UNKNOWN };
+                    let part = if known { self.b.expr(SourceExpr::AtIndex(value, index as u32)) } else { UNKNOWN };
                     self.pattern(kid, part);
                 }
             }
             "slice_pattern" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     // `rest @ ..` is a slice again.
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let rest = kid.kind() == "captured_pattern" && inner.kind("remaining_field_pattern").is_some();
                     let part = if rest { value } else { self.element(value) };
                     self.pattern(kid, part);
                 }
             }
             "tuple_struct_pattern" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let Some(ty) = kids.field("type") else { return };
                 let opened = self.opened(ty, value);
                 let mut place = 0;
@@ -75,35 +75,35 @@ impl<'t> Reader<'t> {
                 }
             }
             "struct_pattern" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let Some(ty) = kids.field("type") else { return };
                 let opened = self.opened(ty, value);
                 for kid in kids.named().filter(|k| k.kind() == "field_pattern") {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     let Some(name) = inner.field("name") else { continue };
                     let part = self.taken(opened, value, self.word(name));
                     match inner.field("pattern") {
                         Some(pattern) => self.pattern(pattern, part),
                         None => {
                             let var = self.local(self.word(name));
-                            self.b.bind(Target::Var(var), part);
+                            self.b.bind(BindTarget::Var(var), part);
                         }
                     }
                 }
             }
             "captured_pattern" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for (index, kid) in kids.named().enumerate() {
                     if index == 0 {
                         let var = self.local(self.word(kid));
-                        self.b.bind(Target::Var(var), value);
+                        self.b.bind(BindTarget::Var(var), value);
                     } else {
                         self.pattern(kid, value);
                     }
                 }
             }
             "range_pattern" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.used(kid);
                 }
@@ -115,7 +115,7 @@ impl<'t> Reader<'t> {
                 // `a | b | c …` nests to the left, as deep as it is long.
                 let mut at = node;
                 while at.kind() == "or_pattern" {
-                    let kids = self.kids(at);
+                    let kids = self.children(at);
                     let mut parts = kids.named();
                     let last = parts.next_back();
                     match parts.next() {
@@ -134,7 +134,7 @@ impl<'t> Reader<'t> {
                 self.pattern(at, value);
             }
             "match_pattern" | "ref_pattern" | "mut_pattern" | "reference_pattern" | "ERROR" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for (field, kid) in kids.with_fields() {
                     if field != Some("condition") && kid.is_named() && !is_comment(kid) {
                         self.pattern(kid, value);
@@ -155,11 +155,11 @@ impl<'t> Reader<'t> {
             self.b.uses(path, line);
         } else {
             let var = self.local(name);
-            self.b.bind(Target::Var(var), value);
+            self.b.bind(BindTarget::Var(var), value);
         }
     }
 
-    fn opened(&mut self, ty: Node<'t>, value: ExprId) -> Opened {
+    fn opened(&mut self, ty: TreeNode<'t>, value: ExprId) -> Destructured {
         let text = self.text(ty);
         let last = text.rsplit("::").next().unwrap_or(text);
         if let Some(known) = known_variant(last) {
@@ -172,7 +172,13 @@ impl<'t> Reader<'t> {
     }
 
     /// Classifies the path of a pattern by the capitalization of its last two names.
-    pub(super) fn opened_path(&mut self, path: ExprId, last: &str, before: Option<&str>, value: ExprId) -> Opened {
+    pub(super) fn opened_path(
+        &mut self,
+        path: ExprId,
+        last: &str,
+        before: Option<&str>,
+        value: ExprId,
+    ) -> Destructured {
         let owner = before.map(|b| b.split('<').next().unwrap_or(b).trim()).filter(|b| is_capital(b));
         if let Some(owner) = owner {
             let owner = match (owner, self.this) {
@@ -180,20 +186,20 @@ impl<'t> Reader<'t> {
                 _ => self.b.name(owner),
             };
             let variant = self.b.name(last.trim());
-            return Opened::Variant(path, owner, variant);
+            return Destructured::Variant(path, owner, variant);
         }
         let instance = self.instance(path);
-        Opened::Struct(self.b.either(&[value, instance]))
+        Destructured::Struct(self.b.either(&[value, instance]))
     }
 
     /// The value of a field of a destructured value.
-    pub(super) fn taken(&mut self, opened: Opened, value: ExprId, field: &str) -> ExprId {
+    pub(super) fn taken(&mut self, opened: Destructured, value: ExprId, field: &str) -> ExprId {
         match opened {
-            Opened::Wrapper => self.awaited(value),
-            Opened::Same => value,
-            Opened::Other => UNKNOWN,
-            Opened::Struct(value) => self.member(value, field),
-            Opened::Variant(path, owner, variant) => {
+            Destructured::Wrapper => self.awaited(value),
+            Destructured::Same => value,
+            Destructured::Other => UNKNOWN,
+            Destructured::Struct(value) => self.member(value, field),
+            Destructured::Variant(path, owner, variant) => {
                 let taken = self.member(path, field);
                 if taken != UNKNOWN {
                     let field = self.b.name(field);
@@ -206,11 +212,11 @@ impl<'t> Reader<'t> {
 }
 
 /// Variants of the standard library.
-pub(super) fn known_variant(last: &str) -> Option<Opened> {
+pub(super) fn known_variant(last: &str) -> Option<Destructured> {
     Some(match last {
-        "Some" | "Ok" | "Ready" | "Continue" => Opened::Wrapper,
-        "Err" => Opened::Other,
-        "Owned" | "Borrowed" => Opened::Same,
+        "Some" | "Ok" | "Ready" | "Continue" => Destructured::Wrapper,
+        "Err" => Destructured::Other,
+        "Owned" | "Borrowed" => Destructured::Same,
         _ => return None,
     })
 }

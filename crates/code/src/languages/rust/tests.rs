@@ -1,69 +1,69 @@
 //! The Rust front end on small texts.
 
 use crate::facts::{
-    ArgKind, BaseKind, CallKind, Def, DefId, Expr, ExprId, Facts, Imported, Key, ListKind, Literal, ROOT, Target,
-    VarId, Visibility, flag,
+    ArgKind, BaseKind, BindTarget, CallKind, Def, DefId, ExprId, FileFacts, ImportKind, ItemKey, ListKind, Literal,
+    ROOT, SourceExpr, VarId, Visibility, flag,
 };
 use crate::lang::parse;
 use crate::languages::language;
 use std::fmt::Write;
 
-fn read(text: &str) -> Facts {
+fn read(text: &str) -> FileFacts {
     parse("src/lib.rs", text, language("rust"))
 }
 
 /// Variables of the same name are distinguished by a number: `x`, `x'2`; free names begin with `$`.
-fn var(facts: &Facts, id: VarId) -> String {
+fn var(facts: &FileFacts, id: VarId) -> String {
     let name = facts.vars[id].name;
     let before = facts.vars.iter().take(id.index()).filter(|v| v.name == name).count();
     let name = facts.name(name);
     if before == 0 { name.to_owned() } else { format!("{name}'{}", before + 1) }
 }
 
-fn expr(facts: &Facts, id: ExprId) -> String {
+fn expr(facts: &FileFacts, id: ExprId) -> String {
     let list = |range| {
         let mut parts = Vec::new();
         for item in facts.items(range) {
             let value = expr(facts, item.value);
             parts.push(match item.key {
-                Key::Name(name) => format!("{}: {value}", facts.name(name)),
-                Key::Spread => format!("..{value}"),
-                Key::Next | Key::Any => value,
+                ItemKey::Name(name) => format!("{}: {value}", facts.name(name)),
+                ItemKey::Spread => format!("..{value}"),
+                ItemKey::Next | ItemKey::Any => value,
             });
         }
         parts
     };
     match facts.expr(id) {
-        Expr::Unknown => "?".into(),
-        Expr::Literal(Literal::String(name)) => format!("{:?}", facts.name(name)),
-        Expr::Literal(Literal::Nothing) => "()".into(),
-        Expr::Literal(Literal::Template) => "text".into(),
-        Expr::Literal(_) => "0".into(),
-        Expr::Var(id) => var(facts, id),
-        Expr::Free(name) => format!("${}", facts.name(name)),
-        Expr::ThisType => "Self".into(),
-        Expr::Member(of, name) => format!("{}.{}", expr(facts, of), facts.name(name)),
-        Expr::AtIndex(of, index) => format!("{}[{index}]", expr(facts, of)),
-        Expr::Element(of) => format!("{}[]", expr(facts, of)),
-        Expr::Awaited(of) => format!("{}?", expr(facts, of)),
-        Expr::Call(call) => {
+        SourceExpr::Unknown => "?".into(),
+        SourceExpr::Literal(Literal::String(name)) => format!("{:?}", facts.name(name)),
+        SourceExpr::Literal(Literal::Nothing) => "()".into(),
+        SourceExpr::Literal(Literal::Template) => "text".into(),
+        SourceExpr::Literal(_) => "0".into(),
+        SourceExpr::Var(id) => var(facts, id),
+        SourceExpr::Free(name) => format!("${}", facts.name(name)),
+        SourceExpr::ThisType => "Self".into(),
+        SourceExpr::Member(of, name) => format!("{}.{}", expr(facts, of), facts.name(name)),
+        SourceExpr::AtIndex(of, index) => format!("{}[{index}]", expr(facts, of)),
+        SourceExpr::Element(of) => format!("{}[]", expr(facts, of)),
+        SourceExpr::Awaited(of) => format!("{}?", expr(facts, of)),
+        SourceExpr::Call(call) => {
             let call = facts.calls[call];
             format!("{}()", expr(facts, call.callee))
         }
-        Expr::Def(def) => format!("<{}>", facts.name(facts.def(def).name)),
-        Expr::Collection(ListKind::Tuple, range) => format!("({})", list(range).join(", ")),
-        Expr::Collection(_, range) => format!("[{}]", list(range).join(", ")),
-        Expr::Construct(of, range) => format!("{} {{{}}}", expr(facts, of), list(range).join(", ")),
-        Expr::Either(range) => format!("({})", list(range).join(" | ")),
-        Expr::Generic(of, range) => format!("{}<{}>", expr(facts, of), list(range).join(", ")),
-        Expr::InstanceOf(of) => format!("a {}", expr(facts, of)),
-        Expr::FunctionType(of) => format!("fn -> {}", expr(facts, of)),
-        Expr::ListOf(of) => format!("[{}; n]", expr(facts, of)),
+        SourceExpr::Def(def) => format!("<{}>", facts.name(facts.def(def).name)),
+        SourceExpr::Collection(ListKind::Tuple, range) => format!("({})", list(range).join(", ")),
+        SourceExpr::Collection(_, range) => format!("[{}]", list(range).join(", ")),
+        SourceExpr::Construct(of, range) => format!("{} {{{}}}", expr(facts, of), list(range).join(", ")),
+        SourceExpr::Either(range) => format!("({})", list(range).join(" | ")),
+        SourceExpr::Generic(of, range) => format!("{}<{}>", expr(facts, of), list(range).join(", ")),
+        SourceExpr::InstanceOf(of) => format!("a {}", expr(facts, of)),
+        SourceExpr::FunctionType(of) => format!("fn -> {}", expr(facts, of)),
+        SourceExpr::ListOf(of) => format!("[{}; n]", expr(facts, of)),
         other => format!("{other:?}"),
     }
 }
 
-fn path(facts: &Facts, def: DefId) -> String {
+fn path(facts: &FileFacts, def: DefId) -> String {
     let path = facts.path_of(def);
     if path.is_empty() { "file".into() } else { path.join("/") }
 }
@@ -87,7 +87,7 @@ fn flags(def: &Def) -> String {
     NAMES.iter().filter(|(bit, _)| def.is(*bit)).map(|(_, name)| format!(" {name}")).collect()
 }
 
-fn defs(facts: &Facts) -> String {
+fn defs(facts: &FileFacts) -> String {
     let mut text = String::new();
     for (id, def) in facts.defs.iter_ids().skip(1) {
         let _ = write!(text, "{}-{} {:?} {}", def.span.line, def.span.end_line, def.kind, path(facts, id));
@@ -126,7 +126,7 @@ fn defs(facts: &Facts) -> String {
     text
 }
 
-fn calls_of(facts: &Facts, wanted: impl Fn(CallKind) -> bool) -> String {
+fn calls_of(facts: &FileFacts, wanted: impl Fn(CallKind) -> bool) -> String {
     let mut text = String::new();
     for call in facts.calls.iter().filter(|c| wanted(c.how)) {
         let args: Vec<String> = facts
@@ -143,26 +143,26 @@ fn calls_of(facts: &Facts, wanted: impl Fn(CallKind) -> bool) -> String {
     text
 }
 
-fn calls(facts: &Facts) -> String {
+fn calls(facts: &FileFacts) -> String {
     calls_of(facts, |how| how != CallKind::Implicit)
 }
 
-fn binds(facts: &Facts) -> String {
+fn binds(facts: &FileFacts) -> String {
     let mut text = String::new();
     for bind in &facts.binds {
         let target = match bind.target {
-            Target::Var(id) => var(facts, id),
-            Target::Member(of, name) => format!("{}.{}", expr(facts, of), facts.name(name)),
-            Target::Element(of) => format!("{}[]", expr(facts, of)),
-            Target::Free(name) => format!("${}", facts.name(name)),
-            Target::At(..) => "at".into(),
+            BindTarget::Var(id) => var(facts, id),
+            BindTarget::Member(of, name) => format!("{}.{}", expr(facts, of), facts.name(name)),
+            BindTarget::Element(of) => format!("{}[]", expr(facts, of)),
+            BindTarget::Free(name) => format!("${}", facts.name(name)),
+            BindTarget::At(..) => "at".into(),
         };
         let _ = writeln!(text, "{target} = {}", expr(facts, bind.value));
     }
     text
 }
 
-fn returns(facts: &Facts) -> String {
+fn returns(facts: &FileFacts) -> String {
     let mut text = String::new();
     for given in &facts.returns {
         let _ = writeln!(text, "{}: {}", path(facts, given.owner), expr(facts, given.value));
@@ -170,15 +170,15 @@ fn returns(facts: &Facts) -> String {
     text
 }
 
-fn imports(facts: &Facts) -> String {
+fn imports(facts: &FileFacts) -> String {
     let mut text = String::new();
     for import in &facts.imports {
         let what = match import.what {
-            Imported::Module => "module".into(),
-            Imported::Root => "root".into(),
-            Imported::Symbol(name) => facts.name(name).to_owned(),
-            Imported::All => "*".into(),
-            Imported::Nothing => "nothing".into(),
+            ImportKind::Module => "module".into(),
+            ImportKind::Root => "root".into(),
+            ImportKind::Symbol(name) => facts.name(name).to_owned(),
+            ImportKind::All => "*".into(),
+            ImportKind::Nothing => "nothing".into(),
         };
         let _ = write!(text, "{} {what}", import.module);
         if let Some(id) = import.var {
@@ -192,7 +192,7 @@ fn imports(facts: &Facts) -> String {
     text
 }
 
-fn uses(facts: &Facts) -> String {
+fn uses(facts: &FileFacts) -> String {
     let mut text = String::new();
     for used in &facts.uses {
         let _ = writeln!(text, "{}: {}", path(facts, used.owner), expr(facts, used.expr));

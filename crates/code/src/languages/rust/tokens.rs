@@ -1,12 +1,14 @@
 //! Macro calls: reads their token trees for calls and names, as far as the order of the tokens allows.
 
-use super::macro_items::ItemMarks;
+use super::macro_items::MacroItemAttributes;
 use super::{Reader, is_capital, is_comment};
-use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Item, Key, ListKind, Literal, Span, UNKNOWN, Visibility};
-use crate::tree::{Node, line, span};
+use crate::facts::{
+    Arg, ArgKind, CallKind, ExprId, ExprItem, ItemKey, ListKind, Literal, SourceExpr, SourceSpan, UNKNOWN, Visibility,
+};
+use crate::tree::{TreeNode, line, span};
 use smallvec::SmallVec;
 
-type Tokens<'t> = SmallVec<[Node<'t>; 16]>;
+type Tokens<'t> = SmallVec<[TreeNode<'t>; 16]>;
 
 /// Macros whose tokens become code elsewhere.
 const QUOTING: [&str; 5] = ["quote", "quote_spanned", "parse_quote", "parse_quote_spanned", "stringify"];
@@ -25,11 +27,11 @@ enum Parts {
 }
 
 impl<'t> Reader<'t> {
-    pub(super) fn macro_invocation(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    pub(super) fn macro_invocation(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let (Some(path), Some(tree)) = (kids.field("macro"), kids.kind("token_tree")) else { return UNKNOWN };
         let (of, name) = if path.kind() == "scoped_identifier" {
-            let inner = self.kids(path);
+            let inner = self.children(path);
             let of = inner.field("path").map(|of| self.path(of));
             (of, inner.field("name").map_or("", |n| self.word(n)))
         } else {
@@ -38,7 +40,7 @@ impl<'t> Reader<'t> {
         self.macro_call(of, name, tree, span(node))
     }
 
-    fn macro_call(&mut self, of: Option<ExprId>, name: &str, tree: Node<'t>, at: Span) -> ExprId {
+    fn macro_call(&mut self, of: Option<ExprId>, name: &str, tree: TreeNode<'t>, at: SourceSpan) -> ExprId {
         let called = format!("{name}!");
         let callee = match of {
             Some(of) => self.member(of, &called),
@@ -62,7 +64,7 @@ impl<'t> Reader<'t> {
         match name {
             "vec" | "smallvec" | "arrayvec" | "array_vec" | "tiny_vec" => {
                 if repeated && first != UNKNOWN {
-                    self.b.expr(Expr::ListOf(first))
+                    self.b.expr(SourceExpr::ListOf(first))
                 } else {
                     self.b.collection(ListKind::List, &items)
                 }
@@ -70,19 +72,19 @@ impl<'t> Reader<'t> {
             "dbg" => first,
             "try" | "ready" => self.awaited(first),
             "join" | "try_join" => {
-                let given: Vec<Item> =
-                    items.iter().map(|item| Item { key: Key::Next, value: self.awaited(item.value) }).collect();
+                let given: Vec<ExprItem> =
+                    items.iter().map(|item| ExprItem { key: ItemKey::Next, value: self.awaited(item.value) }).collect();
                 self.b.collection(ListKind::Tuple, &given)
             }
-            "format" | "concat" | "env" | "include_str" => self.b.expr(Expr::Literal(Literal::Template)),
+            "format" | "concat" | "env" | "include_str" => self.b.expr(SourceExpr::Literal(Literal::Template)),
             "matches" | "panic" | "todo" | "unimplemented" | "unreachable" | "cfg" => UNKNOWN,
             _ => call,
         }
     }
 
     /// The tokens of a tree without its brackets.
-    pub(super) fn tokens_of(&mut self, tree: Node<'t>) -> Tokens<'t> {
-        let kids = self.kids(tree);
+    pub(super) fn tokens_of(&mut self, tree: TreeNode<'t>) -> Tokens<'t> {
+        let kids = self.children(tree);
         let mut tokens: Tokens<'t> = kids.all().filter(|k| !is_comment(*k)).collect();
         if tokens.last().is_some_and(|t| matches!(t.kind(), ")" | "]" | "}")) {
             tokens.pop();
@@ -94,19 +96,19 @@ impl<'t> Reader<'t> {
     }
 
     /// The opening bracket of a token tree.
-    pub(super) fn bracket(&self, node: Node<'_>) -> u8 {
+    pub(super) fn bracket(&self, node: TreeNode<'_>) -> u8 {
         if node.kind() != "token_tree" {
             return 0;
         }
         self.b.text.as_bytes().get(node.start_byte()).copied().unwrap_or(0)
     }
 
-    pub(super) fn bracket_at(&self, tokens: &[Node<'t>], at: usize) -> u8 {
+    pub(super) fn bracket_at(&self, tokens: &[TreeNode<'t>], at: usize) -> u8 {
         tokens.get(at).map_or(0, |t| self.bracket(*t))
     }
 
     /// Reads a tree in braces in a new scope; returns its last value.
-    pub(super) fn token_block(&mut self, tree: Node<'t>) -> ExprId {
+    pub(super) fn token_block(&mut self, tree: TreeNode<'t>) -> ExprId {
         let before = self.open();
         let items = std::mem::replace(&mut self.items, self.b.scope);
         let tail = self.token_tail(tree, Parts::Plain);
@@ -115,20 +117,20 @@ impl<'t> Reader<'t> {
         tail
     }
 
-    fn token_tail(&mut self, tree: Node<'t>, parts: Parts) -> ExprId {
+    fn token_tail(&mut self, tree: TreeNode<'t>, parts: Parts) -> ExprId {
         let (items, _) = self.token_items(tree, parts);
         // `json!({"a": b})`.
-        if parts == Parts::Plain && items.first().is_some_and(|item| matches!(item.key, Key::Name(_))) {
+        if parts == Parts::Plain && items.first().is_some_and(|item| matches!(item.key, ItemKey::Name(_))) {
             return self.b.collection(ListKind::Map, &items);
         }
         items.last().map_or(UNKNOWN, |item| item.value)
     }
 
     /// The values between the commas and semicolons of a tree, and whether there was a semicolon.
-    fn token_items(&mut self, tree: Node<'t>, parts: Parts) -> (SmallVec<[Item; 8]>, bool) {
+    fn token_items(&mut self, tree: TreeNode<'t>, parts: Parts) -> (SmallVec<[ExprItem; 8]>, bool) {
         self.deeper((SmallVec::new(), false), |reader| {
             let tokens = reader.tokens_of(tree);
-            let mut items: SmallVec<[Item; 8]> = SmallVec::new();
+            let mut items: SmallVec<[ExprItem; 8]> = SmallVec::new();
             let mut at = 0;
             let mut semicolon = false;
             while at < tokens.len() {
@@ -142,7 +144,7 @@ impl<'t> Reader<'t> {
                     semicolon = true;
                     // A block that ends with `;` has no value.
                     if at == tokens.len() {
-                        items.push(Item { key: Key::Next, value: UNKNOWN });
+                        items.push(ExprItem { key: ItemKey::Next, value: UNKNOWN });
                     }
                 }
             }
@@ -151,7 +153,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `matches!(value, pattern if guard)`.
-    fn token_matches(&mut self, tree: Node<'t>) -> SmallVec<[Item; 8]> {
+    fn token_matches(&mut self, tree: TreeNode<'t>) -> SmallVec<[ExprItem; 8]> {
         self.deeper(SmallVec::new(), |reader| {
             let tokens = reader.tokens_of(tree);
             let mut at = 0;
@@ -168,7 +170,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `pattern if guard => expression`, or `pattern = expression => expression`.
-    fn token_arm(&mut self, tokens: &[Node<'t>], at: &mut usize, parts: Parts) -> Item {
+    fn token_arm(&mut self, tokens: &[TreeNode<'t>], at: &mut usize, parts: Parts) -> ExprItem {
         let rest = &tokens[*at..];
         let Some(arrow) = rest.iter().position(|t| t.kind() == "=>") else {
             return self.token_item(tokens, at);
@@ -200,7 +202,7 @@ impl<'t> Reader<'t> {
             if tokens.get(*at).is_some_and(|t| t.kind() == ",") {
                 *at += 1;
             }
-            Item { key: Key::Next, value }
+            ExprItem { key: ItemKey::Next, value }
         } else {
             self.token_item(tokens, at)
         };
@@ -208,22 +210,22 @@ impl<'t> Reader<'t> {
         item
     }
 
-    fn token_field(&mut self, tokens: &[Node<'t>], at: &mut usize) -> Item {
+    fn token_field(&mut self, tokens: &[TreeNode<'t>], at: &mut usize) -> ExprItem {
         let first = tokens[*at];
         let short = first.kind() == "identifier" && tokens.get(*at + 1).is_none_or(|t| t.kind() == ",");
         let mut item = self.token_item(tokens, at);
         if short {
-            item.key = Key::Name(self.b.name(self.word(first)));
+            item.key = ItemKey::Name(self.b.name(self.word(first)));
         } else if first.kind() == ".." {
-            item.key = Key::Spread;
+            item.key = ItemKey::Spread;
         }
         item
     }
 
     /// One expression or statement, up to the next comma or semicolon. Its value is known if it is a single expression.
-    pub(super) fn token_item(&mut self, tokens: &[Node<'t>], at: &mut usize) -> Item {
+    pub(super) fn token_item(&mut self, tokens: &[TreeNode<'t>], at: &mut usize) -> ExprItem {
         let start = *at;
-        let nothing = Item { key: Key::Next, value: UNKNOWN };
+        let nothing = ExprItem { key: ItemKey::Next, value: UNKNOWN };
         let item = self.deeper(nothing, |reader| reader.token_item_inner(tokens, at));
         // The nesting is too deep: skip the rest.
         if *at == start {
@@ -232,15 +234,15 @@ impl<'t> Reader<'t> {
         item
     }
 
-    fn token_item_inner(&mut self, tokens: &[Node<'t>], at: &mut usize) -> Item {
-        let mut key = Key::Next;
+    fn token_item_inner(&mut self, tokens: &[TreeNode<'t>], at: &mut usize) -> ExprItem {
+        let mut key = ItemKey::Next;
         let mut value = UNKNOWN;
         let mut read = 0;
         let mut simple = true;
         // After `if`, `match` and similar keywords, a brace begins a block, not the fields of a struct.
         let mut heading = false;
         let mut matching = false;
-        let mut marks = ItemMarks::default();
+        let mut marks = MacroItemAttributes::default();
         while let Some(token) = tokens.get(*at) {
             let kind = token.kind();
             match kind {
@@ -262,7 +264,7 @@ impl<'t> Reader<'t> {
                     if read == 0 && tokens.get(*at + 1).is_some_and(|t| t.kind() == ":") =>
                 {
                     let name = self.word(*token).trim_matches('"');
-                    key = Key::Name(self.b.name(name));
+                    key = ItemKey::Name(self.b.name(name));
                     *at += 2;
                 }
                 // The name of an argument, or the target of an assignment in a block.
@@ -382,11 +384,11 @@ impl<'t> Reader<'t> {
             }
         }
         let value = if simple && read == 1 { value } else { UNKNOWN };
-        Item { key, value }
+        ExprItem { key, value }
     }
 
     /// One expression without operators: a name, literal or tree, with the following calls and members.
-    pub(super) fn token_expression(&mut self, tokens: &[Node<'t>], at: &mut usize, structs: bool) -> ExprId {
+    pub(super) fn token_expression(&mut self, tokens: &[TreeNode<'t>], at: &mut usize, structs: bool) -> ExprId {
         let start = *at;
         let value = self.deeper(UNKNOWN, |reader| reader.token_expression_inner(tokens, at, structs));
         if *at == start {
@@ -395,7 +397,7 @@ impl<'t> Reader<'t> {
         value
     }
 
-    fn token_expression_inner(&mut self, tokens: &[Node<'t>], at: &mut usize, structs: bool) -> ExprId {
+    fn token_expression_inner(&mut self, tokens: &[TreeNode<'t>], at: &mut usize, structs: bool) -> ExprId {
         while tokens.get(*at).is_some_and(|t| matches!(t.kind(), "&" | "&&" | "*" | "mutable_specifier")) {
             *at += 1;
         }
@@ -409,11 +411,11 @@ impl<'t> Reader<'t> {
             }
             "integer_literal" | "float_literal" => {
                 *at += 1;
-                self.b.expr(Expr::Literal(Literal::Number))
+                self.b.expr(SourceExpr::Literal(Literal::Number))
             }
             "boolean_literal" => {
                 *at += 1;
-                self.b.expr(Expr::Literal(Literal::Bool))
+                self.b.expr(SourceExpr::Literal(Literal::Bool))
             }
             "char_literal" => {
                 *at += 1;
@@ -441,7 +443,7 @@ impl<'t> Reader<'t> {
                     let (items, _) = self.token_items(tokens[*at], Parts::Fields);
                     *at += 1;
                     let items = self.b.items(&items);
-                    self.b.expr(Expr::Construct(ty, items))
+                    self.b.expr(SourceExpr::Construct(ty, items))
                 } else {
                     bare = true;
                     self.token_named(&path, false)
@@ -506,7 +508,7 @@ impl<'t> Reader<'t> {
         value
     }
 
-    fn token_call(&mut self, callee: ExprId, tree: Node<'t>, at: Span) -> ExprId {
+    fn token_call(&mut self, callee: ExprId, tree: TreeNode<'t>, at: SourceSpan) -> ExprId {
         let (items, _) = self.token_items(tree, Parts::Plain);
         if callee == UNKNOWN {
             return UNKNOWN;
@@ -518,7 +520,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A tree in the position of a value: parentheses, a tuple, a list, a block.
-    fn token_group(&mut self, tree: Node<'t>) -> ExprId {
+    fn token_group(&mut self, tree: TreeNode<'t>) -> ExprId {
         match self.bracket(tree) {
             b'(' => {
                 let (items, _) = self.token_items(tree, Parts::Plain);
@@ -531,7 +533,7 @@ impl<'t> Reader<'t> {
             b'[' => {
                 let (items, repeated) = self.token_items(tree, Parts::Plain);
                 match items.first() {
-                    Some(first) if repeated && first.value != UNKNOWN => self.b.expr(Expr::ListOf(first.value)),
+                    Some(first) if repeated && first.value != UNKNOWN => self.b.expr(SourceExpr::ListOf(first.value)),
                     _ => self.b.collection(ListKind::List, &items),
                 }
             }
@@ -542,7 +544,7 @@ impl<'t> Reader<'t> {
     // --- paths ---
 
     /// `a::b::<T>::c`, `<T as Trait>::f`; moves `at` behind the path.
-    pub(super) fn token_path(&mut self, tokens: &[Node<'t>], at: &mut usize) -> TokenPath<'t> {
+    pub(super) fn token_path(&mut self, tokens: &[TreeNode<'t>], at: &mut usize) -> TokenPath<'t> {
         let mut of: Option<ExprId> = None;
         let mut before = None;
         let mut last = "";
@@ -589,7 +591,7 @@ impl<'t> Reader<'t> {
         TokenPath { of, before, last }
     }
 
-    fn path_word(&self, token: Node<'_>) -> &'t str {
+    fn path_word(&self, token: TreeNode<'_>) -> &'t str {
         let word = self.word(token);
         if word == "$crate" { "crate" } else { word }
     }
@@ -610,7 +612,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Skips `<…>` and records references to the names in it.
-    pub(super) fn token_generics(&mut self, tokens: &[Node<'t>], at: &mut usize) {
+    pub(super) fn token_generics(&mut self, tokens: &[TreeNode<'t>], at: &mut usize) {
         let mut depth = 0i32;
         while let Some(token) = tokens.get(*at) {
             match token.kind() {
@@ -634,7 +636,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A path without generics and calls.
-    fn token_path_plain(&mut self, tokens: &[Node<'t>], at: &mut usize) -> ExprId {
+    fn token_path_plain(&mut self, tokens: &[TreeNode<'t>], at: &mut usize) -> ExprId {
         let mut path = self.token_head(self.path_word(tokens[*at]));
         *at += 1;
         while tokens.get(*at).is_some_and(|t| t.kind() == "::")
@@ -648,7 +650,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A type as far as it is a path; references and arguments are skipped.
-    pub(super) fn token_type(&mut self, tokens: &[Node<'t>], at: &mut usize) -> ExprId {
+    pub(super) fn token_type(&mut self, tokens: &[TreeNode<'t>], at: &mut usize) -> ExprId {
         while let Some(token) = tokens.get(*at) {
             match token.kind() {
                 "&" | "*" | "mutable_specifier" | "const" | "impl" | "::" => *at += 1,
@@ -681,7 +683,7 @@ pub(super) struct TokenPath<'t> {
     pub last: &'t str,
 }
 
-fn begins_expression(token: Node<'_>) -> bool {
+fn begins_expression(token: TreeNode<'_>) -> bool {
     matches!(
         token.kind(),
         "identifier"

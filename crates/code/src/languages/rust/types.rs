@@ -1,8 +1,8 @@
 //! Types, paths, type parameters and their bounds.
 
 use super::Reader;
-use crate::facts::{Expr, ExprId, Literal, UNKNOWN, VarKind};
-use crate::tree::{Kids, Node, line};
+use crate::facts::{ExprId, Literal, SourceExpr, UNKNOWN, VarKind};
+use crate::tree::{NodeChildren, TreeNode, line};
 
 /// Bounds that reveal little about the available methods: used only if there is no other.
 const COMMON: [&str; 16] = [
@@ -25,15 +25,15 @@ const COMMON: [&str; 16] = [
 ];
 
 impl<'t> Reader<'t> {
-    pub(super) fn ty(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn ty(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.ty_inner(node))
     }
 
-    fn ty_inner(&mut self, node: Node<'t>) -> ExprId {
+    fn ty_inner(&mut self, node: TreeNode<'t>) -> ExprId {
         match node.kind() {
             "type_identifier" | "identifier" | "scoped_type_identifier" | "scoped_identifier" => {
                 let ty = self.path(node);
-                if !matches!(self.b.facts.expr(ty), Expr::ThisType) {
+                if !matches!(self.b.facts.expr(ty), SourceExpr::ThisType) {
                     self.b.uses(ty, line(node));
                 }
                 ty
@@ -43,21 +43,21 @@ impl<'t> Reader<'t> {
                 self.free(name)
             }
             "generic_type" | "generic_type_with_turbofish" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let Some(base) = kids.field("type").map(|ty| self.ty(ty)) else { return UNKNOWN };
                 let args = kids.field("type_arguments").map(|a| self.type_arguments(a)).unwrap_or_default();
                 if args.is_empty() || base == UNKNOWN { base } else { self.b.generic(base, &args) }
             }
             "reference_type" | "pointer_type" | "higher_ranked_trait_bound" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 kids.field("type").map_or(UNKNOWN, |ty| self.ty(ty))
             }
             "dynamic_type" | "abstract_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 kids.field("trait").map_or(UNKNOWN, |ty| self.ty(ty))
             }
             "array_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(length) = kids.field("length") {
                     self.used(length);
                 }
@@ -66,20 +66,20 @@ impl<'t> Reader<'t> {
                 self.b.generic(list, &[element])
             }
             "tuple_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let parts: Vec<ExprId> = kids.named().map(|part| self.ty(part)).collect();
                 let tuple = self.free("()");
                 self.b.generic(tuple, &parts)
             }
-            "unit_type" => self.b.expr(Expr::Literal(Literal::Nothing)),
+            "unit_type" => self.b.expr(SourceExpr::Literal(Literal::Nothing)),
             "function_type" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(parameters) = kids.field("parameters") {
-                    let inner = self.kids(parameters);
+                    let inner = self.children(parameters);
                     for part in inner.named() {
                         let part = match part.kind() {
                             "parameter" => {
-                                let inner = self.kids(part);
+                                let inner = self.children(part);
                                 inner.field("type")
                             }
                             "self_parameter" | "variadic_parameter" | "attribute_item" => None,
@@ -91,7 +91,7 @@ impl<'t> Reader<'t> {
                     }
                 }
                 let result = kids.field("return_type").map_or(UNKNOWN, |ty| self.ty(ty));
-                self.b.expr(Expr::FunctionType(result))
+                self.b.expr(SourceExpr::FunctionType(result))
             }
             "bounded_type" => self.bounds(node),
             "bracketed_type" => self.bracketed(node),
@@ -102,14 +102,14 @@ impl<'t> Reader<'t> {
 
     /// `Item = T` counts as an argument, because the item of an iterator or future is its most useful property. `Self`
     /// is replaced by the type, because the arguments of a generic type are evaluated without the enclosing `impl`.
-    fn type_arguments(&mut self, node: Node<'t>) -> Vec<ExprId> {
-        let kids = self.kids(node);
+    fn type_arguments(&mut self, node: TreeNode<'t>) -> Vec<ExprId> {
+        let kids = self.children(node);
         let mut args = Vec::new();
         for kid in kids.named() {
             match kid.kind() {
                 "lifetime" | "trait_bounds" => {}
                 "type_binding" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     if let Some(ty) = inner.field("type") {
                         args.push(self.ty(ty));
                     }
@@ -122,7 +122,7 @@ impl<'t> Reader<'t> {
         }
         if self.this_type != UNKNOWN {
             for arg in &mut args {
-                if matches!(self.b.facts.expr(*arg), Expr::ThisType) {
+                if matches!(self.b.facts.expr(*arg), SourceExpr::ThisType) {
                     *arg = self.this_type;
                 }
             }
@@ -131,33 +131,33 @@ impl<'t> Reader<'t> {
     }
 
     /// Type arguments that are only recorded as references: `f::<T>()`.
-    pub(super) fn type_arguments_used(&mut self, kids: &Kids<'t>) {
+    pub(super) fn type_arguments_used(&mut self, kids: &NodeChildren<'t>) {
         if let Some(arguments) = kids.field("type_arguments") {
             self.type_arguments(arguments);
         }
     }
 
     /// A type as the owner of methods: without references and arguments.
-    pub(super) fn plain_type(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn plain_type(&mut self, node: TreeNode<'t>) -> ExprId {
         let ty = self.ty(node);
         match self.b.facts.expr(ty) {
-            Expr::Generic(base, _) => base,
-            Expr::FunctionType(_) | Expr::Literal(_) => UNKNOWN,
-            Expr::Either(items) => self.b.facts.items(items).first().map_or(UNKNOWN, |item| item.value),
+            SourceExpr::Generic(base, _) => base,
+            SourceExpr::FunctionType(_) | SourceExpr::Literal(_) => UNKNOWN,
+            SourceExpr::Either(items) => self.b.facts.items(items).first().map_or(UNKNOWN, |item| item.value),
             _ => ty,
         }
     }
 
     /// The name of a type, without references, arguments and other wrappers.
-    pub(super) fn type_name(&mut self, node: Node<'t>) -> Option<&'t str> {
+    pub(super) fn type_name(&mut self, node: TreeNode<'t>) -> Option<&'t str> {
         self.deeper(None, |reader| match node.kind() {
             "type_identifier" => Some(reader.word(node)),
             "scoped_type_identifier" => {
-                let kids = reader.kids(node);
+                let kids = reader.children(node);
                 kids.field("name").map(|n| reader.word(n))
             }
             "generic_type" | "reference_type" => {
-                let kids = reader.kids(node);
+                let kids = reader.children(node);
                 let inner = kids.field("type")?;
                 reader.type_name(inner)
             }
@@ -168,14 +168,14 @@ impl<'t> Reader<'t> {
     // --- paths ---
 
     /// `a::b::C`, `<T as Trait>::f`, `T::<U>::new`. The first of several names is never a local variable.
-    pub(super) fn path(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn path(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.path_inner(node))
     }
 
-    fn path_inner(&mut self, node: Node<'t>) -> ExprId {
+    fn path_inner(&mut self, node: TreeNode<'t>) -> ExprId {
         match node.kind() {
             "scoped_identifier" | "scoped_type_identifier" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let name = kids.field("name").map_or("", |n| self.word(n));
                 match kids.field("path") {
                     Some(path) => {
@@ -195,7 +195,7 @@ impl<'t> Reader<'t> {
                 self.head(name)
             }
             "generic_type" | "generic_type_with_turbofish" | "generic_pattern" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 self.type_arguments_used(&kids);
                 let base = kids.field("type").or_else(|| kids.named().next());
                 base.map_or(UNKNOWN, |ty| self.path(ty))
@@ -206,13 +206,13 @@ impl<'t> Reader<'t> {
     }
 
     /// `<T>` or `<T as Trait>`: the type.
-    fn bracketed(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn bracketed(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(inner) = kids.named().next() else { return UNKNOWN };
         if inner.kind() != "qualified_type" {
             return self.plain_type(inner);
         }
-        let parts = self.kids(inner);
+        let parts = self.children(inner);
         if let Some(through) = parts.field("alias") {
             self.ty(through);
         }
@@ -221,11 +221,11 @@ impl<'t> Reader<'t> {
 
     // --- type parameters ---
 
-    pub(super) fn type_parameters(&mut self, kids: &Kids<'t>) {
+    pub(super) fn type_parameters(&mut self, kids: &NodeChildren<'t>) {
         let Some(parameters) = kids.field("type_parameters") else { return };
-        let inner = self.kids(parameters);
+        let inner = self.children(parameters);
         for kid in inner.named() {
-            let parts = self.kids(kid);
+            let parts = self.children(kid);
             let Some(name) = parts.field("name") else { continue };
             let ty = match kid.kind() {
                 "type_parameter" => {
@@ -244,8 +244,8 @@ impl<'t> Reader<'t> {
     }
 
     /// The bounds of a type: of several traits, those that reveal most.
-    pub(super) fn bounds(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    pub(super) fn bounds(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let mut telling: Vec<ExprId> = Vec::new();
         let mut first = UNKNOWN;
         for kid in kids.named() {
@@ -263,11 +263,11 @@ impl<'t> Reader<'t> {
         if telling.is_empty() { first } else { self.b.either(&telling) }
     }
 
-    pub(super) fn where_clause(&mut self, kids: &Kids<'t>) {
+    pub(super) fn where_clause(&mut self, kids: &NodeChildren<'t>) {
         for clause in kids.all().filter(|k| k.kind() == "where_clause") {
-            let inner = self.kids(clause);
+            let inner = self.children(clause);
             for predicate in inner.named() {
-                let parts = self.kids(predicate);
+                let parts = self.children(predicate);
                 let Some(bounds) = parts.field("bounds") else { continue };
                 let bound = self.bounds(bounds);
                 let Some(left) = parts.field("left") else { continue };

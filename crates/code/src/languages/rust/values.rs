@@ -2,18 +2,19 @@
 
 use super::{Reader, is_capital, is_comment};
 use crate::facts::{
-    Arg, ArgKind, CallKind, Expr, ExprId, Item, Key, Kind, ListKind, Literal, Span, Target, UNKNOWN, flag,
+    Arg, ArgKind, BindTarget, CallKind, DefKind, ExprId, ExprItem, ItemKey, ListKind, Literal, SourceExpr, SourceSpan,
+    UNKNOWN, flag,
 };
-use crate::tree::{self, Node, line, span};
+use crate::tree::{self, TreeNode, line, span};
 use smallvec::SmallVec;
 
 impl<'t> Reader<'t> {
-    pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn value(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
     /// Reads a value and records a reference to the symbol it names.
-    pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn used(&mut self, node: TreeNode<'t>) -> ExprId {
         let value = self.value(node);
         if matches!(node.kind(), "identifier" | "scoped_identifier" | "field_expression" | "generic_function") {
             self.b.uses(value, line(node));
@@ -22,18 +23,18 @@ impl<'t> Reader<'t> {
     }
 
     /// The only expression inside a node, or the first.
-    fn inner(&mut self, node: Node<'t>) -> Option<Node<'t>> {
-        let kids = self.kids(node);
+    fn inner(&mut self, node: TreeNode<'t>) -> Option<TreeNode<'t>> {
+        let kids = self.children(node);
         kids.named().find(|k| !matches!(k.kind(), "mutable_specifier" | "label" | "attribute_item"))
     }
 
-    fn value_inner(&mut self, node: Node<'t>) -> ExprId {
+    fn value_inner(&mut self, node: TreeNode<'t>) -> ExprId {
         match node.kind() {
             "identifier" | "type_identifier" => self.named(self.word(node)),
             "self" => self.b.read("self"),
             "scoped_identifier" | "scoped_type_identifier" => self.path(node),
             "generic_function" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 self.type_arguments_used(&kids);
                 kids.field("function").map_or(UNKNOWN, |f| self.value(f))
             }
@@ -44,12 +45,12 @@ impl<'t> Reader<'t> {
             "closure_expression" => self.closure(node),
             "block" => self.block(node),
             "unsafe_block" | "async_block" | "const_block" | "try_block" | "gen_block" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 kids.kind("block").map_or(UNKNOWN, |block| self.value(block))
             }
             "parenthesized_expression" => self.inner(node).map_or(UNKNOWN, |inner| self.value(inner)),
             "reference_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 kids.field("value").map_or(UNKNOWN, |inner| self.used(inner))
             }
             "try_expression" | "await_expression" => {
@@ -57,7 +58,7 @@ impl<'t> Reader<'t> {
                 self.awaited(inner)
             }
             "type_cast_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(value) = kids.field("value") {
                     self.used(value);
                 }
@@ -86,7 +87,7 @@ impl<'t> Reader<'t> {
                 UNKNOWN
             }
             "break_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let label = kids.kind("label").map(|l| self.text(l));
                 if let Some(inner) = self.inner(node) {
                     let value = self.used(inner);
@@ -98,7 +99,7 @@ impl<'t> Reader<'t> {
                 UNKNOWN
             }
             "assignment_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let value = kids.field("right").map_or(UNKNOWN, |right| self.used(right));
                 if let Some(left) = kids.field("left") {
                     self.assign(left, value);
@@ -106,7 +107,7 @@ impl<'t> Reader<'t> {
                 UNKNOWN
             }
             "compound_assignment_expr" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let left = kids.field("left").map_or(UNKNOWN, |n| self.used(n));
                 let right = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
                 if let Some(operator) = kids.field("operator") {
@@ -116,7 +117,7 @@ impl<'t> Reader<'t> {
             }
             "binary_expression" => self.binary(node),
             "unary_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let inner = self.inner(node).map_or(UNKNOWN, |inner| self.used(inner));
                 match kids.all().next().map(|k| k.kind()) {
                     Some("*") => inner,
@@ -125,7 +126,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "index_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let mut named = kids.named();
                 let (Some(of), Some(key)) = (named.next(), named.next()) else { return UNKNOWN };
                 let of = self.used(of);
@@ -137,28 +138,28 @@ impl<'t> Reader<'t> {
                 self.element(of)
             }
             "array_expression" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let repeated = kids.field("length").is_some();
-                let mut items: SmallVec<[Item; 8]> = SmallVec::new();
+                let mut items: SmallVec<[ExprItem; 8]> = SmallVec::new();
                 for kid in kids.named().filter(|k| k.kind() != "attribute_item") {
-                    items.push(Item { key: Key::Next, value: self.used(kid) });
+                    items.push(ExprItem { key: ItemKey::Next, value: self.used(kid) });
                 }
                 match items.first() {
-                    Some(first) if repeated && first.value != UNKNOWN => self.b.expr(Expr::ListOf(first.value)),
+                    Some(first) if repeated && first.value != UNKNOWN => self.b.expr(SourceExpr::ListOf(first.value)),
                     _ => self.b.collection(ListKind::List, &items),
                 }
             }
             "tuple_expression" => {
-                let kids = self.kids(node);
-                let mut items: SmallVec<[Item; 8]> = SmallVec::new();
+                let kids = self.children(node);
+                let mut items: SmallVec<[ExprItem; 8]> = SmallVec::new();
                 for kid in kids.named().filter(|k| k.kind() != "attribute_item") {
-                    items.push(Item { key: Key::Next, value: self.used(kid) });
+                    items.push(ExprItem { key: ItemKey::Next, value: self.used(kid) });
                 }
                 self.b.collection(ListKind::Tuple, &items)
             }
             "string_literal" | "raw_string_literal" => self.string(node),
-            "integer_literal" | "float_literal" => self.b.expr(Expr::Literal(Literal::Number)),
-            "boolean_literal" => self.b.expr(Expr::Literal(Literal::Bool)),
+            "integer_literal" | "float_literal" => self.b.expr(SourceExpr::Literal(Literal::Number)),
+            "boolean_literal" => self.b.expr(SourceExpr::Literal(Literal::Bool)),
             "char_literal"
             | "unit_expression"
             | "line_comment"
@@ -168,13 +169,13 @@ impl<'t> Reader<'t> {
             | "label"
             | "continue_expression" => UNKNOWN,
             "ERROR" | "source_file" | "declaration_list" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 self.statements(&kids, super::Place::Free);
                 UNKNOWN
             }
             // Ranges and all other kinds: the parts are read, the result is unknown.
             _ => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.all().filter(|k| k.is_named() && !is_comment(*k)) {
                     self.used(kid);
                 }
@@ -183,16 +184,16 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn string(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn string(&mut self, node: TreeNode<'t>) -> ExprId {
         let text = self.text(node).trim_start_matches(['b', 'c', 'r', '#']).trim_end_matches('#').trim_matches('"');
         let name = self.b.name(tree::cut(text, 120));
-        self.b.expr(Expr::Literal(Literal::String(name)))
+        self.b.expr(SourceExpr::Literal(Literal::String(name)))
     }
 
     // --- members, calls ---
 
-    fn field_value(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn field_value(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let (Some(value), Some(field)) = (kids.field("value"), kids.field("field")) else { return UNKNOWN };
         let of = self.value(value);
         self.field_of(of, self.word(field))
@@ -206,18 +207,18 @@ impl<'t> Reader<'t> {
         let member = self.b.member(of, field);
         match field.parse::<u32>() {
             Ok(index) => {
-                let place = self.b.expr(Expr::AtIndex(of, index));
+                let place = self.b.expr(SourceExpr::AtIndex(of, index));
                 self.b.either(&[member, place])
             }
             Err(_) => member,
         }
     }
 
-    fn call(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn call(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(mut function) = kids.field("function") else { return UNKNOWN };
         if function.kind() == "generic_function" {
-            let inner = self.kids(function);
+            let inner = self.children(function);
             if let Some(called) = inner.field("function").filter(|f| f.kind() == "field_expression") {
                 self.type_arguments_used(&inner);
                 function = called;
@@ -225,7 +226,7 @@ impl<'t> Reader<'t> {
         }
         let mut at = span(node);
         let callee = if function.kind() == "field_expression" {
-            let inner = self.kids(function);
+            let inner = self.children(function);
             let (Some(receiver), Some(field)) = (inner.field("value"), inner.field("field")) else { return UNKNOWN };
             let of = self.receiver(receiver);
             // In a chain over several lines, the position of a call is that of its name.
@@ -237,7 +238,7 @@ impl<'t> Reader<'t> {
         };
         let mut args: SmallVec<[Arg; 4]> = SmallVec::new();
         if let Some(arguments) = kids.field("arguments") {
-            let inner = self.kids(arguments);
+            let inner = self.children(arguments);
             for kid in inner.all() {
                 if kid.is_named() && !is_comment(kid) && kid.kind() != "attribute_item" {
                     args.push(Arg { how: ArgKind::Place, value: self.used(kid) });
@@ -249,7 +250,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The receiver of a method call: constants and fields are recorded as references, local variables are not.
-    fn receiver(&mut self, node: Node<'t>) -> ExprId {
+    fn receiver(&mut self, node: TreeNode<'t>) -> ExprId {
         let used = match node.kind() {
             "identifier" => is_capital(self.text(node)),
             "scoped_identifier" | "field_expression" => true,
@@ -260,15 +261,15 @@ impl<'t> Reader<'t> {
 
     /// Records elements that methods add to lists, sets and maps.
     pub(super) fn container_writes(&mut self, callee: ExprId, args: &[Arg]) {
-        let Expr::Member(mut object, name) = self.b.facts.expr(callee) else { return };
+        let SourceExpr::Member(mut object, name) = self.b.facts.expr(callee) else { return };
         let element = match (self.b.facts.name(name), args) {
             ("push" | "push_back" | "push_front" | "insert", [one]) => one.value,
             ("insert", [_, two]) => two.value,
             ("extend" | "append" | "extend_from_slice", [one]) => self.element(one.value),
             ("or_insert", [one]) => {
                 // `map.entry(key).or_insert(value)` writes to the map.
-                if let Expr::Call(call) = self.b.facts.expr(object)
-                    && let Expr::Member(map, _) = self.b.facts.expr(self.b.facts.calls[call].callee)
+                if let SourceExpr::Call(call) = self.b.facts.expr(object)
+                    && let SourceExpr::Member(map, _) = self.b.facts.expr(self.b.facts.calls[call].callee)
                 {
                     object = map;
                 }
@@ -277,37 +278,37 @@ impl<'t> Reader<'t> {
             _ => return,
         };
         if object != UNKNOWN {
-            self.b.bind(Target::Element(object), element);
+            self.b.bind(BindTarget::Element(object), element);
         }
     }
 
-    fn structure_value(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn structure_value(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let Some(name) = kids.field("name") else { return UNKNOWN };
         let ty = self.path(name);
-        if !matches!(self.b.facts.expr(ty), Expr::ThisType) {
+        if !matches!(self.b.facts.expr(ty), SourceExpr::ThisType) {
             self.b.uses(ty, line(name));
         }
-        let mut items: SmallVec<[Item; 8]> = SmallVec::new();
+        let mut items: SmallVec<[ExprItem; 8]> = SmallVec::new();
         if let Some(body) = kids.field("body") {
-            let inner = self.kids(body);
+            let inner = self.children(body);
             for kid in inner.all().filter(|k| k.is_named() && !is_comment(*k)) {
-                let parts = self.kids(kid);
+                let parts = self.children(kid);
                 match kid.kind() {
                     "field_initializer" => {
                         let key = parts.field("field").map_or("", |f| self.word(f));
-                        let key = Key::Name(self.b.name(key));
+                        let key = ItemKey::Name(self.b.name(key));
                         let value = parts.field("value").map_or(UNKNOWN, |v| self.used(v));
-                        items.push(Item { key, value });
+                        items.push(ExprItem { key, value });
                     }
                     "shorthand_field_initializer" => {
                         let Some(name) = parts.kind("identifier") else { continue };
-                        let key = Key::Name(self.b.name(self.word(name)));
-                        items.push(Item { key, value: self.used(name) });
+                        let key = ItemKey::Name(self.b.name(self.word(name)));
+                        items.push(ExprItem { key, value: self.used(name) });
                     }
                     "base_field_initializer" => {
                         let Some(base) = parts.named().next() else { continue };
-                        items.push(Item { key: Key::Spread, value: self.used(base) });
+                        items.push(ExprItem { key: ItemKey::Spread, value: self.used(base) });
                     }
                     _ => {
                         self.used(kid);
@@ -316,12 +317,12 @@ impl<'t> Reader<'t> {
             }
         }
         let items = self.b.items(&items);
-        self.b.expr(Expr::Construct(ty, items))
+        self.b.expr(SourceExpr::Construct(ty, items))
     }
 
-    fn closure(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
-        let def = self.b.add_def("<closure>", Kind::Lambda, span(node));
+    fn closure(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
+        let def = self.b.add_def("<closure>", DefKind::Lambda, span(node));
         self.b.def(def).flags |= flag::ARROW | if kids.has("async") { flag::ASYNC } else { 0 };
         self.inside(def, |reader| {
             if let Some(parameters) = kids.field("parameters") {
@@ -334,12 +335,12 @@ impl<'t> Reader<'t> {
                 reader.b.returns(value, false);
             }
         });
-        self.b.expr(Expr::Def(def))
+        self.b.expr(SourceExpr::Def(def))
     }
 
     // --- assignments, operators ---
 
-    fn assign(&mut self, target: Node<'t>, value: ExprId) {
+    fn assign(&mut self, target: TreeNode<'t>, value: ExprId) {
         self.deeper((), |reader| match target.kind() {
             "identifier" => {
                 let name = reader.word(target);
@@ -348,23 +349,23 @@ impl<'t> Reader<'t> {
                 }
             }
             "field_expression" => {
-                let kids = reader.kids(target);
+                let kids = reader.children(target);
                 let (Some(object), Some(field)) = (kids.field("value"), kids.field("field")) else { return };
                 let object = reader.receiver(object);
                 let name = reader.b.name(reader.word(field));
                 if object != UNKNOWN {
-                    reader.b.bind(Target::Member(object, name), value);
+                    reader.b.bind(BindTarget::Member(object, name), value);
                 }
             }
             "index_expression" => {
-                let kids = reader.kids(target);
+                let kids = reader.children(target);
                 let mut named = kids.named();
                 let (Some(object), Some(key)) = (named.next(), named.next()) else { return };
                 let object = reader.receiver(object);
                 let key = reader.used(key);
                 reader.operator("index_mut", object, &[key], span(target));
                 if object != UNKNOWN {
-                    reader.b.bind(Target::Element(object), value);
+                    reader.b.bind(BindTarget::Element(object), value);
                 }
             }
             "unary_expression" | "parenthesized_expression" | "reference_expression" => {
@@ -373,10 +374,10 @@ impl<'t> Reader<'t> {
                 }
             }
             "tuple_expression" => {
-                let kids = reader.kids(target);
+                let kids = reader.children(target);
                 for (index, kid) in kids.named().enumerate() {
                     let known = value != UNKNOWN;
-                    let part = if known { reader.b.expr(Expr::AtIndex(value, index as u32)) } else { UNKNOWN };
+                    let part = if known { reader.b.expr(SourceExpr::AtIndex(value, index as u32)) } else { UNKNOWN };
                     reader.assign(kid, part);
                 }
             }
@@ -387,8 +388,8 @@ impl<'t> Reader<'t> {
     }
 
     /// An operator calls a method that a type may define.
-    fn operator(&mut self, operator: &str, left: ExprId, right: &[ExprId], at: Span) -> ExprId {
-        if left == UNKNOWN || matches!(self.b.facts.expr(left), Expr::Literal(_)) {
+    fn operator(&mut self, operator: &str, left: ExprId, right: &[ExprId], at: SourceSpan) -> ExprId {
+        if left == UNKNOWN || matches!(self.b.facts.expr(left), SourceExpr::Literal(_)) {
             return UNKNOWN;
         }
         let method = match operator {
@@ -422,11 +423,11 @@ impl<'t> Reader<'t> {
     }
 
     /// `a + b + c …` nests to the left, as deep as it is long: followed in a loop.
-    fn binary(&mut self, node: Node<'t>) -> ExprId {
-        let mut parts: SmallVec<[(Node<'t>, &'t str, Option<Node<'t>>); 8]> = SmallVec::new();
+    fn binary(&mut self, node: TreeNode<'t>) -> ExprId {
+        let mut parts: SmallVec<[(TreeNode<'t>, &'t str, Option<TreeNode<'t>>); 8]> = SmallVec::new();
         let mut at = node;
         while at.kind() == "binary_expression" {
-            let kids = self.kids(at);
+            let kids = self.children(at);
             parts.push((at, kids.field("operator").map_or("", |o| o.kind()), kids.field("right")));
             match kids.field("left") {
                 Some(left) => at = left,
@@ -445,10 +446,10 @@ impl<'t> Reader<'t> {
 
     /// The condition of `if`, `while` or a guard; bindings of `let` in it are visible until the caller closes the
     /// scope.
-    fn condition(&mut self, node: Node<'t>) {
+    fn condition(&mut self, node: TreeNode<'t>) {
         match node.kind() {
             "let_condition" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let value = kids.field("value").map_or(UNKNOWN, |value| self.used(value));
                 self.open();
                 if let Some(pattern) = kids.field("pattern") {
@@ -456,7 +457,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "let_chain" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 for kid in kids.named() {
                     self.deeper((), |reader| reader.condition(kid));
                 }
@@ -467,8 +468,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn conditional(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn conditional(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let before = self.open();
         if let Some(condition) = kids.field("condition") {
             self.condition(condition);
@@ -482,22 +483,22 @@ impl<'t> Reader<'t> {
         self.b.either(&[yes, no])
     }
 
-    fn matching(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn matching(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let value = kids.field("value").map_or(UNKNOWN, |value| self.used(value));
         let Some(body) = kids.field("body") else { return UNKNOWN };
-        let arms = self.kids(body);
+        let arms = self.children(body);
         let mut values: SmallVec<[ExprId; 8]> = SmallVec::new();
         for arm in arms.all().filter(|k| k.is_named() && !is_comment(*k)) {
             if arm.kind() != "match_arm" {
                 self.value(arm);
                 continue;
             }
-            let parts = self.kids(arm);
+            let parts = self.children(arm);
             let before = self.open();
             if let Some(pattern) = parts.field("pattern") {
                 self.pattern(pattern, value);
-                let inner = self.kids(pattern);
+                let inner = self.children(pattern);
                 if let Some(condition) = inner.field("condition") {
                     self.condition(condition);
                 }
@@ -510,8 +511,8 @@ impl<'t> Reader<'t> {
         self.b.either(&values)
     }
 
-    fn looping(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn looping(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let label = kids.kind("label").map(|l| self.text(l));
         let before = self.open();
         match node.kind() {
@@ -540,15 +541,15 @@ impl<'t> Reader<'t> {
     }
 
     /// `for` calls methods for an iterator and its next element, which a type may define.
-    pub(super) fn iterate(&mut self, over: ExprId, at: Span) -> ExprId {
+    pub(super) fn iterate(&mut self, over: ExprId, at: SourceSpan) -> ExprId {
         if over == UNKNOWN {
             return UNKNOWN;
         }
         let iterator = self.b.implicit(over, "into_iter", &[], at);
         self.b.implicit(iterator, "next", &[], at);
         let next = self.b.implicit(over, "next", &[], at);
-        let given = self.b.expr(Expr::Awaited(next));
-        let element = self.b.expr(Expr::Element(over));
+        let given = self.b.expr(SourceExpr::Awaited(next));
+        let element = self.b.expr(SourceExpr::Element(over));
         self.b.either(&[element, given])
     }
 }

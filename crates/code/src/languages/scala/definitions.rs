@@ -2,15 +2,16 @@
 
 use super::Reader;
 use crate::facts::{
-    BaseKind, CallKind, DefId, Expr, ExprId, Imported, Kind, ROOT, Target, UNKNOWN, VarKind, Visibility, flag,
+    BaseKind, BindTarget, CallKind, DefId, DefKind, ExprId, ImportKind, ROOT, SourceExpr, UNKNOWN, VarKind, Visibility,
+    flag,
 };
-use crate::tree::{self, Kids, Node, line, one_line, span};
+use crate::tree::{self, NodeChildren, TreeNode, line, one_line, span};
 
 impl<'t> Reader<'t> {
     // --- packages and imports ---
 
-    pub(super) fn package(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn package(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         if let Some(name) = kids.field("name") {
             let name: String = self.text(name).split_whitespace().collect();
             let before = &self.b.facts.package;
@@ -24,8 +25,8 @@ impl<'t> Reader<'t> {
     }
 
     /// `import a.b.C`, `a.b._`, `a.b.{C => D, _}`.
-    pub(super) fn import(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn import(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let at = line(node);
         let mut path: Vec<&'t str> = Vec::new();
         let mut selected = false;
@@ -34,7 +35,7 @@ impl<'t> Reader<'t> {
                 (Some("path"), "identifier" | "operator_identifier") => path.push(self.text(kid)),
                 (_, "namespace_wildcard") => {
                     selected = true;
-                    self.b.import(&path.join("."), Imported::All, None, at);
+                    self.b.import(&path.join("."), ImportKind::All, None, at);
                 }
                 (_, "as_renamed_identifier" | "arrow_renamed_identifier") => {
                     selected = true;
@@ -42,10 +43,10 @@ impl<'t> Reader<'t> {
                 }
                 (_, "namespace_selectors") => {
                     selected = true;
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     for one in inner.named() {
                         match one.kind() {
-                            "namespace_wildcard" => _ = self.b.import(&path.join("."), Imported::All, None, at),
+                            "namespace_wildcard" => _ = self.b.import(&path.join("."), ImportKind::All, None, at),
                             _ => self.selected(&path, one, at),
                         }
                     }
@@ -63,30 +64,30 @@ impl<'t> Reader<'t> {
 
     fn imported_name(&mut self, path: &[&'t str], selected: bool, at: u32) {
         if let ([_, .., last], false) = (path, selected) {
-            self.b.import(&path.join("."), Imported::Module, Some(last), at);
+            self.b.import(&path.join("."), ImportKind::Module, Some(last), at);
         }
     }
 
-    fn selected(&mut self, path: &[&'t str], node: Node<'t>, at: u32) {
-        let kids = self.kids(node);
+    fn selected(&mut self, path: &[&'t str], node: TreeNode<'t>, at: u32) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or_else(|| self.text(node), |name| self.text(name));
         let called = kids.field("alias").map_or(name, |alias| self.text(alias));
         if called != "_" {
             let whole = format!("{}.{name}", path.join("."));
-            self.b.import(&whole, Imported::Module, Some(called), at);
+            self.b.import(&whole, ImportKind::Module, Some(called), at);
         }
     }
 
     // --- types ---
 
-    pub(super) fn type_declaration(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn type_declaration(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let name = kids.field("name").map_or("package", |name| self.text(name));
         let is_object = matches!(node.kind(), "object_definition" | "package_object");
         let kind = match node.kind() {
-            "trait_definition" => Kind::Interface,
-            "enum_definition" => Kind::Enum,
-            _ => Kind::Class,
+            "trait_definition" => DefKind::Interface,
+            "enum_definition" => DefKind::Enum,
+            _ => DefKind::Class,
         };
         let scope = self.b.scope;
         let known = self.b.name(name);
@@ -114,16 +115,16 @@ impl<'t> Reader<'t> {
         let members = std::mem::replace(&mut self.members, self.b.scope);
         self.type_parameters(&kids);
         for list in kids.fields("class_parameters") {
-            let inner = self.kids(list);
+            let inner = self.children(list);
             for parameter in inner.named().filter(|kid| kid.kind() == "class_parameter") {
                 self.field(parameter);
             }
         }
         if let Some(extends) = kids.field("extend") {
-            let inner = self.kids(extends);
+            let inner = self.children(extends);
             for list in inner.fields("arguments") {
                 let args = self.arguments(list, UNKNOWN);
-                let callee = self.b.expr(Expr::Super);
+                let callee = self.b.expr(SourceExpr::Super);
                 self.b.call(callee, CallKind::Plain, &args, span(list));
             }
         }
@@ -136,16 +137,16 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the bases of a type; returns their last names.
-    pub(super) fn bases(&mut self, def: DefId, kind: Kind, kids: &Kids<'t>) -> Vec<&'t str> {
+    pub(super) fn bases(&mut self, def: DefId, kind: DefKind, kids: &NodeChildren<'t>) -> Vec<&'t str> {
         let mut names = Vec::new();
         let Some(extends) = kids.field("extend") else { return names };
-        let inner = self.kids(extends);
+        let inner = self.children(extends);
         for base in inner.named().filter(|kid| is_type(kid.kind())) {
             let text = self.text(base);
             names.push(text.split(['[', '(']).next().unwrap_or(text).rsplit('.').next().unwrap_or(text).trim());
             // Whether the first is a class or a trait is not written.
             let how =
-                if names.len() == 1 || kind == Kind::Interface { BaseKind::Extends } else { BaseKind::Implements };
+                if names.len() == 1 || kind == DefKind::Interface { BaseKind::Extends } else { BaseKind::Implements };
             if let Some(of) = self.ty(base) {
                 self.b.base(def, how, of, line(base));
             }
@@ -154,10 +155,10 @@ impl<'t> Reader<'t> {
     }
 
     /// A parameter of a class is a field of it.
-    fn field(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn field(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(name) = kids.field("name") else { return };
-        let def = self.define(self.text(name), Kind::Field, node, &kids);
+        let def = self.define(self.text(name), DefKind::Field, node, &kids);
         let ty = kids.field("type").and_then(|ty| self.ty(ty));
         self.b.def(def).result = ty;
         let scope = self.b.scope;
@@ -168,35 +169,35 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn type_parameters(&mut self, kids: &Kids<'t>) {
+    pub(super) fn type_parameters(&mut self, kids: &NodeChildren<'t>) {
         let Some(list) = kids.kind("type_parameters") else { return };
-        let list = self.kids(list);
+        let list = self.children(list);
         for name in list.fields("name") {
             let name = self.b.name(self.text(name));
             self.b.declare(name, VarKind::TypeParam, None);
         }
     }
 
-    pub(super) fn alias(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn alias(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(name) = kids.field("name") else { return };
-        let def = self.define(self.text(name), Kind::Type, node, &kids);
+        let def = self.define(self.text(name), DefKind::Type, node, &kids);
         let scope = self.b.scope;
         self.b.declare_def(scope, def);
         let of = kids.field("type").and_then(|ty| self.ty(ty));
         self.b.def(def).result = of;
     }
 
-    pub(super) fn enum_case(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn enum_case(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(name) = kids.field("name") else { return };
         let is_class = node.kind() == "full_enum_case";
-        let def = self.define(self.text(name), if is_class { Kind::Class } else { Kind::Field }, node, &kids);
+        let def = self.define(self.text(name), if is_class { DefKind::Class } else { DefKind::Field }, node, &kids);
         self.b.def(def).flags |= flag::STATIC | flag::CONSTANT;
         let scope = self.b.scope;
         let var = self.b.declare_def(scope, def);
         if !is_class {
-            let of = self.b.expr(Expr::ThisType);
+            let of = self.b.expr(SourceExpr::ThisType);
             self.b.facts.vars[var].ty = Some(of);
         }
     }
@@ -204,14 +205,14 @@ impl<'t> Reader<'t> {
     // --- functions and values ---
 
     /// `extension (s: Shop) def …`: functions whose first parameter is written before them.
-    pub(super) fn extension(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn extension(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let parameter = kids.fields("parameters").next();
-        let ty = parameter.and_then(|list| self.kids(list).kind("parameter"));
-        let ty = ty.and_then(|parameter| self.kids(parameter).field("type")).and_then(|ty| self.ty(ty));
+        let ty = parameter.and_then(|list| self.children(list).kind("parameter"));
+        let ty = ty.and_then(|parameter| self.children(parameter).field("type")).and_then(|ty| self.ty(ty));
         for body in kids.fields("body") {
-            let parts = self.kids(body);
-            let all: Vec<Node<'t>> = match body.kind() {
+            let parts = self.children(body);
+            let all: Vec<TreeNode<'t>> = match body.kind() {
                 "function_definition" | "function_declaration" => vec![body],
                 _ => parts.named().collect(),
             };
@@ -221,13 +222,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn function(&mut self, node: Node<'t>, receiver: Option<ExprId>, before_it: Option<Node<'t>>) {
-        let kids = self.kids(node);
+    pub(super) fn function(&mut self, node: TreeNode<'t>, receiver: Option<ExprId>, before_it: Option<TreeNode<'t>>) {
+        let kids = self.children(node);
         let Some(name) = kids.field("name") else { return };
         let name = self.text(name);
         let outer = self.b.facts.def(self.b.owner).kind;
         let is_method = outer.type_like() || receiver.is_some();
-        let kind = if is_method { Kind::Method } else { Kind::Function };
+        let kind = if is_method { DefKind::Method } else { DefKind::Function };
         let def = self.define(name, kind, node, &kids);
         let mut flags = 0;
         if self.is_static && is_method && receiver.is_none() {
@@ -274,10 +275,10 @@ impl<'t> Reader<'t> {
         self.is_static = is_static;
     }
 
-    fn parameters(&mut self, list: Node<'t>) {
-        let inner = self.kids(list);
+    fn parameters(&mut self, list: TreeNode<'t>) {
+        let inner = self.children(list);
         for parameter in inner.named().filter(|kid| kid.kind() == "parameter") {
-            let parts = self.kids(parameter);
+            let parts = self.children(parameter);
             let Some(name) = parts.field("name") else { continue };
             let ty = parts.field("type").and_then(|ty| self.ty(ty));
             let place = self.b.facts.def(self.b.owner).params.len() as u16;
@@ -291,8 +292,8 @@ impl<'t> Reader<'t> {
     }
 
     /// `val`, `var`, `given`: a field, a variable of the file, or a local.
-    pub(super) fn value_definition(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn value_definition(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let owner = self.b.facts.def(self.b.owner).kind;
         let ty = kids.field("type").or_else(|| kids.field("return_type")).and_then(|ty| self.ty(ty));
         let pattern = kids.field("pattern").or_else(|| kids.field("name"));
@@ -310,7 +311,7 @@ impl<'t> Reader<'t> {
             }
             return;
         }
-        let kind = if self.b.owner == ROOT { Kind::Variable } else { Kind::Field };
+        let kind = if self.b.owner == ROOT { DefKind::Variable } else { DefKind::Field };
         let def = self.define(self.text(pattern), kind, node, &kids);
         let mut flags = if kids.has("val") { flag::CONSTANT } else { 0 };
         if self.is_static {
@@ -323,20 +324,20 @@ impl<'t> Reader<'t> {
         let var = self.b.declare_def(scope, def);
         self.b.facts.vars[var].ty = ty;
         let value = value(self);
-        self.b.bind(Target::Var(var), value);
+        self.b.bind(BindTarget::Var(var), value);
     }
 
     pub(super) fn local(&mut self, name: &str, ty: Option<ExprId>, value: ExprId) {
         let name = self.b.name(name);
         let var = self.b.declare(name, VarKind::Local, ty);
         if value != UNKNOWN {
-            self.b.bind(Target::Var(var), value);
+            self.b.bind(BindTarget::Var(var), value);
         }
     }
 
     // --- the common part ---
 
-    pub(super) fn define(&mut self, name: &str, kind: Kind, node: Node<'t>, kids: &Kids<'t>) -> DefId {
+    pub(super) fn define(&mut self, name: &str, kind: DefKind, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> DefId {
         let outer = self.b.facts.def(self.b.owner).kind;
         let modifiers = kids.kind("modifiers").map_or("", |list| self.text(list));
         let mut visibility = Visibility::Public;
@@ -368,7 +369,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The text up to the body, on one line, without annotations.
-    fn signature(&self, node: Node<'t>, kids: &Kids<'t>) -> String {
+    fn signature(&self, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> String {
         let first = kids.all().find(|kid| kid.kind() != "annotation");
         let start = first.map_or(node.start_byte(), |first| first.start_byte());
         let end = kids.field("body").map_or(node.end_byte(), |body| body.start_byte());

@@ -2,8 +2,8 @@
 
 use super::Reader;
 use super::definitions::is_type;
-use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Kind, Literal, Target, UNKNOWN, flag};
-use crate::tree::{Node, line, span};
+use crate::facts::{Arg, ArgKind, BindTarget, CallKind, DefKind, ExprId, Literal, SourceExpr, UNKNOWN, flag};
+use crate::tree::{TreeNode, line, span};
 use smallvec::SmallVec;
 
 /// Methods that call a function with each element of their receiver.
@@ -32,18 +32,18 @@ fn per_element(name: &str) -> bool {
 impl<'t> Reader<'t> {
     // --- statements ---
 
-    pub(super) fn block(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn block(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             self.visit(kid);
         }
     }
 
-    fn visit(&mut self, node: Node<'t>) {
+    fn visit(&mut self, node: TreeNode<'t>) {
         self.deeper((), |reader| reader.statement(node));
     }
 
-    fn statement(&mut self, node: Node<'t>) {
+    fn statement(&mut self, node: TreeNode<'t>) {
         match node.kind() {
             "package_clause" => self.package(node),
             "import_declaration" => self.import(node),
@@ -66,12 +66,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a body in a scope of its own; its value is that of its last statement.
-    pub(super) fn body(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn body(&mut self, node: TreeNode<'t>) -> ExprId {
         if !matches!(node.kind(), "block" | "indented_block") {
             return self.used(node);
         }
         let before = self.b.open_scope();
-        let kids = self.kids(node);
+        let kids = self.children(node);
         let last = kids.named().next_back();
         let mut value = UNKNOWN;
         for kid in kids.named() {
@@ -87,24 +87,24 @@ impl<'t> Reader<'t> {
     // --- values ---
 
     /// Reads a value and records a reference to the symbol it names.
-    pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
+    pub(super) fn used(&mut self, node: TreeNode<'t>) -> ExprId {
         let value = self.value(node);
-        if matches!(self.b.facts.expr(value), Expr::Free(_) | Expr::Member(..)) {
+        if matches!(self.b.facts.expr(value), SourceExpr::Free(_) | SourceExpr::Member(..)) {
             self.b.uses(value, line(node));
         }
         value
     }
 
-    fn value(&mut self, node: Node<'t>) -> ExprId {
+    fn value(&mut self, node: TreeNode<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
-    fn value_inner(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn value_inner(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         match node.kind() {
             "identifier" | "type_identifier" => match self.text(node) {
-                "this" => self.b.expr(Expr::This),
-                "super" => self.b.expr(Expr::Super),
+                "this" => self.b.expr(SourceExpr::This),
+                "super" => self.b.expr(SourceExpr::Super),
                 "_" => UNKNOWN,
                 name => self.bare.read(&mut self.b, name),
             },
@@ -126,7 +126,7 @@ impl<'t> Reader<'t> {
                     self.used(kid);
                 }
                 let ty = kids.named().find(|kid| is_type(kid.kind())).and_then(|ty| self.ty(ty));
-                ty.map_or(UNKNOWN, |ty| self.b.expr(Expr::InstanceOf(ty)))
+                ty.map_or(UNKNOWN, |ty| self.b.expr(SourceExpr::InstanceOf(ty)))
             }
             "if_expression" => {
                 if let Some(condition) = kids.field("condition") {
@@ -144,7 +144,7 @@ impl<'t> Reader<'t> {
             "try_expression" => {
                 let value = kids.field("body").map_or(UNKNOWN, |body| self.body(body));
                 for kid in kids.named().filter(|kid| kid.kind().ends_with("_clause")) {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     for part in inner.named() {
                         self.used(part);
                     }
@@ -168,8 +168,8 @@ impl<'t> Reader<'t> {
                 let value = kids.field("right").map_or(UNKNOWN, |value| self.used(value));
                 let target = kids.field("left").map_or(UNKNOWN, |target| self.value(target));
                 match self.b.facts.expr(target) {
-                    Expr::Member(of, name) => self.b.bind(Target::Member(of, name), value),
-                    Expr::Free(name) => {
+                    SourceExpr::Member(of, name) => self.b.bind(BindTarget::Member(of, name), value),
+                    SourceExpr::Free(name) => {
                         let name = self.b.facts.name(name).to_owned();
                         self.b.bind_name(&name, value);
                     }
@@ -179,11 +179,11 @@ impl<'t> Reader<'t> {
             }
             "string" | "interpolated_string_expression" => {
                 self.interpolated(node);
-                self.b.expr(Expr::Literal(Literal::Template))
+                self.b.expr(SourceExpr::Literal(Literal::Template))
             }
-            "integer_literal" | "floating_point_literal" => self.b.expr(Expr::Literal(Literal::Number)),
-            "boolean_literal" => self.b.expr(Expr::Literal(Literal::Bool)),
-            "null_literal" => self.b.expr(Expr::Literal(Literal::Nothing)),
+            "integer_literal" | "floating_point_literal" => self.b.expr(SourceExpr::Literal(Literal::Number)),
+            "boolean_literal" => self.b.expr(SourceExpr::Literal(Literal::Bool)),
+            "null_literal" => self.b.expr(SourceExpr::Literal(Literal::Nothing)),
             kind if kind.ends_with("_definition") || kind.ends_with("_declaration") => {
                 self.visit(node);
                 UNKNOWN
@@ -198,13 +198,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn interpolated(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn interpolated(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             match kid.kind() {
                 "interpolated_string" => self.deeper((), |reader| reader.interpolated(kid)),
                 "interpolation" => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     for value in inner.named() {
                         self.used(value);
                     }
@@ -216,8 +216,8 @@ impl<'t> Reader<'t> {
 
     // --- calls ---
 
-    fn call(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn call(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let (Some(function), Some(list)) = (kids.field("function"), kids.field("arguments")) else { return UNKNOWN };
         // `f(a)(b)`: a call with two lists of arguments is one call.
         if function.kind() == "call_expression" {
@@ -227,25 +227,25 @@ impl<'t> Reader<'t> {
         }
         let callee = self.value(function);
         let receiver = match self.b.facts.expr(callee) {
-            Expr::Member(receiver, name) if per_element(self.b.facts.name(name)) => receiver,
+            SourceExpr::Member(receiver, name) if per_element(self.b.facts.name(name)) => receiver,
             _ => UNKNOWN,
         };
-        let element = if receiver == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::Element(receiver)) };
+        let element = if receiver == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::Element(receiver)) };
         let args = self.arguments(list, element);
         if callee == UNKNOWN {
             return UNKNOWN;
         }
         let mut at = span(node);
         // The position of a call in a chain is that of its name, not of the beginning of the chain.
-        if let Some(name) = self.kids(function).field("field") {
+        if let Some(name) = self.children(function).field("field") {
             at.line = line(name);
         }
         self.b.call(callee, CallKind::Plain, &args, at)
     }
 
-    pub(super) fn arguments(&mut self, list: Node<'t>, element: ExprId) -> SmallVec<[Arg; 6]> {
+    pub(super) fn arguments(&mut self, list: TreeNode<'t>, element: ExprId) -> SmallVec<[Arg; 6]> {
         let mut args = SmallVec::new();
-        let kids = self.kids(list);
+        let kids = self.children(list);
         let whole =
             matches!(list.kind(), "block" | "case_block" | "indented_block" | "indented_cases" | "colon_argument");
         if whole {
@@ -266,7 +266,7 @@ impl<'t> Reader<'t> {
         }
         for kid in kids.named() {
             // `f(name = value)`
-            let named = (kid.kind() == "assignment_expression").then(|| self.kids(kid));
+            let named = (kid.kind() == "assignment_expression").then(|| self.children(kid));
             if let Some((name, value)) = named.and_then(|kids| Some((kids.field("left")?, kids.field("right")?))) {
                 let value = self.argument(value, element);
                 let name = self.b.name(self.text(name));
@@ -279,7 +279,7 @@ impl<'t> Reader<'t> {
         args
     }
 
-    fn argument(&mut self, node: Node<'t>, element: ExprId) -> ExprId {
+    fn argument(&mut self, node: TreeNode<'t>, element: ExprId) -> ExprId {
         match node.kind() {
             "lambda_expression" => {
                 self.lambda(node, element);
@@ -293,16 +293,16 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn begins_with_wildcard(&self, node: Node<'t>) -> bool {
+    fn begins_with_wildcard(&self, node: TreeNode<'t>) -> bool {
         let mut at = node;
-        while let Some(inner) = at.kids().field("function").or_else(|| at.kids().field("value")) {
+        while let Some(inner) = at.children().field("function").or_else(|| at.children().field("value")) {
             at = inner;
         }
         at.kind() == "wildcard"
     }
 
-    fn of_element(&mut self, node: Node<'t>, element: ExprId) -> ExprId {
-        let kids = self.kids(node);
+    fn of_element(&mut self, node: TreeNode<'t>, element: ExprId) -> ExprId {
+        let kids = self.children(node);
         let inner = kids.field("function").or_else(|| kids.field("value"));
         let of = match inner {
             Some(inner) if inner.kind() != "wildcard" => self.deeper(UNKNOWN, |r| r.of_element(inner, element)),
@@ -317,12 +317,12 @@ impl<'t> Reader<'t> {
     }
 
     /// `a op b` is `a.op(b)`, where `op` is a name.
-    fn infix(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn infix(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let left = kids.field("left").map_or(UNKNOWN, |left| self.used(left));
         let name = kids.field("operator").filter(|operator| operator.kind() == "identifier");
         let element = match name {
-            Some(name) if left != UNKNOWN && per_element(self.text(name)) => self.b.expr(Expr::Element(left)),
+            Some(name) if left != UNKNOWN && per_element(self.text(name)) => self.b.expr(SourceExpr::Element(left)),
             _ => UNKNOWN,
         };
         let right = match kids.field("right") {
@@ -339,17 +339,17 @@ impl<'t> Reader<'t> {
     }
 
     /// `new T(…)`, `new T with U { … }`.
-    fn instance(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn instance(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         let written = kids.named().find(|kid| is_type(kid.kind()));
         let list = kids.field("arguments").or_else(|| {
-            let compound = self.kids(written?).field("base").or(written)?;
-            self.kids(compound).kind("arguments")
+            let compound = self.children(written?).field("base").or(written)?;
+            self.children(compound).kind("arguments")
         });
         let args = list.map(|list| self.arguments(list, UNKNOWN)).unwrap_or_default();
         let ty = written.and_then(|ty| self.ty(ty));
         if let Some(body) = kids.kind("template_body") {
-            let def = self.define("<anonymous>", Kind::Class, node, &kids);
+            let def = self.define("<anonymous>", DefKind::Class, node, &kids);
             if let Some(ty) = ty {
                 self.b.base(def, crate::facts::BaseKind::Extends, ty, line(node));
             }
@@ -361,8 +361,8 @@ impl<'t> Reader<'t> {
             self.b.leave_def(before);
             self.members = members;
             self.is_static = is_static;
-            let class = self.b.expr(Expr::Def(def));
-            return self.b.expr(Expr::InstanceOf(class));
+            let class = self.b.expr(SourceExpr::Def(def));
+            return self.b.expr(SourceExpr::InstanceOf(class));
         }
         match ty {
             Some(ty) => self.b.call(ty, CallKind::New, &args, span(node)),
@@ -373,17 +373,17 @@ impl<'t> Reader<'t> {
     // --- functions as values, loops, patterns ---
 
     /// Reads a lambda. Its calls are attributed to the enclosing definition; only its parameters are its own.
-    fn lambda(&mut self, node: Node<'t>, element: ExprId) {
-        let kids = self.kids(node);
+    fn lambda(&mut self, node: TreeNode<'t>, element: ExprId) {
+        let kids = self.children(node);
         let before = self.b.open_scope();
         let parameters = kids.field("parameters");
         if let Some(parameters) = parameters {
             match parameters.kind() {
                 "identifier" => self.local(self.text(parameters), None, element),
                 _ => {
-                    let inner = self.kids(parameters);
+                    let inner = self.children(parameters);
                     for (place, parameter) in inner.named().enumerate() {
-                        let parts = self.kids(parameter);
+                        let parts = self.children(parameter);
                         let Some(name) = parts.field("name") else { continue };
                         let ty = parts.field("type").and_then(|ty| self.ty(ty));
                         self.local(self.text(name), ty, if place == 0 { element } else { UNKNOWN });
@@ -399,19 +399,19 @@ impl<'t> Reader<'t> {
         self.b.close_scope(before);
     }
 
-    fn for_each(&mut self, node: Node<'t>) {
+    fn for_each(&mut self, node: TreeNode<'t>) {
         let before = self.b.open_scope();
-        let kids = self.kids(node);
+        let kids = self.children(node);
         for list in kids.named().filter(|kid| kid.kind() == "enumerators") {
-            let inner = self.kids(list);
+            let inner = self.children(list);
             for one in inner.named().filter(|kid| kid.kind() == "enumerator") {
-                let parts = self.kids(one);
+                let parts = self.children(one);
                 let is_element = parts.has("<-");
                 let mut named = parts.named().filter(|kid| kid.kind() != "guard");
                 let (Some(pattern), Some(value)) = (named.next(), named.next()) else { continue };
                 let mut value = self.used(value);
                 if is_element && value != UNKNOWN {
-                    value = self.b.expr(Expr::Element(value));
+                    value = self.b.expr(SourceExpr::Element(value));
                 }
                 self.pattern(pattern, value);
                 for guard in parts.named().filter(|kid| kid.kind() == "guard") {
@@ -426,12 +426,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the cases of a match; the value is that of any of them.
-    fn cases(&mut self, node: Node<'t>, subject: ExprId) -> ExprId {
+    fn cases(&mut self, node: TreeNode<'t>, subject: ExprId) -> ExprId {
         let mut values: Vec<ExprId> = Vec::new();
-        let kids = self.kids(node);
+        let kids = self.children(node);
         for case in kids.named().filter(|kid| kid.kind() == "case_clause") {
             let before = self.b.open_scope();
-            let parts = self.kids(case);
+            let parts = self.children(case);
             if let Some(pattern) = parts.field("pattern") {
                 self.pattern(pattern, subject);
             }
@@ -446,8 +446,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Declares the names of a pattern.
-    pub(super) fn pattern(&mut self, node: Node<'t>, value: ExprId) {
-        let kids = self.kids(node);
+    pub(super) fn pattern(&mut self, node: TreeNode<'t>, value: ExprId) {
+        let kids = self.children(node);
         match node.kind() {
             "identifier" => {
                 let name = self.text(node);
@@ -466,7 +466,7 @@ impl<'t> Reader<'t> {
                 for (place, part) in kids.named().enumerate() {
                     let value = match value {
                         UNKNOWN => UNKNOWN,
-                        _ => self.b.expr(Expr::AtIndex(value, place as u32)),
+                        _ => self.b.expr(SourceExpr::AtIndex(value, place as u32)),
                     };
                     self.deeper((), |reader| reader.pattern(part, value));
                 }
@@ -481,13 +481,13 @@ impl<'t> Reader<'t> {
 
     // --- types ---
 
-    pub(super) fn ty(&mut self, node: Node<'t>) -> Option<ExprId> {
+    pub(super) fn ty(&mut self, node: TreeNode<'t>) -> Option<ExprId> {
         let read = self.deeper(UNKNOWN, |reader| reader.type_inner(node));
         (read != UNKNOWN).then_some(read)
     }
 
-    fn type_inner(&mut self, node: Node<'t>) -> ExprId {
-        let kids = self.kids(node);
+    fn type_inner(&mut self, node: TreeNode<'t>) -> ExprId {
+        let kids = self.children(node);
         match node.kind() {
             "type_identifier" => self.b.read(self.text(node)),
             "stable_type_identifier" | "projected_type" => {
@@ -497,14 +497,14 @@ impl<'t> Reader<'t> {
             "generic_type" => {
                 let of = kids.field("type").map_or(UNKNOWN, |of| self.type_inner(of));
                 let Some(list) = kids.field("type_arguments").filter(|_| of != UNKNOWN) else { return of };
-                let list = self.kids(list);
+                let list = self.children(list);
                 let args: Vec<ExprId> =
                     list.named().map(|arg| self.deeper(UNKNOWN, |reader| reader.type_inner(arg))).collect();
                 self.b.generic(of, &args)
             }
             "function_type" => {
                 let result = kids.field("return_type").map_or(UNKNOWN, |result| self.type_inner(result));
-                self.b.expr(Expr::FunctionType(result))
+                self.b.expr(SourceExpr::FunctionType(result))
             }
             _ => {
                 let first = kids.named().find(|kid| is_type(kid.kind()));

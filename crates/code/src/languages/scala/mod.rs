@@ -10,18 +10,22 @@ mod expressions;
 mod tests;
 
 use super::java;
-use super::rules::Rules;
-use super::{Language, OutsideModule, Source};
+use super::rules::LanguageRules;
+use super::{Language, OutsideModule, SourceFile};
 use crate::builder::{Builder, FILE_SCOPE, ScopeId};
-use crate::facts::{Facts, ROOT, flag};
-use crate::lang::bare::Bare;
-use crate::lang::tags;
+use crate::facts::{FileFacts, ROOT, flag};
+use crate::lang::bare_names::BareNames;
+use crate::lang::query_based;
 use crate::tree;
 
 pub(crate) struct Scala;
 
-static RULES: Rules =
-    Rules { builtins: builtins::NAMES, inherits_constructors: false, call_method: Some("apply"), ..java::PLATFORM };
+static RULES: LanguageRules = LanguageRules {
+    builtins: builtins::NAMES,
+    inherits_constructors: false,
+    call_method: Some("apply"),
+    ..java::PLATFORM
+};
 
 impl Language for Scala {
     fn name(&self) -> &'static str {
@@ -48,16 +52,16 @@ impl Language for Scala {
         tree_sitter_scala::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
         let tree = crate::lang::patient_tree(source);
         let named = |stem: &str| ["Test", "Tests", "Spec", "Suite"].iter().any(|end| stem.ends_with(end));
         let mut reader = Reader {
             b: Builder::new(source.language, source.text, source.path.rsplit('/').next().unwrap_or(source.path)),
-            test_file: tags::is_test_file(source.path, named),
+            test_file: query_based::is_test_file(source.path, named),
             members: FILE_SCOPE,
             is_static: false,
             in_tests: false,
-            bare: Bare::default(),
+            bare: BareNames::default(),
         };
         if reader.test_file {
             reader.b.def(ROOT).flags |= flag::TEST;
@@ -71,7 +75,7 @@ impl Language for Scala {
         reader.b.finish()
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 }
@@ -85,7 +89,7 @@ struct Reader<'t> {
     is_static: bool,
     /// Whether the type being read is one of test cases.
     in_tests: bool,
-    bare: Bare,
+    bare: BareNames,
 }
 
 crate::lang::front_end!();

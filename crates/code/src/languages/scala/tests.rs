@@ -1,6 +1,6 @@
 //! Small Scala texts: their facts, and the calls between them.
 
-use crate::facts::{DefId, Facts, Imported, ROOT, Visibility, flag};
+use crate::facts::{DefId, FileFacts, ImportKind, ROOT, Visibility, flag};
 use crate::languages::language;
 use crate::languages::printed::printed;
 use crate::resolve::call::tests::check;
@@ -27,11 +27,11 @@ case object Nothing extends Kind
 enum Color { case Red, Green }
 ";
 
-fn facts(path: &str, text: &str) -> Facts {
+fn facts(path: &str, text: &str) -> FileFacts {
     crate::parse(path, text, language("scala"))
 }
 
-fn defs(facts: &Facts) -> Vec<String> {
+fn defs(facts: &FileFacts) -> Vec<String> {
     printed(facts, Visibility::Public)
 }
 
@@ -65,7 +65,7 @@ fn definitions() {
     assert_eq!(facts.defs[DefId::new(1)].doc.as_deref(), Some("A shop."));
     assert_eq!(&*facts.defs[DefId::new(5)].signature, "def sell(item: Item, to: Buyer): Receipt");
     let imports: Vec<(&str, bool)> =
-        facts.imports.iter().map(|import| (&*import.module, import.what == Imported::All)).collect();
+        facts.imports.iter().map(|import| (&*import.module, import.what == ImportKind::All)).collect();
     assert_eq!(
         imports,
         [
@@ -156,7 +156,7 @@ fn calls_across_files_by_package_and_import() {
 #[test]
 fn damaged_text_is_read_as_far_as_possible() {
     let pieces = ["{", "}", "(", ")", "\"", "case", "=>", "[", "]", "object ", "$", "@", ":"];
-    let mut random = crate::lang::damage::Random::new();
+    let mut random = crate::lang::mutations::MutationRng::new();
     for _ in 0..200 {
         let text = random.damaged(&[SHOP], &pieces);
         assert!(!facts("a.scala", &text).defs.is_empty());

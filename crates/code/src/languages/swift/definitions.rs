@@ -2,8 +2,10 @@
 
 use super::Reader;
 use super::types::is_type;
-use crate::facts::{BaseKind, DefId, Expr, ExprId, Imported, Kind, ROOT, Target, UNKNOWN, VarKind, Visibility, flag};
-use crate::tree::{self, Kids, Node, line, one_line, span};
+use crate::facts::{
+    BaseKind, BindTarget, DefId, DefKind, ExprId, ImportKind, ROOT, SourceExpr, UNKNOWN, VarKind, Visibility, flag,
+};
+use crate::tree::{self, NodeChildren, TreeNode, line, one_line, span};
 
 /// The combined modifiers and attributes of a definition.
 #[derive(Default)]
@@ -14,42 +16,42 @@ struct Modifiers {
 }
 
 impl<'t> Reader<'t> {
-    pub(super) fn import(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn import(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(path) = kids.kind("identifier") else { return };
         let module = self.text(path).split('.').next().unwrap_or("");
-        self.b.import(module, Imported::All, None, line(node));
+        self.b.import(module, ImportKind::All, None, line(node));
     }
 
     // --- types ---
 
-    pub(super) fn type_declaration(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn type_declaration(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(name) = kids.field("name") else { return };
         let kind = match kids.field("declaration_kind").map_or("", |word| word.kind()) {
             "extension" => return self.extension(node, &kids, name),
-            "struct" => Kind::Struct,
-            "enum" => Kind::Enum,
-            "protocol" => Kind::Interface,
-            _ => Kind::Class,
+            "struct" => DefKind::Struct,
+            "enum" => DefKind::Enum,
+            "protocol" => DefKind::Interface,
+            _ => DefKind::Class,
         };
         let (def, modifiers) = self.define(self.text(name), kind, node, &kids);
         let scope = self.b.scope;
         self.b.declare_def(scope, def);
         let mut is_test = modifiers.is_test;
         for (at, base) in kids.named().filter(|kid| kid.kind() == "inheritance_specifier").enumerate() {
-            let inner = self.kids(base);
+            let inner = self.children(base);
             let Some(of) = self.first_type(&inner) else { continue };
             is_test |= self.text(base).ends_with("XCTestCase");
             // Only the first type of a class may be its base class; by convention a base of a test is a test.
-            let how = if at == 0 && matches!(kind, Kind::Class | Kind::Interface) {
+            let how = if at == 0 && matches!(kind, DefKind::Class | DefKind::Interface) {
                 BaseKind::Extends
             } else {
                 BaseKind::Implements
             };
             self.b.base(def, how, of, line(base));
         }
-        is_test |= self.test_file && kind == Kind::Class && self.text(name).ends_with("Tests");
+        is_test |= self.test_file && kind == DefKind::Class && self.text(name).ends_with("Tests");
         if is_test {
             self.b.def(def).flags |= flag::TEST;
         }
@@ -63,19 +65,19 @@ impl<'t> Reader<'t> {
         (self.extended, self.in_tests) = (extended, in_tests);
     }
 
-    fn extension(&mut self, node: Node<'t>, kids: &Kids<'t>, name: Node<'t>) {
+    fn extension(&mut self, node: TreeNode<'t>, kids: &NodeChildren<'t>, name: TreeNode<'t>) {
         let Some(ty) = self.ty(name) else { return };
         // `extension Array<Int>`: the methods belong to the type without arguments.
         let ty = match self.b.facts.expr(ty) {
-            Expr::Generic(of, _) => of,
+            SourceExpr::Generic(of, _) => of,
             _ => ty,
         };
         for base in kids.named().filter(|kid| kid.kind() == "inheritance_specifier") {
-            let inner = self.kids(base);
+            let inner = self.children(base);
             if let Some(of) = self.first_type(&inner) {
                 let name = self.b.name("impl");
                 self.b.facts.impl_lines.push((self.b.facts.binds.next_id(), span(node).line));
-                self.b.bind(Target::Member(ty, name), of);
+                self.b.bind(BindTarget::Member(ty, name), of);
             }
         }
         let extended = self.extended.replace(ty);
@@ -87,11 +89,11 @@ impl<'t> Reader<'t> {
         self.extended = extended;
     }
 
-    pub(super) fn type_parameters(&mut self, kids: &Kids<'t>) {
+    pub(super) fn type_parameters(&mut self, kids: &NodeChildren<'t>) {
         let Some(list) = kids.kind("type_parameters") else { return };
-        let list = self.kids(list);
+        let list = self.children(list);
         for parameter in list.named().filter(|kid| kid.kind() == "type_parameter") {
-            let parts = self.kids(parameter);
+            let parts = self.children(parameter);
             let Some(name) = parts.kind("type_identifier") else { continue };
             let bound = parts.kind("user_type").and_then(|ty| self.ty(ty));
             let name = self.b.name(self.text(name));
@@ -99,10 +101,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn alias(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn alias(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let Some(name) = kids.field("name") else { return };
-        let (def, _) = self.define(self.text(name), Kind::Type, node, &kids);
+        let (def, _) = self.define(self.text(name), DefKind::Type, node, &kids);
         let scope = self.b.scope;
         self.b.declare_def(scope, def);
         let of = kids.named().rfind(|kid| is_type(kid.kind()) && *kid != name);
@@ -111,20 +113,20 @@ impl<'t> Reader<'t> {
     }
 
     /// `case a, b(Int)`.
-    pub(super) fn enum_entry(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn enum_entry(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for name in kids.fields("name").filter(|kid| kid.kind() == "simple_identifier") {
-            let (def, _) = self.define(self.text(name), Kind::Field, name, &kids);
+            let (def, _) = self.define(self.text(name), DefKind::Field, name, &kids);
             let owner = self.b.owner;
             let signature = one_line(&format!("case {}", self.text(name)));
             let d = self.b.def(def);
             d.flags |= flag::STATIC | flag::CONSTANT;
             d.signature = signature.into();
             // A case is an instance of its enum.
-            let of = self.b.expr(Expr::ThisType);
+            let of = self.b.expr(SourceExpr::ThisType);
             let scope = self.b.scope;
             let var = self.b.declare_def(scope, def);
-            if self.b.facts.def(owner).kind == Kind::Enum {
+            if self.b.facts.def(owner).kind == DefKind::Enum {
                 self.b.facts.vars[var].ty = Some(of);
             }
         }
@@ -132,8 +134,8 @@ impl<'t> Reader<'t> {
 
     // --- functions ---
 
-    pub(super) fn function(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn function(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let name = match node.kind() {
             "init_declaration" => "init",
             "deinit_declaration" => "deinit",
@@ -145,13 +147,13 @@ impl<'t> Reader<'t> {
         }
         let outer = self.b.facts.def(self.b.owner).kind;
         let is_method = outer.type_like() || self.extended.is_some();
-        let kind = if is_method { Kind::Method } else { Kind::Function };
+        let kind = if is_method { DefKind::Method } else { DefKind::Function };
         let (def, modifiers) = self.define(name, kind, node, &kids);
         let mut flags = modifiers.flags;
         if node.kind() == "init_declaration" {
             flags |= flag::CONSTRUCTOR;
         }
-        if outer == Kind::Interface {
+        if outer == DefKind::Interface {
             flags |= flag::ABSTRACT;
         }
         if modifiers.is_test || (is_method && self.in_tests && name.starts_with("test")) {
@@ -173,9 +175,9 @@ impl<'t> Reader<'t> {
         &mut self,
         def: DefId,
         flags: u32,
-        kids: &Kids<'t>,
-        body: Option<Node<'t>>,
-        head: impl FnOnce(&mut Self, &Kids<'t>) -> Option<ExprId>,
+        kids: &NodeChildren<'t>,
+        body: Option<TreeNode<'t>>,
+        head: impl FnOnce(&mut Self, &NodeChildren<'t>) -> Option<ExprId>,
     ) {
         let receiver = self.extended.take();
         let is_static = flags & flag::STATIC != 0;
@@ -201,11 +203,11 @@ impl<'t> Reader<'t> {
         self.extended = receiver;
     }
 
-    fn parameters(&mut self, kids: &Kids<'t>) {
+    fn parameters(&mut self, kids: &NodeChildren<'t>) {
         let mut last = None;
         for (field, kid) in kids.with_fields() {
             if kid.kind() == "parameter" {
-                let parts = self.kids(kid);
+                let parts = self.children(kid);
                 // `at place: Place`: the second name is the variable inside of the function.
                 let name = parts.named().rfind(|part| part.kind() == "simple_identifier");
                 let ty = self.first_type(&parts);
@@ -222,10 +224,10 @@ impl<'t> Reader<'t> {
     }
 
     /// A body: its statements, or its only expression as the result.
-    fn body(&mut self, body: Node<'t>) {
-        let kids = self.kids(body);
+    fn body(&mut self, body: TreeNode<'t>) {
+        let kids = self.children(body);
         if let Some(statements) = kids.kind("statements") {
-            let inner = self.kids(statements);
+            let inner = self.children(statements);
             let mut all = inner.named();
             if let (Some(only), None) = (all.next(), all.next())
                 && super::statements::is_expression(only.kind())
@@ -241,8 +243,8 @@ impl<'t> Reader<'t> {
     // --- properties ---
 
     /// `let`, `var`: a field, a global, a local, or a function if it is computed.
-    pub(super) fn property(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn property(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let outer = self.b.facts.def(self.b.owner).kind;
         let is_member = outer.type_like() || self.extended.is_some();
         let is_local = !is_member && self.b.owner != ROOT;
@@ -250,7 +252,7 @@ impl<'t> Reader<'t> {
         let computed = kids.field("computed_value");
         let mut values = kids.fields("value");
         for pattern in kids.fields("name") {
-            let Some(name) = self.kids(pattern).field("bound_identifier") else {
+            let Some(name) = self.children(pattern).field("bound_identifier") else {
                 // `let (a, b) = pair`
                 let value = values.next().map_or(UNKNOWN, |value| self.used(value));
                 self.destructured(pattern, value);
@@ -258,9 +260,9 @@ impl<'t> Reader<'t> {
             };
             let name = self.text(name);
             if let Some(body) = computed.filter(|_| !is_local).or_else(|| kids.kind("protocol_property_requirements")) {
-                let kind = if is_member { Kind::Method } else { Kind::Function };
+                let kind = if is_member { DefKind::Method } else { DefKind::Function };
                 let (def, modifiers) = self.define(name, kind, node, &kids);
-                let declared = if outer == Kind::Interface { flag::ABSTRACT } else { 0 };
+                let declared = if outer == DefKind::Interface { flag::ABSTRACT } else { 0 };
                 self.callable(def, modifiers.flags | flag::GETTER | declared, &kids, Some(body), |_, _| ty);
                 continue;
             }
@@ -272,7 +274,7 @@ impl<'t> Reader<'t> {
                 }
                 continue;
             }
-            let kind = if is_member { Kind::Field } else { Kind::Variable };
+            let kind = if is_member { DefKind::Field } else { DefKind::Variable };
             let (def, modifiers) = self.define(name, kind, node, &kids);
             let constant = if kids.kind("value_binding_pattern").is_some_and(|word| self.text(word) == "let") {
                 flag::CONSTANT
@@ -287,7 +289,7 @@ impl<'t> Reader<'t> {
             self.b.facts.vars[var].ty = ty;
             if let Some(value) = values.next() {
                 let value = self.used(value);
-                self.b.bind(Target::Var(var), value);
+                self.b.bind(BindTarget::Var(var), value);
             }
             for observer in kids.named().filter(|kid| kid.kind() == "willset_didset_block") {
                 self.block(observer);
@@ -299,13 +301,13 @@ impl<'t> Reader<'t> {
         let name = self.b.name(name);
         let var = self.b.declare(name, VarKind::Local, ty);
         if value != UNKNOWN {
-            self.b.bind(Target::Var(var), value);
+            self.b.bind(BindTarget::Var(var), value);
         }
     }
 
     /// Declares the names of a pattern: `(a, b)`, `.case(let x)`.
-    pub(super) fn destructured(&mut self, pattern: Node<'t>, value: ExprId) {
-        let kids = self.kids(pattern);
+    pub(super) fn destructured(&mut self, pattern: TreeNode<'t>, value: ExprId) {
+        let kids = self.children(pattern);
         let ty = self.first_type(&kids);
         let mut place = 0;
         for (field, kid) in kids.with_fields() {
@@ -315,11 +317,11 @@ impl<'t> Reader<'t> {
             } else if kid.kind() == "pattern" {
                 let part = match value {
                     UNKNOWN => UNKNOWN,
-                    _ => self.b.expr(Expr::AtIndex(value, place)),
+                    _ => self.b.expr(SourceExpr::AtIndex(value, place)),
                 };
                 place += 1;
                 // `let e as Error`: the inner pattern has the name, the outer one the type.
-                match (ty, self.kids(kid).field("bound_identifier")) {
+                match (ty, self.children(kid).field("bound_identifier")) {
                     (Some(ty), Some(name)) => self.local(self.text(name), Some(ty), UNKNOWN),
                     _ => self.destructured(kid, part),
                 }
@@ -329,7 +331,7 @@ impl<'t> Reader<'t> {
 
     // --- the common part ---
 
-    fn define(&mut self, name: &str, kind: Kind, node: Node<'t>, kids: &Kids<'t>) -> (DefId, Modifiers) {
+    fn define(&mut self, name: &str, kind: DefKind, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> (DefId, Modifiers) {
         let mut modifiers = self.modifiers(kids);
         let outer = self.b.facts.def(self.b.owner).kind;
         if outer.callable() {
@@ -348,7 +350,7 @@ impl<'t> Reader<'t> {
         (def, modifiers)
     }
 
-    fn modifiers(&mut self, kids: &Kids<'t>) -> Modifiers {
+    fn modifiers(&mut self, kids: &NodeChildren<'t>) -> Modifiers {
         // Without a modifier, a name is visible in its module.
         let mut found = Modifiers { visibility: Visibility::Package, ..Modifiers::default() };
         let Some(list) = kids.kind("modifiers") else {
@@ -360,7 +362,7 @@ impl<'t> Reader<'t> {
         if kids.has("async") {
             found.flags |= flag::ASYNC;
         }
-        let list = self.kids(list);
+        let list = self.children(list);
         for kid in list.named() {
             let text = self.text(kid);
             match text {
@@ -384,15 +386,15 @@ impl<'t> Reader<'t> {
     }
 
     /// The text from the first word that is not an attribute to the body, on one line.
-    fn signature(&self, node: Node<'t>, kids: &Kids<'t>) -> String {
+    fn signature(&self, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> String {
         let mut start = node.start_byte();
         if let Some(list) = kids.kind("modifiers") {
-            let words = list.kids();
+            let words = list.children();
             let first = words.named().find(|kid| kid.kind() != "attribute");
             let after = kids.all().find(|kid| kid.start_byte() >= list.end_byte());
             start = first.or(after).map_or(start, |word| word.start_byte());
         }
-        let is_body = |kid: &Node<'t>| {
+        let is_body = |kid: &TreeNode<'t>| {
             matches!(
                 kid.kind(),
                 "class_body" | "enum_class_body" | "protocol_body" | "function_body" | "computed_property"

@@ -10,17 +10,17 @@ mod statements;
 mod tests;
 mod types;
 
-use super::rules::{Modules, Overloading, Rules};
-use super::{Language, Source};
+use super::rules::{LanguageRules, Modules, Overloading};
+use super::{Language, SourceFile};
 use crate::builder::Builder;
-use crate::facts::{ExprId, Facts, ROOT, flag};
-use crate::lang::bare::Bare;
-use crate::lang::tags;
+use crate::facts::{ExprId, FileFacts, ROOT, flag};
+use crate::lang::bare_names::BareNames;
+use crate::lang::query_based;
 use crate::tree;
 
 pub(crate) struct Swift;
 
-static RULES: Rules = Rules {
+static RULES: LanguageRules = LanguageRules {
     modules: Modules::Packages,
     implicit_receiver: true,
     package_paths: true,
@@ -30,7 +30,7 @@ static RULES: Rules = Rules {
     constructor: Some("init"),
     inherits_constructors: true,
     call_method: Some("callAsFunction"),
-    ..Rules::DEFAULT
+    ..LanguageRules::DEFAULT
 };
 
 impl Language for Swift {
@@ -50,14 +50,14 @@ impl Language for Swift {
         tree_sitter_swift::LANGUAGE.into()
     }
 
-    fn read(&self, source: Source<'_>) -> Facts {
+    fn read(&self, source: SourceFile<'_>) -> FileFacts {
         let tree = crate::lang::patient_tree(source);
         let mut reader = Reader {
             b: Builder::new(source.language, source.text, source.path.rsplit('/').next().unwrap_or(source.path)),
             test_file: is_test_file(source.path),
             extended: None,
             in_tests: false,
-            bare: Bare::default(),
+            bare: BareNames::default(),
         };
         reader.b.facts.package = module_of(source.path).into();
         if reader.test_file {
@@ -72,14 +72,15 @@ impl Language for Swift {
         reader.b.finish()
     }
 
-    fn rules(&self) -> &'static Rules {
+    fn rules(&self) -> &'static LanguageRules {
         &RULES
     }
 }
 
 /// By the folders of SwiftPM and Xcode and the names of XCTest.
 fn is_test_file(path: &str) -> bool {
-    tags::is_test_file(path, tags::is_test_class) || path.rsplit('/').skip(1).any(|folder| folder.ends_with("Tests"))
+    query_based::is_test_file(path, query_based::is_test_class)
+        || path.rsplit('/').skip(1).any(|folder| folder.ends_with("Tests"))
 }
 
 /// The module of a file: its target in the layout of SwiftPM, else the one module that an Xcode project mostly has.
@@ -102,7 +103,7 @@ struct Reader<'t> {
     extended: Option<ExprId>,
     /// Whether the type being read is one of test cases.
     in_tests: bool,
-    bare: Bare,
+    bare: BareNames,
 }
 
 crate::lang::front_end!();

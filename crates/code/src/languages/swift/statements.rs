@@ -1,29 +1,29 @@
 //! Statements: the walk over everything that is not a value.
 
 use super::Reader;
-use crate::facts::{Expr, ExprId, Target, UNKNOWN};
-use crate::tree::Node;
+use crate::facts::{BindTarget, ExprId, SourceExpr, UNKNOWN};
+use crate::tree::TreeNode;
 
 impl<'t> Reader<'t> {
     /// Reads the children of a node as statements and declarations.
-    pub(super) fn block(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    pub(super) fn block(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         for kid in kids.named() {
             self.visit(kid);
         }
     }
 
-    fn scoped(&mut self, node: Node<'t>) {
+    fn scoped(&mut self, node: TreeNode<'t>) {
         let before = self.b.open_scope();
         self.block(node);
         self.b.close_scope(before);
     }
 
-    pub(super) fn visit(&mut self, node: Node<'t>) {
+    pub(super) fn visit(&mut self, node: TreeNode<'t>) {
         self.deeper((), |reader| reader.statement(node));
     }
 
-    fn statement(&mut self, node: Node<'t>) {
+    fn statement(&mut self, node: TreeNode<'t>) {
         match node.kind() {
             "import_declaration" => self.import(node),
             "class_declaration" | "protocol_declaration" => self.type_declaration(node),
@@ -44,11 +44,11 @@ impl<'t> Reader<'t> {
             "guard_statement" => self.conditions(node),
             "for_statement" => self.each(node),
             "switch_statement" => {
-                let subject = self.kids(node).field("expr").map_or(UNKNOWN, |subject| self.used(subject));
-                let kids = self.kids(node);
+                let subject = self.children(node).field("expr").map_or(UNKNOWN, |subject| self.used(subject));
+                let kids = self.children(node);
                 for entry in kids.named().filter(|kid| kid.kind() == "switch_entry") {
                     let before = self.b.open_scope();
-                    let parts = self.kids(entry);
+                    let parts = self.children(entry);
                     for part in parts.named() {
                         if part.kind() == "switch_pattern" {
                             self.matched(part, subject);
@@ -61,7 +61,7 @@ impl<'t> Reader<'t> {
             }
             "catch_block" => {
                 let before = self.b.open_scope();
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 if let Some(error) = kids.field("error") {
                     self.destructured(error, UNKNOWN);
                 }
@@ -71,7 +71,7 @@ impl<'t> Reader<'t> {
                 self.b.close_scope(before);
             }
             "control_transfer_statement" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let value = kids.field("result").or_else(|| kids.named().find(|kid| is_expression(kid.kind())));
                 let value = value.map_or(UNKNOWN, |value| self.used(value));
                 if kids.has("return") {
@@ -79,16 +79,16 @@ impl<'t> Reader<'t> {
                 }
             }
             "assignment" => {
-                let kids = self.kids(node);
+                let kids = self.children(node);
                 let value = kids.field("result").map_or(UNKNOWN, |value| self.used(value));
-                let Some(target) = kids.field("target").and_then(|target| self.kids(target).named().next()) else {
+                let Some(target) = kids.field("target").and_then(|target| self.children(target).named().next()) else {
                     return;
                 };
                 let target = self.value(target);
                 match self.b.facts.expr(target) {
-                    Expr::Member(of, name) => self.b.bind(Target::Member(of, name), value),
-                    Expr::Element(of) => self.b.bind(Target::Element(of), value),
-                    Expr::Free(name) if self.b.owner != crate::facts::ROOT => {
+                    SourceExpr::Member(of, name) => self.b.bind(BindTarget::Member(of, name), value),
+                    SourceExpr::Element(of) => self.b.bind(BindTarget::Element(of), value),
+                    SourceExpr::Free(name) if self.b.owner != crate::facts::ROOT => {
                         let name = self.b.facts.name(name).to_owned();
                         self.b.bind_name(&name, value);
                     }
@@ -105,15 +105,15 @@ impl<'t> Reader<'t> {
     }
 
     /// `if`, `guard` and `while`: conditions that may bind names, then the branches.
-    fn conditions(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
-        let mut bound: Option<Node<'t>> = None;
+    fn conditions(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
+        let mut bound: Option<TreeNode<'t>> = None;
         let mut ty: Option<ExprId> = None;
         for (field, kid) in kids.with_fields() {
             match (field, kid.kind()) {
                 (Some("bound_identifier"), _) => (bound, ty) = (Some(kid), None),
                 (_, "type_annotation") => {
-                    let inner = self.kids(kid);
+                    let inner = self.children(kid);
                     ty = self.first_type(&inner);
                 }
                 (_, "value_binding_pattern") => {}
@@ -133,10 +133,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn each(&mut self, node: Node<'t>) {
-        let kids = self.kids(node);
+    fn each(&mut self, node: TreeNode<'t>) {
+        let kids = self.children(node);
         let over = kids.field("collection").map_or(UNKNOWN, |over| self.used(over));
-        let element = if over == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::Element(over)) };
+        let element = if over == UNKNOWN { UNKNOWN } else { self.b.expr(SourceExpr::Element(over)) };
         let before = self.b.open_scope();
         if let Some(item) = kids.field("item") {
             self.destructured(item, element);
@@ -148,10 +148,10 @@ impl<'t> Reader<'t> {
     }
 
     /// A `case`: names in it are bound to parts of the subject, whose types are unknown.
-    fn matched(&mut self, node: Node<'t>, subject: ExprId) {
-        let kids = self.kids(node);
+    fn matched(&mut self, node: TreeNode<'t>, subject: ExprId) {
+        let kids = self.children(node);
         for pattern in kids.named() {
-            let whole = self.kids(pattern).field("bound_identifier").is_some();
+            let whole = self.children(pattern).field("bound_identifier").is_some();
             self.destructured(pattern, if whole { subject } else { UNKNOWN });
         }
     }

@@ -1,10 +1,10 @@
 //! Small Swift texts: their facts, and the calls between them.
 
-use crate::facts::{DefId, Facts, ROOT, Visibility, flag};
+use crate::facts::{DefId, FileFacts, ROOT, Visibility, flag};
 use crate::languages::language;
 use crate::languages::printed::printed;
 use crate::resolve::call::tests::check;
-use crate::resolve::{Program, To, resolve};
+use crate::resolve::{LinkTarget, Program, resolve};
 use std::sync::Arc;
 
 const SHOP: &str = "import Foundation
@@ -30,11 +30,11 @@ let limit = 10
 func helper() {}
 ";
 
-fn facts(path: &str, text: &str) -> Facts {
+fn facts(path: &str, text: &str) -> FileFacts {
     crate::parse(path, text, language("swift"))
 }
 
-fn defs(facts: &Facts) -> Vec<String> {
+fn defs(facts: &FileFacts) -> Vec<String> {
     printed(facts, Visibility::Package)
 }
 
@@ -196,14 +196,14 @@ fn a_method_of_an_extension_belongs_to_its_type() {
     assert_eq!(owners, ["Shop", "Shop"]);
     // Conformance belongs to the file of the type.
     let shop = program.find_file("a.swift").expect("set");
-    let bases: Vec<To> = links[shop].bases.iter().map(|base| base.to).collect();
+    let bases: Vec<LinkTarget> = links[shop].bases.iter().map(|base| base.to).collect();
     assert_eq!(bases.len(), 1);
 }
 
 #[test]
 fn damaged_text_is_read_as_far_as_possible() {
     let pieces = ["{", "}", "(", ")", "\"", "case", "let ", "?", "<", ">", "extension ", "\\(", "@", "#if"];
-    let mut random = crate::lang::damage::Random::new();
+    let mut random = crate::lang::mutations::MutationRng::new();
     for _ in 0..200 {
         let text = random.damaged(&[SHOP], &pieces);
         let facts = facts("a.swift", &text);

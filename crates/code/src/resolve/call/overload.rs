@@ -4,12 +4,13 @@
 //! are known, and a class may have more overloads than a set of values can hold.
 
 use crate::facts::{
-    ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Facts, Key, Kind, Literal, UNKNOWN, VarId, VarKind, flag,
+    ArgKind, CallId, CallKind, CallSite, DefId, DefKind, ExprId, FileFacts, ItemKey, Literal, SourceExpr, UNKNOWN,
+    VarId, VarKind, flag,
 };
 use crate::keys::type_name;
-use crate::resolve::eval::{Eval, Question};
-use crate::resolve::file::File;
-use crate::resolve::value::{FileId, Gid, How, Set, Sym, Value};
+use crate::resolve::eval::{Eval, EvalQuestion};
+use crate::resolve::file::ProgramFile;
+use crate::resolve::value::{DefRef, Derivation, FileId, InternedStr, PossibleValue, ValueSet};
 use smallvec::SmallVec;
 
 /// The static type of an argument or parameter.
@@ -19,7 +20,7 @@ enum Shape<'p> {
     Null,
     Text,
     Primitive(&'p str),
-    Class(Gid),
+    Class(DefRef),
     /// A type of another package, by its last name.
     Other(&'p str),
     Array,
@@ -29,22 +30,22 @@ enum Shape<'p> {
     Any,
 }
 
-pub(in crate::resolve) type Methods = SmallVec<[Gid; 4]>;
+pub(in crate::resolve) type Methods = SmallVec<[DefRef; 4]>;
 
 /// Methods of one name that a class itself declares.
-pub(in crate::resolve) fn own(here: &File, class: Gid, name: Sym) -> Methods {
+pub(in crate::resolve) fn own(here: &ProgramFile, class: DefRef, name: InternedStr) -> Methods {
     let mut found = Methods::new();
     let Some(var) = here.member(class.def, name) else { return found };
     let mut add = |def: DefId| {
-        if here.facts.def(def).kind == Kind::Method {
-            found.push(Gid { file: class.file, def });
+        if here.facts.def(def).kind == DefKind::Method {
+            found.push(DefRef { file: class.file, def });
         }
     };
     if let VarKind::Def(def) = here.facts.vars[var].what {
         add(def);
     }
     for value in here.binds(var) {
-        if let Expr::Def(def) = here.facts.expr(value) {
+        if let SourceExpr::Def(def) = here.facts.expr(value) {
             add(def);
         }
     }
@@ -53,17 +54,17 @@ pub(in crate::resolve) fn own(here: &File, class: Gid, name: Sym) -> Methods {
 
 impl<'p> Eval<'p> {
     /// Methods of one name that a class itself declares.
-    pub(in crate::resolve) fn own_overloads(&self, class: Gid, name: Sym) -> Methods {
+    pub(in crate::resolve) fn own_overloads(&self, class: DefRef, name: InternedStr) -> Methods {
         own(self.file(class.file), class, name)
     }
 
     /// Keeps the values that the declared type allows, because casts and type parameters pass on values of other types.
-    pub(in crate::resolve) fn allowed(&mut self, declared: &Set, mut found: Set) -> Set {
-        let classes: SmallVec<[Gid; 4]> = declared
+    pub(in crate::resolve) fn allowed(&mut self, declared: &ValueSet, mut found: ValueSet) -> ValueSet {
+        let classes: SmallVec<[DefRef; 4]> = declared
             .values
             .iter()
             .filter_map(|(v, _)| match v {
-                Value::Instance(class, _) if self.file(class.file).rules.overloads() => Some(*class),
+                PossibleValue::Instance(class, _) if self.file(class.file).rules.overloads() => Some(*class),
                 _ => None,
             })
             .collect();
@@ -71,7 +72,9 @@ impl<'p> Eval<'p> {
             return found;
         }
         found.values.retain(|(v, _)| match v {
-            Value::Instance(class, _) => self.line(*class).classes.iter().any(|of| classes.contains(of)),
+            PossibleValue::Instance(class, _) => {
+                self.resolution_order(*class).classes.iter().any(|of| classes.contains(of))
+            }
             _ => true,
         });
         found
@@ -81,11 +84,11 @@ impl<'p> Eval<'p> {
     pub(in crate::resolve) fn only_made(&self, file: FileId, var: VarId) -> bool {
         let here = self.file(file);
         let made = |value: ExprId| match here.facts.expr(value) {
-            Expr::Call(call) => here.facts.calls[call].how == CallKind::New,
+            SourceExpr::Call(call) => here.facts.calls[call].how == CallKind::New,
             _ => false,
         };
         let first = |value: ExprId| match here.facts.expr(value) {
-            Expr::Either(range) => here.facts.items(range).first().map_or(value, |item| item.value),
+            SourceExpr::Either(range) => here.facts.items(range).first().map_or(value, |item| item.value),
             _ => value,
         };
         here.facts.vars[var].what == VarKind::Local
@@ -95,8 +98,9 @@ impl<'p> Eval<'p> {
     }
 
     /// Replaces each method by the overloads of its name that fit this call.
-    pub(super) fn choose_by_types(&mut self, file: FileId, call: &Call, targets: &mut Set, levels: u8) {
-        let several = targets.values.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..)));
+    pub(super) fn choose_by_types(&mut self, file: FileId, call: &CallSite, targets: &mut ValueSet, levels: u8) {
+        let several =
+            targets.values.iter().any(|(v, _)| matches!(v, PossibleValue::Func(_) | PossibleValue::Method(..)));
         if !several {
             return;
         }
@@ -105,8 +109,8 @@ impl<'p> Eval<'p> {
         targets.too_many = before.too_many;
         for (value, how) in before.values {
             let (method, receiver) = match value {
-                Value::Func(method) => (method, None),
-                Value::Method(method, receiver) => (method, Some(receiver)),
+                PossibleValue::Func(method) => (method, None),
+                PossibleValue::Method(method, receiver) => (method, Some(receiver)),
                 _ => {
                     targets.add(value, how);
                     continue;
@@ -120,16 +124,16 @@ impl<'p> Eval<'p> {
             let shapes = shapes.get_or_insert_with(|| self.argument_shapes(file, call, levels));
             let chosen = self.fitting(&group, shapes, file, call, levels);
             for one in &chosen {
-                let mut how = if chosen.len() > 1 { how.max(How::Possible) } else { how };
+                let mut how = if chosen.len() > 1 { how.max(Derivation::Possible) } else { how };
                 if one.file != method.file {
-                    how = how.max(How::Type);
+                    how = how.max(Derivation::Type);
                 }
                 let value = match receiver {
-                    Some(receiver) if !self.def(*one).is(flag::STATIC) => Value::Method(*one, receiver),
-                    _ => Value::Func(*one),
+                    Some(receiver) if !self.def(*one).is(flag::STATIC) => PossibleValue::Method(*one, receiver),
+                    _ => PossibleValue::Func(*one),
                 };
                 // A method that derived classes do not override is added only once.
-                let same = |v: &Value| matches!((v, value), (Value::Method(m, _), Value::Method(n, _)) if *m == n);
+                let same = |v: &PossibleValue| matches!((v, value), (PossibleValue::Method(m, _), PossibleValue::Method(n, _)) if *m == n);
                 match targets.values.iter_mut().find(|(v, _)| same(v)) {
                     Some((_, known)) => *known = (*known).min(how),
                     None => targets.add(value, how),
@@ -139,17 +143,17 @@ impl<'p> Eval<'p> {
     }
 
     /// The methods of one name that an object has, nearest first, without overridden ones.
-    fn group(&mut self, method: Gid, receiver: Option<Gid>, levels: u8) -> Methods {
+    fn group(&mut self, method: DefRef, receiver: Option<DefRef>, levels: u8) -> Methods {
         let here = self.file(method.file);
         let def = here.facts.def(method.def);
-        if def.kind != Kind::Method || !here.rules.overloads() {
+        if def.kind != DefKind::Method || !here.rules.overloads() {
             return SmallVec::from_elem(method, 1);
         }
         let name = here.sym(def.name);
-        let class = Gid { file: method.file, def: def.parent };
-        let line = self.line(receiver.unwrap_or(class));
+        let class = DefRef { file: method.file, def: def.parent };
+        let line = self.resolution_order(receiver.unwrap_or(class));
         let from = line.classes.iter().position(|c| *c == class);
-        let line = if from.is_some() { line } else { self.line(class) };
+        let line = if from.is_some() { line } else { self.resolution_order(class) };
         let mut found = Methods::new();
         let mut known: Vec<Vec<Shape<'p>>> = Vec::new();
         for of in &line.classes[from.unwrap_or(0)..] {
@@ -174,12 +178,12 @@ impl<'p> Eval<'p> {
         found
     }
 
-    fn fitting(&mut self, group: &[Gid], given: &[Shape<'p>], file: FileId, call: &Call, levels: u8) -> Methods {
+    fn fitting(&mut self, group: &[DefRef], given: &[Shape<'p>], file: FileId, call: &CallSite, levels: u8) -> Methods {
         let args = self.file(file).facts.args(call.args);
         if args.iter().any(|a| a.how != ArgKind::Place) {
             return SmallVec::from_slice(group);
         }
-        let takes = |eval: &Self, method: Gid| {
+        let takes = |eval: &Self, method: DefRef| {
             let params = eval.def(method).params.len();
             if eval.takes_rest(method) { given.len() + 1 >= params } else { given.len() == params }
         };
@@ -187,7 +191,7 @@ impl<'p> Eval<'p> {
         if by_number.len() < 2 {
             return if by_number.is_empty() { SmallVec::from_slice(group) } else { by_number };
         }
-        let mut scored: SmallVec<[(Gid, u32); 8]> = SmallVec::new();
+        let mut scored: SmallVec<[(DefRef, u32); 8]> = SmallVec::new();
         // A variadic method applies only if no other fits.
         for rest in [false, true] {
             for method in &by_number {
@@ -211,14 +215,14 @@ impl<'p> Eval<'p> {
         }
     }
 
-    fn takes_rest(&self, method: Gid) -> bool {
+    fn takes_rest(&self, method: DefRef) -> bool {
         let facts = &self.file(method.file).facts;
         let last = facts.def(method.def).params.last();
         last.is_some_and(|v| matches!(facts.vars[*v].what, VarKind::Rest(_)))
     }
 
     /// How well the arguments fit the parameters; `None` if one of them cannot be passed.
-    fn fit(&mut self, method: Gid, given: &[Shape<'p>], levels: u8) -> Option<u32> {
+    fn fit(&mut self, method: DefRef, given: &[Shape<'p>], levels: u8) -> Option<u32> {
         let wanted = self.parameter_shapes(method, levels);
         if wanted.len() != given.len() {
             return None;
@@ -230,11 +234,11 @@ impl<'p> Eval<'p> {
         Some(sum)
     }
 
-    fn fit_rest(&mut self, method: Gid, given: &[Shape<'p>], levels: u8) -> Option<u32> {
+    fn fit_rest(&mut self, method: DefRef, given: &[Shape<'p>], levels: u8) -> Option<u32> {
         let here = self.file(method.file);
         let (last, first) = self.def(method).params.split_last()?;
         let rest = match here.facts.vars[*last].ty.map(|ty| here.facts.expr(ty)) {
-            Some(Expr::Generic(_, range)) => match here.facts.items(range) {
+            Some(SourceExpr::Generic(_, range)) => match here.facts.items(range) {
                 [one] => self.type_shape(method.file, one.value, levels),
                 _ => Shape::Unknown,
             },
@@ -248,7 +252,7 @@ impl<'p> Eval<'p> {
         Some(sum)
     }
 
-    fn parameter_shapes(&mut self, method: Gid, levels: u8) -> Vec<Shape<'p>> {
+    fn parameter_shapes(&mut self, method: DefRef, levels: u8) -> Vec<Shape<'p>> {
         let here = self.file(method.file);
         let params = &here.facts.def(method.def).params;
         let shape = |var: &VarId| match here.facts.vars[*var].ty {
@@ -258,7 +262,7 @@ impl<'p> Eval<'p> {
         params.iter().map(shape).collect()
     }
 
-    fn argument_shapes(&mut self, file: FileId, call: &Call, levels: u8) -> Vec<Shape<'p>> {
+    fn argument_shapes(&mut self, file: FileId, call: &CallSite, levels: u8) -> Vec<Shape<'p>> {
         let args = self.file(file).facts.args(call.args);
         args.iter().map(|arg| self.shape(file, arg.value, call.owner, levels)).collect()
     }
@@ -268,13 +272,13 @@ impl<'p> Eval<'p> {
     fn type_shape(&mut self, file: FileId, ty: ExprId, levels: u8) -> Shape<'p> {
         let facts = &self.file(file).facts;
         let plain = |ty: ExprId| match facts.expr(ty) {
-            Expr::Generic(of, _) => of,
+            SourceExpr::Generic(of, _) => of,
             _ => ty,
         };
         let mut plain_ty = plain(ty);
         // A type parameter has the type of its bound; in malformed code bounds may be cyclic.
         for _ in 0..MOST_BOUNDS {
-            let Expr::Var(var) = facts.expr(plain_ty) else { break };
+            let SourceExpr::Var(var) = facts.expr(plain_ty) else { break };
             let found = &facts.vars[var];
             match found.ty {
                 _ if found.what != VarKind::TypeParam => break,
@@ -286,15 +290,15 @@ impl<'p> Eval<'p> {
         let Some(name) = type_name(facts, plain) else { return Shape::Unknown };
         match (name, facts.expr(plain)) {
             ("[]", _) => return Shape::Array,
-            (name, Expr::Free(_)) if is_primitive(name) => return Shape::Primitive(name),
-            ("bool", Expr::Free(_)) => return Shape::Primitive("boolean"),
-            ("String" | "string", Expr::Free(_)) => return Shape::Text,
-            ("Object" | "object" | "Any", Expr::Free(_)) => return Shape::Any,
+            (name, SourceExpr::Free(_)) if is_primitive(name) => return Shape::Primitive(name),
+            ("bool", SourceExpr::Free(_)) => return Shape::Primitive("boolean"),
+            ("String" | "string", SourceExpr::Free(_)) => return Shape::Text,
+            ("Object" | "object" | "Any", SourceExpr::Free(_)) => return Shape::Any,
             _ => {}
         }
         let found = self.expr(file, plain, crate::facts::ROOT, levels);
         let class = found.values.iter().find_map(|(v, _)| match v {
-            Value::Class(class) => Some(*class),
+            PossibleValue::Class(class) => Some(*class),
             _ => None,
         });
         class.map_or(Shape::Other(name), Shape::Class)
@@ -307,24 +311,24 @@ impl<'p> Eval<'p> {
         }
         let here = self.file(file);
         match here.facts.expr(expr) {
-            Expr::Literal(Literal::String(_) | Literal::Template) => Shape::Text,
-            Expr::Literal(Literal::Bool) => Shape::Primitive("boolean"),
-            Expr::Literal(Literal::Number) => here.rules.number_type.map_or(Shape::Unknown, Shape::Primitive),
-            Expr::Literal(Literal::Nothing) => Shape::Null,
-            Expr::Literal(_) => Shape::Unknown,
-            Expr::InstanceOf(ty) => self.type_shape(file, ty, levels),
-            Expr::Collection(..) | Expr::ListOf(_) => Shape::Array,
-            Expr::Bound(_) => Shape::Function,
-            Expr::Def(def) if here.facts.def(def).kind.callable() => Shape::Function,
-            Expr::Var(var) => match (here.facts.vars[var].ty, here.facts.vars[var].what) {
+            SourceExpr::Literal(Literal::String(_) | Literal::Template) => Shape::Text,
+            SourceExpr::Literal(Literal::Bool) => Shape::Primitive("boolean"),
+            SourceExpr::Literal(Literal::Number) => here.rules.number_type.map_or(Shape::Unknown, Shape::Primitive),
+            SourceExpr::Literal(Literal::Nothing) => Shape::Null,
+            SourceExpr::Literal(_) => Shape::Unknown,
+            SourceExpr::InstanceOf(ty) => self.type_shape(file, ty, levels),
+            SourceExpr::Collection(..) | SourceExpr::ListOf(_) => Shape::Array,
+            SourceExpr::Bound(_) => Shape::Function,
+            SourceExpr::Def(def) if here.facts.def(def).kind.callable() => Shape::Function,
+            SourceExpr::Var(var) => match (here.facts.vars[var].ty, here.facts.vars[var].what) {
                 (Some(ty), _) => self.type_shape(file, ty, levels),
                 _ => match only_cast(here, var) {
                     Some(ty) => self.type_shape(file, ty, levels),
                     None => self.held_shape(file, expr, owner, levels),
                 },
             },
-            Expr::Call(id) => self.result_shape(file, id, levels),
-            Expr::Member(of, name) => {
+            SourceExpr::Call(id) => self.result_shape(file, id, levels),
+            SourceExpr::Member(of, name) => {
                 // `Float.NaN`, `Integer.MAX_VALUE`.
                 if let Some(primitive) = type_name(&here.facts, of).and_then(unboxed)
                     && here.facts.name(name).starts_with(char::is_uppercase)
@@ -335,13 +339,15 @@ impl<'p> Eval<'p> {
                 self.field_shape(&base, here.sym(name), levels)
                     .unwrap_or_else(|| self.held_shape(file, expr, owner, levels))
             }
-            Expr::Free(name) => {
+            SourceExpr::Free(name) => {
                 let own = self.enclosing_type(file, owner, levels);
-                let base = own.map(|class| Set::one(Value::Instance(class, false), How::Exact)).unwrap_or_default();
+                let base = own
+                    .map(|class| ValueSet::one(PossibleValue::Instance(class, false), Derivation::Exact))
+                    .unwrap_or_default();
                 self.field_shape(&base, here.sym(name), levels)
                     .unwrap_or_else(|| self.held_shape(file, expr, owner, levels))
             }
-            Expr::Either(range) => {
+            SourceExpr::Either(range) => {
                 if let Some(ty) = cast_to(&here.facts, expr) {
                     return self.type_shape(file, ty, levels);
                 }
@@ -367,11 +373,11 @@ impl<'p> Eval<'p> {
         let mut shape = None;
         for (value, _) in &held.values {
             let one = match value {
-                Value::Text => Shape::Text,
-                Value::Instance(class, _) => Shape::Class(*class),
-                Value::Typed(of, ty) => self.type_shape(*of, *ty, levels),
-                Value::Func(_) | Value::Method(..) | Value::FunctionOf(..) => Shape::Function,
-                Value::Nothing => continue,
+                PossibleValue::Text => Shape::Text,
+                PossibleValue::Instance(class, _) => Shape::Class(*class),
+                PossibleValue::Typed(of, ty) => self.type_shape(*of, *ty, levels),
+                PossibleValue::Func(_) | PossibleValue::Method(..) | PossibleValue::FunctionOf(..) => Shape::Function,
+                PossibleValue::Nothing => continue,
                 _ => return Shape::Unknown,
             };
             if shape.is_some_and(|known| known != one) {
@@ -382,11 +388,11 @@ impl<'p> Eval<'p> {
         shape.unwrap_or(Shape::Unknown)
     }
 
-    fn field_shape(&mut self, base: &Set, name: Sym, levels: u8) -> Option<Shape<'p>> {
+    fn field_shape(&mut self, base: &ValueSet, name: InternedStr, levels: u8) -> Option<Shape<'p>> {
         let mut shape = None;
         for (value, _) in &base.values {
-            let (Value::Instance(class, _) | Value::Class(class)) = value else { return None };
-            let line = self.line(*class);
+            let (PossibleValue::Instance(class, _) | PossibleValue::Class(class)) = value else { return None };
+            let line = self.resolution_order(*class);
             let found = line.classes.iter().find_map(|of| {
                 let here = self.file(of.file);
                 let var = here.member(of.def, name)?;
@@ -406,13 +412,13 @@ impl<'p> Eval<'p> {
     fn result_shape(&mut self, file: FileId, id: CallId, levels: u8) -> Shape<'p> {
         let here = self.file(file);
         let call = &here.facts.calls[id];
-        let targets = self.solve(Question::CallTargets(file, id), levels);
+        let targets = self.solve(EvalQuestion::CallTargets(file, id), levels);
         let mut shape = None;
         for (value, _) in &targets.values {
             let one = match value {
-                Value::Class(class) => Shape::Class(*class),
-                Value::Method(method, class) if self.def(*method).is(flag::CONSTRUCTOR) => Shape::Class(*class),
-                Value::Func(method) | Value::Method(method, _) => match self.def(*method).result {
+                PossibleValue::Class(class) => Shape::Class(*class),
+                PossibleValue::Method(method, class) if self.def(*method).is(flag::CONSTRUCTOR) => Shape::Class(*class),
+                PossibleValue::Func(method) | PossibleValue::Method(method, _) => match self.def(*method).result {
                     Some(ty) => match self.type_shape(method.file, ty, levels) {
                         // A type parameter as a result depends on the call.
                         Shape::Any => Shape::Unknown,
@@ -428,7 +434,7 @@ impl<'p> Eval<'p> {
             shape = Some(one);
         }
         match (shape, here.facts.expr(call.callee)) {
-            (Some(Shape::Unknown) | None, Expr::Member(of, name)) => match here.facts.name(name) {
+            (Some(Shape::Unknown) | None, SourceExpr::Member(of, name)) => match here.facts.name(name) {
                 "toString" | "toLowerCase" | "toUpperCase" | "substring" | "trim" => Shape::Text,
                 "equals" | "isEmpty" | "startsWith" | "endsWith" => Shape::Primitive("boolean"),
                 "hashCode" | "length" | "size" | "indexOf" => Shape::Primitive("int"),
@@ -466,12 +472,12 @@ impl<'p> Eval<'p> {
             (Other(given), Primitive(wanted)) if given == boxed(wanted) => 4,
             (Primitive(_), _) | (_, Primitive(_)) => return None,
             (Class(given), Class(wanted)) => {
-                let line = self.line(given);
+                let line = self.resolution_order(given);
                 let above = line.classes.iter().position(|c| *c == wanted)? as u32;
                 EXACT - above.min(EXACT - 2)
             }
             (Class(given), Other(wanted)) => {
-                let line = self.line(given);
+                let line = self.resolution_order(given);
                 let said = line.classes.iter().any(|class| {
                     self.link.external_bases(*class).iter().any(|path| {
                         let (package, names) = self.program.external_path(*path);
@@ -492,7 +498,7 @@ impl<'p> Eval<'p> {
                 Some(_) => return None,
                 None => 1,
             },
-            (Function, Class(wanted)) if self.def(wanted).kind == Kind::Interface => 2,
+            (Function, Class(wanted)) if self.def(wanted).kind == DefKind::Interface => 2,
             (Function, Class(_)) => return None,
             (Function, Other(wanted)) => match above(wanted) {
                 Some(_) => return None,
@@ -504,21 +510,21 @@ impl<'p> Eval<'p> {
 }
 
 /// The target type of a cast, which is recorded together with the value.
-fn cast_to(facts: &Facts, expr: ExprId) -> Option<ExprId> {
+fn cast_to(facts: &FileFacts, expr: ExprId) -> Option<ExprId> {
     let ty = |value: ExprId| match facts.expr(value) {
-        Expr::InstanceOf(ty) => Some(ty),
+        SourceExpr::InstanceOf(ty) => Some(ty),
         _ => None,
     };
     match facts.expr(expr) {
-        Expr::Either(range) => {
-            facts.items(range).iter().rev().filter(|item| item.key == Key::Next).find_map(|item| ty(item.value))
+        SourceExpr::Either(range) => {
+            facts.items(range).iter().rev().filter(|item| item.key == ItemKey::Next).find_map(|item| ty(item.value))
         }
         _ => ty(expr),
     }
 }
 
 /// The type of `var x = (T) y;`: that of the cast, if nothing else is assigned.
-fn only_cast(here: &File, var: VarId) -> Option<ExprId> {
+fn only_cast(here: &ProgramFile, var: VarId) -> Option<ExprId> {
     let mut values = here.binds(var);
     let only = values.next().filter(|_| here.facts.vars[var].what == VarKind::Local)?;
     if values.next().is_some() { None } else { cast_to(&here.facts, only) }

@@ -8,7 +8,7 @@ mod typed;
 mod unresolved;
 
 use crate::languages::LanguageId;
-use crate::resolve::{Program, To, resolve};
+use crate::resolve::{LinkTarget, Program, resolve};
 use std::sync::Arc;
 
 #[track_caller]
@@ -32,12 +32,12 @@ fn calls(files: &[(&str, &str)]) -> Vec<String> {
         for link in &links[id].calls {
             let call = &file.facts.calls[link.call];
             let to = match link.to {
-                To::Def(gid) => {
+                LinkTarget::Def(gid) => {
                     let to = program.file(gid.file);
                     let place = if gid.file == id { String::new() } else { format!("{} ", to.path) };
                     format!("{place}{}:{}", to.facts.path_of(gid.def).join("."), program.def(gid).span.line)
                 }
-                To::External(path) => program.external_text(path),
+                LinkTarget::External(path) => program.external_text(path),
             };
             found.push(format!("{}:{} -> {to} {}", file.path, call.line, link.how.confidence()));
         }

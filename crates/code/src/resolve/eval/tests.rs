@@ -1,12 +1,12 @@
 //! Evaluation of expressions: limits, cycles, and how certain an answer is.
 
-use super::{Eval, LEVELS, Question};
+use super::{Eval, EvalQuestion, LEVELS};
 use crate::facts::VarKind;
 use crate::resolve::flow::Flows;
-use crate::resolve::link::Link;
+use crate::resolve::link::ProgramTables;
 use crate::resolve::tests::{check, program};
-use crate::resolve::value::{How, MOST, Set, Value};
-use crate::resolve::{To, resolve};
+use crate::resolve::value::{Derivation, MOST, PossibleValue, ValueSet};
+use crate::resolve::{LinkTarget, resolve};
 use expect_test::expect;
 
 /// A chain of functions that return the result of the next; the last returns an instance of `A`.
@@ -24,8 +24,8 @@ fn follows(calls: usize) -> bool {
     let links = resolve(&mut program);
     let id = program.find_file("a.py").expect("just added");
     let facts = &program.file(id).facts;
-    let is_method = |to: To| matches!(to, To::Def(to) if facts.path_of(to.def) == ["A", "go"]);
-    links[id].calls.iter().any(|link| is_method(link.to) && link.how < How::UniqueName)
+    let is_method = |to: LinkTarget| matches!(to, LinkTarget::Def(to) if facts.path_of(to.def) == ["A", "go"]);
+    links[id].calls.iter().any(|link| is_method(link.to) && link.how < Derivation::UniqueName)
 }
 
 #[test]
@@ -103,26 +103,24 @@ fn modules_that_import_each_other_are_followed_once() {
 fn an_answer_does_not_depend_on_what_was_asked_before() {
     let mut program = program(&chain(3));
     program.put_in_order();
-    let link = Link::new(&mut program);
+    let link = ProgramTables::new(&mut program);
     let flows = Flows::default();
     let id = program.find_file("a.py").expect("just added");
-    let questions: Vec<Question> = program
-        .file(id)
-        .facts
-        .calls
-        .ids()
-        .flat_map(|call| [Question::CallValue(id, call), Question::CallTargets(id, call)])
-        .chain(
-            program
-                .file(id)
-                .facts
-                .vars
-                .iter_ids()
-                .filter_map(|(var, entry)| matches!(entry.what, VarKind::Def(_)).then_some(Question::Var(id, var))),
-        )
-        .collect();
+    let questions: Vec<EvalQuestion> =
+        program
+            .file(id)
+            .facts
+            .calls
+            .ids()
+            .flat_map(|call| [EvalQuestion::CallValue(id, call), EvalQuestion::CallTargets(id, call)])
+            .chain(
+                program.file(id).facts.vars.iter_ids().filter_map(|(var, entry)| {
+                    matches!(entry.what, VarKind::Def(_)).then_some(EvalQuestion::Var(id, var))
+                }),
+            )
+            .collect();
     for levels in 1..=LEVELS {
-        let alone = |question: Question| (*Eval::new(&program, &link, &flows).solve(question, levels)).clone();
+        let alone = |question: EvalQuestion| (*Eval::new(&program, &link, &flows).solve(question, levels)).clone();
         let mut forwards = Eval::new(&program, &link, &flows);
         let mut backwards = Eval::new(&program, &link, &flows);
         // The same evaluation after all questions were asked with every other number of levels.
@@ -142,13 +140,13 @@ fn an_answer_does_not_depend_on_what_was_asked_before() {
 fn more_levels_only_add_values() {
     let mut program = program(&chain(4));
     program.put_in_order();
-    let link = Link::new(&mut program);
+    let link = ProgramTables::new(&mut program);
     let flows = Flows::default();
     let id = program.find_file("a.py").expect("just added");
     for call in program.file(id).facts.calls.ids() {
-        let mut before = Set::default();
+        let mut before = ValueSet::default();
         for levels in 0..=LEVELS {
-            let found = Eval::new(&program, &link, &flows).solve(Question::CallTargets(id, call), levels);
+            let found = Eval::new(&program, &link, &flows).solve(EvalQuestion::CallTargets(id, call), levels);
             assert!(before.values.iter().all(|value| found.values.contains(value)), "{call:?} with {levels} levels");
             before = (*found).clone();
         }
@@ -248,7 +246,7 @@ fn more_values_than_a_set_holds_are_no_answer() {
         let links = resolve(&mut program);
         let id = program.find_file("a.py").expect("just added");
         let facts = &program.file(id).facts;
-        let to_method = |to| matches!(to, To::Def(to) if facts.path_of(to.def).len() == 2);
+        let to_method = |to| matches!(to, LinkTarget::Def(to) if facts.path_of(to.def).len() == 2);
         links[id].calls.iter().filter(|link| to_method(link.to)).count()
     };
     assert_eq!((targets(MOST), targets(MOST + 1)), (MOST, 0));
@@ -256,32 +254,35 @@ fn more_values_than_a_set_holds_are_no_answer() {
 
 #[test]
 fn a_set_keeps_the_most_certain_derivation_of_each_value() {
-    let mut set = Set::one(Value::Text, How::Flow);
-    set.add(Value::Text, How::Exact);
-    set.add(Value::Text, How::Possible);
-    assert_eq!(set.values.as_slice(), [(Value::Text, How::Exact)]);
-    let mut joined = Set::one(Value::Number, How::Exact);
-    joined.join_as(&set, How::Type);
-    assert_eq!(joined.values.as_slice(), [(Value::Number, How::Exact), (Value::Text, How::Type)]);
-    let too_many = Set { too_many: true, ..Set::default() };
+    let mut set = ValueSet::one(PossibleValue::Text, Derivation::Flow);
+    set.add(PossibleValue::Text, Derivation::Exact);
+    set.add(PossibleValue::Text, Derivation::Possible);
+    assert_eq!(set.values.as_slice(), [(PossibleValue::Text, Derivation::Exact)]);
+    let mut joined = ValueSet::one(PossibleValue::Number, Derivation::Exact);
+    joined.join_as(&set, Derivation::Type);
+    assert_eq!(
+        joined.values.as_slice(),
+        [(PossibleValue::Number, Derivation::Exact), (PossibleValue::Text, Derivation::Type)]
+    );
+    let too_many = ValueSet { too_many: true, ..ValueSet::default() };
     joined.join(&too_many);
     assert!(joined.is_empty() && joined.too_many);
-    joined.add(Value::Text, How::Exact);
+    joined.add(PossibleValue::Text, Derivation::Exact);
     assert!(joined.is_empty(), "a set with too many values takes no further ones");
 }
 
 #[test]
 fn derivations_are_ordered_by_confidence() {
     let all = [
-        How::Compiler,
-        How::Exact,
-        How::Import,
-        How::Type,
-        How::Flow,
-        How::Candidate,
-        How::Dispatch,
-        How::Possible,
-        How::UniqueName,
+        Derivation::Compiler,
+        Derivation::Exact,
+        Derivation::Import,
+        Derivation::Type,
+        Derivation::Flow,
+        Derivation::Candidate,
+        Derivation::Dispatch,
+        Derivation::Possible,
+        Derivation::UniqueName,
     ];
     assert!(all.is_sorted());
     assert!(all.is_sorted_by(|a, b| a.confidence() >= b.confidence()));

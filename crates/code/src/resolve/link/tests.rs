@@ -1,20 +1,20 @@
 //! Tables over all files: imports, packages, bases, structural interfaces, tests.
 
-use super::Link;
+use super::ProgramTables;
 use crate::resolve::tests::{check, name, program};
-use crate::resolve::{Gid, Program, To};
+use crate::resolve::{DefRef, LinkTarget, Program};
 use expect_test::expect;
 
 /// The definition at a path such as `Class.method`.
-fn find(program: &Program, path: &str, definition: &str) -> Gid {
+fn find(program: &Program, path: &str, definition: &str) -> DefRef {
     let file = program.find_file(path).expect("a file of the program");
     let facts = &program.file(file).facts;
     let def = facts.defs.ids().find(|def| facts.path_of(*def).join(".") == definition);
-    Gid { file, def: def.expect("a definition of the file") }
+    DefRef { file, def: def.expect("a definition of the file") }
 }
 
-fn names(program: &Program, from: Gid, found: &[Gid]) -> String {
-    found.iter().map(|gid| name(program, from.file, To::Def(*gid))).collect::<Vec<_>>().join(", ")
+fn names(program: &Program, from: DefRef, found: &[DefRef]) -> String {
+    found.iter().map(|gid| name(program, from.file, LinkTarget::Def(*gid))).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn derived_classes_are_listed_nearest_first() {
         class E(D, C): pass
         ",
     );
-    let link = Link::new(&mut program);
+    let link = ProgramTables::new(&mut program);
     let a = find(&program, "a.py", "A");
     assert_eq!(names(&program, a, &link.all_derived(a)), "B:2, D:4, C:3, E:5");
     let mut above = Vec::new();
@@ -47,7 +47,7 @@ fn classes_that_derive_from_each_other_have_a_finite_line() {
         class B(A): pass
         ",
     );
-    let link = Link::new(&mut program);
+    let link = ProgramTables::new(&mut program);
     let (a, b) = (find(&program, "a.py", "A"), find(&program, "a.py", "B"));
     assert_eq!((link.bases(a), link.bases(b)), (&[b][..], &[a][..]));
     assert_eq!(names(&program, a, &link.all_derived(a)), "B:2, A:1");
@@ -132,7 +132,7 @@ fn a_function_is_the_only_one_of_its_name_or_ambiguous() {
         void use(void) { once(); twice(); }
         ",
     );
-    let link = Link::new(&mut program);
+    let link = ProgramTables::new(&mut program);
     let language = program.file(find(&program, "a.c", "once").file).facts.language;
     let found = |name: &str| program.find(name).and_then(|name| link.only_function(language, name));
     assert_eq!(found("once"), Some(find(&program, "a.c", "once")));
@@ -165,7 +165,7 @@ fn files_are_tests_by_their_name_or_by_the_module_that_declares_them() {
         package a
         ",
     );
-    let link = Link::new(&mut program);
+    let link = ProgramTables::new(&mut program);
     let mut tests: Vec<&str> =
         program.ids().filter(|id| link.is_test_file(*id)).map(|id| &*program.file(id).path).collect();
     tests.sort_unstable();
@@ -182,7 +182,7 @@ fn packages_are_found_by_their_dotted_names() {
         class Hidden {}
         ",
     );
-    let link = Link::new(&mut program);
+    let link = ProgramTables::new(&mut program);
     let file = program.find_file("x/A.java").expect("just added");
     let package = link.package_of(file).expect("the file declares one");
     assert_eq!(program.text(package), "org.shop.kit");
@@ -206,7 +206,7 @@ fn members_that_other_code_writes_are_known_by_name() {
             a.foreign = 2
         ",
     );
-    let link = Link::new(&mut program);
+    let link = ProgramTables::new(&mut program);
     let written = |name: &str| program.find(name).is_some_and(|name| link.is_written(name));
     assert!(written("foreign"));
     assert!(!written("own"), "a method writes it to its own object");

@@ -1,8 +1,8 @@
 //! What each round adds, and that reuse of earlier results returns what a full resolution does.
 
-use super::{Class, ROUNDS, Resolver};
+use super::{CallClass, ROUNDS, Resolver};
 use crate::resolve::tests::{check, files, name, program, put};
-use crate::resolve::{Program, To, Value, resolve};
+use crate::resolve::{LinkTarget, PossibleValue, Program, resolve};
 use expect_test::{Expect, expect};
 use std::fmt::Write;
 
@@ -22,7 +22,9 @@ fn by_round(source: &str) -> String {
             for (number, round) in kept.rounds.iter().enumerate() {
                 let answers = round.files[id].as_ref().expect("every round answers every file");
                 let targets = answers.calls[call].targets.iter().map(|(value, _)| match value {
-                    Value::Func(gid) | Value::Method(gid, _) | Value::Class(gid) => name(&program, id, To::Def(*gid)),
+                    PossibleValue::Func(gid) | PossibleValue::Method(gid, _) | PossibleValue::Class(gid) => {
+                        name(&program, id, LinkTarget::Def(*gid))
+                    }
                     other => format!("{other:?}"),
                 });
                 let targets = targets.collect::<Vec<_>>().join(", ");
@@ -219,11 +221,11 @@ fn calls_are_counted_by_their_class() {
     let id = program.find_file("a.py").expect("just added");
     let kept = resolver.kept.as_ref().expect("`resolve` keeps the rounds");
     let last = kept.rounds[ROUNDS - 1].files[id].as_ref().expect("every round answers every file");
-    let classes = last.calls.iter().filter(|found| found.class != Class::Silent).map(|found| match found.class {
-        Class::Resolved => "resolved",
-        Class::Outside => "outside",
-        Class::Unresolved => "unresolved",
-        Class::Silent => unreachable!("filtered out above"),
+    let classes = last.calls.iter().filter(|found| found.class != CallClass::Silent).map(|found| match found.class {
+        CallClass::Resolved => "resolved",
+        CallClass::Outside => "outside",
+        CallClass::Unresolved => "unresolved",
+        CallClass::Silent => unreachable!("filtered out above"),
     });
     assert_eq!(classes.collect::<Vec<_>>(), ["resolved", "outside", "outside", "unresolved"]);
     let counts = resolver.links()[id].counts;

@@ -3,17 +3,17 @@
 use super::encode::{Message, Units, index};
 use super::{ANIMALS, Doc, animals, case};
 use crate::languages::language;
-use crate::scip::{Document, Encoding, Index, link, place};
+use crate::scip::{ColumnEncoding, ScipDocument, ScipIndex, link, matching};
 use uuid::Uuid;
 
 /// Reads bytes as far as they are valid, as an import does.
 fn read(bytes: &[u8]) -> Result<usize, &'static str> {
-    let index = Index::read(bytes).map_err(|e| e.code.name())?;
+    let index = ScipIndex::read(bytes).map_err(|e| e.code.name())?;
     let mut placed = Vec::new();
     for document in &index.documents {
-        let document = Document::read(document).map_err(|e| e.code.name())?;
+        let document = ScipDocument::read(document).map_err(|e| e.code.name())?;
         let facts = crate::parse("src/animals.ts", ANIMALS, language("typescript"));
-        placed.push(place(&document, Encoding::Utf16, "src/animals.ts", ANIMALS, facts));
+        placed.push(matching::match_document(&document, ColumnEncoding::Utf16, "src/animals.ts", ANIMALS, facts));
     }
     Ok(link(&index, &placed, &[], Uuid::nil()).edges.len())
 }

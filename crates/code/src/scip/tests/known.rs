@@ -2,7 +2,7 @@
 
 use super::encode::{Doc, Units};
 use super::{NAMESPACE, case, ts};
-use crate::scip::{Edge, KnownCall};
+use crate::scip::{CompilerRelationship, KnownCall};
 use crate::statements::set_lines;
 use lukasa_model::Content;
 use lukasa_model::id::object_id;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 #[test]
 fn an_edge_keeps_what_was_said_of_it() {
-    let edge = Edge { type_name: "CALLS", src: NAMESPACE, dst: NAMESPACE, lines: vec![9] };
+    let edge = CompilerRelationship { type_name: "CALLS", src: NAMESPACE, dst: NAMESPACE, lines: vec![9] };
     let mut before = Content { derivation: Some("unique_name".into()), confidence: Some(0.4), ..Content::default() };
     set_lines(&mut before.properties, &[3, 12], 2);
     before.labels.insert("hot".into());
@@ -20,7 +20,7 @@ fn an_edge_keeps_what_was_said_of_it() {
     assert_eq!((&after.properties["line"], &after.properties["lines"]), (&json!(3), &json!([3, 9, 12])));
     assert!(after.labels.contains("hot"));
     assert_eq!(edge.content(Some(&after)), after, "saying it again changes nothing");
-    let reference = Edge { type_name: "REFERENCES", ..edge };
+    let reference = CompilerRelationship { type_name: "REFERENCES", ..edge };
     assert_eq!(reference.content(None).properties["line"], json!(9));
 }
 

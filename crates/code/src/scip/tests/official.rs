@@ -1,14 +1,14 @@
 //! An index written by SCIP's own crate: the numbers of fields, roles, kinds and encodings are those of the format.
 
-use super::super::read::{Document, Encoding, Index, Range, kind, role};
+use super::super::read::{ColumnEncoding, ScipDocument, ScipIndex, ScipRange, kind, role};
 use protobuf::{Enum, Message};
 use scip::types::symbol_information::Kind;
 use scip::types::{
     self, MultiLineRange, PositionEncoding, Relationship, SingleLineRange, SymbolInformation, SymbolRole, ToolInfo,
 };
 
-fn range(line: u32, column: u32, end_line: u32, end_column: u32) -> Range {
-    Range { line, column, end_line, end_column }
+fn range(line: u32, column: u32, end_line: u32, end_column: u32) -> ScipRange {
+    ScipRange { line, column, end_line, end_column }
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn every_field_is_read_as_it_was_written() {
     };
     let bytes = written.write_to_bytes().unwrap();
 
-    let index = Index::read(&bytes).unwrap();
+    let index = ScipIndex::read(&bytes).unwrap();
     assert_eq!((index.made_by().as_str(), index.root), ("indexer 1.2", "file:///w"));
     assert_eq!(index.outside.into_iter().collect::<Vec<_>>(), [("outside", Kind::Trait.value() as u64)]);
-    let document = Document::read(index.documents[0]).unwrap();
+    let document = ScipDocument::read(index.documents[0]).unwrap();
     assert_eq!((document.path, document.text), ("src/a.ts", Some("function f() {}")));
-    assert_eq!(document.encoding, Some(Encoding::Utf32));
-    let ranges: Vec<Range> = document.occurrences.iter().map(|occurrence| occurrence.range).collect();
+    assert_eq!(document.encoding, Some(ColumnEncoding::Utf32));
+    let ranges: Vec<ScipRange> = document.occurrences.iter().map(|occurrence| occurrence.range).collect();
     assert_eq!(ranges, [range(3, 4, 3, 9), range(3, 4, 5, 6), range(7, 0, 7, 8), range(1, 2, 3, 0)]);
     let roles: Vec<u64> = document.occurrences.iter().map(|occurrence| occurrence.roles).collect();
     assert_eq!(roles, [role::DEFINITION, 0, 0, 0]);
@@ -100,12 +100,12 @@ fn roles_kinds_and_encodings_have_the_numbers_of_the_format() {
     ];
     assert_eq!(numbers(&methods), kind::ABSTRACT_METHODS);
     for (theirs, ours) in [
-        (PositionEncoding::UTF8CodeUnitOffsetFromLineStart, Encoding::Utf8),
-        (PositionEncoding::UTF16CodeUnitOffsetFromLineStart, Encoding::Utf16),
-        (PositionEncoding::UTF32CodeUnitOffsetFromLineStart, Encoding::Utf32),
+        (PositionEncoding::UTF8CodeUnitOffsetFromLineStart, ColumnEncoding::Utf8),
+        (PositionEncoding::UTF16CodeUnitOffsetFromLineStart, ColumnEncoding::Utf16),
+        (PositionEncoding::UTF32CodeUnitOffsetFromLineStart, ColumnEncoding::Utf32),
     ] {
         let document = types::Document { position_encoding: theirs.into(), ..types::Document::new() };
         let bytes = document.write_to_bytes().unwrap();
-        assert_eq!(Document::read(&bytes).unwrap().encoding, Some(ours));
+        assert_eq!(ScipDocument::read(&bytes).unwrap().encoding, Some(ours));
     }
 }

@@ -1,10 +1,10 @@
 //! Symbols of each indexer, and their keys in the graph.
 
 use crate::languages::{LanguageId, language};
-use crate::scip::symbol::{Suffix, Symbol, home, suffix};
+use crate::scip::symbol::{DescriptorSuffix, ScipSymbol, home, suffix};
 
 fn key(symbol: &str, language: LanguageId) -> Option<String> {
-    let outside = Symbol::parse(symbol)?.outside(language)?;
+    let outside = ScipSymbol::parse(symbol)?.outside(language)?;
     let end = if outside.name.is_empty() { String::new() } else { format!("::{}", outside.name) };
     Some(format!("{}:{}{end}", outside.ecosystem, outside.package))
 }
@@ -78,23 +78,23 @@ fn outside_names_equal_those_of_the_resolver() {
 
 #[test]
 fn spaces_and_backticks_are_escaped_by_doubling() {
-    let symbol = Symbol::parse("my  tool npm a  b 1.0 `x``y z`/`f`(+1).").unwrap();
+    let symbol = ScipSymbol::parse("my  tool npm a  b 1.0 `x``y z`/`f`(+1).").unwrap();
     assert_eq!((&*symbol.manager, &*symbol.package), ("npm", "a b"));
     let names: Vec<_> = symbol.descriptors.iter().map(|d| (&*d.name, d.suffix)).collect();
-    assert_eq!(names, [("x`y z", Suffix::Namespace), ("f", Suffix::Method)]);
+    assert_eq!(names, [("x`y z", DescriptorSuffix::Namespace), ("f", DescriptorSuffix::Method)]);
 }
 
 #[test]
 fn suffixes_determine_kinds() {
     for (symbol, expected) in [
-        ("s m p v a/", Some(Suffix::Namespace)),
-        ("s m p v a#", Some(Suffix::Type)),
-        ("s m p v a.", Some(Suffix::Term)),
-        ("s m p v a(+1).", Some(Suffix::Method)),
-        ("s m p v a#[T]", Some(Suffix::TypeParameter)),
-        ("s m p v a().(x)", Some(Suffix::Parameter)),
-        ("s m p v a:", Some(Suffix::Meta)),
-        ("s m p v a!", Some(Suffix::Macro)),
+        ("s m p v a/", Some(DescriptorSuffix::Namespace)),
+        ("s m p v a#", Some(DescriptorSuffix::Type)),
+        ("s m p v a.", Some(DescriptorSuffix::Term)),
+        ("s m p v a(+1).", Some(DescriptorSuffix::Method)),
+        ("s m p v a#[T]", Some(DescriptorSuffix::TypeParameter)),
+        ("s m p v a().(x)", Some(DescriptorSuffix::Parameter)),
+        ("s m p v a:", Some(DescriptorSuffix::Meta)),
+        ("s m p v a!", Some(DescriptorSuffix::Macro)),
         ("", None),
         ("local 1", None),
     ] {

@@ -4,7 +4,7 @@
 //! Entries follow, each with key, length, checksum and facts. Entries are appended until the file is several times that
 //! size. A damaged entry and all entries after it are ignored. Losing the file costs time only.
 
-use lukasa_code::facts::Facts;
+use lukasa_code::facts::FileFacts;
 use lukasa_store::private;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -26,32 +26,32 @@ const DIGITS: usize = 20;
 
 /// The cache file.
 #[derive(Clone, Debug)]
-pub struct Cache {
+pub struct FactsCache {
     file: PathBuf,
 }
 
 /// One source: its path, the id of its content, its facts.
-pub type Source = (String, [u8; 20], Arc<Facts>);
+pub type CachedSource = (String, [u8; 20], Arc<FileFacts>);
 
-impl Cache {
+impl FactsCache {
     /// The cache in a folder. Nothing is created until sources are added.
-    pub fn in_folder(folder: &Path) -> Cache {
-        Cache { file: folder.join("facts") }
+    pub fn in_folder(folder: &Path) -> FactsCache {
+        FactsCache { file: folder.join("facts") }
     }
 
     /// Reads all entries. Empty if the file is missing or another build wrote it.
-    pub fn read(&self) -> io::Result<Pack> {
+    pub fn read(&self) -> io::Result<CachedFacts> {
         let mut bytes = Vec::new();
         match File::open(&self.file) {
             Ok(mut file) => file.read_to_end(&mut bytes)?,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Pack::default()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(CachedFacts::default()),
             Err(e) => return Err(e),
         };
-        Ok(Pack::of(bytes))
+        Ok(CachedFacts::of(bytes))
     }
 
     /// Appends sources. Rewrites the file with `all` once it has grown so much that many entries must be old.
-    pub fn add(&self, new: &[Source], all: impl FnOnce() -> Vec<Source>) -> io::Result<()> {
+    pub fn add(&self, new: &[CachedSource], all: impl FnOnce() -> Vec<CachedSource>) -> io::Result<()> {
         if new.is_empty() {
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl Cache {
     }
 
     /// Replaces the file with these sources.
-    pub fn replace(&self, sources: &[Source]) -> io::Result<()> {
+    pub fn replace(&self, sources: &[CachedSource]) -> io::Result<()> {
         if let Some(folder) = self.file.parent() {
             make_folder(folder)?;
         }
@@ -106,7 +106,7 @@ fn size_in(bytes: &[u8]) -> Option<u64> {
     (line == first_line(size).as_bytes()).then_some(size)
 }
 
-fn write(file: &mut File, sources: &[Source]) -> io::Result<()> {
+fn write(file: &mut File, sources: &[CachedSource]) -> io::Result<()> {
     for sources in sources.chunks(AT_ONCE) {
         let entries: Vec<Vec<u8>> =
             sources.par_iter().map(|(path, id, facts)| entry(path, id, facts)).collect::<io::Result<_>>()?;
@@ -116,7 +116,7 @@ fn write(file: &mut File, sources: &[Source]) -> io::Result<()> {
     Ok(())
 }
 
-fn entry(path: &str, id: &[u8; 20], facts: &Facts) -> io::Result<Vec<u8>> {
+fn entry(path: &str, id: &[u8; 20], facts: &FileFacts) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; ENTRY_HEAD];
     bytes = postcard::to_extend(&(path, id, facts), bytes).map_err(io::Error::other)?;
     let body = bytes.len() - ENTRY_HEAD;
@@ -142,16 +142,16 @@ pub(crate) fn checksum(bytes: &[u8]) -> u64 {
 
 /// The entries of a cache, each parsed on demand.
 #[derive(Default)]
-pub struct Pack {
+pub struct CachedFacts {
     bytes: Vec<u8>,
     entries: FxHashMap<u64, Range<usize>>,
 }
 
-impl Pack {
-    fn of(bytes: Vec<u8>) -> Pack {
+impl CachedFacts {
+    fn of(bytes: Vec<u8>) -> CachedFacts {
         let mut entries = FxHashMap::default();
         if size_in(&bytes).is_none() {
-            return Pack::default();
+            return CachedFacts::default();
         }
         let mut at = first_line(0).len();
         while let Some(head) = bytes.get(at..at + ENTRY_HEAD) {
@@ -163,17 +163,17 @@ impl Pack {
             entries.insert(number(0..8), at..end);
             at = end;
         }
-        Pack { bytes, entries }
+        CachedFacts { bytes, entries }
     }
 
     /// The facts of a source, if they are cached for this content.
-    pub fn get(&self, path: &str, id: &[u8; 20]) -> Option<Facts> {
+    pub fn get(&self, path: &str, id: &[u8; 20]) -> Option<FileFacts> {
         let entry = &self.bytes[self.entries.get(&key(path, id))?.clone()];
         let body = &entry[ENTRY_HEAD..];
         if checksum(body).to_le_bytes() != entry[12..20] {
             return None;
         }
-        let (kept_path, kept_id, facts): (&str, [u8; 20], Facts) = postcard::from_bytes(body).ok()?;
+        let (kept_path, kept_id, facts): (&str, [u8; 20], FileFacts) = postcard::from_bytes(body).ok()?;
         (kept_path == path && kept_id == *id).then_some(facts)
     }
 }
@@ -186,22 +186,22 @@ mod tests {
     use lukasa_code::LanguageId;
     use lukasa_code::facts::DefId;
 
-    fn facts(text: &str) -> Arc<Facts> {
+    fn facts(text: &str) -> Arc<FileFacts> {
         Arc::new(lukasa_code::parse("a.py", text, LanguageId::named("python").unwrap()))
     }
 
     #[test]
     fn cached_facts_are_found_by_path_and_content() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::in_folder(&folder.path().join("cache"));
+        let cache = FactsCache::in_folder(&folder.path().join("cache"));
         let (one, two) = (facts("def one(): pass\n"), facts("def two(): one()\n"));
-        let nothing = || -> Vec<Source> { vec![] };
-        let source = |path: &str, id, facts: &Arc<Facts>| (path.to_owned(), [id; 20], Arc::clone(facts));
+        let nothing = || -> Vec<CachedSource> { vec![] };
+        let source = |path: &str, id, facts: &Arc<FileFacts>| (path.to_owned(), [id; 20], Arc::clone(facts));
         assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_none());
         cache.add(&[source("a.py", 1, &one)], || vec![source("a.py", 1, &one)]).unwrap();
         cache.add(&[source("a.py", 2, &two), source("b.py", 1, &one)], nothing).unwrap();
         let pack = cache.read().unwrap();
-        let name = |facts: Option<Facts>| facts.map(|f| f.name(f.def(DefId::new(1)).name).to_owned());
+        let name = |facts: Option<FileFacts>| facts.map(|f| f.name(f.def(DefId::new(1)).name).to_owned());
         assert_eq!(name(pack.get("a.py", &[1; 20])).as_deref(), Some("one"));
         assert_eq!(name(pack.get("a.py", &[2; 20])).as_deref(), Some("two"));
         assert_eq!(name(pack.get("b.py", &[1; 20])).as_deref(), Some("one"));
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_damaged_or_foreign_file_counts_as_empty() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::in_folder(folder.path());
+        let cache = FactsCache::in_folder(folder.path());
         let (one, two) = (facts("def one(): pass\n"), facts("def two(): pass\n"));
         cache.replace(&[("a.py".into(), [1; 20], one.clone()), ("b.py".into(), [2; 20], two)]).unwrap();
         let whole = fs::read(&cache.file).unwrap();
@@ -230,7 +230,7 @@ mod tests {
         }
         fs::write(&cache.file, "lukasa facts of another build\n").unwrap();
         assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_none());
-        let one: Source = ("a.py".into(), [1; 20], one);
+        let one: CachedSource = ("a.py".into(), [1; 20], one);
         cache.add(std::slice::from_ref(&one), || vec![one.clone()]).unwrap();
         assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_some(), "written again");
     }
@@ -238,13 +238,13 @@ mod tests {
     #[test]
     fn many_old_entries_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::in_folder(folder.path());
+        let cache = FactsCache::in_folder(folder.path());
         let text: String = (0..4_000).map(|n| format!("def function_number_{n}():\n    return {n}\n\n")).collect();
         let large = facts(&text);
         let mut sizes = vec![];
         for turn in 0..200u8 {
             let id = [turn; 20];
-            let one: Source = ("a.py".into(), id, large.clone());
+            let one: CachedSource = ("a.py".into(), id, large.clone());
             cache.add(std::slice::from_ref(&one), || vec![one.clone()]).unwrap();
             assert!(cache.read().unwrap().get("a.py", &id).is_some(), "turn {turn}");
             sizes.push(fs::metadata(&cache.file).unwrap().len());

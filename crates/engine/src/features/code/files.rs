@@ -1,8 +1,8 @@
 //! Lists the files of a working tree that are worth indexing, and reads them.
 
-use super::beneath;
+use super::confined_files;
 use super::encoding::{Decoded, decode};
-use super::left_out;
+use super::unsearched;
 use ignore::gitignore::Gitignore;
 use ignore::{WalkBuilder, WalkState};
 use lukasa_code::LanguageId;
@@ -29,7 +29,7 @@ pub const DIAGNOSTICS: usize = 100;
 
 /// A file as the folder listing reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedFile {
     /// Relative to the root, with `/`.
     pub path: String,
     pub stamp: Stamp,
@@ -61,14 +61,14 @@ impl Diagnostic {
 
 /// Lukasa's own files, such as stores, keys and settings within a working tree. No ignore rule can include them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeptOut {
+pub struct ExcludedPaths {
     /// Files and whole folders.
     pub exact: Vec<PathBuf>,
     /// Path prefixes: all files in the same folder whose name begins so.
     pub beginnings: Vec<PathBuf>,
 }
 
-impl KeptOut {
+impl ExcludedPaths {
     fn holds(&self, path: &Path) -> bool {
         let begins = |with: &PathBuf| {
             let names = path.file_name().and_then(|n| n.to_str()).zip(with.file_name().and_then(|n| n.to_str()));
@@ -80,21 +80,21 @@ impl KeptOut {
 
 /// The files below a root.
 #[derive(Debug, Default)]
-pub struct Listing {
+pub struct FileListing {
     /// Sorted.
-    pub files: Vec<Listed>,
+    pub files: Vec<ListedFile>,
     pub faults: Vec<Diagnostic>,
     /// Folders of third-party or generated code that are left out although no ignore rule excludes them, sorted.
     pub left_out: Vec<String>,
 }
 
 /// Lists everything below the root that no ignore rule excludes. Links are not followed.
-pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<Listing> {
+pub fn list(root: &Path, kept_out: &Arc<ExcludedPaths>) -> Result<FileListing> {
     if !root.is_dir() {
         return Err(Error::not_found(ErrorCode::NoFolder, format!("there is no folder `{}`", root.display()))
             .hint("name the root of a repository, or run this inside one"));
     }
-    let found: Mutex<Vec<Listed>> = Mutex::default();
+    let found: Mutex<Vec<ListedFile>> = Mutex::default();
     let faults: Mutex<Vec<Diagnostic>> = Mutex::default();
     let left_out: Arc<Mutex<Vec<String>>> = Arc::default();
     walker(root, kept_out, Arc::clone(&left_out)).build_parallel().run(|| {
@@ -107,7 +107,7 @@ pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<Listing> {
                         && let Some(path) = relative(root, entry.path())
                     {
                         match entry.metadata() {
-                            Ok(metadata) => own.listed.push(Listed { path, stamp: stamp(&metadata) }),
+                            Ok(metadata) => own.listed.push(ListedFile { path, stamp: stamp(&metadata) }),
                             Err(e) => faults.lock().push(Diagnostic::new(&path, format!("cannot be read: {e}"))),
                         }
                     }
@@ -126,13 +126,13 @@ pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<Listing> {
     faults.sort();
     let mut left_out = std::mem::take(&mut *left_out.lock());
     left_out.sort();
-    Ok(Listing { files: found, faults, left_out })
+    Ok(FileListing { files: found, faults, left_out })
 }
 
 /// The files that one thread has listed; merged into `found` when the thread ends.
 struct Gather<'a> {
-    found: &'a Mutex<Vec<Listed>>,
-    listed: Vec<Listed>,
+    found: &'a Mutex<Vec<ListedFile>>,
+    listed: Vec<ListedFile>,
 }
 
 impl Drop for Gather<'_> {
@@ -142,7 +142,7 @@ impl Drop for Gather<'_> {
 }
 
 /// `left_out` receives the folders that are left out although no ignore rule excludes them.
-fn walker(root: &Path, kept_out: &Arc<KeptOut>, left_out: Arc<Mutex<Vec<String>>>) -> WalkBuilder {
+fn walker(root: &Path, kept_out: &Arc<ExcludedPaths>, left_out: Arc<Mutex<Vec<String>>>) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
     let kept_out = Arc::clone(kept_out);
     let (at, taken_in) = (root.to_owned(), TakenIn::below(root));
@@ -156,7 +156,7 @@ fn walker(root: &Path, kept_out: &Arc<KeptOut>, left_out: Arc<Mutex<Vec<String>>
             }
             let is_beside = |file: &str| path.with_file_name(file).is_file();
             let is_folder = depth > 0 && entry.file_type().is_some_and(|t| t.is_dir());
-            if !is_folder || !left_out::folder(name, depth == 1, is_beside) || taken_in.has(path) {
+            if !is_folder || !unsearched::folder(name, depth == 1, is_beside) || taken_in.has(path) {
                 return true;
             }
             left_out.lock().extend(relative(&at, path));
@@ -264,7 +264,7 @@ pub fn head(text: &str, bytes: usize) -> &str {
 
 /// Reads a file from disk. A file that cannot be read becomes a diagnostic, not an error.
 pub fn load(root: &Path, path: &str, faults: &mut Vec<Diagnostic>) -> Option<Vec<u8>> {
-    match beneath::read(root, path, FILE_BYTES) {
+    match confined_files::read(root, path, FILE_BYTES) {
         Ok(bytes) => Some(bytes),
         Err(unread) => {
             faults.push(Diagnostic::new(path, unread.to_string()));

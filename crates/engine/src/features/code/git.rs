@@ -12,7 +12,7 @@ use gix::sec::{Permission, Trust};
 use gix::{ObjectId, ThreadSafeRepository};
 use gix_diff::tree::recorder::Change as Difference;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
-use program::Program;
+use program::GitProgram;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct Repository {
     common_dir: PathBuf,
     linked: bool,
     /// Reads the references, if they are not kept as files.
-    program: Option<Program>,
+    program: Option<GitProgram>,
 }
 
 /// How a repository names its objects.
@@ -69,7 +69,7 @@ pub fn is_blob_id(id: &[u8; 20], content: &[u8]) -> bool {
 
 /// The checked-out branch and commit of a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct GitHead {
     /// Short name; none when detached.
     pub branch: Option<String>,
     /// None before the first commit of the branch.
@@ -78,7 +78,7 @@ pub struct Head {
 
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commit {
+pub struct GitCommit {
     /// 40 hexadecimal digits, or 64 where objects are named by SHA-256.
     pub id: String,
     /// When it was committed.
@@ -93,7 +93,7 @@ pub struct Commit {
 
 /// A file of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     pub id: [u8; 20],
     pub executable: bool,
     /// A symbolic link; its content is the target path.
@@ -102,7 +102,7 @@ pub struct Entry {
 
 /// A file that differs. Both ids are equal if only the mode changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangedFile {
     pub path: String,
     pub before: Option<[u8; 20]>,
     pub after: Option<[u8; 20]>,
@@ -133,7 +133,7 @@ impl Repository {
         let storage = local.config_snapshot().string("extensions.refStorage");
         let program = match storage.as_ref().map(|storage| storage.to_string()).as_deref() {
             None | Some("files") => None,
-            Some("reftable") => Some(Program::new(shared.git_dir())?),
+            Some("reftable") => Some(GitProgram::new(shared.git_dir())?),
             Some(_) => {
                 return Err(unsupported(shared.git_dir(), "keeps its references in a way that is not supported")
                     .hint("`git refs migrate --ref-format=files` converts it"));
@@ -174,16 +174,16 @@ impl Repository {
     }
 
     /// Reads HEAD.
-    pub fn head(&self) -> Result<Head> {
+    pub fn head(&self) -> Result<GitHead> {
         if let Some(program) = &self.program {
             let branch = program.checked_out()?.map(|name| short(&name).to_owned());
-            return Ok(Head { branch, commit: program.head()? });
+            return Ok(GitHead { branch, commit: program.head()? });
         }
         let repo = self.shared.to_thread_local();
         let mut head = repo.head().map_err(failed)?;
         let branch = head.referent_name().map(|name| text(name.shorten()));
         let commit = head.try_peel_to_id().map_err(failed)?.map(|id| id.to_string());
-        Ok(Head { branch, commit })
+        Ok(GitHead { branch, commit })
     }
 
     /// The branch that is checked out, also when its commit cannot be read. None when detached.
@@ -226,13 +226,13 @@ impl Repository {
     }
 
     /// Resolves a full or short id, a branch, a tag, or any other git revision such as `HEAD~3`.
-    pub fn commit(&self, spec: &str) -> Result<Commit> {
+    pub fn commit(&self, spec: &str) -> Result<GitCommit> {
         let repo = self.shared.to_thread_local();
         describe(&self.resolve(&repo, spec)?, &Boundary::of(&repo)?)
     }
 
     /// Up to `n` commits, newest first, from `from` along first parents.
-    pub fn first_parents(&self, from: &str, n: usize) -> Result<Vec<Commit>> {
+    pub fn first_parents(&self, from: &str, n: usize) -> Result<Vec<GitCommit>> {
         let repo = self.shared.to_thread_local();
         let boundary = Boundary::of(&repo)?;
         let mut next = if n == 0 { None } else { Some(self.resolve(&repo, from)?) };
@@ -251,7 +251,7 @@ impl Repository {
     }
 
     /// Every file of a commit by its path, separated by `/`. Submodules are left out.
-    pub fn tree(&self, commit: &str) -> Result<BTreeMap<String, Entry>> {
+    pub fn tree(&self, commit: &str) -> Result<BTreeMap<String, TreeEntry>> {
         let repo = self.shared.to_thread_local();
         let tree = self.resolve(&repo, commit)?.tree().map_err(failed)?;
         let entries = tree.traverse().breadthfirst.files().map_err(failed)?;
@@ -261,7 +261,7 @@ impl Repository {
 
     /// Files that differ between two commits, by path. Equal folders are not read. A moved file is one removed and one
     /// added.
-    pub fn changes(&self, a: &str, b: &str) -> Result<Vec<Change>> {
+    pub fn changes(&self, a: &str, b: &str) -> Result<Vec<ChangedFile>> {
         let repo = self.shared.to_thread_local();
         let tree = |spec: &str| self.resolve(&repo, spec)?.tree().map_err(failed);
         let (a, b) = (tree(a)?, tree(b)?);
@@ -284,7 +284,7 @@ impl Repository {
                 *change = (before.or(change.0), after.or(change.1));
             }
         }
-        Ok(changes.into_iter().map(|(path, (before, after))| Change { path, before, after }).collect())
+        Ok(changes.into_iter().map(|(path, (before, after))| ChangedFile { path, before, after }).collect())
     }
 
     /// Reads a blob by its id. May be called from many threads at once.
@@ -467,10 +467,10 @@ fn is_of_the_spec(error: &gix::Error) -> bool {
     unclassed || error.is_not_found() || error.is_validation()
 }
 
-fn describe(commit: &gix::Commit<'_>, boundary: &Boundary) -> Result<Commit> {
+fn describe(commit: &gix::Commit<'_>, boundary: &Boundary) -> Result<GitCommit> {
     let parents = if boundary.has(&commit.id) { None } else { Some(commit.parent_ids()) };
     let author = commit.author().map_err(failed)?;
-    Ok(Commit {
+    Ok(GitCommit {
         id: commit.id.to_string(),
         time_ms: commit.committer().map_err(failed)?.seconds().saturating_mul(1_000),
         parents: parents.into_iter().flatten().map(|id| id.to_string()).collect(),
@@ -488,8 +488,8 @@ fn is_file(mode: EntryMode) -> bool {
     mode.is_blob_or_symlink()
 }
 
-fn entry(mode: EntryMode, id: ObjectId) -> Entry {
-    Entry { id: bytes(id), executable: mode.is_executable(), symlink: mode.is_link() }
+fn entry(mode: EntryMode, id: ObjectId) -> TreeEntry {
+    TreeEntry { id: bytes(id), executable: mode.is_executable(), symlink: mode.is_link() }
 }
 
 fn bytes(id: ObjectId) -> [u8; 20] {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// A commit in the history along first parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct HistoryCommit {
     /// When it was committed, according to git.
     pub own: Time,
     /// The time at which the branch already has it.
@@ -15,7 +15,7 @@ pub struct Step {
 
 /// A commit that can be imported, with its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct CommitWindow {
     /// Index of the commit in the history.
     pub at: usize,
     pub from: Time,
@@ -29,7 +29,7 @@ pub struct Placed {
 ///
 /// Times increase along the history: a commit dated before its parent is placed right after the parent, and one dated
 /// after its successor right before the successor.
-pub fn place(line: &[Step], recorded: &BTreeSet<Time>, now: Time) -> Vec<Placed> {
+pub fn assign_windows(line: &[HistoryCommit], recorded: &BTreeSet<Time>, now: Time) -> Vec<CommitWindow> {
     let anchors = anchors(line);
     let mut placed = Vec::new();
     let mut at = 0;
@@ -48,7 +48,7 @@ pub fn place(line: &[Step], recorded: &BTreeSet<Time>, now: Time) -> Vec<Placed>
         let last = times.last().map_or(now, |time| later(*time));
         placed.extend(members.into_iter().zip(&times).map(|(at, from)| {
             let until = recorded.range(later(*from)..).next().copied().unwrap_or(last);
-            Placed { at, from: *from, until }
+            CommitWindow { at, from: *from, until }
         }));
         at = end;
     }
@@ -57,7 +57,7 @@ pub fn place(line: &[Step], recorded: &BTreeSet<Time>, now: Time) -> Vec<Placed>
 
 /// The times of commits that the branch has, where they increase along the history. Other commits were recorded again
 /// later, after the branch had been moved back.
-fn anchors(line: &[Step]) -> Vec<Option<Time>> {
+fn anchors(line: &[HistoryCommit]) -> Vec<Option<Time>> {
     let mut limit = Time::MAX;
     let mut found: Vec<Option<Time>> = line
         .iter()
@@ -110,11 +110,11 @@ mod tests {
     use super::*;
 
     /// `own` or `own=claimed`, oldest first.
-    fn line(text: &str) -> Vec<Step> {
+    fn line(text: &str) -> Vec<HistoryCommit> {
         let step = |word: &str| {
             let (own, claimed) = word.split_once('=').map_or((word, None), |(own, claimed)| (own, Some(claimed)));
             let time = |text: &str| Time(text.parse().unwrap());
-            Step { own: time(own), claimed: claimed.map(time) }
+            HistoryCommit { own: time(own), claimed: claimed.map(time) }
         };
         text.split_whitespace().map(step).collect()
     }
@@ -124,7 +124,7 @@ mod tests {
         let line = line(text);
         let mut recorded: BTreeSet<Time> = recorded.iter().copied().map(Time).collect();
         recorded.extend(line.iter().filter_map(|step| step.claimed));
-        let placed = place(&line, &recorded, Time(now));
+        let placed = assign_windows(&line, &recorded, Time(now));
         let found: Vec<String> = placed.iter().map(|p| format!("{}:{}-{}", p.at, p.from.0, p.until.0)).collect();
         assert_eq!(found.join(" "), want, "{text}");
     }

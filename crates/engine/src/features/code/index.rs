@@ -2,41 +2,43 @@
 //! branch in one transaction.
 
 mod difference;
-mod keep;
 pub mod past;
 mod read;
+mod saved_state;
 mod summarise;
 
 pub use summarise::ModelReport;
 
-use self::difference::{Counted, FEW_FILES, Made, Parts, affected, no_longer_recorded, renames, unused_outside};
-use self::keep::not_kept;
-use self::read::Fresh;
-use super::cache::{Cache, Pack, Source};
+use self::difference::{
+    FEW_FILES, FileToWrite, Parts, WriteCounts, affected, no_longer_recorded, renames, unused_outside,
+};
+use self::read::ReadFile;
+use self::saved_state::not_kept;
+use super::cache::{CachedFacts, CachedSource, FactsCache};
 use super::encoding::decode;
-use super::files::{self, DIAGNOSTICS, Diagnostic, KeptOut, Listed, Stamp};
+use super::files::{self, DIAGNOSTICS, Diagnostic, ExcludedPaths, ListedFile, Stamp};
 use super::git::{self, ObjectFormat, Repository, is_blob_id};
-use super::left_out::LeftOut;
-use super::look::{FirstLook, first_look};
-use super::place::{self, Place};
-use super::stamps::{self, AsOf, Exact, Kept, Seen, Stamps};
+use super::overview::{ProgramOverview, program_overview};
+use super::stamps::{self, ExactCommit, SavedStamps, StampPosition, StampedFile, Stamps};
 use super::summaries::Summaries;
 use super::trees;
-use crate::claims::{Change, ClaimOut};
+use super::unsearched::UnsearchedReason;
+use super::working_tree::{self, WorkingTree};
+use crate::claims::{ClaimOut, CodeChange};
 use crate::hex::{hex, unhex};
 use crate::{Context, Engine};
 use lukasa_code::LanguageId;
 use lukasa_code::facts::ROOT;
 use lukasa_code::ids::IdVec;
 use lukasa_code::resolve::program::is_manifest;
-use lukasa_code::resolve::{FileId, Links, Program, Resolver};
-use lukasa_code::statements::{self, About, Names};
+use lukasa_code::resolve::{FileId, FileLinks, Program, Resolver};
+use lukasa_code::statements::{self, FileDetails, SymbolNames};
 use lukasa_code::type_names;
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
 use lukasa_model::{Batch, ErrorKind, Position, Reference, Result, Scope, Time, TransactionKind, Tx, View, Write};
 use lukasa_store::ledger::{Committed, ViewSpec};
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::{Ledger, VersionFields};
 use parking_lot::Mutex;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,8 +56,8 @@ use std::time::Instant;
 pub struct Workspace {
     root: PathBuf,
     scope: Scope,
-    kept_out: Arc<KeptOut>,
-    cache: Option<Cache>,
+    kept_out: Arc<ExcludedPaths>,
+    cache: Option<FactsCache>,
     stamps: Option<Stamps>,
     state: Mutex<State>,
 }
@@ -65,18 +67,18 @@ struct State {
     /// The branch and log position that `known` is valid for.
     branch: String,
     at: Position,
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, KnownFile>,
     program: Program,
     /// Files that are not text or cannot be read.
     skipped: FxHashMap<String, Skipped>,
     /// Sources whose facts are in `program`. Nothing can be resolved while some are missing.
     loaded: FxHashMap<String, [u8; 20]>,
     resolver: Resolver,
-    names: Names,
+    names: SymbolNames,
     /// How contents are named: as the repository of the working tree names them.
     format: ObjectFormat,
     /// The files of the commit that is checked out.
-    tree: Option<(String, BTreeMap<String, git::Entry>)>,
+    tree: Option<(String, BTreeMap<String, git::TreeEntry>)>,
     /// Files whose links were resolved again since they were written.
     again: FxHashSet<FileId>,
     /// Whether the branch has the links and `program` as they are.
@@ -84,7 +86,7 @@ struct State {
     /// The commit that was recorded last.
     claimed: Option<String>,
     /// The commit that the known files are equal to.
-    exact: Option<Exact>,
+    exact: Option<ExactCommit>,
     /// The latest start of a version of a file.
     last_valid: Time,
     /// When the files were listed.
@@ -115,7 +117,7 @@ impl Default for State {
             skipped: FxHashMap::default(),
             loaded: FxHashMap::default(),
             resolver: Resolver::default(),
-            names: Names::default(),
+            names: SymbolNames::default(),
             format: ObjectFormat::default(),
             tree: None,
             again: FxHashSet::default(),
@@ -131,7 +133,7 @@ impl Default for State {
 
 /// A file as the branch records it.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownFile {
     content: [u8; 20],
     /// Hash of everything recorded for the file.
     facts: String,
@@ -162,7 +164,7 @@ impl RecordedFile<'_> {
 
 /// The options of a pass.
 #[derive(Clone, Debug, Default)]
-pub struct Pass {
+pub struct PassOptions {
     /// The branch to index on, instead of the git branch that is checked out.
     pub branch: Option<String>,
     /// Write everything again, also what seems unchanged, and end facts that no longer apply.
@@ -178,7 +180,7 @@ pub struct Pass {
 
 /// The result of a pass.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
-pub struct Report {
+pub struct PassReport {
     pub branch: String,
     /// Why the branch is not the one that is checked out: that one is indexed from another clone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,7 +197,7 @@ pub struct Report {
     pub not_text: usize,
     /// Files read in this pass whose text is not searched because it is not handwritten, by reason; their facts count.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub left_out: BTreeMap<LeftOut, usize>,
+    pub left_out: BTreeMap<UnsearchedReason, usize>,
     pub lines: u64,
     pub bytes: u64,
     pub changed: usize,
@@ -217,7 +219,7 @@ pub struct Report {
     pub relationships_written: u32,
     /// An overview, after the first pass or a rebuild.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub look: Option<FirstLook>,
+    pub look: Option<ProgramOverview>,
     /// What a language model added, if one is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelReport>,
@@ -239,9 +241,9 @@ fn is_zero(n: &usize) -> bool {
 const FEW_NEEDED: usize = 20;
 
 impl Workspace {
-    pub fn new(root: &Path, scope: Scope, cache: Option<&Path>, kept_out: Arc<KeptOut>) -> Workspace {
+    pub fn new(root: &Path, scope: Scope, cache: Option<&Path>, kept_out: Arc<ExcludedPaths>) -> Workspace {
         let stamps = cache.map(|folder| Stamps::in_folder(folder, root));
-        let cache = cache.map(Cache::in_folder);
+        let cache = cache.map(FactsCache::in_folder);
         Workspace { root: root.to_owned(), scope, kept_out, cache, stamps, state: Mutex::default() }
     }
 
@@ -250,7 +252,7 @@ impl Workspace {
     }
 
     /// Brings the branch up to date with the working tree.
-    pub fn index(&self, engine: &Engine, context: &mut Context<'_>, pass: &Pass) -> Result<Report> {
+    pub fn index(&self, engine: &Engine, context: &mut Context<'_>, pass: &PassOptions) -> Result<PassReport> {
         let mut tried = 0;
         loop {
             match self.index_once(engine, context, pass) {
@@ -260,16 +262,16 @@ impl Workspace {
         }
     }
 
-    fn index_once(&self, engine: &Engine, context: &mut Context<'_>, pass: &Pass) -> Result<Report> {
+    fn index_once(&self, engine: &Engine, context: &mut Context<'_>, pass: &PassOptions) -> Result<PassReport> {
         let began = Instant::now();
         let mut steps = Steps { last: began, taken: BTreeMap::new() };
         let mut state = self.state.lock();
         let ledger = engine.ledger(&self.scope);
-        let mut place = Place::of(&self.root, pass.branch.as_deref())?;
+        let mut place = WorkingTree::of(&self.root, pass.branch.as_deref())?;
         // Creates the project if needed: the tree that a branch is indexed from is recorded in it.
-        engine.know_code(&self.scope, context)?;
-        let kept = trees::kept_on(engine, &self.scope, &place, pass.take_over)?;
-        let is_new = place::ensure_branch(&ledger, &kept.branch, kept.parent(), &context.header(None))?;
+        engine.declare_code_types(&self.scope, context)?;
+        let kept = trees::branch_of_tree(engine, &self.scope, &place, pass.take_over)?;
+        let is_new = working_tree::ensure_branch(&ledger, &kept.branch, kept.parent(), &context.header(None))?;
         place.branch = kept.branch.clone();
         state.listed_at = ledger.clock().now();
         state.format = place.repository.as_ref().map(Repository::object_format).unwrap_or_default();
@@ -285,7 +287,7 @@ impl Workspace {
         }
         let listed = listing.files;
         steps.done("list");
-        let mut report = Report { branch: place.branch.clone(), files: listed.len(), ..Report::default() };
+        let mut report = PassReport { branch: place.branch.clone(), files: listed.len(), ..PassReport::default() };
         report.diagnostics = listing.faults;
         let first = state.known.is_empty();
         if first || pass.rebuild {
@@ -294,7 +296,7 @@ impl Workspace {
 
         let touched = if pass.rebuild { listed.iter().collect() } else { state.touched(&listed) };
         state.unkept += touched.len();
-        let mut pack = Pack::default();
+        let mut pack = CachedFacts::default();
         if pass.rebuild {
             // Nothing remembered is reused.
             state.loaded.clear();
@@ -317,7 +319,7 @@ impl Workspace {
             && (!changes.is_empty() || pass.rebuild || self.may_ask(summaries.as_deref(), &state));
         if !changes.is_empty() || pass.rebuild || asks {
             // Changed files can only be resolved together with all others.
-            let needed: Vec<&Listed> = listed.iter().filter(|l| state.is_needed(l)).collect();
+            let needed: Vec<&ListedFile> = listed.iter().filter(|l| state.is_needed(l)).collect();
             if needed.len() > FEW_NEEDED && !first && !pass.rebuild {
                 pack = self.kept(&mut report);
             }
@@ -364,14 +366,14 @@ impl Workspace {
                 not_kept(self.keep_only(&to_keep), &mut report);
                 return Err(stopped);
             }
-            let taken = !pass.take_over && trees::take(engine, &self.scope, &kept)?;
+            let taken = !pass.take_over && trees::take_branch(engine, &self.scope, &kept)?;
             let (view, to_keep) = (view.as_ref(), to_keep.as_slice());
             let job = Job { ledger: &ledger, view, changes: &changes, rebuild: pass.rebuild, to_keep };
             // Facts that are recorded for the first time are not changes.
             let before = if first { BTreeSet::new() } else { changes.files() };
             let written = self.write(engine, &mut state, &job, batch, &mut report, &mut steps);
             if taken && (written.is_err() || state.known.is_empty()) {
-                let given_back = trees::give_back(engine, &self.scope, &kept);
+                let given_back = trees::release_branch(engine, &self.scope, &kept);
                 written.and(given_back)?;
             } else {
                 written?;
@@ -409,11 +411,11 @@ impl Workspace {
         ledger: &Ledger,
         agent: Option<&str>,
         files: &BTreeSet<&str>,
-        report: &mut Report,
+        report: &mut PassReport,
     ) {
         let Some(tx) = report.tx.filter(|_| !files.is_empty()) else { return };
         let branch = report.branch.clone();
-        let change = Change { agent, branch: &branch, worktree: Some(&self.root), tx, files: files.clone() };
+        let change = CodeChange { agent, branch: &branch, worktree: Some(&self.root), tx, files: files.clone() };
         match engine.code_changed(ledger, &change) {
             Ok(ended) => {
                 let (scope, at) = (ledger.scope(), engine.clock().now());
@@ -442,21 +444,21 @@ impl Workspace {
         // First pass of this process: start from what an earlier process saved.
         let kept = match (&self.stamps, state.branch.is_empty()) {
             (Some(stamps), true) => stamps.read(),
-            _ => Kept { as_of: None, seen: state.seen() },
+            _ => SavedStamps { as_of: None, seen: state.seen() },
         };
         let not_text = kept.seen.iter().filter(|seen| seen.content.is_none());
         state.skipped.extend(not_text.map(|s| (s.path.clone(), Skipped { stamp: s.stamp, not_text: true })));
         state.known.clear();
         state.claimed = None;
         state.exact = None;
-        let here = |as_of: &AsOf| as_of.branch == branch && as_of.tx == head.tx && as_of.hash == head.hash.0;
+        let here = |as_of: &StampPosition| as_of.branch == branch && as_of.tx == head.tx && as_of.hash == head.hash.0;
         match kept.as_of.filter(here) {
             Some(as_of) => {
                 state.last_valid = Time(as_of.last_valid);
                 state.exact = as_of.exact;
-                let known = kept.seen.into_iter().filter_map(|Seen { path, content, stamp }| {
+                let known = kept.seen.into_iter().filter_map(|StampedFile { path, content, stamp }| {
                     let content = content?;
-                    Some((path, Known { content: content.id, facts: content.facts, stamp }))
+                    Some((path, KnownFile { content: content.id, facts: content.facts, stamp }))
                 });
                 state.known.extend(known);
             }
@@ -471,7 +473,13 @@ impl Workspace {
     }
 
     /// Stores what was read in the state, and notes what differs from the branch. Returns the paths that were parsed.
-    fn take_in(&self, state: &mut State, fresh: Vec<Fresh>, changes: &mut Changes, report: &mut Report) -> Vec<String> {
+    fn take_in(
+        &self,
+        state: &mut State,
+        fresh: Vec<ReadFile>,
+        changes: &mut Changes,
+        report: &mut PassReport,
+    ) -> Vec<String> {
         let mut parsed = Vec::new();
         let mut sources = Vec::new();
         for file in fresh {
@@ -510,7 +518,8 @@ impl Workspace {
             match state.known.get_mut(&file.path) {
                 Some(known) if known.content == file.content => known.stamp = stamp,
                 _ => {
-                    let about = About { content_hash: hex(&file.content), bytes: file.bytes, ..About::default() };
+                    let about =
+                        FileDetails { content_hash: hex(&file.content), bytes: file.bytes, ..FileDetails::default() };
                     changes.stamps.insert(file.path.clone(), (file.content, stamp));
                     changes.changed.insert(file.path, about);
                 }
@@ -548,7 +557,7 @@ impl Workspace {
         state: &mut State,
         job: &Job<'_>,
         mut batch: Batch,
-        report: &mut Report,
+        report: &mut PassReport,
         steps: &mut Steps,
     ) -> Result<()> {
         let Job { ledger, view, changes, rebuild, to_keep } = *job;
@@ -584,7 +593,7 @@ impl Workspace {
                 Err(e) => report.diagnostics.push(Diagnostic::new("model", format!("summaries are made by rule: {e}"))),
             }
         }
-        let made: Vec<Made> = made
+        let made: Vec<FileToWrite> = made
             .into_iter()
             .filter(|file| {
                 let known = state.known.get(&file.path);
@@ -610,10 +619,10 @@ impl Workspace {
         last.extend(ends.into_iter().map(|id| Write::End(End::new(id))));
         steps.done("differences");
         let parts = Parts::new(&state.program, &names, links, &made, last);
-        let counted = Mutex::new(Counted::default());
+        let counted = Mutex::new(WriteCounts::default());
         let parts = parts.inspect(|part| part.iter().for_each(|write| counted.lock().add(write)));
         let wants_look = rebuild || made_whole;
-        let beside = || (self.keep_only(to_keep), wants_look.then(|| first_look(&state.program, links)));
+        let beside = || (self.keep_only(to_keep), wants_look.then(|| program_overview(&state.program, links)));
         let (committed, (kept, look)) = if made.len() <= FEW_FILES {
             batch.writes = parts.flatten().collect();
             (ledger.commit(&batch)?, beside())
@@ -667,7 +676,7 @@ impl Workspace {
             let before = state.known.get(&path);
             let content = stamp.map(|(c, _)| *c).or(before.map(|k| k.content)).unwrap_or_default();
             let stamp = stamp.map_or(before.and_then(|k| k.stamp), |(_, s)| *s);
-            state.known.insert(path, Known { content, facts: digest, stamp });
+            state.known.insert(path, KnownFile { content, facts: digest, stamp });
         }
         state.wrote(&committed);
         state.claimed = batch.header.git_commit;
@@ -679,14 +688,14 @@ impl Workspace {
     fn made(
         &self,
         state: &State,
-        names: &Names,
-        links: &IdVec<FileId, Links>,
+        names: &SymbolNames,
+        links: &IdVec<FileId, FileLinks>,
         affected: &FxHashSet<FileId>,
         changes: &Changes,
         summaries: Option<&Summaries>,
-    ) -> Vec<Made> {
+    ) -> Vec<FileToWrite> {
         let ids: Vec<FileId> = state.program.ids().filter(|id| affected.contains(id)).collect();
-        let mut made: Vec<Made> = ids
+        let mut made: Vec<FileToWrite> = ids
             .par_iter()
             .map(|id| {
                 let path = state.program.file(*id).path.to_string();
@@ -696,19 +705,24 @@ impl Workspace {
                         let known = state.known.get(&path);
                         let bytes = state.program.file(*id).facts.def(ROOT).span.end;
                         let content_hash = known.map(|k| hex(&k.content)).unwrap_or_default();
-                        About { content_hash, bytes: u64::from(bytes), ..About::default() }
+                        FileDetails { content_hash, bytes: u64::from(bytes), ..FileDetails::default() }
                     }
                 };
                 if let Some(summaries) = summaries {
                     about.summaries = summaries.of(&state.program, names, *id);
                 }
                 let digest = statements::digest(&state.program, names, &links[*id], *id, &about);
-                Made { path, source: Some(*id), about, digest }
+                FileToWrite { path, source: Some(*id), about, digest }
             })
             .collect();
         for (path, about) in &changes.changed {
             if state.program.find_file(path).is_none() {
-                made.push(Made { path: path.clone(), source: None, about: about.clone(), digest: String::new() });
+                made.push(FileToWrite {
+                    path: path.clone(),
+                    source: None,
+                    about: about.clone(),
+                    digest: String::new(),
+                });
             }
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
@@ -724,14 +738,14 @@ fn ask_known(
     stamps: &FxHashMap<&str, ([u8; 20], Stamp)>,
 ) -> Result<()> {
     state.last_valid = Time::MIN;
-    for found in ledger.beginning(view, Some(type_names::FILE), "", Fields::Content)? {
+    for found in ledger.states_with_prefix(view, Some(type_names::FILE), "", VersionFields::Content)? {
         let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
         let Some(recorded) = statement.content.as_deref().and_then(RecordedFile::of) else { continue };
         // A file object written by a client has no content hash of the indexer: it is left alone.
         let Some(id) = unhex(&recorded.content_hash) else { continue };
         state.last_valid = state.last_valid.max(statement.period.from);
         let stamp = stamps.get(path).filter(|(known, _)| *known == id).map(|(_, stamp)| *stamp);
-        state.known.insert(path.to_owned(), Known { content: id, facts: recorded.facts.into_owned(), stamp });
+        state.known.insert(path.to_owned(), KnownFile { content: id, facts: recorded.facts.into_owned(), stamp });
     }
     Ok(())
 }
@@ -746,13 +760,13 @@ impl State {
     }
 
     /// The known files with their stamps on disk.
-    fn seen(&self) -> Vec<Seen> {
+    fn seen(&self) -> Vec<StampedFile> {
         let known = self.known.iter().map(|(path, known)| {
-            let content = stamps::Content { id: known.content, facts: known.facts.clone() };
-            Seen { path: path.clone(), content: Some(content), stamp: known.stamp }
+            let content = stamps::StampedContent { id: known.content, facts: known.facts.clone() };
+            StampedFile { path: path.clone(), content: Some(content), stamp: known.stamp }
         });
         let skipped = self.skipped.iter().filter(|(_, skipped)| skipped.not_text && skipped.stamp.is_some());
-        let skipped = skipped.map(|(path, s)| Seen { path: path.clone(), content: None, stamp: s.stamp });
+        let skipped = skipped.map(|(path, s)| StampedFile { path: path.clone(), content: None, stamp: s.stamp });
         known.chain(skipped).collect()
     }
 
@@ -768,7 +782,7 @@ impl State {
     }
 
     /// The files whose content may differ from the branch. `known` and `listed` are both sorted by path.
-    fn touched<'l>(&self, listed: &'l [Listed]) -> Vec<&'l Listed> {
+    fn touched<'l>(&self, listed: &'l [ListedFile]) -> Vec<&'l ListedFile> {
         let mut known = self.known.iter().peekable();
         let touched = listed.iter().filter(|listed| {
             while known.next_if(|(path, _)| **path < listed.path).is_some() {}
@@ -780,7 +794,7 @@ impl State {
     }
 
     /// Whether a file must be read before anything can be resolved.
-    fn is_needed(&self, listed: &Listed) -> bool {
+    fn is_needed(&self, listed: &ListedFile) -> bool {
         if self.skipped.contains_key(&listed.path) {
             return false;
         }
@@ -792,19 +806,19 @@ impl State {
     }
 
     /// Whether a listed file is text. A file that an earlier process skipped may have changed since.
-    fn is_text(&self, listed: &Listed) -> bool {
+    fn is_text(&self, listed: &ListedFile) -> bool {
         let skipped = self.skipped.get(&listed.path);
         skipped.is_none_or(|skipped| skipped.stamp.is_some_and(|stamp| stamp != listed.stamp))
     }
 
     /// Whether a file exists and is text.
-    fn is_there(&self, listed: &[Listed], path: &str) -> bool {
+    fn is_there(&self, listed: &[ListedFile], path: &str) -> bool {
         let at = listed.binary_search_by(|l| l.path.as_str().cmp(path));
         at.is_ok_and(|at| self.is_text(&listed[at]))
     }
 
     /// Files of the branch that no longer exist or are no longer text.
-    fn missing(&self, listed: &[Listed]) -> BTreeSet<String> {
+    fn missing(&self, listed: &[ListedFile]) -> BTreeSet<String> {
         let mut there = listed.iter().peekable();
         let missing = self.known.keys().filter(|path| {
             while there.next_if(|listed| listed.path < **path).is_some() {}
@@ -814,7 +828,7 @@ impl State {
     }
 
     /// Drops what was read from files that no longer exist, also of those that only another branch has.
-    fn forget(&mut self, listed: &[Listed]) {
+    fn forget(&mut self, listed: &[ListedFile]) {
         let read = self.loaded.keys().chain(self.program.manifests.keys());
         let gone: Vec<String> = read.filter(|path| !self.is_there(listed, path)).cloned().collect();
         for path in &gone {
@@ -827,7 +841,7 @@ impl State {
 
 #[derive(Default)]
 struct Changes {
-    changed: BTreeMap<String, About>,
+    changed: BTreeMap<String, FileDetails>,
     stamps: FxHashMap<String, ([u8; 20], Option<Stamp>)>,
     removed: BTreeSet<String>,
 }
@@ -850,11 +864,11 @@ struct Job<'a> {
     changes: &'a Changes,
     rebuild: bool,
     /// Facts to cache for the next process.
-    to_keep: &'a [Source],
+    to_keep: &'a [CachedSource],
 }
 
 /// The commit, if the files are equal to it. Files that are not text or not indexed only have to exist.
-fn exactly(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> Result<Option<Exact>> {
+fn exactly(state: &mut State, changes: &Changes, place: &WorkingTree, root: &Path) -> Result<Option<ExactCommit>> {
     let before = state.exact.take();
     let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return Ok(None) };
     let is_there = |path: &String| root.join(path).symlink_metadata().is_ok();
@@ -892,7 +906,7 @@ fn exactly(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> 
     let new = changes.changed.keys().filter(|p| !state.known.contains_key(*p)).count();
     // Any other file is not in the commit.
     let exact = seen == state.known.len() + new - changes.removed.len();
-    Ok(exact.then(|| Exact { commit: commit.id.clone(), others }))
+    Ok(exact.then(|| ExactCommit { commit: commit.id.clone(), others }))
 }
 
 /// A diagnostic for a folder that no ignore rule excludes and that is not indexed.
@@ -901,7 +915,7 @@ fn folder_left_out(folder: &str) -> Diagnostic {
     Diagnostic::new(folder, format!("{what}; `!{folder}/` in .lukasaignore takes it in"))
 }
 
-fn commit_object(commit: &place::Commit) -> PutObject {
+fn commit_object(commit: &working_tree::CheckedOutCommit) -> PutObject {
     let mut put = PutObject::new(type_names::COMMIT, &commit.id);
     let summary = commit.summary.trim();
     put.title = Some(if summary.is_empty() { commit.id[..12].to_owned() } else { cut(summary, 200).to_owned() });

@@ -1,27 +1,27 @@
 //! Working trees and their indexes: from files on disk to facts on a branch.
 
-pub mod beneath;
 pub(crate) mod cache;
+pub mod confined_files;
 pub mod encoding;
 pub mod files;
 pub mod git;
 pub mod history;
+pub mod ignore_rules;
 pub mod index;
-pub mod left_out;
-pub mod look;
 pub mod ops;
-pub mod place;
+pub mod overview;
 pub mod rendering;
-pub mod rules;
 pub mod sources;
 mod stamps;
 pub mod state;
 pub mod summaries;
 pub mod trees;
 pub mod types;
+pub mod unsearched;
 pub mod watch;
+pub mod working_tree;
 
-pub use index::{Report, Workspace};
+pub use index::{PassReport, Workspace};
 pub use summaries::Summaries;
 pub use watch::Watch;
 

@@ -3,7 +3,7 @@
 pub mod index;
 
 use crate::rendering::Rendering;
-use crate::rendering::places::{Beside, in_line, kind, kind_unless_signed, places, print};
+use crate::rendering::locations::{RowDetails, in_line, kind, kind_unless_signed, places, print};
 use crate::rendering::values::{at, calls_at, confidence, list, moment, plain, safe, small};
 use crate::view::symbols::keys;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn calls(out: &mut Rendering, list: Vec<&Value>) {
         let via = at(r, "via");
         if via.is_empty() { via } else { format!("via {}", keys::local(&via)) }
     };
-    places(out, list, &Beside { facts: &[&calls_at, &hops, &via, &confidence, &test], ..Beside::default() })
+    places(out, list, &RowDetails { facts: &[&calls_at, &hops, &via, &confidence, &test], ..RowDetails::default() })
 }
 
 /// External callees have no path in the project, so each is shown at its first call site.
@@ -80,7 +80,7 @@ fn external(out: &mut Rendering, response: &Value) {
     };
     let shown: Vec<Value> = called.iter().map(|row| at_call(row)).collect();
     let again = |r: &Value| if list(r, "call_lines").len() > 1 { calls_at(r) } else { String::new() };
-    print(out, shown.iter().collect(), &Beside { facts: &[&again, &confidence], ..Beside::default() });
+    print(out, shown.iter().collect(), &RowDetails { facts: &[&again, &confidence], ..RowDetails::default() });
     out.more(called.len(), &response["total_external"])
 }
 
@@ -94,7 +94,7 @@ fn through(out: &mut Rendering, response: &Value, says: &str) {
 
 /// The steps of a call chain in order, with the calls between them.
 fn steps(out: &mut Rendering, chain: &Value) {
-    print(out, list(chain, "steps"), &Beside { facts: &[&calls_at, &confidence], ..Beside::default() })
+    print(out, list(chain, "steps"), &RowDetails { facts: &[&calls_at, &confidence], ..RowDetails::default() })
 }
 
 pub fn symbols(out: &mut Rendering, response: &Value) {
@@ -112,7 +112,7 @@ pub fn symbols(out: &mut Rendering, response: &Value) {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
     };
     let listed = found.len();
-    print(out, found, &Beside { facts: &[&kind_unless_signed, &callers, &test], about: Some(&about), below: None });
+    print(out, found, &RowDetails { facts: &[&kind_unless_signed, &callers, &test], about: Some(&about), below: None });
     out.more(listed, &response["total"])
 }
 
@@ -131,7 +131,7 @@ pub fn explain(out: &mut Rendering, response: &Value) {
     } else {
         String::new()
     };
-    print(out, vec![symbol], &Beside { facts: &[&kind], ..Beside::default() });
+    print(out, vec![symbol], &RowDetails { facts: &[&kind], ..RowDetails::default() });
     let lines = match (at(symbol, "line"), at(symbol, "end_line")) {
         (first, last) if !first.is_empty() && !last.is_empty() && first != last => format!("{first}-{last}"),
         _ => at(symbol, "lines"),
@@ -163,7 +163,7 @@ pub fn explain(out: &mut Rendering, response: &Value) {
         print(
             out,
             members,
-            &Beside { facts: &[&kind_unless_signed], about: Some(&|r| at(r, "signature")), below: None },
+            &RowDetails { facts: &[&kind_unless_signed], about: Some(&|r| at(r, "signature")), below: None },
         );
         out.more(listed, &response["total_members"]);
     }
@@ -177,7 +177,7 @@ pub fn explain(out: &mut Rendering, response: &Value) {
         }
         out.heading(at(group, "relation").replace('_', " "));
         let listed = symbols.len();
-        places(out, symbols, &Beside { facts: &[&kind, &confidence], ..Beside::default() });
+        places(out, symbols, &RowDetails { facts: &[&kind, &confidence], ..RowDetails::default() });
         out.more(listed, &group["total"]);
     }
 }
@@ -234,7 +234,7 @@ pub fn stats(out: &mut Rendering, response: &Value) {
         if !most.is_empty() {
             out.heading(title);
             let count = |r: &Value| format!("{} {counted}", at(r, "count"));
-            print(out, most, &Beside { facts: &[&kind, &count], ..Beside::default() });
+            print(out, most, &RowDetails { facts: &[&kind, &count], ..RowDetails::default() });
         }
     }
 }

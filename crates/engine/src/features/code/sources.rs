@@ -1,6 +1,6 @@
 //! The text of files as they were when they were indexed: from the working tree, or from git.
 
-use super::beneath;
+use super::confined_files;
 use super::encoding::decode;
 use super::files::FILE_BYTES;
 use super::git::{self, Repository};
@@ -24,7 +24,7 @@ impl Root {
     /// Reads a file. Its key comes from a fact, which any client with write access can record, so only regular files of
     /// this folder, of a size that would be indexed, are read.
     fn read(&self, path: &str) -> Option<Vec<u8>> {
-        beneath::read(&self.path, path, FILE_BYTES).ok()
+        confined_files::read(&self.path, path, FILE_BYTES).ok()
     }
 }
 
@@ -53,7 +53,7 @@ impl Sources {
     /// The content with this git blob id. None if no root has it any more: another text than the one that was indexed
     /// would put wrong lines into answers.
     pub fn text(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<String> {
-        if !beneath::is_beneath(path) {
+        if !confined_files::is_beneath(path) {
             return None;
         }
         let roots = self.of(scope);

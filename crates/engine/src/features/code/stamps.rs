@@ -21,34 +21,34 @@ const PREFIX: &str = "stamps-";
 
 /// A file as it was read: its content, none if it is not text, and its stamp, none if it was written only just before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct StampedFile {
     pub path: String,
-    pub content: Option<Content>,
+    pub content: Option<StampedContent>,
     pub stamp: Option<Stamp>,
 }
 
 /// The id of a file's content, and a hash of what the branch records of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Content {
+pub struct StampedContent {
     pub id: [u8; 20],
     pub facts: String,
 }
 
 /// The log position at which a branch recorded exactly these files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AsOf {
+pub struct StampPosition {
     pub branch: String,
     pub tx: Tx,
     /// The hash of the whole log, which identifies it.
     pub hash: [u8; 32],
     /// The latest start of a version of a file.
     pub last_valid: i64,
-    pub exact: Option<Exact>,
+    pub exact: Option<ExactCommit>,
 }
 
 /// The commit that the files were equal to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exact {
+pub struct ExactCommit {
     pub commit: String,
     /// Files of the commit that only have to exist: they are not text, or not indexed.
     pub others: Vec<String>,
@@ -56,10 +56,10 @@ pub struct Exact {
 
 /// The contents of the stamp file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct SavedStamps {
     /// None if the branch may have changed since.
-    pub as_of: Option<AsOf>,
-    pub seen: Vec<Seen>,
+    pub as_of: Option<StampPosition>,
+    pub seen: Vec<StampedFile>,
 }
 
 /// The stamp file of one working tree.
@@ -78,13 +78,13 @@ impl Stamps {
     }
 
     /// Reads the stamps. Empty if the file is missing or damaged.
-    pub fn read(&self) -> Kept {
+    pub fn read(&self) -> SavedStamps {
         let found = fs::read(&self.file).ok().and_then(|bytes| take_apart(&bytes));
         found.filter(|(root, _)| Path::new(root) == self.root).map(|(_, kept)| kept).unwrap_or_default()
     }
 
     /// Replaces the stamp file.
-    pub fn write(&self, kept: &Kept) -> io::Result<()> {
+    pub fn write(&self, kept: &SavedStamps) -> io::Result<()> {
         // A root that is not UTF-8 has no stamps: its files are read every time.
         let Some(root) = self.root.to_str() else { return Ok(()) };
         let body = postcard::to_allocvec(&(root, kept)).map_err(io::Error::other)?;
@@ -120,13 +120,13 @@ pub fn is_settled(stamp: &Stamp, time: Time) -> bool {
     stamp.modified_ns.max(stamp.changed_ns) < i128::from(time.0) * 1_000 - SETTLED_NS
 }
 
-fn take_apart(bytes: &[u8]) -> Option<(String, Kept)> {
+fn take_apart(bytes: &[u8]) -> Option<(String, SavedStamps)> {
     let (sum, body) = bytes.strip_prefix(FIRST_LINE)?.split_first_chunk::<8>()?;
     (checksum(body).to_le_bytes() == *sum).then(|| postcard::from_bytes(body).ok())?
 }
 
 /// Stamps and content ids of text files, by path.
-pub fn contents(seen: &[Seen]) -> FxHashMap<&str, ([u8; 20], Stamp)> {
+pub fn contents(seen: &[StampedFile]) -> FxHashMap<&str, ([u8; 20], Stamp)> {
     seen.iter().filter_map(|seen| Some((seen.path.as_str(), (seen.content.as_ref()?.id, seen.stamp?)))).collect()
 }
 
@@ -136,27 +136,27 @@ mod tests {
 
     use super::*;
 
-    fn seen(path: &str, seconds: u64) -> Seen {
+    fn seen(path: &str, seconds: u64) -> StampedFile {
         let at = i128::from(seconds) * 1_000_000_000;
-        let content = Some(Content { id: [7; 20], facts: "f".into() });
-        Seen { path: path.into(), content, stamp: Some(Stamp { size: 1, modified_ns: 5, changed_ns: at }) }
+        let content = Some(StampedContent { id: [7; 20], facts: "f".into() });
+        StampedFile { path: path.into(), content, stamp: Some(Stamp { size: 1, modified_ns: 5, changed_ns: at }) }
     }
 
-    fn kept(seen: &[Seen]) -> Kept {
-        let exact = Some(Exact { commit: "c1".into(), others: vec!["logo.png".into()] });
-        let as_of = AsOf { branch: "main".into(), tx: 3, hash: [1; 32], last_valid: 5, exact };
-        Kept { as_of: Some(as_of), seen: seen.to_vec() }
+    fn kept(seen: &[StampedFile]) -> SavedStamps {
+        let exact = Some(ExactCommit { commit: "c1".into(), others: vec!["logo.png".into()] });
+        let as_of = StampPosition { branch: "main".into(), tx: 3, hash: [1; 32], last_valid: 5, exact };
+        SavedStamps { as_of: Some(as_of), seen: seen.to_vec() }
     }
 
     #[test]
     fn stamps_are_kept_for_their_own_tree() {
         let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let stamps = Stamps::in_folder(folder.path(), root.path());
-        assert_eq!(stamps.read(), Kept::default());
+        assert_eq!(stamps.read(), SavedStamps::default());
         let both = kept(&[seen("a", 10), seen("b", 20)]);
         stamps.write(&both).unwrap();
         assert_eq!(stamps.read(), both);
-        assert_eq!(Stamps::in_folder(folder.path(), Path::new("/elsewhere")).read(), Kept::default());
+        assert_eq!(Stamps::in_folder(folder.path(), Path::new("/elsewhere")).read(), SavedStamps::default());
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         let (folder, root) = (tempfile::tempdir().unwrap(), Path::new("/work tree"));
         let stamps = Stamps::in_folder(folder.path(), root);
         let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stamps-4");
-        let none = Seen { path: "logo.png".into(), content: None, stamp: None };
+        let none = StampedFile { path: "logo.png".into(), content: None, stamp: None };
         let whole = kept(&[seen("a", 10), none]);
         fs::copy(&fixture, &stamps.file).unwrap();
         assert_eq!(stamps.read(), whole);
@@ -173,7 +173,7 @@ mod tests {
         let mut older = fs::read(&fixture).unwrap();
         older[b"lukasa stamps ".len()] = b'3';
         fs::write(&stamps.file, older).unwrap();
-        assert_eq!(stamps.read(), Kept::default(), "another format is none");
+        assert_eq!(stamps.read(), SavedStamps::default(), "another format is none");
     }
 
     #[test]
@@ -194,9 +194,9 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x10;
             fs::write(&stamps.file, &bytes).unwrap();
-            assert_eq!(stamps.read(), Kept::default(), "changed at {at}");
+            assert_eq!(stamps.read(), SavedStamps::default(), "changed at {at}");
             fs::write(&stamps.file, &whole[..at]).unwrap();
-            assert_eq!(stamps.read(), Kept::default(), "cut at {at}");
+            assert_eq!(stamps.read(), SavedStamps::default(), "cut at {at}");
         }
     }
 

@@ -1,12 +1,12 @@
 //! What code indexing keeps between requests: working trees, their watchers, and settings.
 
-use super::files::KeptOut;
-use super::place::Place;
+use super::files::ExcludedPaths;
 use super::sources::Sources;
 use super::trees::TreeNames;
+use super::working_tree::WorkingTree;
 use super::{Summaries, Watch, Workspace, watch};
 use crate::Engine;
-use crate::feature::States;
+use crate::feature::FeatureStates;
 use lukasa_model::{Result, Scope};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -27,13 +27,13 @@ struct Watches(ByRoot<Watch>);
 #[derive(Default)]
 struct Summarised(Option<Arc<Summaries>>);
 
-pub(super) fn add(states: &mut States) {
+pub(super) fn add(states: &mut FeatureStates) {
     states.put(Workspaces::default());
     states.put(Watches::default());
     states.put(Summarised::default());
     states.put(Sources::default());
     states.put(TreeNames::default());
-    states.put(Arc::<KeptOut>::default());
+    states.put(Arc::<ExcludedPaths>::default());
 }
 
 impl Engine {
@@ -60,11 +60,11 @@ impl Engine {
 
     /// Never indexes these files and folders, wherever they are.
     #[must_use]
-    pub fn with_kept_out(self, kept_out: KeptOut) -> Engine {
+    pub fn with_kept_out(self, kept_out: ExcludedPaths) -> Engine {
         self.with_state(Arc::new(kept_out))
     }
 
-    pub(crate) fn kept_out(&self) -> &Arc<KeptOut> {
+    pub(crate) fn kept_out(&self) -> &Arc<ExcludedPaths> {
         self.state()
     }
 
@@ -76,7 +76,7 @@ impl Engine {
     /// The working tree that contains a folder. All requests share it, so that each indexing pass builds on the last
     /// one.
     pub fn workspace(&self, scope: &Scope, path: &Path) -> Result<Arc<Workspace>> {
-        let root = Place::of(path, None)?.root;
+        let root = WorkingTree::of(path, None)?.root;
         self.sources().add(scope, &root)?;
         let mut workspaces = self.state::<Workspaces>().0.lock();
         let made = workspaces.entry((scope.clone(), root.clone())).or_insert_with(|| {
@@ -101,7 +101,7 @@ impl Engine {
     }
 
     /// The health of each watcher of a project, by root.
-    pub fn watch_health(&self, scope: &Scope) -> Vec<(PathBuf, watch::Health)> {
+    pub fn watch_health(&self, scope: &Scope) -> Vec<(PathBuf, watch::WatcherHealth)> {
         let watches = self.state::<Watches>().0.lock();
         let own = watches.iter().filter(|((of, _), _)| of == scope);
         let mut health: Vec<_> = own.map(|((_, root), watch)| (root.clone(), watch.health())).collect();

@@ -1,8 +1,8 @@
 //! Assigns working trees to branches, and makes requests without a view use the branch of their caller's working tree.
 
-use super::index::Pass;
-use super::place::Place;
-use crate::feature::{Behind, Followed};
+use super::index::PassOptions;
+use super::working_tree::WorkingTree;
+use crate::feature::{FollowedRequest, IndexLag};
 use crate::registry::{Effect, Operation};
 use crate::{Context, Engine};
 use lukasa_model::json::Hash;
@@ -30,7 +30,7 @@ pub struct TreeId(u64);
 
 impl TreeId {
     /// The id of the clone that a working tree belongs to.
-    pub fn of(names: &TreeNames, place: &Place) -> TreeId {
+    pub fn of(names: &TreeNames, place: &WorkingTree) -> TreeId {
         let text = match (&names.name, place.clone_dir()) {
             (Some(name), _) => format!("name\0{name}"),
             (None, folder) if names.home.as_deref().is_some_and(|home| belongs(folder, home)) => "home".to_owned(),
@@ -69,14 +69,14 @@ const UNKNOWN: ErrorCode = ErrorCode::UnknownTree;
 
 /// The branch that a working tree is indexed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct TreeBranch {
     id: TreeId,
     pub branch: String,
     /// The git branch, if that one is indexed from another clone and this tree has a separate branch.
     pub apart_from: Option<String>,
 }
 
-impl Kept {
+impl TreeBranch {
     /// The branch to create this one from, if it is missing.
     pub fn parent(&self) -> &str {
         self.apart_from.as_deref().unwrap_or("main")
@@ -94,32 +94,32 @@ impl Kept {
 }
 
 /// The branch that this tree is indexed on: the git branch, unless that one is indexed from another clone.
-pub fn kept_on(engine: &Engine, scope: &Scope, place: &Place, take_over: bool) -> Result<Kept> {
+pub fn branch_of_tree(engine: &Engine, scope: &Scope, place: &WorkingTree, take_over: bool) -> Result<TreeBranch> {
     let id = TreeId::of(engine.tree_names(), place);
     let other = engine.store().derived().mark(scope, &keeper(&place.branch))?.filter(|keeper| *keeper != id.0);
     Ok(match other {
-        Some(_) if !take_over => apart(engine, place),
-        _ => Kept { id, branch: place.branch.clone(), apart_from: None },
+        Some(_) if !take_over => separate_branch(engine, place),
+        _ => TreeBranch { id, branch: place.branch.clone(), apart_from: None },
     })
 }
 
 /// The separate branch of a tree whose git branch is indexed from another clone.
-pub fn apart(engine: &Engine, place: &Place) -> Kept {
+pub fn separate_branch(engine: &Engine, place: &WorkingTree) -> TreeBranch {
     let id = TreeId::of(engine.tree_names(), place);
     let folder = place.root.file_name().and_then(|name| name.to_str()).unwrap_or("tree");
     let plain: String = folder.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let branch = format!("{}@{plain}-{}", place.branch, id.short());
-    Kept { id, branch, apart_from: Some(place.branch.clone()) }
+    TreeBranch { id, branch, apart_from: Some(place.branch.clone()) }
 }
 
 /// Whether it is recorded which tree the branch is indexed from.
-fn has_keeper(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<bool> {
+fn has_keeper(engine: &Engine, scope: &Scope, kept: &TreeBranch) -> Result<bool> {
     Ok(engine.store().derived().mark(scope, &keeper(&kept.branch))?.is_some())
 }
 
 /// Records this tree as the one its branch is indexed from, before anything is written. Of two clones that are indexed
 /// at the same time, the second is refused. Returns whether the record is new.
-pub fn take(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<bool> {
+pub fn take_branch(engine: &Engine, scope: &Scope, kept: &TreeBranch) -> Result<bool> {
     let (derived, name) = (engine.store().derived(), keeper(&kept.branch));
     if derived.mark(scope, &name)? == Some(kept.id.0) {
         return Ok(false);
@@ -131,8 +131,8 @@ pub fn take(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<bool> {
     }
 }
 
-/// Undoes [`take`] if nothing could be written.
-pub fn give_back(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
+/// Undoes [`take_branch`] if nothing could be written.
+pub fn release_branch(engine: &Engine, scope: &Scope, kept: &TreeBranch) -> Result<()> {
     engine.store().derived().remove_mark(scope, &keeper(&kept.branch))
 }
 
@@ -143,7 +143,7 @@ pub fn is_overtaken(error: &Error) -> bool {
 
 /// Returns an error for a pass on behalf of a read if the branch has code from an unknown tree, such as a restored or
 /// imported one. The pass would end every fact that this tree does not have.
-pub fn check_own(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
+pub fn check_own(engine: &Engine, scope: &Scope, kept: &TreeBranch) -> Result<()> {
     let known = engine.store().derived().mark(scope, &kept.id.known())?.is_some();
     if known || has_keeper(engine, scope, kept)? {
         return Ok(());
@@ -153,7 +153,7 @@ pub fn check_own(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
 }
 
 /// Records that a tree was indexed, and that its branch is indexed from it.
-pub fn record(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
+pub fn record(engine: &Engine, scope: &Scope, kept: &TreeBranch) -> Result<()> {
     let derived = engine.store().derived();
     for (name, value) in [(kept.id.known(), 1), (keeper(&kept.branch), kept.id.0)] {
         if derived.mark(scope, &name)? != Some(value) {
@@ -164,7 +164,7 @@ pub fn record(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
 }
 
 /// Whether a tree was indexed into a project before, on any branch.
-pub fn is_known(engine: &Engine, scope: &Scope, place: &Place) -> Result<bool> {
+pub fn is_known(engine: &Engine, scope: &Scope, place: &WorkingTree) -> Result<bool> {
     let id = TreeId::of(engine.tree_names(), place);
     Ok(engine.store().derived().mark(scope, &id.known())?.is_some())
 }
@@ -178,8 +178,8 @@ impl Engine {
         context: &mut Context<'_>,
         operation: &Operation,
         request: Value,
-    ) -> Result<Followed> {
-        let unchanged = |request| Ok(Followed { request, behind: None });
+    ) -> Result<FollowedRequest> {
+        let unchanged = |request| Ok(FollowedRequest { request, behind: None });
         let reads = operation.meta.effect == Effect::Read;
         let field = operation.meta.branch_field;
         let Some(tree) = context.tree.clone() else { return unchanged(request) };
@@ -198,11 +198,14 @@ impl Engine {
             return unchanged(request);
         }
         let ledger = self.ledger(&context.scope);
-        let place = match Place::of(&tree, None) {
+        let place = match WorkingTree::of(&tree, None) {
             Ok(place) => place,
             Err(e) => {
                 let branch = "main".to_owned();
-                return Ok(Followed { request, behind: Some(Behind { branch, files: None, because: e.message }) });
+                return Ok(FollowedRequest {
+                    request,
+                    behind: Some(IndexLag { branch, files: None, because: e.message }),
+                });
             }
         };
         if let Some(name) = given.get(field).and_then(Value::as_str) {
@@ -220,27 +223,32 @@ impl Engine {
         if reads && !back {
             behind = self.bring_up_to_date(context, &place, known)?;
         }
-        let branch = kept_on(self, &context.scope, &place, false)?.branch;
+        let branch = branch_of_tree(self, &context.scope, &place, false)?.branch;
         if branch != "main" && exists(&ledger, &branch)? && !names_release(&ledger, given)? {
             given.insert(field.into(), Value::String(branch));
         }
-        Ok(Followed { request, behind })
+        Ok(FollowedRequest { request, behind })
     }
 
     /// Indexes what changed in a tree. If that is not possible, returns how far the index is behind.
-    fn bring_up_to_date(&self, context: &mut Context<'_>, place: &Place, known: bool) -> Result<Option<Behind>> {
+    fn bring_up_to_date(
+        &self,
+        context: &mut Context<'_>,
+        place: &WorkingTree,
+        known: bool,
+    ) -> Result<Option<IndexLag>> {
         if known && self.is_watched_and_current(&context.scope, &place.root) {
             return Ok(None);
         }
         let workspace = self.workspace(&context.scope, &place.root)?;
         let may_index = context.grants.cover("graph:write");
         let because = match may_index {
-            true => match workspace.index(self, context, &Pass { bystander: true, ..Pass::default() }) {
+            true => match workspace.index(self, context, &PassOptions { bystander: true, ..PassOptions::default() }) {
                 Ok(_) => return Ok(None),
                 // The branch has code to answer from, although its tree is unknown.
                 Err(e) if e.code == UNKNOWN => {
-                    let branch = kept_on(self, &context.scope, place, false)?.branch;
-                    return Ok(Some(Behind { branch, files: None, because: e.message }));
+                    let branch = branch_of_tree(self, &context.scope, place, false)?.branch;
+                    return Ok(Some(IndexLag { branch, files: None, because: e.message }));
                 }
                 // The caller gave up, or the tree was never indexed and there is nothing to answer from.
                 Err(e) if !known || context.stop.check().is_err() => return Err(e),
@@ -251,7 +259,7 @@ impl Engine {
         if !known {
             return Ok(None);
         }
-        let kept = kept_on(self, &context.scope, place, false)?;
+        let kept = branch_of_tree(self, &context.scope, place, false)?;
         let ledger = self.ledger(&context.scope);
         let files = match ledger.view(&ViewSpec::on(&kept.branch)) {
             Ok(view) => workspace.pending(&ledger, &view).ok(),
@@ -259,7 +267,7 @@ impl Engine {
         };
         match files {
             Some(0) => Ok(None),
-            files => Ok(Some(Behind { branch: kept.branch, files, because })),
+            files => Ok(Some(IndexLag { branch: kept.branch, files, because })),
         }
     }
 }
@@ -277,7 +285,7 @@ fn exists(ledger: &Ledger, branch: &str) -> Result<bool> {
 }
 
 /// `main`, if a name is git's name of the default branch and no branch here has it.
-fn own_name(ledger: &Ledger, place: &Place, name: &str) -> Result<Option<String>> {
+fn own_name(ledger: &Ledger, place: &WorkingTree, name: &str) -> Result<Option<String>> {
     let is_default = place.repository.as_ref().is_some_and(|repository| repository.default_branch() == name);
     Ok((is_default && name != "main" && !exists(ledger, name)?).then(|| "main".to_owned()))
 }

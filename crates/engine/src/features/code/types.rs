@@ -1,21 +1,21 @@
 //! The types of source code.
 
 use crate::{Context, Engine, packs};
-use lukasa_model::types::Pack;
+use lukasa_model::types::TypePack;
 use lukasa_model::{Result, Scope};
 use std::sync::LazyLock;
 
-static CODE: packs::Read = LazyLock::new(|| packs::read("code", include_str!("../../../../../packs/code.json")));
+static CODE: packs::BundledPack = LazyLock::new(|| packs::read("code", include_str!("../../../../../packs/code.json")));
 
 /// The type pack `code`.
-pub fn code() -> Result<&'static Pack> {
-    packs::known(&CODE)
+pub fn code() -> Result<&'static TypePack> {
+    packs::bundled(&CODE)
 }
 
 impl Engine {
     /// Declares the types of source code in the project, unless they are declared already.
-    pub fn know_code(&self, scope: &Scope, context: &Context<'_>) -> Result<()> {
-        self.know(scope, code()?, &context.header(None))
+    pub fn declare_code_types(&self, scope: &Scope, context: &Context<'_>) -> Result<()> {
+        self.declare_pack(scope, code()?, &context.header(None))
     }
 }
 

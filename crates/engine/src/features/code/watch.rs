@@ -2,7 +2,7 @@
 
 use super::files;
 use super::git::Repository;
-use super::index::{Pass, Report};
+use super::index::{PassOptions, PassReport};
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use notify::event::{EventKind, ModifyKind};
@@ -41,7 +41,7 @@ pub enum WatchState {
 
 /// The state of a watcher.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
-pub struct Health {
+pub struct WatcherHealth {
     pub state: WatchState,
     /// Paths that changed and are not indexed yet.
     pub pending: usize,
@@ -54,7 +54,7 @@ pub struct Health {
 
 /// A running watcher; it ends when dropped.
 pub struct Watch {
-    health: Arc<Mutex<Health>>,
+    health: Arc<Mutex<WatcherHealth>>,
     wake: Sender<Message>,
     /// Interrupts the optional part of a pass, because there are new changes.
     interrupted: Arc<AtomicBool>,
@@ -69,7 +69,7 @@ enum Message {
 }
 
 /// Called after every pass.
-pub type Listener = Box<dyn Fn(&Result<Report>) + Send>;
+pub type Listener = Box<dyn Fn(&Result<PassReport>) + Send>;
 
 impl Watch {
     /// Starts to watch a working tree. `listener` is called after every pass.
@@ -106,7 +106,7 @@ impl Watch {
             Config::default(),
         )
         .map_err(|e| cannot_watch(&root, &e))?;
-        let health = Arc::new(Mutex::new(Health { state: WatchState::Idle, ..Health::default() }));
+        let health = Arc::new(Mutex::new(WatcherHealth { state: WatchState::Idle, ..WatcherHealth::default() }));
         let mut run = Run {
             engine: engine.clone(),
             scope: scope.clone(),
@@ -126,7 +126,7 @@ impl Watch {
     }
 
     /// The current state of the watcher.
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> WatcherHealth {
         self.health.lock().clone()
     }
 
@@ -173,7 +173,7 @@ struct Run {
     root: PathBuf,
     watcher: RecommendedWatcher,
     folders: FxHashSet<PathBuf>,
-    health: Arc<Mutex<Health>>,
+    health: Arc<Mutex<WatcherHealth>>,
     interrupted: Arc<AtomicBool>,
     listener: Option<Listener>,
 }
@@ -247,7 +247,7 @@ impl Run {
         let mut progress = |_: u64, _: Option<u64>| {};
         let mut context = Context::of(self.scope.clone(), &mut progress);
         let interrupted = Some(Arc::clone(&self.interrupted));
-        let pass = Pass { reason: Some("files changed".into()), interrupted, ..Pass::default() };
+        let pass = PassOptions { reason: Some("files changed".into()), interrupted, ..PassOptions::default() };
         let done = self
             .engine
             .workspace(&self.scope, &self.root)

@@ -1,8 +1,8 @@
 //! Claims and conflicts in responses.
 
-use super::Denied;
+use super::RefusedClaim;
 use lukasa_model::Time;
-use lukasa_model::claims::{ClaimType, Held, Relation};
+use lukasa_model::claims::{ClaimType, HeldClaim, TargetRelation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,14 +18,14 @@ pub struct ConflictOut {
     pub target_id: String,
     pub claim_type: ClaimType,
     /// same; within: the held target contains the requested one; contains: the requested target contains the held one.
-    pub relation: Relation,
+    pub relation: TargetRelation,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
 }
 
 impl ConflictOut {
     /// Builds the conflict with a held claim, given how its target relates to the requested one.
-    pub fn of(held: &Held, relation: Relation) -> ConflictOut {
+    pub fn of(held: &HeldClaim, relation: TargetRelation) -> ConflictOut {
         ConflictOut {
             agent_id: held.agent_id.clone(),
             intent: held.intent.clone(),
@@ -41,9 +41,9 @@ impl ConflictOut {
     /// A phrase for a summary: holder, target, intent.
     pub fn words(&self) -> String {
         let on = match self.relation {
-            Relation::Same => String::new(),
-            Relation::Within => format!(", who holds `{}` around it,", self.target_id),
-            Relation::Contains => format!(", who holds `{}` within it,", self.target_id),
+            TargetRelation::Same => String::new(),
+            TargetRelation::Within => format!(", who holds `{}` around it,", self.target_id),
+            TargetRelation::Contains => format!(", who holds `{}` within it,", self.target_id),
         };
         format!("{}{on} since {}: {}", self.agent_id, self.since, self.intent)
     }
@@ -61,8 +61,8 @@ pub struct ConflictPair {
     pub held: ConflictOut,
 }
 
-impl From<Denied> for ConflictPair {
-    fn from(denied: Denied) -> ConflictPair {
+impl From<RefusedClaim> for ConflictPair {
+    fn from(denied: RefusedClaim) -> ConflictPair {
         ConflictPair {
             held: ConflictOut::of(&denied.held, denied.relation),
             target_id: denied.target,

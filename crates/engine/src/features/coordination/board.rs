@@ -1,16 +1,16 @@
 //! Boards of claims: cached from the log, and written again whenever a claim is made or ended.
 
-use super::Denied;
-use super::happening::Happening;
-use super::keeper::mark;
-use crate::claims::{Claimed, Wish};
+use super::RefusedClaim;
+use super::claim_events::ClaimEvent;
+use super::expiry::mark;
+use crate::claims::{ClaimIntent, ClaimOutcome};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::claims::{BOARD, Decision, HELD, Held, Relation, decide, held_in};
+use lukasa_model::claims::{BOARD, ClaimDecision, HELD, HeldClaim, TargetRelation, decide, held_in};
 use lukasa_model::transaction::Header;
 use lukasa_model::{Batch, Content, Error, ErrorCode, ErrorKind, Position, Reference, Result, Scope, Time, View};
-use lukasa_store::ledger::{State, ViewSpec};
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::ledger::{FactState, ViewSpec};
+use lukasa_store::{Ledger, VersionFields};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -23,15 +23,15 @@ const TRIES: usize = 256;
 
 /// Claims by board, as of a log position. Empty boards are left out.
 #[derive(Default)]
-pub(super) struct Boards {
+pub(super) struct ClaimBoards {
     /// None if nothing was read yet.
     at: Option<Position>,
-    held: BTreeMap<String, Vec<Held>>,
+    held: BTreeMap<String, Vec<HeldClaim>>,
 }
 
 /// Why and by whom a claim is ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ending {
+pub struct ClaimEnding {
     /// released, code_changed, task_completed or expired.
     pub reason: &'static str,
     /// The agent that ended it, if any.
@@ -45,7 +45,7 @@ pub struct Ending {
 impl Engine {
     /// Every claim that is held now, in the order of boards. A claim whose holder disconnected longer ago than the
     /// grace period is not held, even if no process has ended it yet.
-    pub(super) fn held_on_boards(&self, ledger: &Ledger) -> Result<Vec<Held>> {
+    pub(super) fn held_on_boards(&self, ledger: &Ledger) -> Result<Vec<HeldClaim>> {
         let mut held = Vec::new();
         for claim in self.claims_on_boards(ledger)? {
             if !self.has_left(ledger.scope(), &claim)? {
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// Every claim that has not been ended, in the order of boards.
-    pub(super) fn claims_on_boards(&self, ledger: &Ledger) -> Result<Vec<Held>> {
+    pub(super) fn claims_on_boards(&self, ledger: &Ledger) -> Result<Vec<HeldClaim>> {
         self.catch_up(ledger)?;
         let boards = self.coordination().boards(ledger.scope());
         let all = boards.lock().held.values().flatten().cloned().collect();
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// The claims on one board that have not been ended.
-    pub(super) fn held_on(&self, ledger: &Ledger, board: &str) -> Result<Vec<Held>> {
+    pub(super) fn held_on(&self, ledger: &Ledger, board: &str) -> Result<Vec<HeldClaim>> {
         self.catch_up(ledger)?;
         let boards = self.coordination().boards(ledger.scope());
         let held = boards.lock().held.get(board).cloned().unwrap_or_default();
@@ -72,8 +72,8 @@ impl Engine {
     }
 
     /// Makes a claim, or returns the conflicting one. Retries if another process wrote the board first.
-    pub(super) fn take_claim(&self, context: &Context<'_>, wish: &Wish) -> Result<Claimed> {
-        self.know_agents(context)?;
+    pub(super) fn take_claim(&self, context: &Context<'_>, wish: &ClaimIntent) -> Result<ClaimOutcome> {
+        self.declare_agent_types(context)?;
         let ledger = self.ledger(&context.scope);
         if let Some(connection) = &wish.connection {
             self.coordination().presence.note(connection, &wish.agent, wish.session.as_deref());
@@ -82,25 +82,26 @@ impl Engine {
         for _ in 0..TRIES {
             let view = ledger.view(&ViewSpec::default())?;
             let (held, version) = board(&ledger, &view, &key)?;
-            let (mine, others): (Held, Vec<Held>) =
-                match decide(&held, &wish.target, &|held| self.is_own(&context.scope, held, wish)) {
-                    Decision::Conflict(held, _) if self.has_left(&context.scope, held)? => {
-                        // Another process may be ending it at the same time, so the board is read again.
-                        self.end_left(&ledger)?;
-                        continue;
-                    }
-                    Decision::Conflict(held, relation) => {
-                        let held = held.clone();
-                        self.coordination().emit(&context.scope, denied(wish, &held, relation, self.clock().now()));
-                        return Ok(Claimed::Conflict(held, relation));
-                    }
-                    Decision::Yours(own) if is_up_to_date(own, wish) => return Ok(Claimed::Yours(own.clone())),
-                    Decision::Yours(own) => {
-                        let rest = held.iter().filter(|held| held.claim_id != own.claim_id).cloned().collect();
-                        (adopted(own, wish), rest)
-                    }
-                    Decision::Grant => (self.new_claim(&ledger, wish)?, held.clone()),
-                };
+            let (mine, others): (HeldClaim, Vec<HeldClaim>) = match decide(&held, &wish.target, &|held| {
+                self.is_own(&context.scope, held, wish)
+            }) {
+                ClaimDecision::Conflict(held, _) if self.has_left(&context.scope, held)? => {
+                    // Another process may be ending it at the same time, so the board is read again.
+                    self.end_left(&ledger)?;
+                    continue;
+                }
+                ClaimDecision::Conflict(held, relation) => {
+                    let held = held.clone();
+                    self.coordination().emit(&context.scope, denied(wish, &held, relation, self.clock().now()));
+                    return Ok(ClaimOutcome::Conflict(held, relation));
+                }
+                ClaimDecision::Yours(own) if is_up_to_date(own, wish) => return Ok(ClaimOutcome::Yours(own.clone())),
+                ClaimDecision::Yours(own) => {
+                    let rest = held.iter().filter(|held| held.claim_id != own.claim_id).cloned().collect();
+                    (adopted(own, wish), rest)
+                }
+                ClaimDecision::Grant => (self.new_claim(&ledger, wish)?, held.clone()),
+            };
             let yours = others.len() < held.len();
             let mut all = others;
             all.push(mine.clone());
@@ -118,7 +119,7 @@ impl Engine {
                 Err(e) => return Err(e),
                 Ok(_) => {
                     self.catch_up(&ledger)?;
-                    return Ok(if yours { Claimed::Yours(mine) } else { Claimed::Granted(mine) });
+                    return Ok(if yours { ClaimOutcome::Yours(mine) } else { ClaimOutcome::Granted(mine) });
                 }
             }
         }
@@ -127,7 +128,7 @@ impl Engine {
 
     /// Whether a claim belongs to the requesting agent. Several programs may use the same agent name: one with another
     /// open connection that does not state the same session is another agent.
-    fn is_own(&self, scope: &Scope, held: &Held, wish: &Wish) -> bool {
+    fn is_own(&self, scope: &Scope, held: &HeldClaim, wish: &ClaimIntent) -> bool {
         if held.agent_id != wish.agent {
             return false;
         }
@@ -155,9 +156,9 @@ impl Engine {
         &self,
         ledger: &Ledger,
         header: &Header,
-        ending: &Ending,
-        which: &dyn Fn(&Held) -> bool,
-    ) -> Result<Vec<Held>> {
+        ending: &ClaimEnding,
+        which: &dyn Fn(&HeldClaim) -> bool,
+    ) -> Result<Vec<HeldClaim>> {
         for _ in 0..TRIES {
             let concerned: Vec<String> = {
                 self.catch_up(ledger)?;
@@ -172,7 +173,7 @@ impl Engine {
             let (mut batch, mut ended) = (Batch { header: header.clone(), ..Batch::on("") }, Vec::new());
             for key in &concerned {
                 let (held, version) = board(ledger, &view, key)?;
-                let (gone, rest): (Vec<Held>, Vec<Held>) = held.into_iter().partition(|held| which(held));
+                let (gone, rest): (Vec<HeldClaim>, Vec<HeldClaim>) = held.into_iter().partition(|held| which(held));
                 if gone.is_empty() {
                     continue;
                 }
@@ -200,7 +201,7 @@ impl Engine {
     /// The record of a claim, held or ended.
     pub fn claim_record(&self, ledger: &Ledger, claim_id: &str) -> Result<Option<Content>> {
         let view = ledger.view(&ViewSpec::default())?;
-        let found = ledger.keyed(&view, CLAIM, &[claim_id.to_owned()], Fields::Content)?.pop();
+        let found = ledger.states_keyed(&view, CLAIM, &[claim_id.to_owned()], VersionFields::Content)?.pop();
         found.and_then(|state| state.statement).map(|statement| statement.parsed()).transpose()
     }
 
@@ -218,16 +219,16 @@ impl Engine {
         }
         let view = ledger.view(&ViewSpec::default())?;
         let (at, to) = (boards.at, view.position());
-        let touched = at.map_or(Ok(None), |at| ledger.stated_project_wide(at, to))?;
+        let touched = at.map_or(Ok(None), |at| ledger.changed_project_wide(at, to))?;
         let known = touched.is_some();
         if !known {
             // Nothing was read yet, or the log was replaced.
             boards.held.clear();
         }
         let states = match touched {
-            None => ledger.beginning(&view, Some(BOARD), "", Fields::Content)?,
+            None => ledger.states_with_prefix(&view, Some(BOARD), "", VersionFields::Content)?,
             Some(touched) => {
-                let states = ledger.states_whole(&view, &touched, Fields::Content)?;
+                let states = ledger.states_unredacted(&view, &touched, VersionFields::Content)?;
                 states.into_iter().filter(|state| state.thing.type_name.eq_ignore_ascii_case(BOARD)).collect()
             }
         };
@@ -237,32 +238,33 @@ impl Engine {
             let before = if held.is_empty() { boards.held.remove(&key) } else { boards.held.insert(key, held.clone()) };
             if known {
                 let before = before.unwrap_or_default();
-                let is_in = |claim: &Held, list: &[Held]| list.iter().any(|other| other.claim_id == claim.claim_id);
+                let is_in =
+                    |claim: &HeldClaim, list: &[HeldClaim]| list.iter().any(|other| other.claim_id == claim.claim_id);
                 taken.extend(held.iter().filter(|claim| !is_in(claim, &before)).cloned());
                 gone.extend(before.iter().filter(|claim| !is_in(claim, &held)).cloned());
             }
         }
         boards.at = Some(to);
-        let mut events: Vec<Happening> = Vec::new();
+        let mut events: Vec<ClaimEvent> = Vec::new();
         if !gone.is_empty() {
             let ids: Vec<String> = gone.iter().map(|claim| claim.claim_id.clone()).collect();
-            let records = ledger.keyed(&view, CLAIM, &ids, Fields::Content)?;
+            let records = ledger.states_keyed(&view, CLAIM, &ids, VersionFields::Content)?;
             for claim in gone {
                 let record = records.iter().find(|state| state.thing.key.as_deref() == Some(&*claim.claim_id));
                 let content = record.and_then(|state| state.statement.as_ref()?.parsed().ok());
                 let text = |name: &str| Some(content.as_ref()?.properties.get(name)?.as_str()?.to_owned());
                 let (reason, ended_by) = (text("invalidation_reason"), text("ended_by"));
-                events.push(Happening::Ended { claim, reason, ended_by });
+                events.push(ClaimEvent::Ended { claim, reason, ended_by });
             }
         }
-        events.extend(taken.into_iter().map(|claim| Happening::Taken { claim }));
+        events.extend(taken.into_iter().map(|claim| ClaimEvent::Taken { claim }));
         // While the lock is held, so that events are emitted in order.
         events.into_iter().for_each(|event| self.coordination().emit(ledger.scope(), event));
         Ok(())
     }
 
-    fn new_claim(&self, ledger: &Ledger, wish: &Wish) -> Result<Held> {
-        Ok(Held {
+    fn new_claim(&self, ledger: &Ledger, wish: &ClaimIntent) -> Result<HeldClaim> {
+        Ok(HeldClaim {
             claim_id: format!("claim:{}", self.clock().new_id()),
             claim_type: wish.target.kind,
             target: wish.target.name.clone(),
@@ -280,27 +282,27 @@ impl Engine {
 }
 
 /// The claims on a board and its version. Empty with version 0 if the board does not exist.
-fn board(ledger: &Ledger, view: &View, key: &str) -> Result<(Vec<Held>, u32)> {
-    let found = ledger.keyed(view, BOARD, &[key.to_owned()], Fields::Content)?.pop();
+fn board(ledger: &Ledger, view: &View, key: &str) -> Result<(Vec<HeldClaim>, u32)> {
+    let found = ledger.states_keyed(view, BOARD, &[key.to_owned()], VersionFields::Content)?.pop();
     match found {
         Some(state) => Ok((read_board(&state)?, state.statement.map_or(0, |statement| statement.number))),
         None => Ok((vec![], 0)),
     }
 }
 
-fn read_board(state: &State) -> Result<Vec<Held>> {
+fn read_board(state: &FactState) -> Result<Vec<HeldClaim>> {
     match &state.statement {
         Some(statement) => held_in(&statement.parsed()?),
         None => Ok(vec![]),
     }
 }
 
-fn board_put(key: &str, held: &[Held], expected_version: Option<u32>) -> PutObject {
+fn board_put(key: &str, held: &[HeldClaim], expected_version: Option<u32>) -> PutObject {
     PutObject { expected_version, ..PutObject::new(BOARD, key).property(HELD, json!(held)) }
 }
 
 /// A claim as a separate object, which remains after it has left the board.
-fn claim_put(held: &Held, ended: Option<(&Ending, Time)>) -> PutObject {
+fn claim_put(held: &HeldClaim, ended: Option<(&ClaimEnding, Time)>) -> PutObject {
     let mut properties = match serde_json::to_value(held) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
@@ -328,15 +330,15 @@ fn claim_put(held: &Held, ended: Option<(&Ending, Time)>) -> PutObject {
 }
 
 /// Whether a claim already has everything that is requested.
-fn is_up_to_date(own: &Held, wish: &Wish) -> bool {
+fn is_up_to_date(own: &HeldClaim, wish: &ClaimIntent) -> bool {
     adopted(own, wish) == *own
 }
 
 /// An agent's claim that it requests again: with its current connection and intent. A claim without a connection stays
 /// without one, because it is meant to outlast connections.
-fn adopted(own: &Held, wish: &Wish) -> Held {
+fn adopted(own: &HeldClaim, wish: &ClaimIntent) -> HeldClaim {
     let connection = own.connection.as_ref().and(wish.connection.clone());
-    Held {
+    HeldClaim {
         intent: wish.intent.clone(),
         session_id: wish.session.clone().or_else(|| own.session_id.clone()),
         task_id: wish.task.clone().or_else(|| own.task_id.clone()),
@@ -347,8 +349,8 @@ fn adopted(own: &Held, wish: &Wish) -> Held {
     }
 }
 
-fn denied(wish: &Wish, held: &Held, relation: Relation, at: Time) -> Happening {
-    Happening::Refused(Denied {
+fn denied(wish: &ClaimIntent, held: &HeldClaim, relation: TargetRelation, at: Time) -> ClaimEvent {
+    ClaimEvent::Refused(RefusedClaim {
         target: wish.target.name.clone(),
         agent_id: wish.agent.clone(),
         intent: wish.intent.clone(),

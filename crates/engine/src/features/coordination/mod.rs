@@ -6,11 +6,11 @@
 
 mod answer;
 mod board;
-mod changed;
+mod claim_events;
+mod code_changes;
+pub mod events;
+mod expiry;
 mod guard;
-mod happening;
-pub mod happenings;
-mod keeper;
 pub mod ops;
 mod presence;
 pub mod rendering;
@@ -18,18 +18,18 @@ mod target;
 pub mod tasks;
 
 pub use answer::{ConflictOut, ConflictPair};
-pub use board::Ending;
-pub use happening::Denied;
-pub use keeper::keep;
-pub use presence::{Presence, Source};
-pub use target::meant;
+pub use board::ClaimEnding;
+pub use claim_events::RefusedClaim;
+pub use expiry::expire_claims;
+pub use presence::{ConnectionPresence, ConnectionSource};
+pub use target::claim_target;
 
-use crate::claims::{Change, Claimed, Claims, Edits, Guarded, Wish};
+use crate::claims::{ClaimGuard, ClaimIntent, ClaimOutcome, Claims, CodeChange, EditPolicy};
 use crate::feature::{Feature, Hooks};
 use crate::{Context, Engine};
-use board::Boards;
-use happening::{Happening, Refusals};
-use lukasa_model::claims::{Held, Target};
+use board::ClaimBoards;
+use claim_events::{ClaimEvent, Refusals};
+use lukasa_model::claims::{ClaimTarget, HeldClaim};
 use lukasa_model::{Batch, Result, Scope};
 use lukasa_store::Ledger;
 use parking_lot::Mutex;
@@ -42,7 +42,7 @@ pub static FEATURE: Feature = Feature {
     operations: ops::ALL,
     types: &[],
     state: |states| states.put(Coordination::default()),
-    hooks: Hooks { arrived: Some(arrived), claims: Some(&Boarded), ..Hooks::NONE },
+    hooks: Hooks { arrived: Some(arrived), claims: Some(&BoardClaims), ..Hooks::NONE },
 };
 
 /// Notes the connection of a caller.
@@ -53,30 +53,36 @@ fn arrived(engine: &Engine, context: &Context<'_>) {
 }
 
 /// Claims as this feature keeps them: on boards.
-struct Boarded;
+struct BoardClaims;
 
-impl Claims for Boarded {
-    fn held(&self, engine: &Engine, ledger: &Ledger) -> Result<Vec<Held>> {
+impl Claims for BoardClaims {
+    fn held(&self, engine: &Engine, ledger: &Ledger) -> Result<Vec<HeldClaim>> {
         engine.held_on_boards(ledger)
     }
 
-    fn take(&self, engine: &Engine, context: &Context<'_>, wish: &Wish) -> Result<Claimed> {
+    fn take(&self, engine: &Engine, context: &Context<'_>, wish: &ClaimIntent) -> Result<ClaimOutcome> {
         engine.take_claim(context, wish)
     }
 
-    fn changed(&self, engine: &Engine, ledger: &Ledger, change: &Change<'_>) -> Result<Vec<Held>> {
+    fn changed(&self, engine: &Engine, ledger: &Ledger, change: &CodeChange<'_>) -> Result<Vec<HeldClaim>> {
         engine.end_overtaken(ledger, change)
     }
 
-    fn edits(&self, engine: &Engine) -> Edits {
+    fn edits(&self, engine: &Engine) -> EditPolicy {
         engine.coordination().rules().edits
     }
 
-    fn guard(&self, engine: &Engine, context: &Context<'_>, batch: &mut Batch) -> Result<Guarded> {
+    fn guard(&self, engine: &Engine, context: &Context<'_>, batch: &mut Batch) -> Result<ClaimGuard> {
         guard::guard(engine, context, batch)
     }
 
-    fn guard_targets(&self, engine: &Engine, ledger: &Ledger, agent: &str, targets: Vec<Target>) -> Result<Guarded> {
+    fn guard_targets(
+        &self,
+        engine: &Engine,
+        ledger: &Ledger,
+        agent: &str,
+        targets: Vec<ClaimTarget>,
+    ) -> Result<ClaimGuard> {
         guard::guard_targets(engine, ledger, agent, targets)
     }
 }
@@ -88,12 +94,12 @@ pub const GRACE: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimRules {
     pub grace: Duration,
-    pub edits: Edits,
+    pub edits: EditPolicy,
 }
 
 impl Default for ClaimRules {
     fn default() -> ClaimRules {
-        ClaimRules { grace: GRACE, edits: Edits::default() }
+        ClaimRules { grace: GRACE, edits: EditPolicy::default() }
     }
 }
 
@@ -102,10 +108,10 @@ impl Default for ClaimRules {
 #[derive(Default)]
 pub struct Coordination {
     rules: ClaimRules,
-    presence: Presence,
-    boards: Mutex<FxHashMap<Scope, Arc<Mutex<Boards>>>>,
+    presence: ConnectionPresence,
+    boards: Mutex<FxHashMap<Scope, Arc<Mutex<ClaimBoards>>>>,
     refusals: Mutex<FxHashMap<Scope, Refusals>>,
-    seen: Mutex<keeper::Seen>,
+    seen: Mutex<expiry::ObservedMarks>,
 }
 
 impl Coordination {
@@ -118,29 +124,29 @@ impl Coordination {
     }
 
     /// The connections to this process and to processes attached to it.
-    pub fn presence(&self) -> &Presence {
+    pub fn presence(&self) -> &ConnectionPresence {
         &self.presence
     }
 
     /// Refused attempts after a sequence number, oldest first, and the number to continue from. Empty without a number.
-    pub fn refused(&self, scope: &Scope, after: Option<u64>) -> (u64, Vec<Denied>) {
+    pub fn refused(&self, scope: &Scope, after: Option<u64>) -> (u64, Vec<RefusedClaim>) {
         let all = self.refusals.lock();
         all.get(scope).map_or((after.unwrap_or(0), vec![]), |refusals| refusals.after(after.unwrap_or(u64::MAX)))
     }
 
     /// Refused attempts whose conflicting claim is still held, newest first.
-    pub fn open_conflicts(&self, scope: &Scope, held: &[Held]) -> Vec<Denied> {
+    pub fn open_conflicts(&self, scope: &Scope, held: &[HeldClaim]) -> Vec<RefusedClaim> {
         let all = self.refusals.lock();
         all.get(scope).map_or(vec![], |refusals| refusals.open_conflicts(held))
     }
 
-    fn boards(&self, scope: &Scope) -> Arc<Mutex<Boards>> {
+    fn boards(&self, scope: &Scope) -> Arc<Mutex<ClaimBoards>> {
         Arc::clone(self.boards.lock().entry(scope.clone()).or_default())
     }
 
-    fn emit(&self, scope: &Scope, happening: Happening) {
+    fn emit(&self, scope: &Scope, happening: ClaimEvent) {
         happening.log(scope);
-        if let Happening::Refused(denied) = happening {
+        if let ClaimEvent::Refused(denied) = happening {
             self.refusals.lock().entry(scope.clone()).or_default().add(denied);
         }
     }

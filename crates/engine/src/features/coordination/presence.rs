@@ -6,10 +6,10 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Open connections, by the process they come from.
 #[derive(Default)]
-pub struct Presence(Mutex<Open>);
+pub struct ConnectionPresence(Mutex<OpenConnections>);
 
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     last: u64,
     sources: FxHashMap<u64, BTreeSet<String>>,
     /// Agents and sessions that have used each connection.
@@ -23,21 +23,21 @@ const CLOSED: usize = 1_024;
 
 /// A process that connections come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source(u64);
+pub struct ConnectionSource(u64);
 
 /// This process itself.
-pub const OWN: Source = Source(0);
+pub const OWN: ConnectionSource = ConnectionSource(0);
 
-impl Presence {
+impl ConnectionPresence {
     /// Registers another process.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> ConnectionSource {
         let mut open = self.0.lock();
         open.last += 1;
-        Source(open.last)
+        ConnectionSource(open.last)
     }
 
     /// Sets the open connections of a process.
-    pub fn here(&self, source: Source, connections: BTreeSet<String>) {
+    pub fn here(&self, source: ConnectionSource, connections: BTreeSet<String>) {
         let mut open = self.0.lock();
         let before = open.sources.insert(source.0, connections).unwrap_or_default();
         open.forget(before);
@@ -49,7 +49,7 @@ impl Presence {
     }
 
     /// Removes a process that has ended or cannot be reached.
-    pub fn gone(&self, source: Source) {
+    pub fn gone(&self, source: ConnectionSource) {
         let mut open = self.0.lock();
         let before = open.sources.remove(&source.0).unwrap_or_default();
         open.forget(before);
@@ -84,7 +84,7 @@ impl Presence {
     }
 }
 
-impl Open {
+impl OpenConnections {
     fn is_open(&self, connection: &str) -> bool {
         self.sources.values().any(|open| open.contains(connection))
     }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_connection_is_open_as_long_as_its_process_says_so() {
-        let presence = Presence::default();
+        let presence = ConnectionPresence::default();
         let set = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<BTreeSet<_>>();
         presence.own(set(&["a"]));
         let other = presence.source();

@@ -1,16 +1,16 @@
 //! Resolves names of agents to claim targets, and targets to objects and their versions.
 
-use crate::features::code::place::Worktree;
-use crate::view::Look;
+use crate::features::code::working_tree::AgentWorktree;
+use crate::view::ViewGraph;
 use crate::view::symbols::Symbols;
 use crate::{Context, Engine};
 use lukasa_code::type_names::{CLASS, FILE, FUNCTION, INTERFACE, METHOD, MODULE, TEST, TYPE, VARIABLE};
-use lukasa_model::claims::{ClaimType, Held, Target};
+use lukasa_model::claims::{ClaimTarget, ClaimType, HeldClaim};
 use lukasa_model::id::check_text;
 use lukasa_model::limits::KEY_BYTES;
 use lukasa_model::{Content, Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::ledger::ViewSpec;
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::{Ledger, VersionFields};
 use uuid::Uuid;
 
 /// Types of symbols, most common first.
@@ -18,14 +18,14 @@ const SYMBOLS: [&str; 8] = [FUNCTION, METHOD, CLASS, INTERFACE, TYPE, VARIABLE, 
 
 /// The target that a name stands for. Tasks, features and files of the working tree that are not indexed need not be in
 /// the graph. Anything else must be, unless `new` declares that it is yet to be created.
-pub fn meant(
+pub fn claim_target(
     engine: &Engine,
     context: &mut Context<'_>,
     text: &str,
     kind: Option<ClaimType>,
     new: bool,
-    place: &Worktree,
-) -> Result<Target> {
+    place: &AgentWorktree,
+) -> Result<ClaimTarget> {
     let text = text.trim();
     check_text("target", text, KEY_BYTES)?;
     if let Some(target) = work(text, kind) {
@@ -39,7 +39,7 @@ pub fn meant(
         },
         None => None,
     };
-    let target = match Target::read(&origin.spelled(text)?, kind) {
+    let target = match ClaimTarget::read(&origin.spelled(text)?, kind) {
         Ok(target) => target,
         // `a.go:name` looks like `Type:key`.
         Err(_) if text.split(':').next().is_some_and(|word| word.contains(['.', '/'])) => None,
@@ -51,11 +51,11 @@ pub fn meant(
     }
 }
 
-impl Look {
-    fn named_target(&self, text: &str) -> Result<Target> {
+impl ViewGraph {
+    fn named_target(&self, text: &str) -> Result<ClaimTarget> {
         // All overloads are one target, whichever of them is named.
         let node = Symbols::new(self).first_overload(self.node(text)?);
-        let target = self.snapshot.key(node).and_then(|key| Target::of_object(self.snapshot.type_name(node), key));
+        let target = self.snapshot.key(node).and_then(|key| ClaimTarget::of_object(self.snapshot.type_name(node), key));
         target.ok_or_else(|| {
             Error::invalid(ErrorCode::InvalidTarget, format!("`{text}` is nothing that can be claimed"))
                 .hint("claims are on files, functions and other symbols of files, tasks and features")
@@ -64,22 +64,22 @@ impl Look {
 }
 
 /// A task or a feature by any of its names.
-fn work(text: &str, kind: Option<ClaimType>) -> Option<Target> {
+fn work(text: &str, kind: Option<ClaimType>) -> Option<ClaimTarget> {
     let word =
         text.split_once(':').filter(|(_, rest)| !rest.is_empty() && !rest.starts_with(':')).map(|(word, _)| word);
     let is = |name: &str| word.is_some_and(|word| word.eq_ignore_ascii_case(name));
     match kind {
-        Some(ClaimType::Task) => Some(Target::task(text)),
-        Some(ClaimType::Feature) => Some(Target::feature(text)),
-        _ if is("task") => Some(Target::task(text)),
-        _ if is("feature") => Some(Target::feature(text)),
+        Some(ClaimType::Task) => Some(ClaimTarget::task(text)),
+        Some(ClaimType::Feature) => Some(ClaimTarget::feature(text)),
+        _ if is("task") => Some(ClaimTarget::task(text)),
+        _ if is("feature") => Some(ClaimTarget::feature(text)),
         _ => None,
     }
 }
 
 /// The graph of the working tree's branch; the default branch if that one was never indexed. None if the project is
 /// empty.
-fn look(engine: &Engine, context: &mut Context<'_>, place: &Worktree) -> Result<Option<Look>> {
+fn look(engine: &Engine, context: &mut Context<'_>, place: &AgentWorktree) -> Result<Option<ViewGraph>> {
     let known = match engine.ledger(&context.scope).registry() {
         Ok(registry) => place.branch.clone().filter(|name| registry.branch(name).is_ok()),
         Err(e) if e.kind == ErrorKind::NotFound => return Ok(None),
@@ -100,18 +100,23 @@ fn nothing(text: &str, may_be_made: bool, found: Option<Error>) -> Error {
 
 impl Engine {
     /// The object of a target, on a branch or on any.
-    pub fn object_of(&self, ledger: &Ledger, target: &Target, branch: Option<&str>) -> Result<Option<Uuid>> {
+    pub fn object_of(&self, ledger: &Ledger, target: &ClaimTarget, branch: Option<&str>) -> Result<Option<Uuid>> {
         Ok(self.state_of(ledger, target, branch, None)?.map(|(id, _)| id))
     }
 
     /// The version of a target: the hash of its text if it is code, else of its whole content.
-    pub(super) fn version_of(&self, ledger: &Ledger, target: &Target, branch: Option<&str>) -> Result<Option<String>> {
+    pub(super) fn version_of(
+        &self,
+        ledger: &Ledger,
+        target: &ClaimTarget,
+        branch: Option<&str>,
+    ) -> Result<Option<String>> {
         let found = self.state_of(ledger, target, branch, None)?;
         Ok(found.map(|(_, version)| version))
     }
 
     /// Whether a target has changed since it was claimed.
-    pub fn is_stale(&self, ledger: &Ledger, claim: &Held) -> Result<bool> {
+    pub fn is_stale(&self, ledger: &Ledger, claim: &HeldClaim) -> Result<bool> {
         let now = self.version_of(ledger, &claim.at(), claim.branch.as_deref())?;
         Ok(claim.target_version_sha.is_some() && now != claim.target_version_sha)
     }
@@ -120,7 +125,7 @@ impl Engine {
     pub(super) fn state_of(
         &self,
         ledger: &Ledger,
-        target: &Target,
+        target: &ClaimTarget,
         branch: Option<&str>,
         after: Option<u64>,
     ) -> Result<Option<(Uuid, String)>> {
@@ -138,7 +143,9 @@ impl Engine {
             ClaimType::Feature => &["Feature"],
         };
         for type_name in types {
-            let found = ledger.keyed(&view, type_name, std::slice::from_ref(&target.name), Fields::Content)?.pop();
+            let found = ledger
+                .states_keyed(&view, type_name, std::slice::from_ref(&target.name), VersionFields::Content)?
+                .pop();
             let Some(state) = found else { continue };
             let Some(statement) = state.statement else { continue };
             let content = statement.parsed()?;

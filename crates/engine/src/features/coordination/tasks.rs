@@ -1,11 +1,11 @@
 //! Tasks of a view: what each waits for, which are ready, and cycles of tasks that wait for each other.
 
-use crate::view::Look;
+use crate::view::ViewGraph;
 use crate::view::symbols::text;
 use lukasa_graph::Node;
-use lukasa_model::claims::{Held, Target, in_the_way, own_key};
-use lukasa_model::{Content, Error, ErrorCode, Result, Statement, ThingNo, Time};
-use lukasa_store::Fields;
+use lukasa_model::claims::{ClaimTarget, HeldClaim, conflicting_claim, own_key};
+use lukasa_model::{Content, Error, ErrorCode, FactNo, Result, Time, Version};
+use lukasa_store::VersionFields;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub const BELONGS_TO: &str = "BELONGS_TO";
 /// The status of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum TaskStatus {
     InProgress,
     #[default]
     Pending,
@@ -32,33 +32,39 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
-    pub const ALL: [Status; 6] =
-        [Status::Pending, Status::InProgress, Status::Blocked, Status::Completed, Status::Failed, Status::Cancelled];
+impl TaskStatus {
+    pub const ALL: [TaskStatus; 6] = [
+        TaskStatus::Pending,
+        TaskStatus::InProgress,
+        TaskStatus::Blocked,
+        TaskStatus::Completed,
+        TaskStatus::Failed,
+        TaskStatus::Cancelled,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Status::Pending => "pending",
-            Status::InProgress => "in_progress",
-            Status::Blocked => "blocked",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Cancelled => "cancelled",
+            TaskStatus::Pending => "pending",
+            TaskStatus::InProgress => "in_progress",
+            TaskStatus::Blocked => "blocked",
+            TaskStatus::Completed => "completed",
+            TaskStatus::Failed => "failed",
+            TaskStatus::Cancelled => "cancelled",
         }
     }
 
     /// Parses a status by any of its usual names.
-    pub fn read(word: &str) -> Result<Status> {
+    pub fn read(word: &str) -> Result<TaskStatus> {
         let plain = word.trim().to_ascii_lowercase().replace([' ', '-'], "_");
         Ok(match plain.as_str() {
-            "pending" | "open" | "todo" | "new" | "planned" | "ready" => Status::Pending,
-            "in_progress" | "inprogress" | "active" | "started" | "doing" => Status::InProgress,
-            "blocked" | "waiting" => Status::Blocked,
-            "completed" | "complete" | "done" | "closed" | "success" => Status::Completed,
-            "failed" | "failure" => Status::Failed,
-            "cancelled" | "canceled" | "dropped" => Status::Cancelled,
+            "pending" | "open" | "todo" | "new" | "planned" | "ready" => TaskStatus::Pending,
+            "in_progress" | "inprogress" | "active" | "started" | "doing" => TaskStatus::InProgress,
+            "blocked" | "waiting" => TaskStatus::Blocked,
+            "completed" | "complete" | "done" | "closed" | "success" => TaskStatus::Completed,
+            "failed" | "failure" => TaskStatus::Failed,
+            "cancelled" | "canceled" | "dropped" => TaskStatus::Cancelled,
             _ => {
-                let known: Vec<&str> = Status::ALL.iter().map(|status| status.name()).collect();
+                let known: Vec<&str> = TaskStatus::ALL.iter().map(|status| status.name()).collect();
                 return Err(Error::invalid(ErrorCode::InvalidStatus, format!("`{word}` is no status of a task"))
                     .hint(format!("one of {}", known.join(", "))));
             }
@@ -67,7 +73,7 @@ impl Status {
 
     /// Whether the task is finished.
     pub fn is_over(self) -> bool {
-        matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
+        matches!(self, TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled)
     }
 }
 
@@ -76,7 +82,7 @@ impl Status {
 pub struct Task {
     pub key: String,
     pub title: String,
-    pub status: Status,
+    pub status: TaskStatus,
     /// The most urgent has the highest number.
     pub priority: i64,
     pub assignee: Option<String>,
@@ -115,7 +121,7 @@ impl Task {
 }
 
 /// Returns every task of the view, in the order in which they were recorded.
-pub fn read(look: &Look) -> Result<Vec<Task>> {
+pub fn read(look: &ViewGraph) -> Result<Vec<Task>> {
     let s = &look.snapshot;
     let is = |node: Node, name: &str| s.type_name(node).eq_ignore_ascii_case(name);
     let mut nodes: Vec<Node> = s.nodes().into_iter().filter(|node| is(*node, TASK) && !s.is_ended(*node)).collect();
@@ -129,11 +135,11 @@ pub fn read(look: &Look) -> Result<Vec<Task>> {
     };
     let mut wanted = nodes.clone();
     nodes.iter().for_each(|node| wanted.extend(tied(*node, BLOCKED_BY)));
-    let mut numbers: Vec<ThingNo> = wanted.iter().map(|node| s.thing(*node)).collect();
+    let mut numbers: Vec<FactNo> = wanted.iter().map(|node| s.thing(*node)).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let mut versions: FxHashMap<ThingNo, (Content, Statement)> = FxHashMap::default();
-    for state in look.ledger.states(&look.view, &numbers, Fields::Content)? {
+    let mut versions: FxHashMap<FactNo, (Content, Version)> = FxHashMap::default();
+    for state in look.ledger.states(&look.view, &numbers, VersionFields::Content)? {
         if let Some(statement) = state.statement {
             versions.insert(state.thing.no, (statement.parsed()?, statement));
         }
@@ -144,7 +150,7 @@ pub fn read(look: &Look) -> Result<Vec<Task>> {
     let blocker = |node: Node| {
         let content = content(node);
         let status = content.and_then(|content| content.status.clone());
-        let over = status.as_deref().is_some_and(|status| Status::read(status).is_ok_and(Status::is_over));
+        let over = status.as_deref().is_some_and(|status| TaskStatus::read(status).is_ok_and(TaskStatus::is_over));
         Blocker {
             id: key_of(node),
             title: content.and_then(|content| content.title.clone()),
@@ -155,7 +161,7 @@ pub fn read(look: &Look) -> Result<Vec<Task>> {
     let task = |node: &Node| {
         let empty = Content::default();
         let content = content(*node).unwrap_or(&empty);
-        let status = content.status.as_deref().and_then(|word| Status::read(word).ok()).unwrap_or_default();
+        let status = content.status.as_deref().and_then(|word| TaskStatus::read(word).ok()).unwrap_or_default();
         let key = key_of(*node);
         Task {
             title: content.title.clone().unwrap_or_else(|| key.clone()),
@@ -200,7 +206,7 @@ pub fn priority(value: &serde_json::Value) -> Option<i64> {
 
 /// A task that can be started, with the values it is ranked by.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ready<'a> {
+pub struct ReadyTask<'a> {
     pub task: &'a Task,
     /// Number of open tasks that wait for it, directly or indirectly.
     pub unblocks: usize,
@@ -210,35 +216,35 @@ pub struct Ready<'a> {
 
 /// Returns the tasks that an agent can work on now: open, waiting for nothing, and neither they nor their code claimed by
 /// others. Those in progress come first, then those that unblock most, then by priority, then the oldest.
-pub fn ready<'a>(tasks: &'a [Task], held: &[Held], agent: Option<&str>) -> Vec<Ready<'a>> {
+pub fn ready<'a>(tasks: &'a [Task], held: &[HeldClaim], agent: Option<&str>) -> Vec<ReadyTask<'a>> {
     let waiting = waiting_for(tasks);
-    let mut all: Vec<Ready<'a>> = tasks
+    let mut all: Vec<ReadyTask<'a>> = tasks
         .iter()
-        .filter(|task| task.is_open() && task.status != Status::Blocked && task.open_blockers().next().is_none())
+        .filter(|task| task.is_open() && task.status != TaskStatus::Blocked && task.open_blockers().next().is_none())
         .filter(|task| obstacles(task, held, agent).is_empty())
         .map(|task| {
-            let target = Target::task(&task.key);
+            let target = ClaimTarget::task(&task.key);
             let yours = held.iter().any(|held| held.target == target.name && Some(held.agent_id.as_str()) == agent);
-            Ready { task, unblocks: behind(&task.key, &waiting), yours }
+            ReadyTask { task, unblocks: behind(&task.key, &waiting), yours }
         })
         .collect();
     all.sort_by_key(|ready| {
-        let under_way = ready.yours && ready.task.status == Status::InProgress;
+        let under_way = ready.yours && ready.task.status == TaskStatus::InProgress;
         (!under_way, Reverse(ready.unblocks), Reverse(ready.task.priority), ready.task.age)
     });
     all
 }
 
 /// Returns the claims of others that block a task: on itself, or on the code it is about.
-pub fn obstacles<'a>(task: &Task, held: &'a [Held], agent: Option<&str>) -> Vec<&'a Held> {
-    let own = Target::task(&task.key);
-    let code = task.targets.iter().filter_map(|key| Target::read(key, None).ok().flatten());
+pub fn obstacles<'a>(task: &Task, held: &'a [HeldClaim], agent: Option<&str>) -> Vec<&'a HeldClaim> {
+    let own = ClaimTarget::task(&task.key);
+    let code = task.targets.iter().filter_map(|key| ClaimTarget::read(key, None).ok().flatten());
     // The claims of the agent that works on the task do not block it.
     let worker = held.iter().find(|held| held.target == own.name).map(|held| held.agent_id.as_str());
     let who = agent.or(worker).or(task.assignee.as_deref());
-    let mut found: Vec<&Held> = std::iter::once(own)
+    let mut found: Vec<&HeldClaim> = std::iter::once(own)
         .chain(code)
-        .filter_map(|target| Some(in_the_way(held, &target, who)?.0))
+        .filter_map(|target| Some(conflicting_claim(held, &target, who)?.0))
         // A claim made for the task belongs to the task.
         .filter(|held| held.task_id.as_deref() != Some(&own_key("task", &task.key)) || agent.is_some())
         .collect();
@@ -333,8 +339,8 @@ mod tests {
         }
     }
 
-    fn held(target: &str, agent: &str) -> Held {
-        let target = Target::read(target, None).expect("a target").expect("sure");
+    fn held(target: &str, agent: &str) -> HeldClaim {
+        let target = ClaimTarget::read(target, None).expect("a target").expect("sure");
         serde_json::from_value(serde_json::json!({
             "claim_id": format!("claim:{target}:{agent}"), "claim_type": target.kind, "target": target.name,
             "agent_id": agent, "intent": "x", "since": "2026-01-01",
@@ -352,7 +358,7 @@ mod tests {
             task("task:5", 5, &[("task:0", false)]),
         ];
         tasks[4].priority = 3;
-        let order = |tasks: &[Task], held: &[Held]| {
+        let order = |tasks: &[Task], held: &[HeldClaim]| {
             let all = ready(tasks, held, Some("ada"));
             all.iter().map(|r| format!("{} {}", r.task.key, r.unblocks)).collect::<Vec<_>>()
         };
@@ -361,7 +367,7 @@ mod tests {
         tasks[3].targets = vec!["src/a.rs".into()];
         assert_eq!(order(&tasks, &[held("src/a.rs::f", "bob")]), ["task:1 2", "task:5 0"], "its code is taken");
         assert_eq!(order(&tasks, &[held("src/a.rs::f", "ada")]).len(), 3, "by herself");
-        tasks[3].status = Status::InProgress;
+        tasks[3].status = TaskStatus::InProgress;
         assert_eq!(order(&tasks, &[held("task:4", "ada")])[0], "task:4 0", "what is under way is finished first");
     }
 
@@ -384,9 +390,9 @@ mod tests {
 
     #[test]
     fn words_people_use_are_understood() {
-        assert_eq!(Status::read("In Progress").expect("known"), Status::InProgress);
-        assert_eq!(Status::read("done").expect("known"), Status::Completed);
-        assert_eq!(Status::read("maybe").expect_err("unknown").code, ErrorCode::InvalidStatus);
+        assert_eq!(TaskStatus::read("In Progress").expect("known"), TaskStatus::InProgress);
+        assert_eq!(TaskStatus::read("done").expect("known"), TaskStatus::Completed);
+        assert_eq!(TaskStatus::read("maybe").expect_err("unknown").code, ErrorCode::InvalidStatus);
         let value = |v: serde_json::Value| priority(&v);
         assert_eq!((value("high".into()), value(7.into()), value("x".into())), (Some(3), Some(7), None));
     }

@@ -1,9 +1,9 @@
 //! Answers about facts: objects, versions, changes, transactions, branches, releases and types.
 
-use crate::rendering::places::{self, Beside};
+use crate::rendering::locations::{self, RowDetails};
 use crate::rendering::values::{at, exact, list, moment, name, plain, safe};
-use crate::rendering::{Rendering, Row};
-use crate::view::symbols::Kind;
+use crate::rendering::{Rendering, ResultRow};
+use crate::view::symbols::SymbolKind;
 use serde_json::Value;
 
 pub fn versions(out: &mut Rendering, response: &Value) {
@@ -103,10 +103,10 @@ pub fn difference_since(out: &mut Rendering, response: &Value) {
 
 /// Objects of any type. If all are code, they are shown by path and line.
 fn objects(out: &mut Rendering, objects: Vec<&Value>) {
-    let is_code = |r: &&Value| Kind::of_type(r["type"].as_str().unwrap_or_default()).is_some();
+    let is_code = |r: &&Value| SymbolKind::of_type(r["type"].as_str().unwrap_or_default()).is_some();
     if !objects.is_empty() && objects.iter().all(is_code) {
-        let beside = Beside { facts: &[&places::kind, &|r| at(r, "labels")], ..Beside::default() };
-        return places::places(out, objects, &beside);
+        let beside = RowDetails { facts: &[&locations::kind, &|r| at(r, "labels")], ..RowDetails::default() };
+        return locations::places(out, objects, &beside);
     }
     out.table(
         objects,
@@ -179,12 +179,12 @@ fn end_name(end: &Value) -> String {
 
 fn changes(out: &mut Rendering, changed: Vec<&Value>, change: &dyn Fn(&Value) -> String) {
     let thing = |r: &Value| if r["ref"].is_string() && r["between"].is_null() { at(r, "ref") } else { name(r) };
-    let row = |r: &&Value| Row {
+    let row = |r: &&Value| ResultRow {
         place: change(r),
         name: thing(r),
         about: at(r, "title"),
         below: differences(&r["change_summary"]).replace('\n', "; "),
-        ..Row::default()
+        ..ResultRow::default()
     };
     out.rows(changed.iter().map(row).collect())
 }

@@ -1,13 +1,13 @@
 //! Communities as derived objects: computed from a graph and cached by transaction, never written to the log.
 
 use crate::Engine;
-use crate::group_summaries::{Group, Unit};
-use crate::view::{COMMUNITY, Look};
+use crate::group_summaries::{ObjectGroup, SummaryUnit};
+use crate::view::{COMMUNITY, ViewGraph};
 use lukasa_graph::Node;
-use lukasa_graph::community::{self, Algorithm, Options, Undirected, describe, detect};
+use lukasa_graph::community::{self, Algorithm, CommunityOptions, Undirected, describe, detect};
 use lukasa_model::id::object_id;
 use lukasa_model::json::Hash;
-use lukasa_model::{BranchNo, Error, ErrorCode, ErrorKind, Position, Result, Scope, ThingNo, Tx};
+use lukasa_model::{BranchNo, Error, ErrorCode, ErrorKind, FactNo, Position, Result, Scope, Tx};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use parking_lot::Mutex;
@@ -25,12 +25,12 @@ const MEMBERS: usize = 5_000;
 const SENT_MEMBERS: usize = 40;
 
 /// The communities of a branch, computed at a transaction.
-pub struct Kept {
+pub struct ComputedCommunities {
     pub at: Position,
-    pub options: Options,
+    pub options: CommunityOptions,
     pub modularity: f64,
     pub communities: Vec<CommunityOut>,
-    members: Vec<Vec<ThingNo>>,
+    members: Vec<Vec<FactNo>>,
 }
 
 /// A community as an object. Its id is derived from its key, as that of a recorded object is.
@@ -51,9 +51,9 @@ pub struct CommunityOut {
     pub outside: usize,
 }
 
-impl Kept {
+impl ComputedCommunities {
     /// The members of a community, most central first.
-    pub fn members(&self, community: usize) -> &[ThingNo] {
+    pub fn members(&self, community: usize) -> &[FactNo] {
         &self.members[community]
     }
 
@@ -69,25 +69,31 @@ impl Kept {
     }
 
     /// The community of a fact.
-    pub fn of(&self, thing: ThingNo) -> Option<usize> {
+    pub fn of(&self, thing: FactNo) -> Option<usize> {
         self.members.iter().position(|members| members.contains(&thing))
     }
 }
 
 /// A cache of the communities of each branch, and the threads that compute them.
 #[derive(Default)]
-pub struct Communities {
-    kept: Mutex<FxHashMap<(Scope, BranchNo), Arc<Kept>>>,
+pub struct CommunityCache {
+    kept: Mutex<FxHashMap<(Scope, BranchNo), Arc<ComputedCommunities>>>,
     running: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// Maximum number of branches in the cache.
 const KEPT: usize = 256;
 
-impl Communities {
+impl CommunityCache {
     /// The cached communities of a branch, if they were computed with these options, from the current log, and not
     /// after transaction `known`.
-    pub fn kept(&self, ledger: &Ledger, branch: BranchNo, known: Tx, options: &Options) -> Result<Option<Arc<Kept>>> {
+    pub fn kept(
+        &self,
+        ledger: &Ledger,
+        branch: BranchNo,
+        known: Tx,
+        options: &CommunityOptions,
+    ) -> Result<Option<Arc<ComputedCommunities>>> {
         let place = (ledger.scope().clone(), branch);
         let Some(kept) = self.kept.lock().get(&place).cloned() else { return Ok(None) };
         if !ledger.holds(kept.at)? {
@@ -97,7 +103,7 @@ impl Communities {
         Ok(Some(kept).filter(|kept| kept.options == *options && kept.at.tx <= known))
     }
 
-    fn keep(&self, scope: &Scope, branch: BranchNo, found: &Arc<Kept>) {
+    fn keep(&self, scope: &Scope, branch: BranchNo, found: &Arc<ComputedCommunities>) {
         let mut kept = self.kept.lock();
         if kept.len() >= KEPT {
             kept.clear();
@@ -125,14 +131,19 @@ impl Communities {
 
 impl Engine {
     /// Computes the communities of a view. With `keep`, caches them if the view is the head of a branch.
-    pub fn find_communities(&self, look: &Look, options: &Options, keep: bool) -> Result<Arc<Kept>> {
+    pub fn find_communities(
+        &self,
+        look: &ViewGraph,
+        options: &CommunityOptions,
+        keep: bool,
+    ) -> Result<Arc<ComputedCommunities>> {
         let flat = look.snapshot.flat();
         let graph = Undirected::of(flat);
         let found = detect(&graph, options);
         let namespace = look.ledger.head()?.namespace;
         let described = describe(&look.snapshot, flat, &found);
         let of = |c: &community::Community| c.members.iter().map(|n| look.snapshot.thing(*n)).collect();
-        let members: Vec<Vec<ThingNo>> = described.iter().map(of).collect();
+        let members: Vec<Vec<FactNo>> = described.iter().map(of).collect();
         let out = |c: community::Community| CommunityOut {
             id: object_id(namespace, COMMUNITY, &c.key),
             type_name: COMMUNITY,
@@ -147,20 +158,20 @@ impl Engine {
         let mut communities: Vec<CommunityOut> = described.into_iter().map(out).collect();
         self.sum_up(look, &mut communities, &members);
         let (at, modularity) = (look.view.position(), found.modularity);
-        let kept = Arc::new(Kept { at, options: *options, modularity, communities, members });
+        let kept = Arc::new(ComputedCommunities { at, options: *options, modularity, communities, members });
         if keep {
-            self.state::<Communities>().keep(look.ledger.scope(), look.view.branch, &kept);
+            self.state::<CommunityCache>().keep(look.ledger.scope(), look.view.branch, &kept);
         }
         Ok(kept)
     }
 
     /// Requests summaries of the communities at the head of a branch from a language model, if one is configured, in
     /// the background.
-    pub fn sum_up_later(&self, look: &Look, found: &Arc<Kept>) {
+    pub fn summarise_in_background(&self, look: &ViewGraph, found: &Arc<ComputedCommunities>) {
         if !look.is_head || self.group_summaries().is_none_or(|summaries| !summaries.asks()) {
             return;
         }
-        let mut running = self.state::<Communities>().running.lock();
+        let mut running = self.state::<CommunityCache>().running.lock();
         running.retain(|thread| !thread.is_finished());
         // One thread at a time, because each reuses the summaries of the one before it.
         if !running.is_empty() {
@@ -176,7 +187,7 @@ impl Engine {
 
     /// Requests summaries of communities from a language model, if one is configured, and caches the communities with
     /// them.
-    fn ask_about(&self, look: &Look, found: &Kept) -> Result<()> {
+    fn ask_about(&self, look: &ViewGraph, found: &ComputedCommunities) -> Result<()> {
         let Some(summaries) = self.group_summaries().filter(|summaries| summaries.asks()) else { return Ok(()) };
         if summaries.ask_of_groups(&groups(look, &found.communities, &found.members)) > 0 {
             self.find_communities(look, &found.options, true)?;
@@ -185,7 +196,7 @@ impl Engine {
     }
 
     /// Replaces rule-based summaries by those of a language model, where there are any.
-    fn sum_up(&self, look: &Look, communities: &mut [CommunityOut], members: &[Vec<ThingNo>]) {
+    fn sum_up(&self, look: &ViewGraph, communities: &mut [CommunityOut], members: &[Vec<FactNo>]) {
         let Some(summaries) = self.group_summaries().filter(|summaries| summaries.knows()) else { return };
         let known = summaries.of_groups(&groups(look, communities, members));
         for (community, known) in communities.iter_mut().zip(known) {
@@ -196,9 +207,9 @@ impl Engine {
     }
 
     /// The communities of a view: cached ones of its branch, else computed now.
-    pub fn communities(&self, look: &Look, options: &Options) -> Result<Arc<Kept>> {
+    pub fn communities(&self, look: &ViewGraph, options: &CommunityOptions) -> Result<Arc<ComputedCommunities>> {
         let head = look.is_head;
-        let at_hand = self.state::<Communities>().kept(&look.ledger, look.view.branch, look.view.known, options)?;
+        let at_hand = self.state::<CommunityCache>().kept(&look.ledger, look.view.branch, look.view.known, options)?;
         match at_hand.filter(|_| head) {
             Some(kept) => Ok(kept),
             None => self.find_communities(look, options, head),
@@ -206,7 +217,7 @@ impl Engine {
     }
 
     /// Resolves names to nodes, each once, in order. `COMMUNITY:key` stands for the members of the community.
-    pub fn nodes(&self, look: &Look, names: &[String]) -> Result<Vec<Node>> {
+    pub fn nodes(&self, look: &ViewGraph, names: &[String]) -> Result<Vec<Node>> {
         let (mut nodes, mut seen) = (Vec::with_capacity(names.len()), FxHashSet::default());
         let mut add = |node| {
             if seen.insert(node) {
@@ -218,7 +229,7 @@ impl Engine {
                 Ok(node) => add(node),
                 // No object of this name is recorded, so the name is that of a community.
                 Err(e) if e.kind == ErrorKind::NotFound && name.starts_with(PREFIX) => {
-                    let kept = self.communities(look, &Options::default())?;
+                    let kept = self.communities(look, &CommunityOptions::default())?;
                     let members = kept.members(kept.find(name)?);
                     if members.len() > MEMBERS {
                         let message = format!("`{name}` has {} members, at most {MEMBERS} can be roots", members.len());
@@ -234,35 +245,35 @@ impl Engine {
     }
 
     /// Computes communities again, in the background.
-    pub(super) fn find_again(&self, scope: &Scope, branch: &str) {
+    pub(super) fn recompute_communities(&self, scope: &Scope, branch: &str) {
         let (engine, asked, scope) = (self.clone(), scope.clone(), scope.clone());
         let spec = ViewSpec { branch: (!branch.is_empty()).then(|| branch.to_string()), ..ViewSpec::default() };
         let work = move || {
             let ledger = engine.ledger(&scope);
             let found =
-                engine.graphs().projections.look(&ledger, &spec, &mut |_, _| {}).and_then(|(view, snapshot)| {
-                    let look = Look::new(ledger, view, snapshot, true);
-                    let found = engine.find_communities(&look, &Options::default(), true)?;
+                engine.graphs().projections.view_graph(&ledger, &spec, &mut |_, _| {}).and_then(|(view, snapshot)| {
+                    let look = ViewGraph::new(ledger, view, snapshot, true);
+                    let found = engine.find_communities(&look, &CommunityOptions::default(), true)?;
                     engine.ask_about(&look, &found)
                 });
             if found.is_err() {
                 // The next request computes them itself, and reports the error if it fails again.
-                engine.state::<Communities>().forget(&scope);
+                engine.state::<CommunityCache>().forget(&scope);
             }
         };
-        let mut running = self.state::<Communities>().running.lock();
+        let mut running = self.state::<CommunityCache>().running.lock();
         running.retain(|thread| !thread.is_finished());
         match std::thread::Builder::new().name("communities".into()).spawn(work) {
             Ok(thread) => running.push(thread),
-            Err(_) => self.state::<Communities>().forget(&asked),
+            Err(_) => self.state::<CommunityCache>().forget(&asked),
         }
     }
 }
 
 /// Communities as groups to be summarised by a language model.
-fn groups(look: &Look, kept: &[CommunityOut], members: &[Vec<ThingNo>]) -> Vec<Group> {
-    let name = |thing: &ThingNo| look.snapshot.find(*thing).map(|node| look.snapshot.name(node));
-    let group = |(community, members): (&CommunityOut, &Vec<ThingNo>)| {
+fn groups(look: &ViewGraph, kept: &[CommunityOut], members: &[Vec<FactNo>]) -> Vec<ObjectGroup> {
+    let name = |thing: &FactNo| look.snapshot.find(*thing).map(|node| look.snapshot.name(node));
+    let group = |(community, members): (&CommunityOut, &Vec<FactNo>)| {
         let mut all: Vec<String> = members.iter().filter_map(name).collect();
         let listed = all.iter().take(SENT_MEMBERS).cloned().collect::<Vec<_>>().join("\n");
         let (label, rule) = (&community.label, &community.summary);
@@ -270,8 +281,8 @@ fn groups(look: &Look, kept: &[CommunityOut], members: &[Vec<ThingNo>]) -> Vec<G
         let content = Hash::of(all.join("\n").as_bytes());
         let mut short = [0; 8];
         short.copy_from_slice(&content.0[..8]);
-        Group {
-            unit: Unit { name: format!("{PREFIX}{}", community.key), content: u64::from_be_bytes(short) },
+        ObjectGroup {
+            unit: SummaryUnit { name: format!("{PREFIX}{}", community.key), content: u64::from_be_bytes(short) },
             about: format!("Group: {label}\nCounted: {rule}\nMembers, the most central first:\n{listed}"),
         }
     };
@@ -279,12 +290,12 @@ fn groups(look: &Look, kept: &[CommunityOut], members: &[Vec<ThingNo>]) -> Vec<G
 }
 
 /// Checks the parameters of a request.
-pub fn options(algorithm: Algorithm, resolution: f64, seed: u64) -> Result<Options> {
+pub fn options(algorithm: Algorithm, resolution: f64, seed: u64) -> Result<CommunityOptions> {
     if !(resolution.is_finite() && resolution > 0.0 && resolution <= 1_000.0) {
         return Err(Error::invalid(
             ErrorCode::OutOfRange,
             format!("`resolution` is {resolution}, allowed is above 0 to 1000"),
         ));
     }
-    Ok(Options { algorithm, resolution, seed })
+    Ok(CommunityOptions { algorithm, resolution, seed })
 }

@@ -10,6 +10,6 @@ pub static FEATURE: Feature = Feature {
     folder: "graph",
     operations: ops::ALL,
     types: &[],
-    state: |states| states.put(communities::Communities::default()),
-    hooks: Hooks { rebuilt: Some(|engine, scope, branch| engine.find_again(scope, branch)), ..Hooks::NONE },
+    state: |states| states.put(communities::CommunityCache::default()),
+    hooks: Hooks { rebuilt: Some(|engine, scope, branch| engine.recompute_communities(scope, branch)), ..Hooks::NONE },
 };

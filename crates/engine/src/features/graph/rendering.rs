@@ -3,7 +3,7 @@
 pub mod cypher;
 
 use crate::rendering::Rendering;
-use crate::rendering::places::{Beside, places, print};
+use crate::rendering::locations::{RowDetails, places, print};
 use crate::rendering::values::{at, list, name_and_end, plain, safe, small};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -173,7 +173,7 @@ fn reached(out: &mut Rendering, response: &Value) {
     };
     let via = |r: &Value| if r["via"].is_string() { format!("by {}", at(r, "via")) } else { String::new() };
     let ended = |r: &Value| if r["ended"] == true { "ended".into() } else { String::new() };
-    let beside = Beside { facts: &[&hops, &via, &ended], ..Beside::default() };
+    let beside = RowDetails { facts: &[&hops, &via, &ended], ..RowDetails::default() };
     let tests = |field: &str| list(response, field).into_iter().map(plain).collect::<Vec<String>>();
     let [direct, transitive] = [tests("direct_tests"), tests("transitive_tests")];
     let is_test = |name: &String| direct.contains(name) || transitive.contains(name);

@@ -1,8 +1,8 @@
 //! Context graphs: the nodes that matter for one task and the policies that apply to it, within a small budget.
 
 use crate::sensitive::is_sensitive;
-use crate::view::Look;
-use crate::view::Read;
+use crate::view::NodeContents;
+use crate::view::ViewGraph;
 use crate::view::memories as links;
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_search::count::count;
@@ -19,7 +19,7 @@ use std::fmt::Write;
 /// How nodes are selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum ContextGraphMode {
     /// The neighbourhood of the anchors.
     #[default]
     Anchor,
@@ -29,12 +29,12 @@ pub enum Mode {
     PolicyFirst,
 }
 
-impl Mode {
+impl ContextGraphMode {
     pub fn name(self) -> &'static str {
         match self {
-            Mode::Anchor => "anchor",
-            Mode::Semantic => "semantic",
-            Mode::PolicyFirst => "policy_first",
+            ContextGraphMode::Anchor => "anchor",
+            ContextGraphMode::Semantic => "semantic",
+            ContextGraphMode::PolicyFirst => "policy_first",
         }
     }
 }
@@ -51,7 +51,7 @@ const TEXTS: [&str; 7] = ["content", "summary", "description", "rationale", "tex
 
 /// A node as knowledge graphs name it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct NodeOut {
+pub struct ContextNodeOut {
     /// `Type:key`, or its id.
     pub node_id: String,
     pub node_type: String,
@@ -70,12 +70,18 @@ pub struct NodeOut {
     pub properties: Map<String, Value>,
 }
 
-impl NodeOut {
+impl ContextNodeOut {
     /// Builds the node at a depth, without title and properties if it is sensitive.
-    pub fn of(snapshot: &Snapshot, read: &Read, node: Node, depth: u32, with_properties: bool) -> NodeOut {
+    pub fn of(
+        snapshot: &Snapshot,
+        read: &NodeContents,
+        node: Node,
+        depth: u32,
+        with_properties: bool,
+    ) -> ContextNodeOut {
         let content = read.content(node).filter(|content| !is_sensitive(content));
         let properties = content.filter(|_| with_properties).map(|content| content.properties.clone());
-        NodeOut {
+        ContextNodeOut {
             node_id: snapshot.name(node),
             node_type: snapshot.type_name(node).to_string(),
             name: content.and_then(|content| content.title.clone()),
@@ -89,7 +95,7 @@ impl NodeOut {
 
 /// A relationship as knowledge graphs name it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct EdgeOut {
+pub struct ContextEdgeOut {
     pub edge_type: String,
     pub from_node: String,
     pub to_node: String,
@@ -102,11 +108,11 @@ fn whole() -> f64 {
     1.0
 }
 
-impl EdgeOut {
+impl ContextEdgeOut {
     /// Builds the relationship of an edge.
-    pub fn of(snapshot: &Snapshot, edge: Edge) -> EdgeOut {
+    pub fn of(snapshot: &Snapshot, edge: Edge) -> ContextEdgeOut {
         let (src, dst) = snapshot.ends(edge);
-        EdgeOut {
+        ContextEdgeOut {
             edge_type: snapshot.edge_type(edge).to_string(),
             from_node: snapshot.name(src),
             to_node: snapshot.name(dst),
@@ -117,20 +123,20 @@ impl EdgeOut {
 
 /// The selected nodes, nearest first, with their distances.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Chosen {
+pub struct SelectedNodes {
     pub nodes: Vec<(Node, u32)>,
     /// More nodes are within reach than were selected.
     pub truncated: bool,
 }
 
 /// The neighbourhood of some nodes, nearest first; at the same distance, the most central first.
-pub fn around(snapshot: &Snapshot, anchors: &[Node], depth: u32, most: usize) -> Chosen {
+pub fn around(snapshot: &Snapshot, anchors: &[Node], depth: u32, most: usize) -> SelectedNodes {
     let found = by_anchors(snapshot, anchors, depth, most.max(1) * CONTEXT_GRAPH.reached, usize::MAX);
     let mut nodes = found.nodes;
     nearest_first(snapshot, &mut nodes);
     let truncated = nodes.len() > most || found.is_cut;
     nodes.truncate(most);
-    Chosen { nodes, truncated }
+    SelectedNodes { nodes, truncated }
 }
 
 /// The policies that govern these nodes, in the order in which they were recorded.
@@ -171,8 +177,8 @@ pub fn is_protected(snapshot: &Snapshot, node: Node) -> bool {
 /// A context graph as text for a prompt, of at most `budget` tokens: policies first, then nodes, nearest first, then
 /// their relationships. Each text written by users is quoted on its own line, as data. Also returns how many nodes fit.
 pub fn prompt(
-    look: &Look,
-    read: &Read,
+    look: &ViewGraph,
+    read: &NodeContents,
     policies: &[Node],
     nodes: &[(Node, u32)],
     edges: &[Edge],
@@ -227,7 +233,7 @@ pub fn prompt(
 }
 
 /// A node on one line: its name, its state, and its description, quoted.
-fn line(snapshot: &Snapshot, read: &Read, node: Node) -> String {
+fn line(snapshot: &Snapshot, read: &NodeContents, node: Node) -> String {
     let mut line = format!("- {}", snapshot.name(node));
     match links::renamed_to(snapshot, node) {
         Some(now) => {

@@ -1,22 +1,22 @@
 //! Recording episodes: checked against the contract of their kind, linked to the code they involve, chained per session.
 
 use super::facts::{self, FactOut, NewFact};
-use super::{Kind, Outcome, chain, kinds};
+use super::{EpisodeKind, EpisodeOutcome, episode_kinds, session_chain};
 use crate::names::Origin;
 use crate::registry::snake_case;
 use crate::view::memories::CODE_HASH;
-use crate::view::memories::EntityOut;
+use crate::view::memories::MemoryEntityOut;
 use crate::view::memories::names::{
     AGENT, APPLIES_TO, CREATED_BY, DERIVED_FROM, INVOLVES, LEARNING, NEXT_EPISODE, PRODUCES, RECORDED_IN, SENSITIVE,
     SESSION, SUPERSEDES, agent_key, prefixed, session_key,
 };
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::claims::{Target, claimed, in_the_way};
+use lukasa_model::claims::{ClaimTarget, claim_conflict, conflicting_claim};
 use lukasa_model::id::check_text;
 use lukasa_model::limits::{KEY_BYTES, NAME_BYTES, TITLE_BYTES};
 use lukasa_model::{
-    Batch, Content, Error, ErrorCode, ErrorKind, Precondition, Reference, Result, Thing, Time, Tx, View, Write,
+    Batch, Content, Error, ErrorCode, ErrorKind, Fact, Precondition, Reference, Result, Time, Tx, View, Write,
 };
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
@@ -46,7 +46,7 @@ pub const ENTITIES: usize = 200;
 /// An episode to record.
 #[derive(Clone, Debug, Default)]
 pub struct NewEpisode {
-    pub kind: Kind,
+    pub kind: EpisodeKind,
     /// What happened, in words.
     pub content: String,
     /// The caller's own id; generated when left out.
@@ -55,7 +55,7 @@ pub struct NewEpisode {
     pub status: Option<String>,
     /// Keys of the facts it involves.
     pub entities: Vec<String>,
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<EpisodeOutcome>,
     /// The fields that its kind requires, and any others.
     pub metadata: Map<String, Value>,
     /// Visible to its agent only.
@@ -87,25 +87,25 @@ pub struct NewEpisode {
 
 impl NewEpisode {
     /// Creates an episode with only its kind and content.
-    pub fn new(kind: Kind, content: impl Into<String>) -> NewEpisode {
+    pub fn new(kind: EpisodeKind, content: impl Into<String>) -> NewEpisode {
         NewEpisode { kind, content: content.into(), ..NewEpisode::default() }
     }
 }
 
 /// A recorded episode.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Added {
+pub struct AddedEpisode {
     /// Its key, for example `episode:…` or `decision:…`.
     pub episode_id: String,
     /// `Type:key`.
     #[serde(rename = "ref")]
     pub reference: String,
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: EpisodeKind,
     /// When it happened.
     pub time: Time,
     /// The facts it is linked to.
-    pub entities: Vec<EntityOut>,
+    pub entities: Vec<MemoryEntityOut>,
     /// The facts it established, and how they relate to earlier ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<FactOut>,
@@ -122,7 +122,7 @@ pub struct Added {
 }
 
 /// Records an episode on a branch.
-pub fn add(engine: &Engine, context: &mut Context<'_>, branch: &str, new: NewEpisode) -> Result<Added> {
+pub fn add(engine: &Engine, context: &mut Context<'_>, branch: &str, new: NewEpisode) -> Result<AddedEpisode> {
     let added = add_all(engine, context, branch, vec![new])?;
     added.into_iter().next().ok_or_else(|| Error::internal("an episode was recorded but not returned"))
 }
@@ -133,8 +133,8 @@ pub fn add_all(
     context: &mut Context<'_>,
     branch: &str,
     episodes: Vec<NewEpisode>,
-) -> Result<Vec<Added>> {
-    engine.know_agents(context)?;
+) -> Result<Vec<AddedEpisode>> {
+    engine.declare_agent_types(context)?;
     let ledger = engine.ledger(&context.scope);
     let branch = if branch.is_empty() { "main" } else { branch };
     let view = ledger.view(&ViewSpec::on(branch))?;
@@ -145,8 +145,8 @@ pub fn add_all(
         by_key(engine, context, branch, episode, &mut near)?;
     }
     let origin = Origin::of(context);
-    let recording = Recording { engine, context, ledger: &ledger, view: &view, origin, near };
-    let mut prepared: Vec<Prepared> = Vec::with_capacity(episodes.len());
+    let recording = EpisodeRecorder { engine, context, ledger: &ledger, view: &view, origin, near };
+    let mut prepared: Vec<PreparedEpisode> = Vec::with_capacity(episodes.len());
     for (at, new) in episodes.into_iter().enumerate() {
         let one = recording.prepare(new);
         prepared.push(one.map_err(|e| if many { e.at(format!("episodes[{at}]")) } else { e })?);
@@ -157,7 +157,7 @@ pub fn add_all(
 }
 
 /// One call that records episodes.
-struct Recording<'a, 'c> {
+struct EpisodeRecorder<'a, 'c> {
     engine: &'a Engine,
     context: &'a Context<'c>,
     ledger: &'a Ledger,
@@ -206,8 +206,8 @@ fn by_key(
 }
 
 /// The fact that a name refers to.
-struct Entity {
-    thing: Thing,
+struct EpisodeEntity {
+    thing: Fact,
     ended: bool,
     renamed_from: Option<String>,
     /// Hash of the code, to detect later changes.
@@ -215,25 +215,25 @@ struct Entity {
 }
 
 /// A relationship to write from an episode.
-struct Linked {
+struct EpisodeLink {
     type_name: &'static str,
     id: Uuid,
     code_hash: Option<String>,
 }
 
 /// An episode that has been checked and can be written.
-struct Prepared {
+struct PreparedEpisode {
     put: PutObject,
     key: String,
-    kind: Kind,
+    kind: EpisodeKind,
     time: Option<Time>,
     agent: Option<String>,
     session: Option<String>,
     apart: bool,
-    links: Vec<Linked>,
+    links: Vec<EpisodeLink>,
     /// The task that it resulted from.
     task: Option<Uuid>,
-    entities: Vec<EntityOut>,
+    entities: Vec<MemoryEntityOut>,
     facts: Vec<FactOut>,
     fact_writes: Vec<Write>,
     encrypted: bool,
@@ -243,16 +243,16 @@ struct Prepared {
     preconditions: Vec<Precondition>,
 }
 
-impl Prepared {
+impl PreparedEpisode {
     fn reference(&self) -> Reference {
         Reference::exact(self.kind.type_name(), &self.key)
     }
 }
 
-impl Recording<'_, '_> {
-    fn prepare(&self, new: NewEpisode) -> Result<Prepared> {
+impl EpisodeRecorder<'_, '_> {
+    fn prepare(&self, new: NewEpisode) -> Result<PreparedEpisode> {
         let kind = new.kind;
-        let metadata = kinds::checked(kind, new.metadata.clone())?;
+        let metadata = episode_kinds::checked(kind, new.metadata.clone())?;
         check_content(&new.content)?;
         let agent = new.agent_id.clone().or_else(|| self.context.agent.clone());
         // A persistent connection counts as a session if the agent names none.
@@ -282,7 +282,7 @@ impl Recording<'_, '_> {
         for (type_name, name) in named.iter().flat_map(|(type_name, names)| names.iter().map(|name| (*type_name, name)))
         {
             let thing = self.ledger.find(self.view, &Reference::from(name.as_str()))?.thing;
-            links.push(Linked { type_name, id: thing.id, code_hash: None });
+            links.push(EpisodeLink { type_name, id: thing.id, code_hash: None });
         }
         let mut content = plain(&new, &metadata, [("agent_id", &agent), ("session_id", &session), ("task_id", &task)])?;
         if !unlinked.is_empty() {
@@ -319,7 +319,7 @@ impl Recording<'_, '_> {
             facts.push(out);
         }
         let apart = new.apart;
-        Ok(Prepared {
+        Ok(PreparedEpisode {
             put,
             key,
             kind,
@@ -342,22 +342,22 @@ impl Recording<'_, '_> {
     /// An edit of code that another agent has claimed is reported or refused, depending on the policy.
     fn heed_claims(
         &self,
-        kind: Kind,
+        kind: EpisodeKind,
         metadata: &Map<String, Value>,
         agent: Option<&str>,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<Precondition>> {
-        let file = metadata.get("file").and_then(Value::as_str).filter(|_| kind == Kind::Edit);
+        let file = metadata.get("file").and_then(Value::as_str).filter(|_| kind == EpisodeKind::Edit);
         let (Some(file), Some(agent)) = (file, agent) else { return Ok(vec![]) };
-        let Ok(target) = Target::code(file) else { return Ok(vec![]) };
+        let Ok(target) = ClaimTarget::code(file) else { return Ok(vec![]) };
         let guarded = self.engine.claims().guard_targets(self.engine, self.ledger, agent, vec![target.clone()])?;
         warnings.extend(guarded.warnings);
         if guarded.preconditions.is_empty() || self.context.agent.as_deref() == Some(agent) {
             return Ok(guarded.preconditions);
         }
         // The episode is recorded for another agent than the writer, so the commit would check the wrong agent.
-        match in_the_way(&self.engine.claims_held(self.ledger)?, &target, Some(agent)) {
-            Some((held, relation)) => Err(claimed(&target, held, relation)),
+        match conflicting_claim(&self.engine.claims_held(self.ledger)?, &target, Some(agent)) {
+            Some((held, relation)) => Err(claim_conflict(&target, held, relation)),
             None => Ok(vec![]),
         }
     }
@@ -386,20 +386,20 @@ impl Recording<'_, '_> {
         &self,
         new: &NewEpisode,
         metadata: &Map<String, Value>,
-        links: &mut Vec<Linked>,
+        links: &mut Vec<EpisodeLink>,
         warnings: &mut Vec<String>,
-    ) -> Result<(Vec<EntityOut>, Vec<String>)> {
+    ) -> Result<(Vec<MemoryEntityOut>, Vec<String>)> {
         if new.entities.len() > ENTITIES {
             let message = format!("{} entities, {ENTITIES} are allowed", new.entities.len());
             return Err(Error::too_large(ErrorCode::TooManyEntities, message));
         }
         let link = if new.kind.type_name() == LEARNING { APPLIES_TO } else { INVOLVES };
         let (mut found, mut unknown) = (Vec::new(), Vec::new());
-        let mut take = |entity: Entity| {
+        let mut take = |entity: EpisodeEntity| {
             if !links.iter().any(|known| known.type_name == link && known.id == entity.thing.id) {
-                links.push(Linked { type_name: link, id: entity.thing.id, code_hash: entity.code_hash });
+                links.push(EpisodeLink { type_name: link, id: entity.thing.id, code_hash: entity.code_hash });
                 let (reference, ended) = (entity.thing.name(), entity.ended);
-                found.push(EntityOut { reference, ended, renamed_from: entity.renamed_from });
+                found.push(MemoryEntityOut { reference, ended, renamed_from: entity.renamed_from });
             }
         };
         for name in &new.entities {
@@ -410,7 +410,7 @@ impl Recording<'_, '_> {
             }
         }
         let unlinked = |name: &str| format!("`{name}` is not in the graph, so nothing is linked to it");
-        let decides = new.kind == Kind::Decision;
+        let decides = new.kind == EpisodeKind::Decision;
         for (name, affected) in spoken_of(metadata) {
             match self.entity(name) {
                 Ok(entity) => take(entity),
@@ -433,12 +433,12 @@ impl Recording<'_, '_> {
     }
 
     /// Resolves the name of a task, if it is recorded.
-    fn task(&self, name: &str) -> Option<Entity> {
+    fn task(&self, name: &str) -> Option<EpisodeEntity> {
         [name.to_owned(), prefixed("task:", name)].iter().find_map(|key| self.entity(&format!("Task:{key}")).ok())
     }
 
     /// Resolves a name to a fact, current or ended; a renamed fact is returned under its new name.
-    fn entity(&self, name: &str) -> Result<Entity> {
+    fn entity(&self, name: &str) -> Result<EpisodeEntity> {
         let reference = Reference::from(name);
         let error = match self.ledger.find(self.view, &reference) {
             Ok(found) if found.thing.ends.is_some() => {
@@ -448,7 +448,7 @@ impl Recording<'_, '_> {
             Ok(found) => {
                 let code_hash = crate::view::memories::code_hash(&found.statement.parsed()?).map(str::to_owned);
                 let (thing, renamed_from) = (found.thing, found.renamed_from);
-                return Ok(Entity { thing, ended: false, renamed_from, code_hash });
+                return Ok(EpisodeEntity { thing, ended: false, renamed_from, code_hash });
             }
             Err(error) => error,
         };
@@ -457,14 +457,14 @@ impl Recording<'_, '_> {
         }
         match self.ledger.history(self.view, &reference, false) {
             Ok((thing, versions)) if thing.ends.is_none() && !versions.is_empty() => {
-                Ok(Entity { thing, ended: true, renamed_from: None, code_hash: None })
+                Ok(EpisodeEntity { thing, ended: true, renamed_from: None, code_hash: None })
             }
             _ => Err(error),
         }
     }
 
     /// Whether the same episode was recorded under its id before. Another episode under the same id is a conflict.
-    fn is_repeated(&self, kind: Kind, key: &str, content: &Content) -> Result<bool> {
+    fn is_repeated(&self, kind: EpisodeKind, key: &str, content: &Content) -> Result<bool> {
         let found = match self.ledger.find(self.view, &Reference::exact(kind.type_name(), key)) {
             Ok(found) => found,
             Err(error) if error.code == ErrorCode::NotFound => return Ok(false),
@@ -494,7 +494,7 @@ impl Recording<'_, '_> {
         unseal(self.engine, key, content)
     }
 
-    fn commit(&self, branch: &str, episodes: Vec<Prepared>) -> Result<Vec<Added>> {
+    fn commit(&self, branch: &str, episodes: Vec<PreparedEpisode>) -> Result<Vec<AddedEpisode>> {
         let chains = &self.engine.memory().chains;
         let mut sessions: Vec<&String> =
             episodes.iter().filter(|e| e.chained()).filter_map(|e| e.session.as_ref()).collect();
@@ -507,7 +507,7 @@ impl Recording<'_, '_> {
         for (session, slot) in sessions.iter().zip(&mut held) {
             let known = match **slot {
                 Some(known) => known,
-                None => chain::last(self.ledger, self.view, session)?,
+                None => session_chain::last(self.ledger, self.view, session)?,
             };
             last.insert(session, known.map(Reference::Id));
         }
@@ -541,7 +541,7 @@ impl Recording<'_, '_> {
 
     fn write<'e>(
         &self,
-        episode: &'e Prepared,
+        episode: &'e PreparedEpisode,
         writes: &mut Vec<Write>,
         last: &mut FxHashMap<&'e str, Option<Reference>>,
     ) {
@@ -558,7 +558,7 @@ impl Recording<'_, '_> {
             let from = session.into_iter().chain(episode.task.map(Reference::Id));
             writes.extend(from.map(|from| link(PRODUCES, from, own.clone()).into()));
         }
-        for Linked { type_name, id, code_hash } in &episode.links {
+        for EpisodeLink { type_name, id, code_hash } in &episode.links {
             let mut link = link(type_name, own.clone(), Reference::Id(*id));
             if let Some(hash) = code_hash {
                 link.properties.insert(CODE_HASH.into(), hash.clone().into());
@@ -579,14 +579,14 @@ impl Recording<'_, '_> {
     }
 }
 
-impl Prepared {
+impl PreparedEpisode {
     fn chained(&self) -> bool {
         // The same conclusion may be recorded on several branches, after different episodes.
-        !self.apart && !self.repeated && self.session.is_some() && self.kind != Kind::Reflection
+        !self.apart && !self.repeated && self.session.is_some() && self.kind != EpisodeKind::Reflection
     }
 
-    fn added(self, tx: Option<Tx>, now: Time) -> Added {
-        Added {
+    fn added(self, tx: Option<Tx>, now: Time) -> AddedEpisode {
+        AddedEpisode {
             reference: format!("{}:{}", self.kind.type_name(), self.key),
             episode_id: self.key,
             kind: self.kind,
@@ -696,7 +696,7 @@ fn no_such_entities(unknown: &[(String, Error)], near: &FxHashMap<String, String
 }
 
 /// Refuses the same id twice in one call.
-fn check_ids(episodes: &[Prepared]) -> Result<()> {
+fn check_ids(episodes: &[PreparedEpisode]) -> Result<()> {
     let mut seen: FxHashMap<(&str, &str), usize> = FxHashMap::default();
     for (at, episode) in episodes.iter().enumerate() {
         if let Some(first) = seen.insert((episode.kind.type_name(), &episode.key), at) {
@@ -710,7 +710,7 @@ fn check_ids(episodes: &[Prepared]) -> Result<()> {
 }
 
 /// Refuses two facts about the same attribute in one call, because each is compared only with facts from before the call.
-fn check_facts(episodes: &[Prepared]) -> Result<()> {
+fn check_facts(episodes: &[PreparedEpisode]) -> Result<()> {
     let mut seen = BTreeSet::new();
     for fact in episodes.iter().flat_map(|episode| &episode.facts) {
         if !seen.insert((facts::normal(&fact.subject), facts::normal(&fact.attribute))) {
@@ -722,7 +722,7 @@ fn check_facts(episodes: &[Prepared]) -> Result<()> {
 }
 
 /// Returns the agents and sessions of the episodes; writing them again has no effect.
-fn people(episodes: &[Prepared]) -> Vec<PutObject> {
+fn people(episodes: &[PreparedEpisode]) -> Vec<PutObject> {
     let fresh = || episodes.iter().filter(|episode| !episode.repeated);
     let agents: BTreeSet<&String> = fresh().filter_map(|episode| episode.agent.as_ref()).collect();
     let sessions: BTreeSet<&String> = fresh().filter_map(|episode| episode.session.as_ref()).collect();
@@ -731,7 +731,7 @@ fn people(episodes: &[Prepared]) -> Vec<PutObject> {
     agents.chain(sessions).collect()
 }
 
-fn place_of(writes: &[Write], episode: &Prepared) -> Option<usize> {
+fn place_of(writes: &[Write], episode: &PreparedEpisode) -> Option<usize> {
     writes.iter().position(|write| {
         matches!(write, Write::Object(put) if put.key.as_deref() == Some(&episode.key)
             && put.type_name == episode.kind.type_name())

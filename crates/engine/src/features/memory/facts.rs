@@ -10,7 +10,7 @@ use lukasa_model::id::check_text;
 use lukasa_model::json::Hash;
 use lukasa_model::limits::NAME_BYTES;
 use lukasa_model::{Content, Reference, Result, Time, View, Write};
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::{Ledger, VersionFields};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,7 +75,7 @@ pub struct NewFact {
 
 /// A recorded fact.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+pub struct RecordedFact {
     pub value: String,
     pub since: Time,
     pub confidence: f64,
@@ -84,7 +84,7 @@ pub struct Known {
 /// How a new fact relates to an existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum FactVerdict {
     /// Both have the same value.
     Same,
     /// The new fact ends the other at its own beginning.
@@ -98,17 +98,19 @@ pub enum Verdict {
 }
 
 /// Returns how a new fact relates to an existing one about the same subject and attribute.
-pub fn judge(old: &Known, new: &Known, single_valued: Option<bool>) -> Verdict {
+pub fn judge(old: &RecordedFact, new: &RecordedFact, single_valued: Option<bool>) -> FactVerdict {
     if normal(&old.value) == normal(&new.value) {
-        return Verdict::Same;
+        return FactVerdict::Same;
     }
     match single_valued {
-        Some(false) => Verdict::Beside,
+        Some(false) => FactVerdict::Beside,
         Some(true) if new.confidence >= SURE && new.since > old.since && new.confidence >= old.confidence => {
-            Verdict::Ends
+            FactVerdict::Ends
         }
-        Some(true) if new.confidence >= SURE && old.confidence >= SURE && new.since < old.since => Verdict::EndsBefore,
-        _ => Verdict::Contradicts,
+        Some(true) if new.confidence >= SURE && old.confidence >= SURE && new.since < old.since => {
+            FactVerdict::EndsBefore
+        }
+        _ => FactVerdict::Contradicts,
     }
 }
 
@@ -136,16 +138,16 @@ pub struct FactOut {
     pub since: Time,
     /// Facts with the same subject and attribute, and how this one relates to them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<OtherOut>,
+    pub others: Vec<RelatedFactOut>,
 }
 
 /// A fact about the same attribute, and how the new one relates to it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct OtherOut {
+pub struct RelatedFactOut {
     #[serde(rename = "ref")]
     pub reference: String,
     pub value: Value,
-    pub verdict: Verdict,
+    pub verdict: FactVerdict,
 }
 
 /// Refuses a fact with an empty or too long text, or with an invalid confidence.
@@ -169,7 +171,7 @@ pub fn writes(
 ) -> Result<(Vec<Write>, FactOut)> {
     let (subject, attribute) = (normal(&fact.subject), normal(&fact.attribute));
     let prefix = format!("fact:{subject}|{attribute}|");
-    let new = Known {
+    let new = RecordedFact {
         value: shown(&fact.value),
         since: fact.since.unwrap_or(at),
         confidence: fact.confidence.unwrap_or(CONFIDENCE),
@@ -194,28 +196,28 @@ pub fn writes(
         others: vec![],
     };
     let mut is_there = false;
-    for state in ledger.beginning(view, Some(FACT), &prefix, Fields::Content)? {
+    for state in ledger.states_with_prefix(view, Some(FACT), &prefix, VersionFields::Content)? {
         let Some(statement) = &state.statement else { continue };
         let content = statement.parsed()?;
         let Some(value) = content.properties.get("value") else { continue };
         let since = if statement.period.from == Time::MIN { statement.recorded_at } else { statement.period.from };
-        let old = Known { value: shown(value), since, confidence: confidence(&content) };
+        let old = RecordedFact { value: shown(value), since, confidence: confidence(&content) };
         let verdict = judge(&old, &new, single);
         let other = Reference::Id(state.thing.id);
         let link = |type_name: &str| PutRelationship::new(type_name, own.clone(), other.clone());
         match verdict {
             // The same fact is already recorded from an earlier time, so only its source is added.
-            Verdict::Same => is_there = old.since <= new.since && old.confidence >= new.confidence,
-            Verdict::Ends => {
+            FactVerdict::Same => is_there = old.since <= new.since && old.confidence >= new.confidence,
+            FactVerdict::Ends => {
                 let expected_version = Some(statement.number);
                 writes.push(End { from: Some(new.since), expected_version, ..End::new(other.clone()) }.into());
                 writes.push(PutRelationship { valid_from: Some(new.since), ..link(SUPERSEDES) }.into());
             }
-            Verdict::EndsBefore => put.valid_to = Some(put.valid_to.map_or(old.since, |to| to.min(old.since))),
-            Verdict::Contradicts => writes.push(link(CONTRADICTS).into()),
-            Verdict::Beside => {}
+            FactVerdict::EndsBefore => put.valid_to = Some(put.valid_to.map_or(old.since, |to| to.min(old.since))),
+            FactVerdict::Contradicts => writes.push(link(CONTRADICTS).into()),
+            FactVerdict::Beside => {}
         }
-        out.others.push(OtherOut { reference: state.thing.name(), value: value.clone(), verdict });
+        out.others.push(RelatedFactOut { reference: state.thing.name(), value: value.clone(), verdict });
     }
     if !is_there {
         writes.insert(0, put.into());
@@ -236,27 +238,31 @@ fn shown(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn known(value: &str, since: i64, confidence: f64) -> Known {
-        Known { value: value.into(), since: Time(since), confidence }
+    fn known(value: &str, since: i64, confidence: f64) -> RecordedFact {
+        RecordedFact { value: value.into(), since: Time(since), confidence }
     }
 
     #[test]
     fn a_fact_ends_another_only_when_the_rule_is_sure() {
         let old = known("8080", 10, 0.8);
         for (new, single, verdict) in [
-            (known("8080", 20, 0.9), Some(true), Verdict::Same),
-            (known("9090", 20, 0.8), Some(true), Verdict::Ends),
-            (known("9090", 20, 0.9), Some(true), Verdict::Ends),
-            (known("9090", 20, 0.75), Some(true), Verdict::Contradicts),
-            (known("9090", 20, 0.5), Some(true), Verdict::Contradicts),
-            (known("9090", 10, 0.9), Some(true), Verdict::Contradicts),
-            (known("9090", 5, 0.9), Some(true), Verdict::EndsBefore),
-            (known("9090", 20, 1.0), None, Verdict::Contradicts),
-            (known("9090", 20, 1.0), Some(false), Verdict::Beside),
+            (known("8080", 20, 0.9), Some(true), FactVerdict::Same),
+            (known("9090", 20, 0.8), Some(true), FactVerdict::Ends),
+            (known("9090", 20, 0.9), Some(true), FactVerdict::Ends),
+            (known("9090", 20, 0.75), Some(true), FactVerdict::Contradicts),
+            (known("9090", 20, 0.5), Some(true), FactVerdict::Contradicts),
+            (known("9090", 10, 0.9), Some(true), FactVerdict::Contradicts),
+            (known("9090", 5, 0.9), Some(true), FactVerdict::EndsBefore),
+            (known("9090", 20, 1.0), None, FactVerdict::Contradicts),
+            (known("9090", 20, 1.0), Some(false), FactVerdict::Beside),
         ] {
             assert_eq!(judge(&old, &new, single), verdict, "{new:?} {single:?}");
         }
-        assert_eq!(judge(&known("x", 1, 0.3), &known("y", 2, 0.6), Some(true)), Verdict::Contradicts, "unsure of both");
+        assert_eq!(
+            judge(&known("x", 1, 0.3), &known("y", 2, 0.6), Some(true)),
+            FactVerdict::Contradicts,
+            "unsure of both"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// Which end of a relationship is the cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum First {
+enum CausalEnd {
     /// The source causes the destination.
     Source,
     /// The destination causes the source.
@@ -16,24 +16,24 @@ enum First {
 }
 
 /// Relationships between cause and consequence.
-const LEADS: [(&str, First); 17] = [
-    ("PRODUCES", First::Source),
-    ("DEFINES", First::Source),
-    ("INFLUENCED", First::Source),
-    ("NEXT_EPISODE", First::Source),
-    ("INVOLVES", First::Source),
-    ("APPLIES_TO", First::Source),
-    ("DERIVED_FROM", First::Destination),
-    ("SUPERSEDES", First::Destination),
-    ("REFERENCES", First::Destination),
-    ("CITES", First::Destination),
-    ("SOLVES", First::Destination),
-    ("BLOCKED_BY", First::Destination),
-    ("GOVERNED_BY", First::Destination),
-    ("CREATED_BY", First::Destination),
-    ("RECORDED_IN", First::Destination),
-    ("INVOKES", First::Source),
-    ("RENAMED_FROM", First::Destination),
+const LEADS: [(&str, CausalEnd); 17] = [
+    ("PRODUCES", CausalEnd::Source),
+    ("DEFINES", CausalEnd::Source),
+    ("INFLUENCED", CausalEnd::Source),
+    ("NEXT_EPISODE", CausalEnd::Source),
+    ("INVOLVES", CausalEnd::Source),
+    ("APPLIES_TO", CausalEnd::Source),
+    ("DERIVED_FROM", CausalEnd::Destination),
+    ("SUPERSEDES", CausalEnd::Destination),
+    ("REFERENCES", CausalEnd::Destination),
+    ("CITES", CausalEnd::Destination),
+    ("SOLVES", CausalEnd::Destination),
+    ("BLOCKED_BY", CausalEnd::Destination),
+    ("GOVERNED_BY", CausalEnd::Destination),
+    ("CREATED_BY", CausalEnd::Destination),
+    ("RECORDED_IN", CausalEnd::Destination),
+    ("INVOKES", CausalEnd::Source),
+    ("RENAMED_FROM", CausalEnd::Destination),
 ];
 
 /// Relationships from a memory to what it is about.
@@ -47,7 +47,7 @@ const ENDS: [&str; 4] = ["Session", "Agent", "Policy", "Track"];
 /// The direction of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum LineageDirection {
     /// Causes.
     Upstream,
     /// Consequences.
@@ -58,7 +58,7 @@ pub enum Way {
 
 /// A fact that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct LineageStep {
     pub node: Node,
     pub depth: u32,
     /// The node from which it was reached.
@@ -75,7 +75,7 @@ pub fn trace(
     depth: u32,
     most: usize,
     is_code: impl Fn(Node) -> bool,
-) -> (Vec<Step>, bool) {
+) -> (Vec<LineageStep>, bool) {
     let (mut steps, mut queue) = (Vec::new(), VecDeque::from([(start, 0)]));
     let mut seen = FxHashSet::from_iter([start]);
     while let Some((node, at)) = queue.pop_front() {
@@ -83,7 +83,8 @@ pub fn trace(
             continue;
         }
         let mut next: Vec<(Node, Edge)> = Vec::new();
-        for (first, links) in [(First::Source, snapshot.outgoing(node)), (First::Destination, snapshot.incoming(node))]
+        for (first, links) in
+            [(CausalEnd::Source, snapshot.outgoing(node)), (CausalEnd::Destination, snapshot.incoming(node))]
         {
             // Following an edge from cause to consequence depends on which end is the cause.
             for (other, edge, _) in links.iter() {
@@ -101,7 +102,7 @@ pub fn trace(
             if steps.len() == most {
                 return (steps, true);
             }
-            steps.push(Step { node: other, depth: at + 1, from: node, edge });
+            steps.push(LineageStep { node: other, depth: at + 1, from: node, edge });
             let is_end = ENDS.iter().any(|name| snapshot.type_name(other).eq_ignore_ascii_case(name));
             if !is_end && !is_code(other) {
                 queue.push_back((other, at + 1));
@@ -111,9 +112,9 @@ pub fn trace(
     (steps, false)
 }
 
-fn leads(snapshot: &Snapshot, edge: Edge) -> Option<First> {
+fn leads(snapshot: &Snapshot, edge: Edge) -> Option<CausalEnd> {
     let (name, first) = LEADS.iter().find(|(name, _)| name.eq_ignore_ascii_case(snapshot.edge_type(edge)))?;
     // Work done for a task is a consequence of it, although it is also about the task.
     let about_work = || WORK.iter().any(|work| snapshot.type_name(snapshot.ends(edge).1).eq_ignore_ascii_case(work));
-    Some(if ABOUT.contains(name) && about_work() { First::Destination } else { *first })
+    Some(if ABOUT.contains(name) && about_work() { CausalEnd::Destination } else { *first })
 }

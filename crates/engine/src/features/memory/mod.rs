@@ -1,23 +1,23 @@
 //! Agent memory: episodes, decisions, learnings and facts, how they are recalled, and the patterns found in them.
 
-pub mod chain;
 pub mod context_graph;
+pub mod episode_kinds;
 pub mod episodes;
 pub mod facts;
-pub mod kinds;
 pub mod lineage;
-pub mod moments;
 pub mod ops;
 pub mod patterns;
+pub mod question_time;
 pub mod recall;
 pub mod reflect;
 pub mod rendering;
+pub mod session_chain;
 pub mod testing;
 pub mod types;
 pub mod vault;
 
-pub use episodes::{Added, NewEpisode, add, add_all};
-pub use kinds::{Kind, Outcome};
+pub use episode_kinds::{EpisodeKind, EpisodeOutcome};
+pub use episodes::{AddedEpisode, NewEpisode, add, add_all};
 pub use vault::Vault;
 
 use crate::Engine;
@@ -27,27 +27,27 @@ pub static FEATURE: Feature = Feature {
     folder: "memory",
     operations: ops::ALL,
     types: &[types::agent],
-    state: |states| states.put(Memory::default()),
+    state: |states| states.put(AgentMemory::default()),
     hooks: Hooks::NONE,
 };
 
 /// The state of agent memory.
 #[derive(Default)]
-pub struct Memory {
+pub struct AgentMemory {
     pub vault: Vault,
-    pub(crate) chains: chain::Chains,
-    pub(crate) people: chain::People,
+    pub(crate) chains: session_chain::SessionChains,
+    pub(crate) people: session_chain::RecordedParticipants,
 }
 
 impl Engine {
     /// Encrypts sensitive episodes with the keys of their agents.
     #[must_use]
     pub fn with_vault(self, vault: Vault) -> Engine {
-        self.with_state(Memory { vault, ..Memory::default() })
+        self.with_state(AgentMemory { vault, ..AgentMemory::default() })
     }
 
     /// What agent memory needs besides the store.
-    pub fn memory(&self) -> &Memory {
+    pub fn memory(&self) -> &AgentMemory {
         self.state()
     }
 }

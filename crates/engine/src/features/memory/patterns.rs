@@ -1,6 +1,6 @@
 //! Patterns in episodes, found by rule.
 
-use super::Kind;
+use super::EpisodeKind;
 use lukasa_model::Time;
 use lukasa_model::json::Hash;
 use schemars::JsonSchema;
@@ -25,10 +25,10 @@ const WIDE: usize = 12;
 
 /// An episode with the fields that patterns are searched in.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Past {
+pub struct PastEpisode {
     /// `Type:key`.
     pub reference: String,
-    pub kind: Kind,
+    pub kind: EpisodeKind,
     pub title: Option<String>,
     pub content: String,
     pub agent: Option<String>,
@@ -41,7 +41,7 @@ pub struct Past {
     pub metadata: Map<String, Value>,
 }
 
-impl Past {
+impl PastEpisode {
     fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
         self.metadata.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
     }
@@ -55,7 +55,7 @@ impl Past {
     }
 
     fn failed(&self) -> bool {
-        self.kind == Kind::Error || self.kind == Kind::TestResult && self.count("failed") > 0
+        self.kind == EpisodeKind::Error || self.kind == EpisodeKind::TestResult && self.count("failed") > 0
     }
 
     /// The piece of work it belongs to: its task or session.
@@ -71,7 +71,7 @@ impl Past {
 /// The kind of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum EpisodePatternKind {
     /// A file that is edited again and again.
     Hotspot,
     /// A decision soon followed by a failure.
@@ -84,23 +84,23 @@ pub enum Shape {
     ChangeTogether,
 }
 
-impl Shape {
+impl EpisodePatternKind {
     pub fn name(self) -> &'static str {
         match self {
-            Shape::Hotspot => "hotspot",
-            Shape::DecisionNearError => "decision_near_error",
-            Shape::RepeatedObservation => "repeated_observation",
-            Shape::FlakyTest => "flaky_test",
-            Shape::ChangeTogether => "change_together",
+            EpisodePatternKind::Hotspot => "hotspot",
+            EpisodePatternKind::DecisionNearError => "decision_near_error",
+            EpisodePatternKind::RepeatedObservation => "repeated_observation",
+            EpisodePatternKind::FlakyTest => "flaky_test",
+            EpisodePatternKind::ChangeTogether => "change_together",
         }
     }
 }
 
 /// A pattern in episodes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Pattern {
+pub struct EpisodePattern {
     #[serde(rename = "type")]
-    pub shape: Shape,
+    pub shape: EpisodePatternKind,
     /// A description in words.
     pub insight: String,
     /// Confidence, 0 to 1; from 0.7 on it is recorded as a learning.
@@ -117,7 +117,7 @@ pub struct Pattern {
     observed: Vec<String>,
 }
 
-impl Pattern {
+impl EpisodePattern {
     /// The id of the learning that records it, if there is none yet.
     pub fn id(&self) -> String {
         let hash = Hash::of(format!("{}\0{}", self.shape.name(), self.subject).as_bytes());
@@ -127,14 +127,14 @@ impl Pattern {
     /// Returns how much of a learning's text this pattern covers, 0 to 1; `None` if it is another pattern. Patterns are
     /// compared by subject, repeated observations by their words, because the first observation may be outside of the examined
     /// episodes.
-    pub fn likeness(&self, learning: &Learned) -> Option<f64> {
+    pub fn likeness(&self, learning: &RecordedLearning) -> Option<f64> {
         if learning.shape != self.shape.name() {
             return None;
         }
         if learning.id == self.id() {
             return Some(1.0);
         }
-        if self.shape != Shape::RepeatedObservation || are_apart(&learning.entities, &self.entities) {
+        if self.shape != EpisodePatternKind::RepeatedObservation || are_apart(&learning.entities, &self.entities) {
             return None;
         }
         let text = learning.content.split_once(OBSERVED).map_or(learning.content.as_str(), |(_, text)| text);
@@ -145,16 +145,18 @@ impl Pattern {
 
     /// Returns the same pattern, with these episodes added.
     #[must_use]
-    pub fn with(mut self, episodes: &BTreeSet<String>) -> Pattern {
+    pub fn with(mut self, episodes: &BTreeSet<String>) -> EpisodePattern {
         let count = self.episodes.iter().chain(episodes).collect::<BTreeSet<_>>().len();
         match self.shape {
-            Shape::Hotspot => (self.insight, self.confidence) = hotspot(&self.subject, count),
-            Shape::RepeatedObservation => {
+            EpisodePatternKind::Hotspot => (self.insight, self.confidence) = hotspot(&self.subject, count),
+            EpisodePatternKind::RepeatedObservation => {
                 let last = self.observed.last().map(String::as_str).unwrap_or_default();
                 (self.insight, self.confidence) = repetition(last, count);
             }
             // These patterns do not report the number of episodes.
-            Shape::DecisionNearError | Shape::FlakyTest | Shape::ChangeTogether => {}
+            EpisodePatternKind::DecisionNearError
+            | EpisodePatternKind::FlakyTest
+            | EpisodePatternKind::ChangeTogether => {}
         }
         self
     }
@@ -162,7 +164,7 @@ impl Pattern {
 
 /// A recorded learning, for comparison with patterns.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Learned {
+pub struct RecordedLearning {
     pub id: String,
     /// The name of its kind of pattern.
     pub shape: String,
@@ -190,7 +192,7 @@ fn are_apart(one: &[String], other: &[String]) -> bool {
 }
 
 /// Returns all patterns in episodes, which are ordered oldest first; the most confident first.
-pub fn find(episodes: &[Past]) -> Vec<Pattern> {
+pub fn find(episodes: &[PastEpisode]) -> Vec<EpisodePattern> {
     let mut all = hotspots(episodes);
     all.extend(near_errors(episodes));
     all.extend(repeated(episodes));
@@ -202,13 +204,13 @@ pub fn find(episodes: &[Past]) -> Vec<Pattern> {
     all
 }
 
-fn refs<'a>(episodes: impl IntoIterator<Item = &'a Past>) -> Vec<String> {
+fn refs<'a>(episodes: impl IntoIterator<Item = &'a PastEpisode>) -> Vec<String> {
     episodes.into_iter().map(|episode| episode.reference.clone()).collect()
 }
 
-fn hotspots(episodes: &[Past]) -> Vec<Pattern> {
-    let mut edits: BTreeMap<&str, Vec<&Past>> = BTreeMap::new();
-    for edit in episodes.iter().filter(|episode| episode.kind == Kind::Edit) {
+fn hotspots(episodes: &[PastEpisode]) -> Vec<EpisodePattern> {
+    let mut edits: BTreeMap<&str, Vec<&PastEpisode>> = BTreeMap::new();
+    for edit in episodes.iter().filter(|episode| episode.kind == EpisodeKind::Edit) {
         if let Some(file) = edit.file() {
             edits.entry(file).or_default().push(edit);
         }
@@ -216,8 +218,8 @@ fn hotspots(episodes: &[Past]) -> Vec<Pattern> {
     let hot = edits.into_iter().filter(|(_, edits)| edits.len() >= HOT);
     hot.map(|(file, edits)| {
         let (insight, confidence) = hotspot(file, edits.len());
-        Pattern {
-            shape: Shape::Hotspot,
+        EpisodePattern {
+            shape: EpisodePatternKind::Hotspot,
             insight,
             confidence,
             entities: vec![file.to_owned()],
@@ -229,17 +231,17 @@ fn hotspots(episodes: &[Past]) -> Vec<Pattern> {
     .collect()
 }
 
-fn near_errors(episodes: &[Past]) -> Vec<Pattern> {
+fn near_errors(episodes: &[PastEpisode]) -> Vec<EpisodePattern> {
     let mut all = Vec::new();
-    for (at, decision) in episodes.iter().enumerate().filter(|(_, episode)| episode.kind == Kind::Decision) {
-        let same_work = |other: &&Past| decision.work().is_none() || other.work() == decision.work();
+    for (at, decision) in episodes.iter().enumerate().filter(|(_, episode)| episode.kind == EpisodeKind::Decision) {
+        let same_work = |other: &&PastEpisode| decision.work().is_none() || other.work() == decision.work();
         let failure = episodes[at + 1..].iter().filter(same_work).take(NEAR).find(|episode| episode.failed());
         let Some(failure) = failure else { continue };
         let shared: Vec<String> =
             decision.entities.iter().filter(|entity| failure.entities.contains(entity)).cloned().collect();
         let (confidence, about) = if shared.is_empty() { (0.5, decision.entities.clone()) } else { (0.75, shared) };
-        all.push(Pattern {
-            shape: Shape::DecisionNearError,
+        all.push(EpisodePattern {
+            shape: EpisodePatternKind::DecisionNearError,
             insight: format!(
                 "soon after the decision \"{}\" something failed: {}",
                 decision.named(),
@@ -255,10 +257,10 @@ fn near_errors(episodes: &[Past]) -> Vec<Pattern> {
     all
 }
 
-fn repeated(episodes: &[Past]) -> Vec<Pattern> {
-    let seen: Vec<(&Past, BTreeSet<String>)> = episodes
+fn repeated(episodes: &[PastEpisode]) -> Vec<EpisodePattern> {
+    let seen: Vec<(&PastEpisode, BTreeSet<String>)> = episodes
         .iter()
-        .filter(|episode| episode.kind == Kind::Observation)
+        .filter(|episode| episode.kind == EpisodeKind::Observation)
         .map(|episode| (episode, words(&episode.content)))
         .collect();
     let mut taken = vec![false; seen.len()];
@@ -275,7 +277,7 @@ fn repeated(episodes: &[Past]) -> Vec<Pattern> {
             continue;
         }
         alike.iter().for_each(|other| taken[*other] = true);
-        let same: Vec<&Past> = alike.iter().map(|other| seen[*other].0).collect();
+        let same: Vec<&PastEpisode> = alike.iter().map(|other| seen[*other].0).collect();
         let mut entities: Vec<String> = same.iter().flat_map(|episode| episode.entities.clone()).collect();
         entities.sort();
         entities.dedup();
@@ -284,8 +286,8 @@ fn repeated(episodes: &[Past]) -> Vec<Pattern> {
         let mut about = seen[at].0.entities.clone();
         about.sort();
         let (insight, confidence) = repetition(&same[same.len() - 1].content, same.len());
-        all.push(Pattern {
-            shape: Shape::RepeatedObservation,
+        all.push(EpisodePattern {
+            shape: EpisodePatternKind::RepeatedObservation,
             insight,
             confidence,
             entities,
@@ -297,14 +299,14 @@ fn repeated(episodes: &[Past]) -> Vec<Pattern> {
     all
 }
 
-fn flaky(episodes: &[Past]) -> Vec<Pattern> {
+fn flaky(episodes: &[PastEpisode]) -> Vec<EpisodePattern> {
     /// Results of one test: the episode, whether it passed, and the number of edits before.
-    type Results<'a> = Vec<(&'a Past, bool, usize)>;
+    type Results<'a> = Vec<(&'a PastEpisode, bool, usize)>;
     let mut by_test: BTreeMap<&str, (Results<'_>, bool)> = BTreeMap::new();
     let mut edits = 0;
     for episode in episodes {
-        edits += usize::from(episode.kind == Kind::Edit);
-        if episode.kind != Kind::TestResult {
+        edits += usize::from(episode.kind == EpisodeKind::Edit);
+        if episode.kind != EpisodeKind::TestResult {
             continue;
         }
         let names = |name| episode.texts(name);
@@ -334,8 +336,8 @@ fn flaky(episodes: &[Past]) -> Vec<Pattern> {
         };
         let passed = results.iter().filter(|(_, passed, _)| *passed).count();
         let failed = results.len() - passed;
-        all.push(Pattern {
-            shape: Shape::FlakyTest,
+        all.push(EpisodePattern {
+            shape: EpisodePatternKind::FlakyTest,
             insight: format!("`{test}` is flaky: it passed {passed} and failed {failed} times"),
             confidence,
             entities: vec![test.to_owned()],
@@ -347,14 +349,14 @@ fn flaky(episodes: &[Past]) -> Vec<Pattern> {
     all
 }
 
-fn together(episodes: &[Past]) -> Vec<Pattern> {
-    let mut by_work: BTreeMap<&str, BTreeMap<&str, &Past>> = BTreeMap::new();
-    for edit in episodes.iter().filter(|episode| episode.kind == Kind::Edit) {
+fn together(episodes: &[PastEpisode]) -> Vec<EpisodePattern> {
+    let mut by_work: BTreeMap<&str, BTreeMap<&str, &PastEpisode>> = BTreeMap::new();
+    for edit in episodes.iter().filter(|episode| episode.kind == EpisodeKind::Edit) {
         if let (Some(work), Some(file)) = (edit.work(), edit.file()) {
             by_work.entry(work).or_default().insert(file, edit);
         }
     }
-    let mut pairs: BTreeMap<(&str, &str), Vec<&Past>> = BTreeMap::new();
+    let mut pairs: BTreeMap<(&str, &str), Vec<&PastEpisode>> = BTreeMap::new();
     for files in by_work.values().filter(|files| (2..=WIDE).contains(&files.len())) {
         for (one, first) in files {
             for (other, second) in files.range::<str, _>((std::ops::Bound::Excluded(*one), std::ops::Bound::Unbounded))
@@ -365,8 +367,8 @@ fn together(episodes: &[Past]) -> Vec<Pattern> {
     }
     let often = pairs.into_iter().filter(|(_, edits)| edits.len() / 2 >= TOGETHER);
     often
-        .map(|((one, other), edits)| Pattern {
-            shape: Shape::ChangeTogether,
+        .map(|((one, other), edits)| EpisodePattern {
+            shape: EpisodePatternKind::ChangeTogether,
             insight: format!("`{one}` and `{other}` change together: {} pieces of work changed both", edits.len() / 2),
             confidence: (0.5 + 0.1 * (edits.len() / 2) as f64).min(0.9),
             entities: vec![one.to_owned(), other.to_owned()],
@@ -401,29 +403,29 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn past(n: usize, kind: Kind, work: &str, content: &str, metadata: Value) -> Past {
-        Past {
+    fn past(n: usize, kind: EpisodeKind, work: &str, content: &str, metadata: Value) -> PastEpisode {
+        PastEpisode {
             reference: format!("Episode:episode:{n}"),
             kind,
             content: content.into(),
             session: Some(work.into()),
             metadata: metadata.as_object().cloned().unwrap_or_default(),
-            ..Past::default()
+            ..PastEpisode::default()
         }
     }
 
-    fn edit(n: usize, work: &str, file: &str) -> Past {
-        past(n, Kind::Edit, work, "edited", json!({"file": file}))
+    fn edit(n: usize, work: &str, file: &str) -> PastEpisode {
+        past(n, EpisodeKind::Edit, work, "edited", json!({"file": file}))
     }
 
-    fn tested(n: usize, passed: &[&str], failed: &[&str]) -> Past {
+    fn tested(n: usize, passed: &[&str], failed: &[&str]) -> PastEpisode {
         let metadata =
             json!({"passed_tests": passed, "failed_tests": failed, "passed": passed.len(), "failed": failed.len()});
-        past(n, Kind::TestResult, "s", "tests ran", metadata)
+        past(n, EpisodeKind::TestResult, "s", "tests ran", metadata)
     }
 
     /// Shapes with subjects and confidences, the surest first.
-    fn found(episodes: &[Past]) -> Vec<(Shape, String, f64)> {
+    fn found(episodes: &[PastEpisode]) -> Vec<(EpisodePatternKind, String, f64)> {
         let round = |n: f64| (n * 100.0).round() / 100.0;
         find(episodes).into_iter().map(|p| (p.shape, p.subject, round(p.confidence))).collect()
     }
@@ -432,39 +434,40 @@ mod tests {
     fn three_edits_make_a_hotspot_and_two_do_not() {
         assert!(found(&[edit(1, "s", "a"), edit(2, "s", "a")]).is_empty());
         let three = [edit(1, "s", "a"), edit(2, "s", "b"), edit(3, "s", "a"), edit(4, "s", "a")];
-        assert_eq!(found(&three), [(Shape::Hotspot, "a".into(), 0.7)]);
-        let more: Vec<Past> = (0..20).map(|n| edit(n, "s", "a")).collect();
-        assert_eq!(found(&more), [(Shape::Hotspot, "a".into(), 0.95)]);
+        assert_eq!(found(&three), [(EpisodePatternKind::Hotspot, "a".into(), 0.7)]);
+        let more: Vec<PastEpisode> = (0..20).map(|n| edit(n, "s", "a")).collect();
+        assert_eq!(found(&more), [(EpisodePatternKind::Hotspot, "a".into(), 0.95)]);
         assert_eq!(find(&more)[0].id(), find(&three)[0].id(), "more of the same is the same learning");
     }
 
     #[test]
     fn decisions_with_a_failure_soon_after() {
-        let decision = |entities: &[&str]| Past {
+        let decision = |entities: &[&str]| PastEpisode {
             title: Some("Cache tokens".into()),
             entities: entities.iter().map(|e| e.to_string()).collect(),
-            ..past(1, Kind::Decision, "s", "cache", json!({}))
+            ..past(1, EpisodeKind::Decision, "s", "cache", json!({}))
         };
-        let error = |work: &str, entities: &[&str]| Past {
+        let error = |work: &str, entities: &[&str]| PastEpisode {
             entities: entities.iter().map(|e| e.to_string()).collect(),
-            ..past(2, Kind::Error, work, "tokens were stale", json!({}))
+            ..past(2, EpisodeKind::Error, work, "tokens were stale", json!({}))
         };
         let both = find(&[decision(&["auth"]), error("s", &["auth", "x"])]);
-        assert_eq!((both[0].shape, both[0].confidence), (Shape::DecisionNearError, 0.75));
+        assert_eq!((both[0].shape, both[0].confidence), (EpisodePatternKind::DecisionNearError, 0.75));
         assert_eq!(both[0].entities, ["auth"]);
         assert!(both[0].insight.contains("Cache tokens") && both[0].insight.contains("tokens were stale"));
         assert_eq!(find(&[decision(&["auth"]), error("s", &["mail"])])[0].confidence, 0.5, "not about the same");
         assert!(find(&[decision(&["auth"]), error("other", &["auth"])]).is_empty(), "other work");
         assert!(find(&[error("s", &["auth"]), decision(&["auth"])]).is_empty(), "it came before");
-        let between: Vec<Past> =
-            (0..NEAR).map(|n| past(10 + n, Kind::Observation, "s", &format!("note {n} {n}{n}"), json!({}))).collect();
-        let far: Vec<Past> = [vec![decision(&["auth"])], between, vec![error("s", &["auth"])]].concat();
+        let between: Vec<PastEpisode> = (0..NEAR)
+            .map(|n| past(10 + n, EpisodeKind::Observation, "s", &format!("note {n} {n}{n}"), json!({})))
+            .collect();
+        let far: Vec<PastEpisode> = [vec![decision(&["auth"])], between, vec![error("s", &["auth"])]].concat();
         assert!(find(&far).is_empty(), "too long after");
     }
 
     #[test]
     fn observations_that_say_the_same() {
-        let see = |n, content| past(n, Kind::Observation, "s", content, json!({}));
+        let see = |n, content| past(n, EpisodeKind::Observation, "s", content, json!({}));
         let same = [
             see(1, "login calls refresh before reading the token"),
             see(2, "mail is sent by a queue"),
@@ -473,13 +476,13 @@ mod tests {
         ];
         let patterns = find(&same);
         assert_eq!(patterns.len(), 1);
-        assert_eq!((patterns[0].shape, patterns[0].episodes.len()), (Shape::RepeatedObservation, 3));
+        assert_eq!((patterns[0].shape, patterns[0].episodes.len()), (EpisodePatternKind::RepeatedObservation, 3));
         assert!(find(&same[..3]).is_empty(), "twice is no pattern");
     }
 
     /// An observation about a symbol.
-    fn seen_of(n: usize, symbol: &str, content: &str) -> Past {
-        Past { entities: vec![symbol.into()], ..past(n, Kind::Observation, "s", content, json!({})) }
+    fn seen_of(n: usize, symbol: &str, content: &str) -> PastEpisode {
+        PastEpisode { entities: vec![symbol.into()], ..past(n, EpisodeKind::Observation, "s", content, json!({})) }
     }
 
     #[test]
@@ -505,7 +508,7 @@ mod tests {
             retry(4, "login retries without a limit, always"),
         ];
         let whole = find(&all)[0].clone();
-        let learned = Learned {
+        let learned = RecordedLearning {
             id: whole.id(),
             shape: whole.shape.name().into(),
             content: whole.insight.clone(),
@@ -519,7 +522,7 @@ mod tests {
         assert_eq!(later.with(&learned.episodes).insight, whole.insight, "and counts all the same");
         let token = |n| seen_of(n, "login", "the token is read before it is refreshed");
         assert_eq!(find(&[token(1), token(2), token(3)])[0].likeness(&learned), None);
-        let elsewhere = Learned { entities: vec!["logout".into()], id: "x".into(), ..learned };
+        let elsewhere = RecordedLearning { entities: vec!["logout".into()], id: "x".into(), ..learned };
         assert_eq!(whole.likeness(&elsewhere), None);
     }
 
@@ -527,24 +530,24 @@ mod tests {
     fn tests_that_pass_and_fail() {
         assert_eq!(
             found(&[tested(1, &["a", "b"], &[]), tested(2, &["b"], &["a"])]),
-            [(Shape::FlakyTest, "a".into(), 0.85)]
+            [(EpisodePatternKind::FlakyTest, "a".into(), 0.85)]
         );
         let edited = [tested(1, &[], &["a"]), edit(2, "s", "x"), tested(3, &["a"], &[])];
-        assert_eq!(found(&edited), [(Shape::FlakyTest, "a".into(), 0.4)], "an edit explains it");
+        assert_eq!(found(&edited), [(EpisodePatternKind::FlakyTest, "a".into(), 0.4)], "an edit explains it");
         assert!(found(&[tested(1, &["a"], &[]), tested(2, &["a"], &[])]).is_empty());
         let by_file = |n, failed| {
-            past(n, Kind::TestResult, "s", "ran", json!({"test_files": ["t.py"], "passed": 1, "failed": failed}))
+            past(n, EpisodeKind::TestResult, "s", "ran", json!({"test_files": ["t.py"], "passed": 1, "failed": failed}))
         };
-        assert_eq!(found(&[by_file(1, 0), by_file(2, 1)]), [(Shape::FlakyTest, "t.py".into(), 0.7)]);
+        assert_eq!(found(&[by_file(1, 0), by_file(2, 1)]), [(EpisodePatternKind::FlakyTest, "t.py".into(), 0.7)]);
     }
 
     #[test]
     fn files_that_change_together() {
         let twice =
             [edit(1, "s1", "a"), edit(2, "s1", "b"), edit(3, "s2", "b"), edit(4, "s2", "a"), edit(5, "s3", "c")];
-        assert_eq!(found(&twice), [(Shape::ChangeTogether, "a b".into(), 0.7)]);
+        assert_eq!(found(&twice), [(EpisodePatternKind::ChangeTogether, "a b".into(), 0.7)]);
         assert!(found(&twice[..3]).is_empty(), "once is chance");
-        let wide: Vec<Past> =
+        let wide: Vec<PastEpisode> =
             ["s1", "s2"].iter().flat_map(|work| (0..20).map(|n| edit(n, work, &format!("f{n:02}")))).collect();
         assert!(found(&wide).is_empty(), "a change of everything is no pattern");
     }

@@ -1,19 +1,19 @@
 //! Recall: finds the memories (episodes, decisions, learnings, facts) that match a question, by similarity, age and entities.
 
 use super::episodes::unseal;
-use super::moments::{self, When};
-use super::patterns::Past;
-use super::{Kind, kinds};
+use super::patterns::PastEpisode;
+use super::question_time::{self, QuestionTime};
+use super::{EpisodeKind, episode_kinds};
 use crate::features::memory::ops::episode_recall::EpisodeRecall;
 use crate::features::search::{self, ReasonOut, find, round};
 use crate::ranges::check_range;
 use crate::registry::Op;
 use crate::sensitive::is_sensitive;
-use crate::view::Look;
-use crate::view::Read;
-use crate::view::memories::EntityOut;
+use crate::view::NodeContents;
+use crate::view::ViewGraph;
+use crate::view::memories::MemoryEntityOut;
 use crate::view::memories::names::{CONTRADICTS, FACT};
-use crate::view::memories::{self as links, ChangedOut};
+use crate::view::memories::{self as links, ChangedCodeOut};
 use crate::{Context, Engine, sensitive};
 use lukasa_graph::Node;
 use lukasa_model::claims::own_key;
@@ -42,7 +42,7 @@ const DAY: f64 = 86_400e6;
 /// Weights of the parts of a score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Weights {
+pub struct RecallWeights {
     /// Similarity to the question, in words and meaning.
     pub similarity: f64,
     /// Age: exp(-lambda * days).
@@ -53,21 +53,21 @@ pub struct Weights {
     pub lambda: f64,
 }
 
-impl Default for Weights {
+impl Default for RecallWeights {
     fn default() -> Self {
         let MemoryRecipe { similarity, recency, entities, lambda, .. } = MEMORY;
-        Weights { similarity, recency, entities, lambda }
+        RecallWeights { similarity, recency, entities, lambda }
     }
 }
 
-impl Weights {
+impl RecallWeights {
     /// Weights for questions about decisions, where entities are the most important.
-    pub fn of_decisions() -> Weights {
-        Weights {
+    pub fn of_decisions() -> RecallWeights {
+        RecallWeights {
             similarity: MEMORY.decided_similarity,
             recency: MEMORY.decided_recency,
             entities: MEMORY.decided_entities,
-            ..Weights::default()
+            ..RecallWeights::default()
         }
     }
 
@@ -89,7 +89,7 @@ impl Weights {
 /// How the parts of a score are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Recipe {
+pub enum RecallScoring {
     /// Similarity by the recall pipeline: words, meaning, titles, neighboring turns. Recency is scaled by similarity, so that a
     /// recent but unrelated note does not come first.
     #[default]
@@ -100,13 +100,13 @@ pub enum Recipe {
 
 /// A recall request.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct RecallQuery {
     /// May be empty, which returns the newest memories that pass the filters.
     pub query: String,
-    pub weights: Weights,
-    pub recipe: Recipe,
+    pub weights: RecallWeights,
+    pub recipe: RecallScoring,
     /// Only these kinds; all kinds, and facts, when empty.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<EpisodeKind>,
     pub agent_id: Option<String>,
     pub task_id: Option<String>,
     pub session_id: Option<String>,
@@ -124,12 +124,12 @@ pub struct Ask {
     pub view: ViewSpec,
 }
 
-impl Default for Ask {
+impl Default for RecallQuery {
     fn default() -> Self {
-        Ask {
+        RecallQuery {
             query: String::new(),
-            weights: Weights::default(),
-            recipe: Recipe::default(),
+            weights: RecallWeights::default(),
+            recipe: RecallScoring::default(),
             kinds: vec![],
             agent_id: None,
             task_id: None,
@@ -149,7 +149,7 @@ impl Default for Ask {
 
 /// A recalled memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MemoryOut {
+pub struct RecalledMemoryOut {
     pub rank: usize,
     /// Its key.
     pub episode_id: String,
@@ -189,10 +189,10 @@ pub struct MemoryOut {
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub entities: Vec<EntityOut>,
+    pub entities: Vec<MemoryEntityOut>,
     /// Code it is about that has changed or ended since.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub perhaps_stale: Vec<ChangedOut>,
+    pub perhaps_stale: Vec<ChangedCodeOut>,
     /// Facts that contradict it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contradicts: Vec<OtherFactOut>,
@@ -240,11 +240,11 @@ pub struct WhenOut {
 /// The result of a recall.
 #[derive(Debug)]
 pub struct Recalled {
-    pub items: Vec<MemoryOut>,
+    pub items: Vec<RecalledMemoryOut>,
     /// Number of candidates.
     pub total: usize,
     /// Numbers of recorded memories, if nothing matches.
-    pub remembered: Option<Remembered>,
+    pub remembered: Option<MemoryCounts>,
     pub sessions: Vec<SessionOut>,
     pub when: Option<WhenOut>,
     pub warnings: Vec<String>,
@@ -253,7 +253,7 @@ pub struct Recalled {
 
 /// Numbers of recorded memories, without sensitive ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Remembered {
+pub struct MemoryCounts {
     /// Memories in the searched views.
     pub all: usize,
     /// Memories that pass the filters.
@@ -261,13 +261,14 @@ pub struct Remembered {
 }
 
 /// Recalls memories.
-pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<Recalled> {
+pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &RecallQuery) -> Result<Recalled> {
     check(context, ask)?;
     let ledger = engine.ledger(&context.scope);
     let first = engine.look(context, &ask.view)?;
     let (registry, now) = (ledger.registry()?, first.view.valid);
-    let releases: Vec<moments::Named> = registry.releases().map(|r| (r.name.clone(), r.valid_at)).collect();
-    let when = if ask.moments { moments::read(&ask.query, now, &releases) } else { None };
+    let releases: Vec<question_time::NamedRelease> =
+        registry.releases().map(|r| (r.name.clone(), r.valid_at)).collect();
+    let when = if ask.moments { question_time::read(&ask.query, now, &releases) } else { None };
     let mut warnings = Vec::new();
     let mut looks = vec![first];
     if ask.all_branches {
@@ -280,13 +281,13 @@ pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<R
             looks.push(engine.look(context, &ViewSpec { branch: Some(name.clone()), ..ask.view.clone() })?);
         }
     }
-    let over = Over { engine, ask, looks: &looks };
+    let over = SearchedViews { engine, ask, looks: &looks };
     let mut within = over.run(context, when.as_ref(), &mut warnings)?;
     let mut applied = when.is_some();
     if let Some(when) = &when {
         let doubtful = within.found.is_empty() || when.of_event;
         let without = if doubtful { Some(over.run(context, None, &mut vec![])?) } else { None };
-        let is_better = |without: &Within| {
+        let is_better = |without: &ViewMatches| {
             let nothing = within.found.is_empty() && !without.found.is_empty();
             nothing || within.best() < without.best() * MEMORY.worth
         };
@@ -301,9 +302,9 @@ pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<R
             within = without;
         }
     }
-    let Within { mut found, total } = within;
+    let ViewMatches { mut found, total } = within;
     found.sort_by(|a, b| {
-        let order = |one: &Weighed| looks[one.look].snapshot.thing(one.candidate.node);
+        let order = |one: &ScoredMemory| looks[one.look].snapshot.thing(one.candidate.node);
         b.candidate.score().total_cmp(&a.candidate.score()).then(order(b).cmp(&order(a)))
     });
     let sessions = sessions(&found);
@@ -314,34 +315,39 @@ pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<R
     }
     mark_stale(&looks, &found, &mut items)?;
     let remembered = if items.is_empty() { Some(over.remembered()?) } else { None };
-    let when = when.map(|When { phrase, from, to, .. }| WhenOut { phrase, applied, from, to });
+    let when = when.map(|QuestionTime { phrase, from, to, .. }| WhenOut { phrase, applied, from, to });
     Ok(Recalled { items, total, remembered, sessions, when, warnings, view: looks[0].view.echo() })
 }
 
 /// Returns the views to search.
-struct Over<'a> {
+struct SearchedViews<'a> {
     engine: &'a Engine,
-    ask: &'a Ask,
-    looks: &'a [Look],
+    ask: &'a RecallQuery,
+    looks: &'a [ViewGraph],
 }
 
 /// Matches in the views, and the number of candidates.
-struct Within {
-    found: Vec<Weighed>,
+struct ViewMatches {
+    found: Vec<ScoredMemory>,
     total: usize,
 }
 
-impl Within {
+impl ViewMatches {
     /// The best similarity.
     fn best(&self) -> f64 {
         self.found.iter().map(|one| one.likeness).fold(0.0, f64::max)
     }
 }
 
-impl Over<'_> {
-    fn run(&self, context: &mut Context<'_>, when: Option<&When>, warnings: &mut Vec<String>) -> Result<Within> {
+impl SearchedViews<'_> {
+    fn run(
+        &self,
+        context: &mut Context<'_>,
+        when: Option<&QuestionTime>,
+        warnings: &mut Vec<String>,
+    ) -> Result<ViewMatches> {
         let (ask, looks) = (self.ask, self.looks);
-        let mut within = Within { found: vec![], total: 0 };
+        let mut within = ViewMatches { found: vec![], total: 0 };
         let mut seen: FxHashSet<u64> = FxHashSet::default();
         let mut missing = 0;
         for (at, look) in looks.iter().enumerate() {
@@ -354,7 +360,7 @@ impl Over<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            let weighing = Weighing { engine: self.engine, look, ask, when, about: &about };
+            let weighing = MemoryScoring { engine: self.engine, look, ask, when, about: &about };
             let (weighed, all) = weighing.run(context, at, warnings)?;
             within.total += all;
             // Memories inherited from an ancestor branch were found there.
@@ -365,12 +371,12 @@ impl Over<'_> {
     }
 
     /// Counts memories, ignoring the question.
-    fn remembered(&self) -> Result<Remembered> {
+    fn remembered(&self) -> Result<MemoryCounts> {
         let mut seen: FxHashSet<u64> = FxHashSet::default();
-        let mut remembered = Remembered::default();
+        let mut remembered = MemoryCounts::default();
         for look in self.looks {
             let s = &look.snapshot;
-            let weighing = Weighing { engine: self.engine, look, ask: self.ask, when: None, about: &[] };
+            let weighing = MemoryScoring { engine: self.engine, look, ask: self.ask, when: None, about: &[] };
             let mut is_there = |node: &Node| {
                 !s.is_ended(*node)
                     && (is_memory(look, *node) || is_fact(look, *node))
@@ -385,7 +391,7 @@ impl Over<'_> {
                 continue;
             }
             for nodes in wanted.chunks(AT_ONCE) {
-                let read = Read::of(look, nodes)?;
+                let read = NodeContents::of(look, nodes)?;
                 let fits = |node: &&Node| match (read.content(**node), read.stated(**node)) {
                     (Some(content), Some(time)) => weighing.fits(**node, content, time),
                     _ => false,
@@ -397,7 +403,7 @@ impl Over<'_> {
     }
 }
 
-fn check(context: &Context<'_>, ask: &Ask) -> Result<()> {
+fn check(context: &Context<'_>, ask: &RecallQuery) -> Result<()> {
     check_range("limit", ask.limit, 1, 100)?;
     check_range("entities", ask.entities.len(), 0, 50)?;
     ask.weights.check()?;
@@ -419,14 +425,18 @@ fn check(context: &Context<'_>, ask: &Ask) -> Result<()> {
 }
 
 /// Returns the newest memories that pass the filters, newest first, at most this many, without sensitive ones.
-pub fn newest(look: &Look, most: usize, wanted: impl Fn(&Past) -> bool) -> Result<Vec<(Node, Past)>> {
+pub fn newest(
+    look: &ViewGraph,
+    most: usize,
+    wanted: impl Fn(&PastEpisode) -> bool,
+) -> Result<Vec<(Node, PastEpisode)>> {
     let s = &look.snapshot;
     let mut nodes: Vec<Node> =
         s.nodes().into_iter().filter(|node| is_memory(look, *node) && !s.is_ended(*node)).collect();
     nodes.sort_by_key(|node| std::cmp::Reverse(s.thing(*node)));
     let mut found = Vec::new();
     for nodes in nodes.chunks(AT_ONCE) {
-        let read = Read::of(look, nodes)?;
+        let read = NodeContents::of(look, nodes)?;
         for node in nodes {
             let Some(content) = read.content(*node).filter(|content| !is_sensitive(content)) else { continue };
             let past = past(look, *node, content, read.stated(*node));
@@ -442,12 +452,12 @@ pub fn newest(look: &Look, most: usize, wanted: impl Fn(&Past) -> bool) -> Resul
 }
 
 /// Converts an object to a memory.
-pub fn past(look: &Look, node: Node, content: &Content, time: Option<Time>) -> Past {
+pub fn past(look: &ViewGraph, node: Node, content: &Content, time: Option<Time>) -> PastEpisode {
     let s = &look.snapshot;
     let own = |name: &str| content.properties.get(name).and_then(Value::as_str).map(str::to_owned);
-    Past {
+    PastEpisode {
         reference: s.name(node),
-        kind: Kind::of(s.type_name(node), content.subtype.as_deref()).unwrap_or_default(),
+        kind: EpisodeKind::of(s.type_name(node), content.subtype.as_deref()).unwrap_or_default(),
         title: content.title.clone(),
         content: own("content").or_else(|| own("text")).or_else(|| content.title.clone()).unwrap_or_default(),
         agent: own("agent_id"),
@@ -461,20 +471,20 @@ pub fn past(look: &Look, node: Node, content: &Content, time: Option<Time>) -> P
 }
 
 fn metadata(content: &Content) -> Map<String, Value> {
-    let own = content.properties.iter().filter(|(name, _)| !kinds::RESERVED.contains(&name.as_str()));
+    let own = content.properties.iter().filter(|(name, _)| !episode_kinds::RESERVED.contains(&name.as_str()));
     own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn is_memory(look: &Look, node: Node) -> bool {
-    Kind::of(look.snapshot.type_name(node), None).is_some()
+fn is_memory(look: &ViewGraph, node: Node) -> bool {
+    EpisodeKind::of(look.snapshot.type_name(node), None).is_some()
 }
 
-fn is_fact(look: &Look, node: Node) -> bool {
+fn is_fact(look: &ViewGraph, node: Node) -> bool {
     look.snapshot.type_name(node).eq_ignore_ascii_case(FACT)
 }
 
 /// A candidate with the values that are needed for its score.
-struct Weighed {
+struct ScoredMemory {
     look: usize,
     candidate: Candidate,
     /// The similarity part of its score.
@@ -484,21 +494,26 @@ struct Weighed {
 }
 
 /// Scores the memories of one view.
-struct Weighing<'a> {
+struct MemoryScoring<'a> {
     engine: &'a Engine,
-    look: &'a Look,
-    ask: &'a Ask,
-    when: Option<&'a When>,
+    look: &'a ViewGraph,
+    ask: &'a RecallQuery,
+    when: Option<&'a QuestionTime>,
     about: &'a [Node],
 }
 
-impl Weighing<'_> {
+impl MemoryScoring<'_> {
     /// Maximum number of candidates that are scored.
     fn pool(&self) -> usize {
         MEMORY.pool.max(self.ask.limit * MEMORY.pool_per_result)
     }
 
-    fn run(&self, context: &mut Context<'_>, at: usize, warnings: &mut Vec<String>) -> Result<(Vec<Weighed>, usize)> {
+    fn run(
+        &self,
+        context: &mut Context<'_>,
+        at: usize,
+        warnings: &mut Vec<String>,
+    ) -> Result<(Vec<ScoredMemory>, usize)> {
         let candidates = self.candidates(context, warnings)?;
         let narrow = self.is_narrow();
         let most = self.pool();
@@ -509,7 +524,7 @@ impl Weighing<'_> {
                 break;
             }
             looked += part.len();
-            let read = Read::of(self.look, &part.iter().map(|candidate| candidate.node).collect::<Vec<_>>())?;
+            let read = NodeContents::of(self.look, &part.iter().map(|candidate| candidate.node).collect::<Vec<_>>())?;
             for candidate in part {
                 let (Some(content), Some(time)) = (read.content(candidate.node), read.stated(candidate.node)) else {
                     continue;
@@ -548,13 +563,13 @@ impl Weighing<'_> {
             let meaning = self.engine.nearest(context, look, &ask.query, Some(&allowed))?;
             warnings.extend(meaning.warning);
             let recipe = match ask.recipe {
-                Recipe::Fitting => search::Recipe::Recall,
-                Recipe::Added => search::Recipe::Objects,
+                RecallScoring::Fitting => search::Recipe::Recall,
+                RecallScoring::Added => search::Recipe::Objects,
             };
             let found = find(
                 look,
                 &texts,
-                &search::Ask {
+                &search::SearchQuestion {
                     text: &ask.query,
                     recipe,
                     lexical: true,
@@ -594,7 +609,7 @@ impl Weighing<'_> {
         if is_fact(self.look, node) {
             return self.ask.kinds.is_empty();
         }
-        let Some(kind) = Kind::of(s.type_name(node), None) else { return false };
+        let Some(kind) = EpisodeKind::of(s.type_name(node), None) else { return false };
         // The kind of an episode is in its content.
         self.ask.kinds.is_empty() || self.ask.kinds.iter().any(|wanted| wanted.type_name() == kind.type_name())
     }
@@ -612,7 +627,7 @@ impl Weighing<'_> {
         let named = [("agent_id", &ask.agent_id), ("session_id", &ask.session_id)];
         let of_task =
             |wanted: &String| own("task_id").is_some_and(|own| own_key("task", own) == own_key("task", wanted));
-        let kind = Kind::of(self.look.snapshot.type_name(node), content.subtype.as_deref());
+        let kind = EpisodeKind::of(self.look.snapshot.type_name(node), content.subtype.as_deref());
         named.iter().all(|(name, wanted)| wanted.as_deref().is_none_or(|wanted| own(name) == Some(wanted)))
             && ask.task_id.as_ref().is_none_or(of_task)
             && (ask.kinds.is_empty() || kind.is_some_and(|kind| ask.kinds.contains(&kind)))
@@ -621,7 +636,7 @@ impl Weighing<'_> {
             && self.when.is_none_or(|when| when.holds(time))
     }
 
-    fn weigh(&self, at: usize, mut candidate: Candidate, content: Content, time: Time) -> Weighed {
+    fn weigh(&self, at: usize, mut candidate: Candidate, content: Content, time: Time) -> ScoredMemory {
         let weights = &self.ask.weights;
         let likeness = candidate.score();
         let parts = MemoryParts {
@@ -630,10 +645,10 @@ impl Weighing<'_> {
             entities: weights.entities,
             recent: weights.recent(time, self.look.view.valid),
             shared: self.shared(candidate.node),
-            recency_in_full: self.ask.recipe == Recipe::Added || self.ask.query.trim().is_empty(),
+            recency_in_full: self.ask.recipe == RecallScoring::Added || self.ask.query.trim().is_empty(),
         };
         remembered(&mut candidate, &parts);
-        Weighed { look: at, candidate, likeness, content, time }
+        ScoredMemory { look: at, candidate, likeness, content, time }
     }
 
     /// Jaccard similarity of the entities of the question and of a memory; a part of an entity counts as the entity.
@@ -646,7 +661,8 @@ impl Weighing<'_> {
         let own: FxHashSet<Node> = links::about(s, memory).map(|(to, _)| links::present(s, to)).collect();
         let asked: FxHashSet<Node> = self.about.iter().copied().collect();
         let is_in = |own: Node, whole: Node| {
-            own == whole || self.ask.recipe == Recipe::Fitting && key(own).starts_with(&format!("{}::", key(whole)))
+            own == whole
+                || self.ask.recipe == RecallScoring::Fitting && key(own).starts_with(&format!("{}::", key(whole)))
         };
         let matched = asked.iter().filter(|whole| own.iter().any(|own| is_in(*own, **whole))).count();
         let others = own.iter().filter(|own| !asked.iter().any(|whole| is_in(**own, *whole))).count();
@@ -654,7 +670,7 @@ impl Weighing<'_> {
     }
 
     /// Adds sensitive memories of the caller, decrypted; warns about those that cannot be read.
-    fn sensitive(&self, context: &Context<'_>, at: usize, warnings: &mut Vec<String>) -> Result<Vec<Weighed>> {
+    fn sensitive(&self, context: &Context<'_>, at: usize, warnings: &mut Vec<String>) -> Result<Vec<ScoredMemory>> {
         let s = &self.look.snapshot;
         // An authenticated agent asks for itself, whatever name the request contains.
         let named = self.ask.agent_id.as_deref().filter(|agent| context.agents.cover(agent));
@@ -662,7 +678,7 @@ impl Weighing<'_> {
         let labelled =
             |node: &Node| s.labels(*node).iter().any(|label| &**label == crate::view::memories::names::SENSITIVE);
         let nodes: Vec<Node> = s.nodes().into_iter().filter(|node| labelled(node) && self.is_wanted(*node)).collect();
-        let read = Read::of(self.look, &nodes)?;
+        let read = NodeContents::of(self.look, &nodes)?;
         let terms = question::prose_terms(&self.ask.query);
         let all: f32 = terms.iter().map(|term| term.weight).sum();
         let (mut found, mut others) = (Vec::new(), 0);
@@ -713,8 +729,8 @@ impl Weighing<'_> {
     }
 }
 
-impl Weighed {
-    fn out(&self, look: &Look, ask: &Ask, rank: usize) -> Result<MemoryOut> {
+impl ScoredMemory {
+    fn out(&self, look: &ViewGraph, ask: &RecallQuery, rank: usize) -> Result<RecalledMemoryOut> {
         let (node, content, s) = (self.candidate.node, &self.content, &look.snapshot);
         let mut past = past(look, node, content, Some(self.time));
         let shortened = begin(&past.content, ask.tokens);
@@ -730,7 +746,7 @@ impl Weighed {
             .iter()
             .map(|reason| ReasonOut { channel: reason.channel.into(), score: round(reason.score) })
             .collect();
-        Ok(MemoryOut {
+        Ok(RecalledMemoryOut {
             rank,
             episode_id: s.key(node).map_or_else(|| s.id(node).to_string(), str::to_owned),
             kind: if is_fact(look, node) { "FACT" } else { past.kind.name() },
@@ -760,7 +776,7 @@ impl Weighed {
 }
 
 /// Returns the facts that a fact contradicts, or that contradict it.
-fn contradictions(look: &Look, node: Node) -> Result<Vec<OtherFactOut>> {
+fn contradictions(look: &ViewGraph, node: Node) -> Result<Vec<OtherFactOut>> {
     let s = &look.snapshot;
     if !is_fact(look, node) {
         return Ok(vec![]);
@@ -772,7 +788,7 @@ fn contradictions(look: &Look, node: Node) -> Result<Vec<OtherFactOut>> {
         .collect();
     others.sort_by_key(|other| s.thing(*other));
     others.dedup();
-    let read = Read::of(look, &others)?;
+    let read = NodeContents::of(look, &others)?;
     let out = |other: &Node| OtherFactOut {
         reference: s.name(*other),
         content: read.content(*other).and_then(|content| content.title.clone()).unwrap_or_default(),
@@ -781,10 +797,10 @@ fn contradictions(look: &Look, node: Node) -> Result<Vec<OtherFactOut>> {
 }
 
 /// Marks decisions and learnings whose code has changed.
-fn mark_stale(looks: &[Look], found: &[Weighed], items: &mut [MemoryOut]) -> Result<()> {
+fn mark_stale(looks: &[ViewGraph], found: &[ScoredMemory], items: &mut [RecalledMemoryOut]) -> Result<()> {
     for (at, look) in looks.iter().enumerate() {
-        let lasting = |one: &&Weighed| one.look == at && !is_fact(look, one.candidate.node);
-        let is_lasting = |one: &&Weighed| {
+        let lasting = |one: &&ScoredMemory| one.look == at && !is_fact(look, one.candidate.node);
+        let is_lasting = |one: &&ScoredMemory| {
             let name = look.snapshot.type_name(one.candidate.node);
             [crate::view::memories::names::DECISION, crate::view::memories::names::LEARNING]
                 .iter()
@@ -802,7 +818,7 @@ fn mark_stale(looks: &[Look], found: &[Weighed], items: &mut [MemoryOut]) -> Res
 }
 
 /// Ranks sessions by the scores of their episodes.
-fn sessions(found: &[Weighed]) -> Vec<SessionOut> {
+fn sessions(found: &[ScoredMemory]) -> Vec<SessionOut> {
     let mut all: FxHashMap<&str, (usize, f64)> = FxHashMap::default();
     for one in found {
         if let Some(session) = one.content.properties.get("session_id").and_then(Value::as_str) {
@@ -826,13 +842,13 @@ mod tests {
 
     #[test]
     fn age_counts_half_after_two_weeks() {
-        let (weights, now) = (Weights::default(), Time(1_000 * DAY as i64));
+        let (weights, now) = (RecallWeights::default(), Time(1_000 * DAY as i64));
         for (days, share) in [(0.0, 1.0), (13.86, 0.5), (30.0, 0.2231), (-5.0, 1.0)] {
             let at = Time(now.0 - (days * DAY) as i64);
             assert!((weights.recent(at, now) - share).abs() < 1e-3, "{days}");
         }
         assert_eq!(weights.similarity + weights.recency + weights.entities, 1.0);
-        assert_eq!(Weights::of_decisions().entities, 0.5);
-        assert!(Weights { recency: 1.5, ..weights }.check().is_err());
+        assert_eq!(RecallWeights::of_decisions().entities, 0.5);
+        assert!(RecallWeights { recency: 1.5, ..weights }.check().is_err());
     }
 }

@@ -1,15 +1,15 @@
 //! Reflection: patterns found in episodes by rule, recorded as a reflection and as learnings linked to code.
 
-use super::patterns::{self, LEARNED, Learned, Past, Pattern};
+use super::patterns::{self, EpisodePattern, LEARNED, PastEpisode, RecordedLearning};
 use super::recall::newest;
-use super::{Kind, NewEpisode, add_all};
-use crate::beat::Beat;
+use super::{EpisodeKind, NewEpisode, add_all};
 use crate::features::memory::ops::reflect::Reflect;
+use crate::periodic::PeriodicWork;
 use crate::ranges::check_range;
 use crate::registry::Op;
 use crate::telemetry::log;
-use crate::view::Look;
-use crate::view::Read;
+use crate::view::NodeContents;
+use crate::view::ViewGraph;
 use crate::view::memories as links;
 use crate::view::memories::names::{DERIVED_FROM, LEARNING};
 use crate::{Context, Engine};
@@ -31,7 +31,7 @@ const LEAST: usize = 3;
 
 /// Which episodes to examine.
 #[derive(Clone, Debug, Default)]
-pub struct Ask {
+pub struct ReflectionScope {
     pub task_id: Option<String>,
     pub agent_id: Option<String>,
     /// Number of newest episodes; 0 means twenty.
@@ -42,7 +42,7 @@ pub struct Ask {
 
 /// The outcome of a reflection.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Reflected {
+pub struct Reflection {
     /// The recorded reflection; `None` if there were too few episodes.
     pub reflection_id: Option<String>,
     /// Its text.
@@ -51,7 +51,7 @@ pub struct Reflected {
     pub learnings_created: usize,
     pub learnings: Vec<LearningOut>,
     /// The most confident first.
-    pub patterns: Vec<Pattern>,
+    pub patterns: Vec<EpisodePattern>,
     /// Number of examined episodes.
     pub episodes: usize,
     /// The same episodes had been reflected on before.
@@ -70,9 +70,9 @@ pub struct LearningOut {
 }
 
 /// Reflects on the newest episodes of a project at intervals, until it is dropped.
-pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
+pub fn reflect_in_background(engine: &Engine, scope: &Scope, every: Duration) -> PeriodicWork {
     let (engine, scope, mut first) = (engine.unwatched(), scope.clone(), true);
-    Beat::start("reflect", every, move || {
+    PeriodicWork::start("reflect", every, move || {
         // Wait first, so that a starting server can answer requests.
         if std::mem::take(&mut first) {
             return;
@@ -82,7 +82,7 @@ pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
         match engine.call(&mut context, Reflect::META.name, json!({})) {
             Err(error) if error.code != ErrorCode::UnknownProject => {
                 let fields = [("project", json!(scope.project)), ("code", json!(error.code))];
-                log::event(log::Level::Warn, "memory.reflect", &fields);
+                log::event(log::LogLevel::Warn, "memory.reflect", &fields);
             }
             _ => {}
         }
@@ -92,25 +92,25 @@ pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
 /// Examines the newest episodes of a task, of an agent or of all, and records the patterns in them. A learning is written if it
 /// is new, or found in an episode that it was not derived from before. Reflecting on the same episodes again, or on some of
 /// them, writes nothing.
-pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<Reflected> {
+pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &ReflectionScope) -> Result<Reflection> {
     let limit = if ask.limit == 0 { LIMIT } else { ask.limit };
     check_range("limit", limit, 1, 500)?;
-    engine.know_agents(context)?;
+    engine.declare_agent_types(context)?;
     let branch = if ask.branch.is_empty() { "main" } else { &ask.branch };
     let look = engine.look(context, &ViewSpec::on(branch))?;
-    let is_source = |past: &Past| {
+    let is_source = |past: &PastEpisode| {
         let of = |asked: &Option<String>, own: &Option<String>| asked.is_none() || asked == own;
         let task = |name: &Option<String>| name.as_deref().map(|name| own_key("task", name));
-        !matches!(past.kind, Kind::Reflection | Kind::Learning)
+        !matches!(past.kind, EpisodeKind::Reflection | EpisodeKind::Learning)
             && of(&task(&ask.task_id), &task(&past.task))
             && of(&ask.agent_id, &past.agent)
     };
-    let mut sources: Vec<Past> = newest(&look, limit, is_source)?.into_iter().map(|(_, past)| past).collect();
+    let mut sources: Vec<PastEpisode> = newest(&look, limit, is_source)?.into_iter().map(|(_, past)| past).collect();
     sources.reverse();
     sources.sort_by_key(|past| past.time);
     let patterns = patterns::find(&sources);
     if sources.len() < LEAST && patterns.is_empty() {
-        return Ok(Reflected {
+        return Ok(Reflection {
             reflection_id: None,
             insight: format!("{} of {LEAST} episodes that it takes to reflect", sources.len()),
             learnings_created: 0,
@@ -122,7 +122,7 @@ pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<
     }
     let insight = insight(&sources, &patterns);
     let (reflection, key) = reflection(ask, &sources, &patterns, &insight)?;
-    let repeated = match look.ledger.find(&look.view, &Reference::exact(Kind::Reflection.type_name(), &key)) {
+    let repeated = match look.ledger.find(&look.view, &Reference::exact(EpisodeKind::Reflection.type_name(), &key)) {
         Ok(_) => true,
         Err(error) if error.code == ErrorCode::NotFound => false,
         Err(error) => return Err(error),
@@ -147,13 +147,13 @@ pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<
                 (pattern.insight, pattern.confidence)
             }
         };
-        let reference = format!("{}:{}{id}", Kind::Learning.type_name(), Kind::Learning.prefix());
+        let reference = format!("{}:{}{id}", EpisodeKind::Learning.type_name(), EpisodeKind::Learning.prefix());
         learnings.push(LearningOut { reference, content, confidence, state });
     }
     if !new.is_empty() {
         add_all(engine, context, branch, new)?;
     }
-    Ok(Reflected {
+    Ok(Reflection {
         reflection_id: Some(key),
         insight,
         learnings_created: learnings.iter().filter(|learning| learning.state == "created").count(),
@@ -164,7 +164,12 @@ pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<
     })
 }
 
-fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) -> Result<(NewEpisode, String)> {
+fn reflection(
+    ask: &ReflectionScope,
+    sources: &[PastEpisode],
+    patterns: &[EpisodePattern],
+    insight: &str,
+) -> Result<(NewEpisode, String)> {
     let refs: Vec<String> = sources.iter().map(|past| past.reference.clone()).collect();
     let task = ask.task_id.as_deref().map(|name| own_key("task", name));
     let what = json!([task, ask.agent_id, refs]).to_string();
@@ -173,7 +178,7 @@ fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) 
     metadata.insert("source_episode_ids".into(), json!(refs));
     let found = serde_json::to_value(patterns).map_err(|e| Error::internal(e.to_string()))?;
     metadata.insert("patterns".into(), found);
-    let key = format!("{}{id}", Kind::Reflection.prefix());
+    let key = format!("{}{id}", EpisodeKind::Reflection.prefix());
     let new = NewEpisode {
         id: Some(id),
         metadata,
@@ -182,30 +187,30 @@ fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) 
         mentions: patterns.iter().flat_map(|pattern| pattern.entities.clone()).collect(),
         derived_from: refs,
         replace: true,
-        ..NewEpisode::new(Kind::Reflection, insight)
+        ..NewEpisode::new(EpisodeKind::Reflection, insight)
     };
     Ok((new, key))
 }
 
-fn is_learned(pattern: &Pattern) -> bool {
+fn is_learned(pattern: &EpisodePattern) -> bool {
     pattern.confidence >= LEARNED
 }
 
 /// Returns the learnings of a view that record patterns, whatever their ids.
-fn learned(look: &Look) -> Result<Vec<Learned>> {
+fn learned(look: &ViewGraph) -> Result<Vec<RecordedLearning>> {
     let s = &look.snapshot;
     let is_learning = |node: &Node| s.type_name(*node).eq_ignore_ascii_case(LEARNING) && !s.is_ended(*node);
     let nodes: Vec<Node> = s.nodes().into_iter().filter(is_learning).collect();
-    let read = Read::of(look, &nodes)?;
-    let mut all: Vec<Learned> = Vec::new();
+    let read = NodeContents::of(look, &nodes)?;
+    let mut all: Vec<RecordedLearning> = Vec::new();
     for node in nodes {
         let (Some(key), Some(content)) = (s.key(node), read.content(node)) else { continue };
         let own = |name: &str| content.properties.get(name);
         let Some(shape) = own("pattern").and_then(Value::as_str) else { continue };
         let sources =
             s.outgoing(node).iter().filter(|(_, edge, _)| s.edge_type(*edge).eq_ignore_ascii_case(DERIVED_FROM));
-        all.push(Learned {
-            id: key.strip_prefix(Kind::Learning.prefix()).unwrap_or(key).to_owned(),
+        all.push(RecordedLearning {
+            id: key.strip_prefix(EpisodeKind::Learning.prefix()).unwrap_or(key).to_owned(),
             shape: shape.to_owned(),
             content: own("content").and_then(Value::as_str).unwrap_or_default().to_owned(),
             confidence: own("confidence").and_then(Value::as_f64),
@@ -218,7 +223,7 @@ fn learned(look: &Look) -> Result<Vec<Learned>> {
 }
 
 /// Removes and returns the learning that is most similar to a pattern, so that no other pattern matches it.
-fn take_best(known: &mut Vec<Learned>, pattern: &Pattern) -> Option<Learned> {
+fn take_best(known: &mut Vec<RecordedLearning>, pattern: &EpisodePattern) -> Option<RecordedLearning> {
     let id = pattern.id();
     let likeness =
         known.iter().enumerate().filter_map(|(at, learned)| Some((pattern.likeness(learned)?, learned.id == id, at)));
@@ -227,7 +232,7 @@ fn take_best(known: &mut Vec<Learned>, pattern: &Pattern) -> Option<Learned> {
     best.map(|(_, _, at)| known.remove(at))
 }
 
-fn learning(ask: &Ask, id: &str, pattern: &Pattern) -> NewEpisode {
+fn learning(ask: &ReflectionScope, id: &str, pattern: &EpisodePattern) -> NewEpisode {
     let mut metadata = Map::new();
     metadata.insert("confidence".into(), json!(pattern.confidence));
     metadata.insert("pattern".into(), json!(pattern.shape.name()));
@@ -240,12 +245,12 @@ fn learning(ask: &Ask, id: &str, pattern: &Pattern) -> NewEpisode {
         derived_from: pattern.episodes.clone(),
         replace: true,
         apart: true,
-        ..NewEpisode::new(Kind::Learning, pattern.insight.clone())
+        ..NewEpisode::new(EpisodeKind::Learning, pattern.insight.clone())
     }
 }
 
 /// Describes the examined episodes and the patterns in words.
-fn insight(sources: &[Past], patterns: &[Pattern]) -> String {
+fn insight(sources: &[PastEpisode], patterns: &[EpisodePattern]) -> String {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     sources.iter().for_each(|past| *kinds.entry(past.kind.name()).or_default() += 1);
     let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();

@@ -1,7 +1,7 @@
 //! Answers about memory: episodes with their rationale, and summaries of them.
 
 use crate::rendering::values::{at, list, moment, safe};
-use crate::rendering::{Column, Rendering};
+use crate::rendering::{Rendering, TableColumn};
 use serde_json::Value;
 
 pub fn added(out: &mut Rendering, response: &Value) {
@@ -20,7 +20,7 @@ pub fn added(out: &mut Rendering, response: &Value) {
 pub fn lineage(out: &mut Rendering, response: &Value) {
     for (way, words) in [("upstream", "what led to it"), ("downstream", "what came of it")] {
         let thing = |r: &Value| format!("{}{}", at(r, "ref"), became(r));
-        let columns: [Column<'_>; 5] = [
+        let columns: [TableColumn<'_>; 5] = [
             (words, &thing),
             ("title", &|r| at(r, "title")),
             ("steps", &|r| at(r, "depth")),

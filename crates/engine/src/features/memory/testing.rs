@@ -5,5 +5,5 @@ pub mod output;
 pub mod run;
 
 pub use command::{TestCommand, detect};
-pub use output::{Results, read};
-pub use run::{Ran, run};
+pub use output::{TestResults, read};
+pub use run::{ProgramRun, run};

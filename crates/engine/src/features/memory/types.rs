@@ -2,20 +2,21 @@
 
 use crate::{Context, Engine, packs};
 use lukasa_model::Result;
-use lukasa_model::types::Pack;
+use lukasa_model::types::TypePack;
 use std::sync::LazyLock;
 
-static AGENT: packs::Read = LazyLock::new(|| packs::read("agent", include_str!("../../../../../packs/agent.json")));
+static AGENT: packs::BundledPack =
+    LazyLock::new(|| packs::read("agent", include_str!("../../../../../packs/agent.json")));
 
 /// The pack `agent` of this build.
-pub fn agent() -> Result<&'static Pack> {
-    packs::known(&AGENT)
+pub fn agent() -> Result<&'static TypePack> {
+    packs::bundled(&AGENT)
 }
 
 impl Engine {
     /// Declares the types of the `agent` pack in the project, once, in its own log.
-    pub fn know_agents(&self, context: &Context<'_>) -> Result<()> {
-        self.know(&context.scope, agent()?, &context.header(None))
+    pub fn declare_agent_types(&self, context: &Context<'_>) -> Result<()> {
+        self.declare_pack(&context.scope, agent()?, &context.header(None))
     }
 }
 

@@ -20,10 +20,10 @@ const ALGORITHM: &str = "AES-256-GCM";
 /// Keys by agent.
 #[derive(Default)]
 pub struct Vault {
-    keys: BTreeMap<String, Key>,
+    keys: BTreeMap<String, AgentKey>,
 }
 
-struct Key {
+struct AgentKey {
     key: LessSafeKey,
     /// Identifies a key without revealing it.
     id: String,
@@ -49,7 +49,7 @@ impl Vault {
             })?;
             let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| Error::internal("a key was refused"))?;
             let id = Hash::of(&[b"lukasa agent key\0", &bytes[..]].concat()).digits(16);
-            vault.keys.insert(agent.to_owned(), Key { key: LessSafeKey::new(key), id });
+            vault.keys.insert(agent.to_owned(), AgentKey { key: LessSafeKey::new(key), id });
         }
         Ok(vault)
     }
@@ -102,7 +102,7 @@ impl Vault {
         serde_json::from_slice(plain).map_err(|_| damaged())
     }
 
-    fn key(&self, agent: &str) -> Result<&Key> {
+    fn key(&self, agent: &str) -> Result<&AgentKey> {
         self.keys.get(agent).ok_or_else(|| {
             Error::new(ErrorKind::Forbidden, ErrorCode::NoAgentKey, format!("no key is configured for agent `{agent}`"))
                 .hint("see docs/memory.md, Sensitive episodes")

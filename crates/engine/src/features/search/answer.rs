@@ -1,20 +1,20 @@
 //! The items, paths and citations of a search answer, fitted to a token budget.
 
-use super::{Answered, Texts};
+use super::{RankedCandidates, TextIndexes};
 use crate::redact::{GONE, redact};
 use crate::sensitive;
 use crate::sensitive::is_sensitive;
-use crate::view::Look;
-use crate::view::Read;
+use crate::view::NodeContents;
+use crate::view::ViewGraph;
 use crate::view::symbols::Symbols;
 use lukasa_graph::Node;
-use lukasa_model::{Content, ThingNo};
+use lukasa_model::{Content, FactNo};
 use lukasa_search::cite::{self, Citation};
 use lukasa_search::count::count;
 use lukasa_search::fields::{self, prune};
 use lukasa_search::pipeline::fuse::Candidate;
-use lukasa_search::pipeline::gain::Covered;
-use lukasa_search::pipeline::pack::{self, Unit};
+use lukasa_search::pipeline::gain::CoveredWords;
+use lukasa_search::pipeline::pack::{self, PackUnit};
 use lukasa_search::recipes::{ANY_FIELD, CITATIONS, FIELDS_SHOWN, SEARCH};
 use lukasa_search::tokens;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,12 +32,12 @@ pub struct ItemOut {
     #[serde(rename = "ref")]
     pub reference: String,
     #[serde(skip)]
-    pub thing: ThingNo,
+    pub thing: FactNo,
     pub object_id: Uuid,
     /// The sum of `reasons`.
     pub score: f64,
     /// primary; neighbor: reached only through a relationship; reference: already returned to this session, so only named here.
-    pub role: Role,
+    pub role: ItemRole,
     /// Title, type and status, and the most informative properties.
     pub fields: Map<String, Value>,
     /// Number of properties left out or shortened.
@@ -59,7 +59,7 @@ impl ItemOut {
 /// Why an item is in the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum ItemRole {
     Primary,
     Neighbor,
     Reference,
@@ -86,7 +86,7 @@ pub struct CitationOut {
 
 /// A relationship between two results, in words.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct PathOut {
+pub struct SearchPathOut {
     pub path_id: Uuid,
     pub summary: String,
     pub nodes: Vec<Uuid>,
@@ -101,7 +101,7 @@ pub struct PathOut {
 }
 
 /// What an answer may contain.
-pub struct Want<'a> {
+pub struct AnswerOptions<'a> {
     pub limit: usize,
     /// Token budget of items and paths.
     pub room: usize,
@@ -114,14 +114,14 @@ pub struct Want<'a> {
     pub citations: bool,
     pub include: &'a [String],
     /// Facts that were recently returned to the session.
-    pub given: FxHashSet<ThingNo>,
+    pub given: FxHashSet<FactNo>,
 }
 
 /// The items and paths that fit on a page.
 #[derive(Default)]
-pub struct Shown {
+pub struct AnswerPage {
     pub items: Vec<ItemOut>,
-    pub paths: Vec<PathOut>,
+    pub paths: Vec<SearchPathOut>,
     /// Tokens of items and paths.
     pub tokens: usize,
     /// Range of the results that were considered; the next page begins at its end.
@@ -135,14 +135,20 @@ pub struct Shown {
 
 /// Builds the page that fits the budget. Content of earlier pages counts as already returned, so pages omit the same
 /// repetitions as one large page; an item that does not fit is moved to the next page.
-pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Want<'_>) -> Shown {
+pub fn show(
+    look: &ViewGraph,
+    texts: &TextIndexes,
+    found: &RankedCandidates,
+    read: &NodeContents,
+    want: &AnswerOptions<'_>,
+) -> AnswerPage {
     let symbols = Symbols::new(look);
     let neighbors: FxHashSet<Node> = found.expanded.neighbors.iter().copied().collect();
-    let showing = Showing { look, texts, found, read, want, symbols };
-    let mut covered = Covered::default();
-    let mut items: Vec<Offer> = Vec::new();
+    let showing = ItemBuilder { look, texts, found, read, want, symbols };
+    let mut covered = CoveredWords::default();
+    let mut items: Vec<ItemForms> = Vec::new();
     let mut left_out = FxHashSet::default();
-    let mut shown = Shown::default();
+    let mut shown = AnswerPage::default();
     let (mut looked, mut cited) = (0, 0);
     for (place, candidate) in found.candidates.iter().enumerate() {
         let ends = match want.backwards {
@@ -180,7 +186,7 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
             tokens = cost(&full);
         }
         cited += full.citations.len();
-        items.push(Offer { full, brief, is_neighbor, place, costs: vec![tokens] });
+        items.push(ItemForms { full, brief, is_neighbor, place, costs: vec![tokens] });
     }
     shown.gain_rejections = covered.rejected;
     shown.page = if want.backwards { 0..want.place } else { want.place..looked.max(want.place) };
@@ -204,8 +210,9 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
     }
     let (mut units, mut chosen);
     loop {
-        let of_items = items.iter().map(|item| Unit { slot: usize::from(item.is_neighbor), costs: item.costs.clone() });
-        let of_paths = path_costs.iter().map(|cost| Unit { slot: 2, costs: vec![*cost] });
+        let of_items =
+            items.iter().map(|item| PackUnit { slot: usize::from(item.is_neighbor), costs: item.costs.clone() });
+        let of_paths = path_costs.iter().map(|cost| PackUnit { slot: 2, costs: vec![*cost] });
         units = of_items.chain(of_paths).collect::<Vec<_>>();
         chosen = pack::choose(&units, &SEARCH.shares, want.room);
         if !leave(&mut items, &chosen, want.backwards, &mut shown.page) {
@@ -240,7 +247,7 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
 }
 
 /// A candidate that may be shown, in its forms.
-struct Offer {
+struct ItemForms {
     full: ItemOut,
     brief: ItemOut,
     is_neighbor: bool,
@@ -251,7 +258,7 @@ struct Offer {
 
 /// Ends the page before the first item that does not fit because of others. An item that would not fit on a page of its own is
 /// skipped. Returns false when everything fits.
-fn leave(items: &mut Vec<Offer>, chosen: &[Option<usize>], backwards: bool, page: &mut Range<usize>) -> bool {
+fn leave(items: &mut Vec<ItemForms>, chosen: &[Option<usize>], backwards: bool, page: &mut Range<usize>) -> bool {
     let Some(at) = chosen[..items.len()].iter().position(Option::is_none) else { return false };
     if items.len() == 1 {
         items.clear();
@@ -271,12 +278,12 @@ fn cost(part: &impl Serialize) -> usize {
 }
 
 /// The content of an item: its core (title, type, status), and its properties unless they were returned recently.
-struct Told {
+struct ItemContent {
     core: Map<String, Value>,
-    pruned: Option<fields::Shown>,
+    pruned: Option<fields::ShownFields>,
 }
 
-impl Told {
+impl ItemContent {
     fn texts(&self) -> impl Iterator<Item = &str> {
         let own = || self.pruned.iter().flat_map(|pruned| &pruned.fields);
         // Properties named title, type or status replace those of the core.
@@ -285,18 +292,18 @@ impl Told {
     }
 }
 
-struct Showing<'a> {
-    look: &'a Look,
-    texts: &'a Texts,
-    found: &'a Answered,
-    read: &'a Read,
-    want: &'a Want<'a>,
+struct ItemBuilder<'a> {
+    look: &'a ViewGraph,
+    texts: &'a TextIndexes,
+    found: &'a RankedCandidates,
+    read: &'a NodeContents,
+    want: &'a AnswerOptions<'a>,
     symbols: Symbols<'a>,
 }
 
-impl Showing<'_> {
+impl ItemBuilder<'_> {
     /// Selects the content of an item.
-    fn content_of(&self, node: Node, content: &Content) -> Told {
+    fn content_of(&self, node: Node, content: &Content) -> ItemContent {
         let snapshot = &self.look.snapshot;
         let mut core = Map::new();
         if let Some(title) = &content.title {
@@ -309,17 +316,23 @@ impl Showing<'_> {
         let given = self.want.given.contains(&snapshot.thing(node));
         let pruned =
             (!given).then(|| prune(&content.properties, &self.found.terms, self.want.include, FIELDS_SHOWN.shown));
-        Told { core, pruned }
+        ItemContent { core, pruned }
     }
 
     /// Returns an item in its full and its brief form.
-    fn item(&self, candidate: &Candidate, content: &Content, shown: Told, is_neighbor: bool) -> (ItemOut, ItemOut) {
+    fn item(
+        &self,
+        candidate: &Candidate,
+        content: &Content,
+        shown: ItemContent,
+        is_neighbor: bool,
+    ) -> (ItemOut, ItemOut) {
         let snapshot = &self.look.snapshot;
         let node = candidate.node;
         let role = match (&shown.pruned, is_neighbor) {
-            (None, _) => Role::Reference,
-            (_, true) => Role::Neighbor,
-            _ => Role::Primary,
+            (None, _) => ItemRole::Reference,
+            (_, true) => ItemRole::Neighbor,
+            _ => ItemRole::Primary,
         };
         let reasons = candidate.reasons.iter().map(|r| ReasonOut { channel: r.channel.into(), score: round(r.score) });
         let brief = ItemOut {
@@ -393,7 +406,7 @@ impl Showing<'_> {
     }
 
     /// Relationships that were followed from results of the page, best first, each pair and type once.
-    fn paths(&self, page: &Range<usize>, left_out: &FxHashSet<Node>) -> Vec<PathOut> {
+    fn paths(&self, page: &Range<usize>, left_out: &FxHashSet<Node>) -> Vec<SearchPathOut> {
         let snapshot = &self.look.snapshot;
         let ways = &self.found.expanded.ways;
         let concerned: FxHashSet<Node> = ways.iter().flat_map(|way| [way.from, way.to]).collect();
@@ -417,7 +430,7 @@ impl Showing<'_> {
             }
             let relation = snapshot.edge_type(way.edge).to_lowercase().replace('_', " ");
             let edge_id = snapshot.edge_id(way.edge);
-            all.push(PathOut {
+            all.push(SearchPathOut {
                 path_id: edge_id,
                 summary: format!("{} {relation} {}", self.called(src), self.called(dst)),
                 nodes: vec![snapshot.id(src), snapshot.id(dst)],

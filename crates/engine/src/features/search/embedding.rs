@@ -3,26 +3,26 @@
 //! A vector belongs to a text and a model, not to an object: objects with the same text, on any branch or at any time, share a
 //! vector. So a change that keeps the text costs nothing, and a change that is reverted finds the old vector.
 
+mod background;
 pub mod backoff;
 pub mod breaker;
-mod central;
+mod centrality;
 pub mod change;
 pub mod endpoint;
 pub mod input;
-mod keeper;
 mod objects;
 pub mod queue;
 pub mod readiness;
 pub mod reconcile;
 pub mod worker;
 
+pub use background::embed_in_background;
 pub use breaker::Breaker;
 pub use endpoint::{EmbeddingEndpoint, EmbeddingEndpointConfig};
-pub use input::{Input, InputRules};
-pub use keeper::keep;
-pub use queue::{Enqueued, Queue};
+pub use input::{EmbeddingInput, InputRules};
+pub use queue::{EmbeddingQueue, EnqueueCounts};
 pub use readiness::{Readiness, readiness};
-pub use worker::{Worked, Worker};
+pub use worker::{EmbeddingWorker, WorkerStep};
 
 use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_store::Ledger;

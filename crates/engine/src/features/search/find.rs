@@ -1,17 +1,17 @@
 //! From a question to ranked candidates, with the recipe that suits the question.
 
-use super::Texts;
+use super::TextIndexes;
 use super::texts::ASKS;
-use crate::view::Look;
-use crate::view::symbols::{Kind, Symbols};
+use crate::view::ViewGraph;
+use crate::view::symbols::{SymbolKind, Symbols};
 use lukasa_graph::{Node, Snapshot};
-use lukasa_search::pipeline::expand::Expanded;
+use lukasa_search::pipeline::expand::ExpansionResult;
 use lukasa_search::pipeline::fuse::{Candidate, Channel, Fusion, best};
 use lukasa_search::pipeline::intent::{Intent, template};
-use lukasa_search::pipeline::passages::Ties;
-use lukasa_search::pipeline::seeds::{Nearest, by_words, covered};
+use lukasa_search::pipeline::passages::PassageLinks;
+use lukasa_search::pipeline::seeds::{NearestNodes, by_words, covered};
 use lukasa_search::pipeline::{self, CodeIndexes, ObjectsQuestion, RecallIndexes};
-use lukasa_search::question::{self, Task};
+use lukasa_search::question::{self, TaskText};
 use lukasa_search::recipes::{ANY_FIELD, CODE, MIXED, RECALL, RecallRecipe};
 use lukasa_search::text::{Term, TextIndex};
 use lukasa_search::titles;
@@ -54,7 +54,7 @@ const MENTIONS: &str = "MENTIONS";
 const NEXT: [&str; 2] = ["NEXT", crate::view::memories::names::NEXT_EPISODE];
 
 /// The question and the parameters of a search.
-pub struct Ask<'a> {
+pub struct SearchQuestion<'a> {
     pub text: &'a str,
     pub recipe: Recipe,
     pub lexical: bool,
@@ -64,13 +64,13 @@ pub struct Ask<'a> {
     /// Maximum number of candidates of each channel.
     pub pool: usize,
     /// The nearest nodes by meaning, if there are vectors.
-    pub nearest: Nearest,
+    pub nearest: NearestNodes,
     /// Which nodes may be in the answer.
     pub allowed: &'a (dyn Fn(Node) -> bool + Sync),
 }
 
 /// The candidates, and how they were found.
-pub struct Answered {
+pub struct RankedCandidates {
     pub recipe: Recipe,
     pub fusion: String,
     pub terms: Vec<Term>,
@@ -82,12 +82,12 @@ pub struct Answered {
     /// Source files, best first.
     pub files: Vec<Candidate>,
     /// Set by the caller that follows relationships.
-    pub expanded: Expanded,
+    pub expanded: ExpansionResult,
 }
 
 /// Searches a view.
-pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
-    let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node), by_words: OnceCell::new() };
+pub fn find(look: &ViewGraph, texts: &TextIndexes, ask: &SearchQuestion<'_>) -> RankedCandidates {
+    let found = Retrieval { look, texts, ask, order: &|node| look.snapshot.thing(node), by_words: OnceCell::new() };
     let mut answered = match ask.recipe {
         Recipe::Recall => found.recall(),
         Recipe::Code | Recipe::Auto | Recipe::Mixed if !ask.lexical => found.by_meaning(ask.recipe == Recipe::Code),
@@ -111,28 +111,28 @@ fn links<'s>(snapshot: &'s Snapshot, node: Node, names: &'s [&'s str]) -> impl I
     .map(|((to, edge, _), forward)| (to, snapshot.weight(edge).unwrap_or(1.0), forward))
 }
 
-struct Finding<'a> {
-    look: &'a Look,
-    texts: &'a Texts,
-    ask: &'a Ask<'a>,
+struct Retrieval<'a> {
+    look: &'a ViewGraph,
+    texts: &'a TextIndexes,
+    ask: &'a SearchQuestion<'a>,
     order: &'a (dyn Fn(Node) -> u64 + Sync),
     /// Objects that match the words, computed once: for the choice of the recipe and for the answer.
-    by_words: OnceCell<Said>,
+    by_words: OnceCell<WordMatches>,
 }
 
 /// The terms of the question, and the best objects by them.
-struct Said {
+struct WordMatches {
     terms: Vec<Term>,
     found: Vec<(Node, f64)>,
 }
 
-impl Finding<'_> {
+impl Retrieval<'_> {
     /// Returns the terms of the question, and the best objects by them.
-    fn by_words(&self) -> &Said {
+    fn by_words(&self) -> &WordMatches {
         self.by_words.get_or_init(|| {
             let terms = question::prose_terms(self.ask.text);
             let found = best(self.scored(&self.texts.objects, &terms), self.ask.pool.max(MIXED.taste), self.order);
-            Said { terms, found }
+            WordMatches { terms, found }
         })
     }
 
@@ -143,13 +143,13 @@ impl Finding<'_> {
         found
     }
 
-    fn nearest(&self) -> Nearest {
+    fn nearest(&self) -> NearestNodes {
         if !self.ask.vector {
-            return Nearest::default();
+            return NearestNodes::default();
         }
-        let Nearest { found, base } = &self.ask.nearest;
+        let NearestNodes { found, base } = &self.ask.nearest;
         let found = found.iter().copied().filter(|(node, _)| !self.texts.is_left_out(*node)).collect();
-        Nearest { found, base: *base }
+        NearestNodes { found, base: *base }
     }
 
     fn answered(
@@ -158,21 +158,30 @@ impl Finding<'_> {
         terms: Vec<Term>,
         candidates: Vec<Candidate>,
         channels: Vec<Channel>,
-    ) -> Answered {
+    ) -> RankedCandidates {
         let fusion = match recipe {
             Recipe::Code => Fusion::WeightedMax.name(),
             Recipe::Recall => Fusion::Sum.name(),
             Recipe::Objects | Recipe::Auto | Recipe::Mixed => self.ask.fusion.name(),
         };
-        let spelled = question::said(self.ask.text);
-        Answered { recipe, fusion, terms, spelled, candidates, channels, files: vec![], expanded: Expanded::default() }
+        let spelled = question::written_forms(self.ask.text);
+        RankedCandidates {
+            recipe,
+            fusion,
+            terms,
+            spelled,
+            candidates,
+            channels,
+            files: vec![],
+            expanded: ExpansionResult::default(),
+        }
     }
 
     /// Ranks source code and everything else by their own recipes, in one list; only one of them if the other has no
     /// candidates.
-    fn mixed(&self, both: bool) -> Answered {
+    fn mixed(&self, both: bool) -> RankedCandidates {
         let terms = question::terms(self.ask.text);
-        let Said { terms: prose, found: by_words } = self.by_words();
+        let WordMatches { terms: prose, found: by_words } = self.by_words();
         let mut mixed = self.code();
         let units = mixed.candidates.iter().filter(|candidate| (self.ask.allowed)(candidate.node));
         let units: Vec<(Node, f64)> = units.take(MIXED.taste).map(|c| (c.node, c.score())).collect();
@@ -211,10 +220,10 @@ impl Finding<'_> {
         !found.is_empty() && (tied(&NEXT) || tied(&[MENTIONS]))
     }
 
-    fn code(&self) -> Answered {
-        let task = Task::read(self.ask.text);
+    fn code(&self) -> RankedCandidates {
+        let task = TaskText::read(self.ask.text);
         let symbols = Symbols::new(self.look);
-        let Texts { files, paths, units, defined, .. } = self.texts;
+        let TextIndexes { files, paths, units, defined, .. } = self.texts;
         let indexes = CodeIndexes { files, paths, units, defined };
         let in_file = |node: Node| self.texts.file(node);
         let named = self.texts.named_all_the_same(self.ask.text).into_iter().map(|node| (node, 1.0)).collect();
@@ -226,7 +235,7 @@ impl Finding<'_> {
     }
 
     /// Ranks by meaning only, for requests without the lexical channel; optionally only code.
-    fn by_meaning(&self, code_only: bool) -> Answered {
+    fn by_meaning(&self, code_only: bool) -> RankedCandidates {
         let mut answered = self.objects_only();
         if code_only {
             let symbols = Symbols::new(self.look);
@@ -235,29 +244,29 @@ impl Finding<'_> {
         answered
     }
 
-    fn recall(&self) -> Answered {
-        let Texts { objects, titles, names, .. } = self.texts;
+    fn recall(&self) -> RankedCandidates {
+        let TextIndexes { objects, titles, names, .. } = self.texts;
         let indexes = RecallIndexes { texts: objects, titles, names };
         let terms = question::prose_terms(self.ask.text);
         let lexical = if self.ask.lexical { RECALL.lexical } else { 0.0 };
         let recipe = RecallRecipe { lexical, ..RECALL };
-        let bonds = Bonds::new(self.look, self.texts, self.ask.text);
+        let bonds = RecallTies::new(self.look, self.texts, self.ask.text);
         let found = pipeline::recall(&indexes, self.ask.text, &terms, &self.nearest(), &recipe, &bonds, self.order);
         self.answered(Recipe::Recall, terms, found.candidates, found.channels)
     }
 
     /// Any objects, symbols included.
-    fn objects(&self) -> Answered {
+    fn objects(&self) -> RankedCandidates {
         self.fused(question::terms(self.ask.text))
     }
 
     /// Objects that are not code.
-    fn objects_only(&self) -> Answered {
+    fn objects_only(&self) -> RankedCandidates {
         self.fused(vec![])
     }
 
     /// Ranks by words and meaning; `terms` are searched for in symbols.
-    fn fused(&self, terms: Vec<Term>) -> Answered {
+    fn fused(&self, terms: Vec<Term>) -> RankedCandidates {
         let by_words = self.ask.lexical.then(|| {
             let mut all = self.by_words().found.clone();
             all.extend(self.scored(&self.texts.units, &terms));
@@ -281,25 +290,25 @@ impl Finding<'_> {
 }
 
 /// How likely a task concerns a kind of symbol rather than its container.
-fn likely(kind: Option<Kind>) -> f64 {
+fn likely(kind: Option<SymbolKind>) -> f64 {
     match kind {
-        Some(Kind::Variable) => CODE.variable,
-        Some(Kind::File) => CODE.file,
+        Some(SymbolKind::Variable) => CODE.variable,
+        Some(SymbolKind::File) => CODE.file,
         _ => 1.0,
     }
 }
 
 /// The relationships of a view that recall uses: NEXT, NEXT_EPISODE and MENTIONS, and the speaker of a turn.
-pub struct Bonds<'a> {
+pub struct RecallTies<'a> {
     snapshot: &'a Snapshot,
     speakers: &'a TextIndex,
     /// Turns of the speaker that the question names, if it names exactly one.
     of_named: Option<FxHashSet<Node>>,
 }
 
-impl<'a> Bonds<'a> {
+impl<'a> RecallTies<'a> {
     /// Reads the relationships of a view; `question` decides which speaker is meant.
-    pub fn new(look: &'a Look, texts: &'a Texts, question: &str) -> Bonds<'a> {
+    pub fn new(look: &'a ViewGraph, texts: &'a TextIndexes, question: &str) -> RecallTies<'a> {
         let mut named = titles::mentions(question, false, |name| texts.speakers.frequency(name) > 0);
         named.sort();
         named.dedup();
@@ -307,11 +316,11 @@ impl<'a> Bonds<'a> {
             [name] => Some(texts.speakers.having(name).into_iter().collect()),
             _ => None,
         };
-        Bonds { snapshot: &look.snapshot, speakers: &texts.speakers, of_named }
+        RecallTies { snapshot: &look.snapshot, speakers: &texts.speakers, of_named }
     }
 }
 
-impl Ties for Bonds<'_> {
+impl PassageLinks for RecallTies<'_> {
     fn next(&self, node: Node) -> Option<Node> {
         links(self.snapshot, node, &NEXT).find(|(_, _, forward)| *forward).map(|(to, _, _)| to)
     }
@@ -336,5 +345,5 @@ impl Ties for Bonds<'_> {
 
 /// Whether a node belongs to source code.
 pub fn is_code(symbols: &Symbols<'_>, node: Node) -> bool {
-    symbols.kind(node).is_some_and(|kind| !kind.outside() || kind == Kind::File)
+    symbols.kind(node).is_some_and(|kind| !kind.outside() || kind == SymbolKind::File)
 }

@@ -1,23 +1,23 @@
 //! Search by meaning, as far as there are vectors.
 
 use crate::features::search::embedding::{
-    self, Breaker, EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules, Queue, Worker,
+    self, Breaker, EmbeddingEndpoint, EmbeddingEndpointConfig, EmbeddingQueue, EmbeddingWorker, InputRules,
 };
 use crate::redact::redact;
 use crate::sensitive::is_sensitive;
-use crate::view::Look;
+use crate::view::ViewGraph;
 use crate::{Context, Engine};
-use lukasa_graph::lookup::Kept;
+use lukasa_graph::lookup::SnapshotDerived;
 use lukasa_graph::{Node, Snapshot};
 use lukasa_model::json::Hash;
 use lukasa_model::types::{EmbeddingPolicy, system};
-use lukasa_model::{Error, Result, Scope, ThingNo};
-use lukasa_search::embed::builtin::Builtin;
-use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
-use lukasa_search::pipeline::seeds::{Nearest, by_meaning};
+use lukasa_model::{Error, FactNo, Result, Scope};
+use lukasa_search::embed::builtin::BuiltinModel;
+use lukasa_search::embed::{EmbedError, Embedder, EmbedderModel, Purpose};
+use lukasa_search::pipeline::seeds::{NearestNodes, by_meaning};
 use lukasa_search::recipes::MEANING;
 use lukasa_search::vectors::{Quantised, Vectors};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn again(waiting: usize) -> Duration {
 }
 
 /// The model in use, and its settings.
-pub struct Embedding {
+pub struct EmbeddingModel {
     embedder: Arc<dyn Embedder>,
     pub rules: InputRules,
     pub breaker: Arc<Mutex<Breaker>>,
@@ -47,16 +47,16 @@ pub struct Embedding {
     questions: Mutex<FxHashMap<String, Arc<Vec<f32>>>>,
 }
 
-impl Embedding {
+impl EmbeddingModel {
     /// Uses a model; `reads` is the id of the model whose vectors are searched, if it is another one.
-    pub fn new(embedder: Arc<dyn Embedder>, rules: InputRules, reads: Option<String>) -> Embedding {
+    pub fn new(embedder: Arc<dyn Embedder>, rules: InputRules, reads: Option<String>) -> EmbeddingModel {
         let (breaker, questions) = (Arc::default(), Mutex::default());
-        Embedding { embedder, rules, breaker, reads, questions }
+        EmbeddingModel { embedder, rules, breaker, reads, questions }
     }
 
     /// The built-in model.
-    pub fn built_in(rules: InputRules, reads: Option<String>) -> Embedding {
-        Embedding::new(Arc::new(BuiltIn), rules, reads)
+    pub fn built_in(rules: InputRules, reads: Option<String>) -> EmbeddingModel {
+        EmbeddingModel::new(Arc::new(BuiltIn), rules, reads)
     }
 
     /// The model behind an endpoint.
@@ -64,8 +64,8 @@ impl Embedding {
         config: &EmbeddingEndpointConfig,
         rules: InputRules,
         reads: Option<String>,
-    ) -> Result<Embedding> {
-        Ok(Embedding::new(Arc::new(EmbeddingEndpoint::new(config)?), rules, reads))
+    ) -> Result<EmbeddingModel> {
+        Ok(EmbeddingModel::new(Arc::new(EmbeddingEndpoint::new(config)?), rules, reads))
     }
 
     pub fn embedder(&self) -> &Arc<dyn Embedder> {
@@ -97,23 +97,23 @@ impl Embedding {
 pub struct BuiltIn;
 
 impl Embedder for BuiltIn {
-    fn model(&self) -> &Model {
-        Builtin::get().expect("the weights are part of the program").model()
+    fn model(&self) -> &EmbedderModel {
+        BuiltinModel::get().expect("the weights are part of the program").model()
     }
 
     fn batch(&self) -> usize {
-        Builtin::get().map_or(1, |model| model.batch())
+        BuiltinModel::get().map_or(1, |model| model.batch())
     }
 
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
-        Builtin::get()?.embed(texts, purpose)
+        BuiltinModel::get()?.embed(texts, purpose)
     }
 }
 
 /// The nearest nodes.
 #[derive(Clone, Debug, Default)]
-pub struct Meaning {
-    pub nearest: Nearest,
+pub struct SemanticMatches {
+    pub nearest: NearestNodes,
     /// Share of the embeddable nodes that have a vector.
     pub share: f64,
     /// Why vectors are missing, or incomplete.
@@ -124,10 +124,10 @@ pub struct Meaning {
     pub backlog: bool,
     /// Time to load new vectors, which does not count as time of the search.
     pub preparing_ms: f64,
-    embedded: Option<Arc<Embedded>>,
+    embedded: Option<Arc<NodeVectors>>,
 }
 
-impl Meaning {
+impl SemanticMatches {
     /// How many of these nodes wait for a vector.
     pub fn waiting(&self, nodes: impl Iterator<Item = Node>) -> usize {
         self.embedded.as_ref().map_or(0, |all| nodes.filter(|node| all.waiting.contains_key(node)).count())
@@ -135,11 +135,11 @@ impl Meaning {
 }
 
 /// Whether a node may be in the answer.
-pub type Allowed<'a> = &'a (dyn Fn(Node) -> bool + Sync);
+pub type NodeFilter<'a> = &'a (dyn Fn(Node) -> bool + Sync);
 
 /// Vectors of the nodes of a snapshot, kept up to date with the graph and with new vectors.
 #[derive(Debug)]
-struct Embedded {
+struct NodeVectors {
     model: String,
     vectors: Vectors,
     /// Nodes whose text has no vector yet.
@@ -149,35 +149,35 @@ struct Embedded {
     looked: (Instant, u64),
 }
 
-impl Kept for Embedded {
+impl SnapshotDerived for NodeVectors {
     fn bytes(&self) -> usize {
         self.vectors.len() * (self.vectors.dimensions() + 16) + self.waiting.len() * 48
     }
 }
 
-impl Embedded {
-    fn new(model: &str, dimensions: usize) -> Embedded {
+impl NodeVectors {
+    fn new(model: &str, dimensions: usize) -> NodeVectors {
         let (vectors, waiting, looked) = (Vectors::new(dimensions), FxHashMap::default(), (Instant::now(), 0));
-        Embedded { model: model.to_owned(), vectors, waiting, touches: 0, looked }
+        NodeVectors { model: model.to_owned(), vectors, waiting, touches: 0, looked }
     }
 
-    fn clone_at(&self, snapshot: &Snapshot) -> Embedded {
+    fn clone_at(&self, snapshot: &Snapshot) -> NodeVectors {
         let (model, vectors, waiting) = (self.model.clone(), self.vectors.clone(), self.waiting.clone());
-        Embedded { model, vectors, waiting, touches: snapshot.touches(), looked: self.looked }
+        NodeVectors { model, vectors, waiting, touches: snapshot.touches(), looked: self.looked }
     }
 
     /// Computes the texts of nodes, whose hashes identify their vectors.
-    fn learn(&mut self, look: &Look, rules: &InputRules, nodes: &[Node]) -> Result<()> {
+    fn learn(&mut self, look: &ViewGraph, rules: &InputRules, nodes: &[Node]) -> Result<()> {
         let snapshot = &look.snapshot;
         for node in nodes {
             self.vectors.remove(node.0);
             self.waiting.remove(node);
         }
         for nodes in nodes.chunks(AT_ONCE) {
-            let mut numbers: Vec<ThingNo> =
+            let mut numbers: Vec<FactNo> =
                 nodes.iter().filter(|node| snapshot.is_live(**node)).map(|node| snapshot.thing(*node)).collect();
             numbers.sort_unstable();
-            for state in look.ledger.states(&look.view, &numbers, Fields::Content)? {
+            for state in look.ledger.states(&look.view, &numbers, VersionFields::Content)? {
                 let (Some(node), Some(statement)) = (snapshot.find(state.thing.no), &state.statement) else { continue };
                 let declared = look.registry.object_type(&state.thing.type_name).map(|t| &t.embedding);
                 let disabled = declared.is_some_and(|d| d.policy == EmbeddingPolicy::Disabled);
@@ -197,7 +197,7 @@ impl Embedded {
     }
 
     /// Loads the vectors that were computed since the last check.
-    fn take(&mut self, look: &Look) -> Result<()> {
+    fn take(&mut self, look: &ViewGraph) -> Result<()> {
         let mut by_hash: FxHashMap<Hash, Vec<Node>> = FxHashMap::default();
         self.waiting.iter().for_each(|(node, hash)| by_hash.entry(*hash).or_default().push(*node));
         let hashes: Vec<Hash> = by_hash.keys().copied().collect();
@@ -226,10 +226,10 @@ impl Engine {
     pub fn nearest(
         &self,
         context: &mut Context<'_>,
-        look: &Look,
+        look: &ViewGraph,
         question: &str,
-        allowed: Option<Allowed<'_>>,
-    ) -> Result<Meaning> {
+        allowed: Option<NodeFilter<'_>>,
+    ) -> Result<SemanticMatches> {
         let using = self.embedding();
         let reads = using.reads();
         let (derived, scope) = (look.ledger.store().derived(), look.ledger.scope());
@@ -237,18 +237,18 @@ impl Engine {
         let in_use = using.embedder.model().id();
         if !models.contains(&reads) {
             let backlog = models.iter().any(|model| *model != in_use);
-            return Ok(Meaning { backlog, ..Meaning::default() });
+            return Ok(SemanticMatches { backlog, ..SemanticMatches::default() });
         }
         let began = Instant::now();
         let embedded = self.embedded(context, look, &using, &reads)?;
         let preparing_ms = began.elapsed().as_secs_f64() * 1e3;
         let behind = models.len() > 1 && embedded.share() < 1.0 - BACKLOG;
-        let mut meaning = Meaning {
+        let mut meaning = SemanticMatches {
             share: embedded.share(),
             backlog: reads != in_use || behind,
             embedded: Some(Arc::clone(&embedded)),
             preparing_ms,
-            ..Meaning::default()
+            ..SemanticMatches::default()
         };
         if embedded.vectors.is_empty() {
             return Ok(meaning);
@@ -270,11 +270,17 @@ impl Engine {
         Ok(meaning)
     }
 
-    fn embedded(&self, context: &Context<'_>, look: &Look, using: &Embedding, reads: &str) -> Result<Arc<Embedded>> {
+    fn embedded(
+        &self,
+        context: &Context<'_>,
+        look: &ViewGraph,
+        using: &EmbeddingModel,
+        reads: &str,
+    ) -> Result<Arc<NodeVectors>> {
         let making = self.searching().making(&context.scope);
         let _one = making.lock();
         let snapshot = &look.snapshot;
-        let kept = snapshot.derived::<Embedded>().filter(|kept| kept.model == reads);
+        let kept = snapshot.derived::<NodeVectors>().filter(|kept| kept.model == reads);
         let made = self.searching().vectors_seen();
         if let Some(kept) = &kept
             && kept.touches == snapshot.touches()
@@ -295,7 +301,7 @@ impl Engine {
             }
             _ => {
                 self.searching().made_whole();
-                let mut fresh = Embedded::new(reads, using.embedder.model().dimensions);
+                let mut fresh = NodeVectors::new(reads, using.embedder.model().dimensions);
                 fresh.touches = snapshot.touches();
                 fresh.learn(look, &using.rules, &snapshot.nodes())?;
                 fresh
@@ -309,25 +315,25 @@ impl Engine {
     }
 
     /// The queue of nodes without a vector, for reading; use [`Engine::central_queue`] to enqueue.
-    pub fn embedding_queue(&self, scope: &Scope) -> Queue {
+    pub fn embedding_queue(&self, scope: &Scope) -> EmbeddingQueue {
         let using = self.embedding();
-        Queue::new(self.ledger(scope), using.embedder.model(), using.rules.clone())
+        EmbeddingQueue::new(self.ledger(scope), using.embedder.model(), using.rules.clone())
     }
 
     /// A worker for that queue.
-    pub fn embedding_worker(&self, scope: &Scope) -> Result<Worker> {
+    pub fn embedding_worker(&self, scope: &Scope) -> Result<EmbeddingWorker> {
         let using = self.embedding();
-        Worker::new(&self.embedding_queue(scope), Arc::clone(&using.embedder), Arc::clone(&using.breaker))
+        EmbeddingWorker::new(&self.embedding_queue(scope), Arc::clone(&using.embedder), Arc::clone(&using.breaker))
     }
 
     /// A queue to enqueue into, and a worker for it, with the model wrapped by the caller.
-    pub(crate) fn embedding_line(
+    pub(crate) fn embedding_pipeline(
         &self,
         scope: &Scope,
         model: impl FnOnce(Arc<dyn Embedder>) -> Arc<dyn Embedder>,
-    ) -> Result<(Queue, Worker)> {
+    ) -> Result<(EmbeddingQueue, EmbeddingWorker)> {
         let (using, queue) = (self.embedding(), self.central_queue(scope));
-        let worker = Worker::new(&queue, model(Arc::clone(&using.embedder)), Arc::clone(&using.breaker))?;
+        let worker = EmbeddingWorker::new(&queue, model(Arc::clone(&using.embedder)), Arc::clone(&using.breaker))?;
         Ok((queue, worker))
     }
 }

@@ -1,34 +1,34 @@
 //! Search in a view: text indexes, vectors, recipes, and what answers contain.
 
 mod answer;
+mod cypher_search;
 pub mod embedding;
 mod find;
-mod in_queries;
-mod kept;
+mod index_cache;
 mod meaning;
 pub mod ops;
 pub mod pack;
 pub mod rendering;
 mod reranking;
-mod session;
+mod returned_facts;
 mod texts;
 
-pub use answer::{ItemOut, PathOut, ReasonOut, Role, Shown, Want, round, show};
-pub use find::{Answered, Ask, Bonds, Recipe, find, is_code};
-pub use kept::KeptIndexes;
+pub use answer::{AnswerOptions, AnswerPage, ItemOut, ItemRole, ReasonOut, SearchPathOut, round, show};
+pub use find::{RankedCandidates, RecallTies, Recipe, SearchQuestion, find, is_code};
+pub use index_cache::IndexCache;
 pub use lukasa_search::pipeline::fuse::NORMALIZATION;
 pub use lukasa_search::pipeline::rerank::TIMEOUT_MS as RERANK_MS;
-pub use meaning::{Allowed, BuiltIn, Embedding, Meaning};
+pub use meaning::{BuiltIn, EmbeddingModel, NodeFilter, SemanticMatches};
 pub use reranking::RerankEndpoint;
-pub use texts::{Texts, property_texts, title};
+pub use texts::{TextIndexes, property_texts, title};
 
 use crate::feature::{Feature, Hooks};
-use crate::view::Look;
+use crate::view::ViewGraph;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
-use lukasa_model::{Result, Scope, ThingNo, Time};
-use lukasa_search::ladder::{Averages, Costs, Step};
-use lukasa_search::pipeline::rerank::{Closeness, Reranker};
+use lukasa_model::{FactNo, Result, Scope, Time};
+use lukasa_search::load_shedding::{AverageStageTimes, SheddingStep, StageTimes};
+use lukasa_search::pipeline::rerank::{Reranker, WordProximity};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::PathBuf;
@@ -40,62 +40,62 @@ pub static FEATURE: Feature = Feature {
     operations: ops::ALL,
     types: &[],
     state: |states| {
-        states.put(Searching::default());
-        states.put(Arc::new(Embedding::built_in(Default::default(), None)));
-        states.put(Kept::default());
+        states.put(SearchState::default());
+        states.put(Arc::new(EmbeddingModel::built_in(Default::default(), None)));
+        states.put(IndexCacheSlot::default());
     },
-    hooks: Hooks { search: Some(in_queries::searcher), ..Hooks::NONE },
+    hooks: Hooks { search: Some(cypher_search::searcher), ..Hooks::NONE },
 };
 
 /// Default limit of the time that a search may take before stages are shed.
 const PATIENCE_MS: f64 = 300.0;
 
 /// The state of search beside the graph.
-pub struct Searching {
+pub struct SearchState {
     reranker: Arc<dyn Reranker>,
-    costs: Mutex<Averages>,
+    costs: Mutex<AverageStageTimes>,
     /// Number of indexes that this process built completely.
     wholes: AtomicU64,
     /// Time that a search may take before stages are shed.
     patience_ms: f64,
-    given: session::Given,
+    given: returned_facts::ReturnedFacts,
     /// Number of times that vectors were computed in this process.
     vectors: AtomicU64,
     /// Locks per project, so that its indexes are built only once at a time.
     making: Mutex<FxHashMap<Scope, Arc<Mutex<()>>>>,
 }
 
-impl Default for Searching {
+impl Default for SearchState {
     fn default() -> Self {
-        Searching {
-            reranker: Arc::new(Closeness),
+        SearchState {
+            reranker: Arc::new(WordProximity),
             costs: Mutex::default(),
             wholes: AtomicU64::default(),
             patience_ms: PATIENCE_MS,
-            given: session::Given::default(),
+            given: returned_facts::ReturnedFacts::default(),
             vectors: AtomicU64::default(),
             making: Mutex::default(),
         }
     }
 }
 
-impl Searching {
+impl SearchState {
     /// Uses this reranker.
     #[must_use]
-    pub fn with_reranker(mut self, reranker: Arc<dyn Reranker>) -> Searching {
+    pub fn with_reranker(mut self, reranker: Arc<dyn Reranker>) -> SearchState {
         self.reranker = reranker;
         self
     }
 
     /// Sets the time that a search may take before stages are shed.
     #[must_use]
-    pub fn with_patience(mut self, milliseconds: f64) -> Searching {
+    pub fn with_patience(mut self, milliseconds: f64) -> SearchState {
         self.patience_ms = milliseconds;
         self
     }
 
     /// Returns the stages to leave out of a request, given the duration of earlier ones.
-    pub fn shed(&self, reranks: bool) -> Vec<Step> {
+    pub fn shed(&self, reranks: bool) -> Vec<SheddingStep> {
         self.costs.lock().shed(self.patience_ms, reranks)
     }
 
@@ -123,25 +123,31 @@ impl Searching {
     }
 
     /// Number of indexes that were built completely so far.
-    pub fn wholes(&self) -> u64 {
+    pub fn full_builds(&self) -> u64 {
         self.wholes.load(Ordering::Relaxed)
     }
 
     /// Records the duration of each stage of a request, without the building of indexes.
-    pub fn learn(&self, seen: &Costs, shed: &[Step]) {
+    pub fn learn(&self, seen: &StageTimes, shed: &[SheddingStep]) {
         let mut costs = self.costs.lock();
         *costs = costs.after(seen, shed);
     }
 
     /// Returns which of these facts the session of the caller received recently.
-    pub fn given_lately(&self, context: &Context<'_>, look: &Look, now: Time, nodes: &[Node]) -> FxHashSet<ThingNo> {
+    pub fn given_lately(
+        &self,
+        context: &Context<'_>,
+        look: &ViewGraph,
+        now: Time,
+        nodes: &[Node],
+    ) -> FxHashSet<FactNo> {
         let Some(session) = &context.session else { return FxHashSet::default() };
-        let things: Vec<ThingNo> = nodes.iter().map(|node| look.snapshot.thing(*node)).collect();
+        let things: Vec<FactNo> = nodes.iter().map(|node| look.snapshot.thing(*node)).collect();
         self.given.lately(&look.ledger, session, now, &things).into_iter().collect()
     }
 
     /// Records the facts that the session of the caller receives in full.
-    pub fn give(&self, context: &Context<'_>, look: &Look, now: Time, things: &[ThingNo]) {
+    pub fn give(&self, context: &Context<'_>, look: &ViewGraph, now: Time, things: &[FactNo]) {
         if let Some(session) = &context.session {
             self.given.give(&look.ledger, session, now, things);
         }
@@ -150,49 +156,50 @@ impl Searching {
 
 /// The cache of indexes, if a cache folder is configured.
 #[derive(Default)]
-struct Kept(Option<Arc<KeptIndexes>>);
+struct IndexCacheSlot(Option<Arc<IndexCache>>);
 
 impl Engine {
     /// Stores data that can be recomputed in this folder, to save time. Call it after `with_graph_memory`.
     #[must_use]
     pub fn with_cache(self, folder: PathBuf) -> Engine {
-        let kept = Arc::new(KeptIndexes::in_folder(&folder));
-        self.graphs().projections.read_from(Arc::clone(&kept) as Arc<dyn lukasa_graph::cache::Shelf>);
-        self.with_cache_folder(folder).with_state(Kept(Some(kept)))
+        let kept = Arc::new(IndexCache::in_folder(&folder));
+        self.graphs().projections.set_archive(Arc::clone(&kept) as Arc<dyn lukasa_graph::cache::GraphArchive>);
+        self.with_cache_folder(folder).with_state(IndexCacheSlot(Some(kept)))
     }
 
     /// Searches with this reranker and this timeout.
     #[must_use]
-    pub fn with_searching(self, searching: Searching) -> Engine {
+    pub fn with_searching(self, searching: SearchState) -> Engine {
         self.with_state(searching)
     }
 
     /// Computes vectors with this model instead of the built-in one.
     #[must_use]
-    pub fn with_embedding(self, embedding: Embedding) -> Engine {
+    pub fn with_embedding(self, embedding: EmbeddingModel) -> Engine {
         self.with_state(Arc::new(embedding))
     }
 
-    pub fn embedding(&self) -> Arc<Embedding> {
-        Arc::clone(self.state::<Arc<Embedding>>())
+    pub fn embedding(&self) -> Arc<EmbeddingModel> {
+        Arc::clone(self.state::<Arc<EmbeddingModel>>())
     }
 
     /// The state of search.
-    pub fn searching(&self) -> &Searching {
+    pub fn searching(&self) -> &SearchState {
         self.state()
     }
 
-    fn kept_indexes(&self) -> Option<&Arc<KeptIndexes>> {
-        self.state::<Kept>().0.as_ref()
+    fn kept_indexes(&self) -> Option<&Arc<IndexCache>> {
+        self.state::<IndexCacheSlot>().0.as_ref()
     }
 
     /// Returns the text indexes of a view, up to date with the last commit it shows.
-    pub fn texts(&self, context: &mut Context<'_>, look: &Look) -> Result<Arc<Texts>> {
+    pub fn texts(&self, context: &mut Context<'_>, look: &ViewGraph) -> Result<Arc<TextIndexes>> {
         let searching = self.searching();
         let making = searching.making(&context.scope);
         let _one = making.lock();
         let snapshot = &look.snapshot;
-        let kept = snapshot.derived::<Texts>().or_else(|| kept::shelved(self.kept_indexes(), look, snapshot));
+        let kept =
+            snapshot.derived::<TextIndexes>().or_else(|| index_cache::shelved(self.kept_indexes(), look, snapshot));
         if let Some(texts) = kept.as_ref().filter(|texts| texts.are_of(snapshot)) {
             return Ok(Arc::clone(texts));
         }
@@ -208,12 +215,12 @@ impl Engine {
             Some(texts) => texts,
             None => {
                 searching.made_whole();
-                Texts::build(look, self.sources(), context.progress)?
+                TextIndexes::build(look, self.sources(), context.progress)?
             }
         };
         if let Some(kept) = self.kept_indexes().filter(|_| whole && look.is_head) {
             let bytes = |origin| self.graphs().projections.bytes(&look.ledger, snapshot, origin);
-            kept.keep(look, &texts, bytes, kept::origin(self.clock().new_id()));
+            kept.keep(look, &texts, bytes, index_cache::origin(self.clock().new_id()));
         }
         let millis = began.elapsed().as_secs_f64() * 1e3;
         crate::telemetry::metrics().fts_update_ms.record_of(&[amount(changed)], millis);

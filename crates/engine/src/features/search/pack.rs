@@ -1,11 +1,11 @@
 //! Context packs: what a task needs, chosen to fit a token budget.
 
+mod code;
 mod confidence;
-mod core;
 mod fit;
 mod notes;
 
+pub use code::{CodeSlice, Dependency, PackCode, gather, walked};
 pub use confidence::doubt;
-pub use core::{Core, Dependency, Slice, gather, walked};
-pub use fit::{Budget, ClaimNote, Pack, SliceOut, fit};
-pub use notes::{Note, Notes, notes};
+pub use fit::{Budget, ClaimNote, ContextPackOut, SliceOut, fit};
+pub use notes::{PackNote, PackNotes, notes};

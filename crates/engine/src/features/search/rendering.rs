@@ -3,9 +3,9 @@
 pub mod embedding;
 pub mod questions;
 
-use crate::rendering::places::{Beside, kind_unless_signed, places};
+use crate::rendering::locations::{RowDetails, kind_unless_signed, places};
 use crate::rendering::values::{at, list, plain};
-use crate::rendering::{Rendering, Role, Span};
+use crate::rendering::{Rendering, TextRole, TextSpan};
 use serde_json::Value;
 
 pub fn search(out: &mut Rendering, response: &Value) {
@@ -26,7 +26,7 @@ pub fn search(out: &mut Rendering, response: &Value) {
         format!("{score:.3}  {role}{}{}", at(item, "explanation"), cited.concat())
     };
     let found = list(response, "items");
-    places(out, found, &Beside { facts: &[&kind_unless_signed], about: Some(&about), below: Some(&why) });
+    places(out, found, &RowDetails { facts: &[&kind_unless_signed], about: Some(&about), below: Some(&why) });
     let paths = list(response, "path_summaries");
     if !paths.is_empty() {
         out.heading("How they are related");
@@ -45,7 +45,7 @@ pub fn search(out: &mut Rendering, response: &Value) {
         meta["elapsed_ms"].as_f64().unwrap_or(0.0).round()
     ));
     for warning in list(meta, "warnings") {
-        out.marked(Role::Warning, "note", &plain(warning));
+        out.marked(TextRole::Warning, "note", &plain(warning));
     }
     if response["debug"].is_object() {
         let text = serde_json::to_string_pretty(&response["debug"]).unwrap_or_default();
@@ -78,9 +78,9 @@ pub fn pack(out: &mut Rendering, response: &Value) {
     for slice in list(response, "core_symbols") {
         out.gap();
         out.spans([
-            Span::of(Role::Place, format!("{}:{}", at(slice, "file"), at(slice, "start_line"))),
-            Span::plain("  "),
-            Span::of(Role::Name, at(slice, "symbol_name")),
+            TextSpan::of(TextRole::Place, format!("{}:{}", at(slice, "file"), at(slice, "start_line"))),
+            TextSpan::plain("  "),
+            TextSpan::of(TextRole::Name, at(slice, "symbol_name")),
         ]);
         for reason in list(slice, "reasons") {
             out.line(format!("  {:+.3} {}", reason[1].as_f64().unwrap_or(0.0), plain(&reason[0])));

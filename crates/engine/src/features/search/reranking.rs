@@ -50,7 +50,7 @@ impl Reranker for RerankEndpoint {
         self.endpoint.name()
     }
 
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         self.deadline
     }
 

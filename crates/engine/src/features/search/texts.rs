@@ -1,17 +1,17 @@
 //! The text indexes of a view: symbols by their own text, files by their whole text, files by path, and everything else.
 
-use crate::features::code::left_out;
 use crate::features::code::sources::Sources;
+use crate::features::code::unsearched;
 use crate::hex::unhex;
 use crate::sensitive::is_sensitive;
-use crate::view::Look;
+use crate::view::ViewGraph;
 use crate::view::symbols::{Symbols, keys, number, text};
-use lukasa_graph::lookup::Kept;
+use lukasa_graph::lookup::SnapshotDerived;
 use lukasa_graph::{Node, Snapshot};
-use lukasa_model::{Content, Result, ThingNo};
-use lukasa_search::text::{Field, Gathered, TextIndex};
+use lukasa_model::{Content, FactNo, Result};
+use lukasa_search::text::{DocumentBatch, TextField, TextIndex};
 use lukasa_search::{titles, tokens};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
@@ -26,7 +26,7 @@ const LONGEST: usize = 1 << 20;
 const DEEP: usize = 6;
 
 /// The text indexes of a snapshot, updated with it.
-pub struct Texts {
+pub struct TextIndexes {
     /// Symbols, and files for the lines outside of their symbols: name, path, documentation, source.
     pub units: TextIndex,
     /// Files by their whole text.
@@ -63,14 +63,14 @@ fn taken<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*taken)
 }
 
-impl Kept for Texts {
+impl SnapshotDerived for TextIndexes {
     fn bytes(&self) -> usize {
         let texts: usize = self.indexes().iter().map(|index| index.bytes()).sum();
         texts + self.homes.len() * size_of::<Node>()
     }
 }
 
-impl Texts {
+impl TextIndexes {
     /// Whether the indexes belong to this state of the graph.
     pub fn are_of(&self, snapshot: &Snapshot) -> bool {
         self.touches == snapshot.touches()
@@ -111,10 +111,14 @@ impl Texts {
 
     /// Builds the indexes of a view from the facts and the source texts that are available. `progress` receives the
     /// number of nodes done.
-    pub fn build(look: &Look, sources: &Sources, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Texts> {
+    pub fn build(
+        look: &ViewGraph,
+        sources: &Sources,
+        progress: &mut dyn FnMut(u64, Option<u64>),
+    ) -> Result<TextIndexes> {
         let read = Reading::new(look, sources).read(&look.snapshot.nodes(), progress)?;
         let homes = homes(&Arc::default(), &[], &read.homes, look.snapshot.node_places());
-        Ok(Texts {
+        Ok(TextIndexes {
             homes,
             units: TextIndex::build(read.units),
             files: TextIndex::build(read.files),
@@ -156,8 +160,8 @@ impl Texts {
         }
     }
 
-    /// Restores what [`Texts::write_to`] wrote for a graph with this many nodes; `None` if the bytes are invalid.
-    pub fn read_from(bytes: &[u8], places: usize) -> Option<Texts> {
+    /// Restores what [`TextIndexes::write_to`] wrote for a graph with this many nodes; `None` if the bytes are invalid.
+    pub fn read_from(bytes: &[u8], places: usize) -> Option<TextIndexes> {
         let mut from = bytes;
         let touches = u64::from_le_bytes(taken(&mut from)?);
         let count = u32::from_le_bytes(taken(&mut from)?) as usize;
@@ -187,7 +191,7 @@ impl Texts {
         let [units, files, paths, defined, objects, titles, names, speakers] = indexes.try_into().ok()?;
         from.is_empty().then_some(())?;
         let (left_out, homes, without_source) = (Arc::new(left_out), Arc::new(homes), FxHashSet::default());
-        Some(Texts {
+        Some(TextIndexes {
             units,
             files,
             paths,
@@ -204,12 +208,12 @@ impl Texts {
     }
 
     fn indexes(&self) -> [&TextIndex; INDEXES] {
-        let Texts { units, files, paths, defined, objects, titles, names, speakers, .. } = self;
+        let TextIndexes { units, files, paths, defined, objects, titles, names, speakers, .. } = self;
         [units, files, paths, defined, objects, titles, names, speakers]
     }
 
     /// Returns the indexes of a later state of the same graph; `None` if it is too far ahead to be followed.
-    pub fn follow(&self, look: &Look, sources: &Sources) -> Result<Option<Texts>> {
+    pub fn follow(&self, look: &ViewGraph, sources: &Sources) -> Result<Option<TextIndexes>> {
         let Some(touched) = look.snapshot.touched_since(self.touches) else { return Ok(None) };
         let mut touched = touched.to_vec();
         touched.sort_unstable();
@@ -229,7 +233,7 @@ impl Texts {
         }
         // The kind of a node may have changed, so it is removed from all indexes and added to the right one.
         let homes = homes(&self.homes, &touched, &read.homes, look.snapshot.node_places());
-        Ok(Some(Texts {
+        Ok(Some(TextIndexes {
             homes,
             units: self.units.with(&touched, read.units),
             files: self.files.with(&touched, read.files),
@@ -261,23 +265,23 @@ fn homes(before: &Arc<Vec<Node>>, touched: &[Node], found: &[(Node, Node)], plac
 
 /// What was read for some nodes.
 #[derive(Default)]
-struct Read {
+struct ReadTexts {
     /// Symbols and files, with their files.
     homes: Vec<(Node, Node)>,
-    units: Vec<Gathered>,
-    files: Vec<Gathered>,
-    paths: Vec<Gathered>,
-    defined: Vec<Gathered>,
-    objects: Vec<Gathered>,
-    titles: Vec<Gathered>,
-    names: Vec<Gathered>,
-    speakers: Vec<Gathered>,
+    units: Vec<DocumentBatch>,
+    files: Vec<DocumentBatch>,
+    paths: Vec<DocumentBatch>,
+    defined: Vec<DocumentBatch>,
+    objects: Vec<DocumentBatch>,
+    titles: Vec<DocumentBatch>,
+    names: Vec<DocumentBatch>,
+    speakers: Vec<DocumentBatch>,
     without_source: FxHashSet<Node>,
     left_out: FxHashMap<Node, Box<str>>,
 }
 
-impl Read {
-    fn join(&mut self, other: Read) {
+impl ReadTexts {
+    fn join(&mut self, other: ReadTexts) {
         self.units.extend(other.units);
         self.files.extend(other.files);
         self.paths.extend(other.paths);
@@ -292,7 +296,7 @@ impl Read {
 }
 
 struct Reading<'a> {
-    look: &'a Look,
+    look: &'a ViewGraph,
     sources: &'a Sources,
     symbols: Symbols<'a>,
     /// By type number: excluded from the text index.
@@ -300,19 +304,19 @@ struct Reading<'a> {
 }
 
 /// A file, and which of its nodes (file and symbols) are requested.
-struct Wanted {
+struct RequestedFile {
     file: Node,
     nodes: Vec<Node>,
 }
 
 impl<'a> Reading<'a> {
-    fn new(look: &'a Look, sources: &'a Sources) -> Reading<'a> {
+    fn new(look: &'a ViewGraph, sources: &'a Sources) -> Reading<'a> {
         let declared = |name: &str| look.registry.object_type(name).is_some_and(|declared| !declared.embedding.fts);
         let unread = look.snapshot.names().types().iter().map(|name| declared(name)).collect();
         Reading { look, sources, symbols: Symbols::new(look), unread }
     }
 
-    fn read(&self, nodes: &[Node], progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Read> {
+    fn read(&self, nodes: &[Node], progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<ReadTexts> {
         let mut by_file: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
         let mut others = Vec::new();
         for node in nodes.iter().filter(|node| !self.unread[self.look.snapshot.type_no(**node).index()]) {
@@ -322,23 +326,24 @@ impl<'a> Reading<'a> {
                 None => others.push(*node),
             }
         }
-        let mut wanted: Vec<Wanted> = by_file.into_iter().map(|(file, nodes)| Wanted { file, nodes }).collect();
+        let mut wanted: Vec<RequestedFile> =
+            by_file.into_iter().map(|(file, nodes)| RequestedFile { file, nodes }).collect();
         wanted.iter_mut().for_each(|wanted| wanted.nodes.sort_unstable());
         wanted.sort_unstable_by_key(|wanted| self.look.snapshot.thing(wanted.file));
         let homes = wanted.iter().flat_map(|of| of.nodes.iter().map(|node| (*node, of.file))).collect();
-        let mut all = Read { homes, ..Read::default() };
+        let mut all = ReadTexts { homes, ..ReadTexts::default() };
         let mut done = 0;
         // In small portions, so that progress can be reported in between.
         for files in wanted.chunks(FILES_AT_ONCE * 16) {
             progress(done, Some(nodes.len() as u64));
             done += files.iter().map(|wanted| wanted.nodes.len() as u64).sum::<u64>();
-            let read: Vec<Result<Read>> = files.par_chunks(FILES_AT_ONCE).map(|files| self.files(files)).collect();
+            let read: Vec<Result<ReadTexts>> = files.par_chunks(FILES_AT_ONCE).map(|files| self.files(files)).collect();
             read.into_iter().try_for_each(|read| read.map(|read| all.join(read)))?;
         }
         for nodes in others.chunks(AT_ONCE * 8) {
             progress(done, Some(nodes.len() as u64));
             done += nodes.len() as u64;
-            let read: Vec<Result<Read>> = nodes.par_chunks(AT_ONCE).map(|nodes| self.objects(nodes)).collect();
+            let read: Vec<Result<ReadTexts>> = nodes.par_chunks(AT_ONCE).map(|nodes| self.objects(nodes)).collect();
             read.into_iter().try_for_each(|read| read.map(|read| all.join(read)))?;
         }
         Ok(all)
@@ -346,9 +351,9 @@ impl<'a> Reading<'a> {
 
     fn contents(&self, nodes: &[Node]) -> Result<Vec<(Node, Content)>> {
         let snapshot = &self.look.snapshot;
-        let mut numbers: Vec<ThingNo> = nodes.iter().map(|node| snapshot.thing(*node)).collect();
+        let mut numbers: Vec<FactNo> = nodes.iter().map(|node| snapshot.thing(*node)).collect();
         numbers.sort_unstable();
-        let states = self.look.ledger.states(&self.look.view, &numbers, Fields::Content)?;
+        let states = self.look.ledger.states(&self.look.view, &numbers, VersionFields::Content)?;
         let mut all = Vec::with_capacity(states.len());
         for state in states {
             let (Some(node), Some(statement)) = (snapshot.find(state.thing.no), state.statement) else { continue };
@@ -357,9 +362,9 @@ impl<'a> Reading<'a> {
         Ok(all)
     }
 
-    fn files(&self, files: &[Wanted]) -> Result<Read> {
-        let mut read = Read::default();
-        let [mut units, mut whole, mut paths, mut defined] = std::array::from_fn(|_| Gathered::default());
+    fn files(&self, files: &[RequestedFile]) -> Result<ReadTexts> {
+        let mut read = ReadTexts::default();
+        let [mut units, mut whole, mut paths, mut defined] = std::array::from_fn(|_| DocumentBatch::default());
         let mut file_of: FxHashMap<Node, usize> = FxHashMap::default();
         for (at, wanted) in files.iter().enumerate() {
             // All symbols of the file are needed: which lines belong to a symbol depends on the symbols inside it.
@@ -378,7 +383,7 @@ impl<'a> Reading<'a> {
             let source = id
                 .and_then(|id| self.sources.text(self.look.ledger.scope(), &path, &id))
                 .filter(|text| text.len() <= LONGEST);
-            if left_out::file(&path, source.as_deref()).is_some() {
+            if unsearched::file(&path, source.as_deref()).is_some() {
                 if wanted.nodes.binary_search(&wanted.file).is_ok() {
                     let name = path.rsplit('/').next().unwrap_or(&path);
                     read.left_out.insert(wanted.file, name.to_lowercase().into());
@@ -386,22 +391,22 @@ impl<'a> Reading<'a> {
                 }
                 continue;
             }
-            let own = source.as_deref().map(|source| Owned::new(source, &contents));
+            let own = source.as_deref().map(|source| OwnLines::new(source, &contents));
             for (node, content) in contents.iter().filter(|(node, _)| wanted.nodes.binary_search(node).is_ok()) {
                 units.begin(*node);
                 let key = self.symbols.key(*node);
                 let is_file = *node == wanted.file;
                 // The container's name occurs with all its members, so it has little weight for one of them.
-                units.add(Field::Name, keys::name(&key));
-                units.add(Field::Path, &key);
+                units.add(TextField::Name, keys::name(&key));
+                units.add(TextField::Path, &key);
                 about(&mut units, content, own.is_some());
                 for text in own.iter().flat_map(|own| own.texts(*node, is_file)) {
-                    units.add(Field::Body, text);
+                    units.add(TextField::Body, text);
                 }
                 if is_file {
                     whole.begin(*node);
                     match &source {
-                        Some(source) => whole.add(Field::Body, source),
+                        Some(source) => whole.add(TextField::Body, source),
                         None => {
                             read.without_source.insert(*node);
                             about(&mut whole, content, false);
@@ -409,8 +414,8 @@ impl<'a> Reading<'a> {
                     }
                     let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
                     paths.begin(*node);
-                    paths.add(Field::Name, name.rsplit_once('.').map_or(name, |(stem, _)| stem));
-                    paths.add(Field::Path, folders);
+                    paths.add(TextField::Name, name.rsplit_once('.').map_or(name, |(stem, _)| stem));
+                    paths.add(TextField::Path, folders);
                     self.define(&mut defined, *node);
                 }
             }
@@ -421,87 +426,87 @@ impl<'a> Reading<'a> {
     }
 
     /// Adds the names that a file defines.
-    fn define(&self, defined: &mut Gathered, file: Node) {
+    fn define(&self, defined: &mut DocumentBatch, file: Node) {
         defined.begin(file);
         for member in self.symbols.whole(file, usize::MAX).0 {
             let name = keys::name(&self.symbols.key(member)).trim_matches(['_', '$', '#']).to_owned();
-            defined.add_word(Field::Name, &tokens::folded(&name));
+            defined.add_word(TextField::Name, &tokens::folded(&name));
         }
     }
 
-    fn objects(&self, nodes: &[Node]) -> Result<Read> {
-        let [titles, names, speakers] = std::array::from_fn(|_| Gathered::default());
-        let mut all = Objects { texts: Gathered::prose(), titles, names, speakers };
+    fn objects(&self, nodes: &[Node]) -> Result<ReadTexts> {
+        let [titles, names, speakers] = std::array::from_fn(|_| DocumentBatch::default());
+        let mut all = ObjectTexts { texts: DocumentBatch::prose(), titles, names, speakers };
         for (node, content) in self.contents(nodes)? {
             // Sensitive facts must not be found by their words.
             if !is_sensitive(&content) {
                 all.add(&self.look.snapshot, node, &content);
             }
         }
-        let Objects { texts, titles, names, speakers } = all;
+        let ObjectTexts { texts, titles, names, speakers } = all;
         let [objects, titles, names, speakers] = [texts, titles, names, speakers].map(|gathered| vec![gathered]);
-        Ok(Read { objects, titles, names, speakers, ..Read::default() })
+        Ok(ReadTexts { objects, titles, names, speakers, ..ReadTexts::default() })
     }
 }
 
 /// Objects that are not source code, before they are added to the indexes.
-struct Objects {
-    texts: Gathered,
-    titles: Gathered,
-    names: Gathered,
-    speakers: Gathered,
+struct ObjectTexts {
+    texts: DocumentBatch,
+    titles: DocumentBatch,
+    names: DocumentBatch,
+    speakers: DocumentBatch,
 }
 
-impl Objects {
+impl ObjectTexts {
     fn add(&mut self, snapshot: &Snapshot, node: Node, content: &Content) {
-        let Objects { texts, titles: keys, names, speakers } = self;
+        let ObjectTexts { texts, titles: keys, names, speakers } = self;
         let mut asks = false;
         let key = snapshot.key(node).unwrap_or("");
         texts.begin(node);
-        texts.add(Field::Path, key);
-        texts.add(Field::Path, snapshot.type_name(node));
-        content.subtype.iter().chain(&content.labels).for_each(|text| texts.add(Field::Path, text));
+        texts.add(TextField::Path, key);
+        texts.add(TextField::Path, snapshot.type_name(node));
+        content.subtype.iter().chain(&content.labels).for_each(|text| texts.add(TextField::Path, text));
         names.begin(node);
         let title = title(content);
         if let Some(title) = &title {
-            texts.add(Field::Name, title);
+            texts.add(TextField::Name, title);
             keys.begin(node);
-            titles::keys(title).iter().for_each(|key| keys.add_word(Field::Name, key));
+            titles::keys(title).iter().for_each(|key| keys.add_word(TextField::Name, key));
         }
         let mut named: Vec<String> = titles::names(title.as_deref().unwrap_or(""));
         property_texts(content, &mut |text| {
-            texts.add(Field::Text, text);
+            texts.add(TextField::Text, text);
             asks |= ends_asking(text);
             named.extend(titles::names(text));
         });
         if let Some(speaker) = text(content, "speaker").or_else(|| text(content, "agent_id")) {
             speakers.begin(node);
-            titles::keys(&speaker).iter().for_each(|key| speakers.add_word(Field::Name, key));
+            titles::keys(&speaker).iter().for_each(|key| speakers.add_word(TextField::Name, key));
             if asks {
-                speakers.add_word(Field::Body, ASKS);
+                speakers.add_word(TextField::Body, ASKS);
             }
         }
         named.sort();
         named.dedup();
-        named.iter().for_each(|name| names.add_word(Field::Name, name));
+        named.iter().for_each(|name| names.add_word(TextField::Name, name));
     }
 }
 
 /// Returns the documentation of a symbol, and its signature if there is no source that contains it.
-fn about(into: &mut Gathered, content: &Content, has_source: bool) {
+fn about(into: &mut DocumentBatch, content: &Content, has_source: bool) {
     let doc = text(content, "doc").or_else(|| text(content, "summary"));
     let signature = if has_source { None } else { text(content, "signature") };
-    doc.iter().chain(&signature).for_each(|text| into.add(Field::Text, text));
+    doc.iter().chain(&signature).for_each(|text| into.add(TextField::Text, text));
 }
 
 /// The lines of a file by the innermost symbol that contains them.
-struct Owned<'s> {
+struct OwnLines<'s> {
     /// By symbol; `None` for lines outside of all symbols.
     lines: FxHashMap<Option<Node>, Vec<&'s str>>,
 }
 
-impl<'s> Owned<'s> {
-    fn new(source: &'s str, contents: &[(Node, Content)]) -> Owned<'s> {
+impl<'s> OwnLines<'s> {
+    fn new(source: &'s str, contents: &[(Node, Content)]) -> OwnLines<'s> {
         let lines: Vec<&str> = source.split_inclusive('\n').collect();
         let mut spans: Vec<(usize, usize, Node)> = Vec::new();
         for (node, content) in contents {
@@ -516,7 +521,7 @@ impl<'s> Owned<'s> {
             let last = last.min(lines.len());
             owners[first.min(last)..last].fill(Some(node));
         }
-        let mut owned = Owned { lines: FxHashMap::default() };
+        let mut owned = OwnLines { lines: FxHashMap::default() };
         for (line, owner) in lines.into_iter().zip(owners) {
             owned.lines.entry(owner).or_default().push(line);
         }

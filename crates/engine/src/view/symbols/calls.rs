@@ -1,8 +1,8 @@
 //! Follows calls from symbol to symbol, including overridden methods.
 
-use super::{Contents, Kind, Placed, Rel, Symbols, Way, keys, number, text};
+use super::{LinkDirection, LocatedSymbol, SymbolContents, SymbolKind, SymbolRelation, Symbols, keys, number, text};
 use crate::ranges::check_range;
-use lukasa_graph::contents::{Known, known};
+use lukasa_graph::contents::{ObjectContent, known};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,9 +19,9 @@ const BASES: usize = 16;
 const ASKED: usize = 1_000;
 
 /// How far calls are followed.
-pub struct Reach {
+pub struct CallWalk {
     /// `In` follows calls to the callers.
-    pub way: Way,
+    pub way: LinkDirection,
     pub depth: u32,
     pub min_confidence: f64,
     pub include_tests: bool,
@@ -29,7 +29,7 @@ pub struct Reach {
 
 /// A symbol reached along calls.
 #[derive(Clone, Copy, Debug)]
-pub struct Reached {
+pub struct ReachedSymbol {
     pub node: Node,
     pub depth: u32,
     /// The symbol before it on the path.
@@ -42,7 +42,7 @@ pub struct Reached {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallOut {
     #[serde(flatten)]
-    pub symbol: Placed,
+    pub symbol: LocatedSymbol,
     /// Lines of the call sites, in the caller's file; the first 20.
     pub call_lines: Vec<u64>,
     /// Number of call sites, if not all lines are listed.
@@ -68,7 +68,7 @@ pub struct CallOut {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ThroughOut {
     /// The method that is declared and called.
-    pub declared: Placed,
+    pub declared: LocatedSymbol,
     /// Its callers, or the methods that may run in its place.
     pub symbols: Vec<CallOut>,
     /// Total number of them.
@@ -106,31 +106,31 @@ pub fn check_confidence(value: f64) -> Result<()> {
 impl Symbols<'_> {
     /// Every symbol reached along calls from `roots`, nearest first, then by confidence, then by key. Each symbol is
     /// reached once. Also returns whether that is everything.
-    pub fn reach(&self, roots: &[Node], how: &Reach) -> (Vec<Reached>, bool) {
+    pub fn reach(&self, roots: &[Node], how: &CallWalk) -> (Vec<ReachedSymbol>, bool) {
         self.reach_beside(roots, roots, how)
     }
 
     /// Like `reach`, but only roots in `own` are never listed: a function that is written within another one and called
     /// there is one of its callees.
-    pub fn reach_beside(&self, roots: &[Node], own: &[Node], how: &Reach) -> (Vec<Reached>, bool) {
+    pub fn reach_beside(&self, roots: &[Node], own: &[Node], how: &CallWalk) -> (Vec<ReachedSymbol>, bool) {
         let mut seen: FxHashSet<Node> = own.iter().copied().collect();
-        let mut all: Vec<Reached> = Vec::new();
+        let mut all: Vec<ReachedSymbol> = Vec::new();
         let mut frontier: Vec<Node> = roots.to_vec();
         for depth in 1..=how.depth {
-            let mut level: FxHashMap<Node, Reached> = FxHashMap::default();
+            let mut level: FxHashMap<Node, ReachedSymbol> = FxHashMap::default();
             for via in &frontier {
-                for (node, edge) in self.linked(*via, Rel::Calls, how.way) {
+                for (node, edge) in self.linked(*via, SymbolRelation::Calls, how.way) {
                     if node == *via || seen.contains(&node) || self.confidence(edge) < how.min_confidence {
                         continue;
                     }
-                    let found = Reached { node, depth, via: *via, edge };
+                    let found = ReachedSymbol { node, depth, via: *via, edge };
                     let best = level.entry(node).or_insert(found);
                     if self.order(&found, best) == Ordering::Less {
                         *best = found;
                     }
                 }
             }
-            let mut level: Vec<Reached> = level.into_values().collect();
+            let mut level: Vec<ReachedSymbol> = level.into_values().collect();
             level.retain(|r| how.include_tests || !self.is_test(r.node));
             level.sort_by(|a, b| self.order(a, b));
             seen.extend(level.iter().map(|r| r.node));
@@ -145,7 +145,7 @@ impl Symbols<'_> {
     }
 
     /// Highest confidence first, then by key.
-    fn order(&self, a: &Reached, b: &Reached) -> Ordering {
+    fn order(&self, a: &ReachedSymbol, b: &ReachedSymbol) -> Ordering {
         let sure = self.confidence(b.edge).total_cmp(&self.confidence(a.edge));
         sure.then_with(|| self.key(a.node).cmp(&self.key(b.node)))
             .then_with(|| self.key(a.via).cmp(&self.key(b.via)))
@@ -154,10 +154,10 @@ impl Symbols<'_> {
 
     /// The symbols that stand for a class: itself and its constructors, because creating an instance calls one.
     pub fn with_constructors(&self, node: Node) -> Result<Vec<Node>> {
-        if !self.is(node, Kind::Class) {
+        if !self.is(node, SymbolKind::Class) {
             return Ok(vec![node]);
         }
-        let methods: Vec<Node> = self.members(node).into_iter().filter(|m| self.is(*m, Kind::Method)).collect();
+        let methods: Vec<Node> = self.members(node).into_iter().filter(|m| self.is(*m, SymbolKind::Method)).collect();
         let contents = self.contents(&methods)?;
         let made = |m: &Node| contents.get(m).is_some_and(|c| c.subtype.as_deref() == Some("constructor"));
         Ok(std::iter::once(node).chain(methods.into_iter().filter(made)).collect())
@@ -165,10 +165,10 @@ impl Symbols<'_> {
 
     /// Methods of the same name in classes and interfaces above (`Out`) or below (`In`) the class of this method, in
     /// the order of the walk.
-    pub fn same_method(&self, method: Node, way: Way) -> Vec<Node> {
+    pub fn same_method(&self, method: Node, way: LinkDirection) -> Vec<Node> {
         let s = &self.look.snapshot;
         let (Some(key), Some(class)) =
-            (s.key(method).filter(|_| self.is(method, Kind::Method)), self.container(method))
+            (s.key(method).filter(|_| self.is(method, SymbolKind::Method)), self.container(method))
         else {
             return vec![];
         };
@@ -178,13 +178,14 @@ impl Symbols<'_> {
         for _ in 0..BASES {
             let mut next = Vec::new();
             for class in frontier {
-                for rel in [Rel::Implements, Rel::Extends] {
+                for rel in [SymbolRelation::Implements, SymbolRelation::Extends] {
                     let others = self.linked(class, rel, way).map(|(other, _)| other);
                     next.extend(others.filter(|other| seen.insert(*other)));
                 }
             }
             for class in &next {
-                let same = |m: &Node| self.is(*m, Kind::Method) && s.key(*m).is_some_and(|k| keys::name(k) == wanted);
+                let same =
+                    |m: &Node| self.is(*m, SymbolKind::Method) && s.key(*m).is_some_and(|k| keys::name(k) == wanted);
                 found.extend(self.members(*class).into_iter().filter(same));
             }
             frontier = next;
@@ -193,14 +194,14 @@ impl Symbols<'_> {
     }
 
     /// Calls as responses list them; all contents are read at once.
-    pub fn calls_out(&self, calls: &[Reached], roots: &[Node]) -> Result<Vec<CallOut>> {
+    pub fn calls_out(&self, calls: &[ReachedSymbol], roots: &[Node]) -> Result<Vec<CallOut>> {
         let s = &self.look.snapshot;
         let nodes: Vec<Node> = calls.iter().map(|c| c.node).collect();
         let contents = self.contents(&nodes)?;
         let edges: Vec<_> = calls.iter().map(|c| s.edge_thing(c.edge)).collect();
         let sites = self.look.contents(&edges)?;
         let asked = roots.first().copied();
-        let row = |call: &Reached| {
+        let row = |call: &ReachedSymbol| {
             let (call_lines, calls) = sites.get(&s.edge_thing(call.edge)).map(lines).unwrap_or_default();
             CallOut {
                 symbol: self.placed(call.node, &contents),
@@ -220,7 +221,7 @@ impl Symbols<'_> {
     /// them.
     pub fn unresolved_around(&self, node: Node) -> Result<Option<UnresolvedOut>> {
         let Some(file) = self.file(node) else { return Ok(None) };
-        let importers = self.linked(file, Rel::Imports, Way::In).map(|(importer, _)| importer);
+        let importers = self.linked(file, SymbolRelation::Imports, LinkDirection::In).map(|(importer, _)| importer);
         let files: FxHashSet<Node> = std::iter::once(file).chain(importers).collect();
         let mut all = Vec::new();
         for file in files {
@@ -247,15 +248,15 @@ impl Symbols<'_> {
     pub fn unresolved_namesakes(&self, node: Node) -> Result<Option<NamesakesOut>> {
         let key = self.key(node);
         let (name, language) = (keys::name(&key), family(keys::path(&key)));
-        if !self.kind(node).is_some_and(|kind| kind.runs() || kind == Kind::Class) {
+        if !self.kind(node).is_some_and(|kind| kind.runs() || kind == SymbolKind::Class) {
             return Ok(None);
         }
         let mut files: Vec<Node> = self.look.snapshot.nodes();
-        files.retain(|file| self.is(*file, Kind::File) && family(&self.key(*file)) == language);
+        files.retain(|file| self.is(*file, SymbolKind::File) && family(&self.key(*file)) == language);
         files.sort_by_cached_key(|file| self.key(*file).into_owned());
         // Every query for callers needs all files, so their contents are cached with the graph.
         let known = known(&self.look.snapshot, &self.look.ledger, &files)?;
-        let known: FxHashMap<Node, Arc<Known>> = known.into_iter().collect();
+        let known: FxHashMap<Node, Arc<ObjectContent>> = known.into_iter().collect();
         let mut found = NamesakesOut { calls: 0, files: 0, sites: vec![] };
         for file in files {
             let Some(known) = known.get(&file) else { continue };
@@ -275,7 +276,7 @@ impl Symbols<'_> {
         for node in nodes {
             counts[match self.kind(node) {
                 Some(kind) if kind.runs() => 0,
-                Some(Kind::File) => 1,
+                Some(SymbolKind::File) => 1,
                 _ => 2,
             }] += 1;
         }
@@ -315,8 +316,8 @@ pub fn lines(content: &Content) -> (Vec<u64>, Option<u64>) {
 }
 
 /// The calls of a declared method that are listed separately, up to `limit`.
-pub fn through(symbols: &Symbols<'_>, declared: Node, calls: &[Reached], limit: usize) -> Result<ThroughOut> {
-    let contents: Contents = symbols.contents(&[declared])?;
+pub fn through(symbols: &Symbols<'_>, declared: Node, calls: &[ReachedSymbol], limit: usize) -> Result<ThroughOut> {
+    let contents: SymbolContents = symbols.contents(&[declared])?;
     Ok(ThroughOut {
         declared: symbols.placed(declared, &contents),
         symbols: symbols.calls_out(&calls[..calls.len().min(limit)], &[declared])?,

@@ -11,7 +11,7 @@ use strsim::osa_distance;
 /// How a name matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Match {
+pub enum MatchKind {
     /// The name, or the end of the key, is equal.
     Exact,
     /// Equal except for upper and lower case.
@@ -24,17 +24,17 @@ pub enum Match {
 
 /// A symbol that matches a query.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct SymbolMatch {
     pub node: Node,
     /// 0 to 1.
     pub score: f64,
-    pub by: Match,
+    pub by: MatchKind,
     /// The number of symbols that call it.
     pub callers: usize,
 }
 
 /// A query, parsed once for all names.
-pub struct Query {
+pub struct NameQuery {
     text: String,
     /// The text with `::` instead of dots; none if there are no dots.
     dotted: Option<String>,
@@ -49,15 +49,15 @@ const FEW_LETTERS: usize = 3;
 /// Maximum number of letters that may be wrong, missing or added.
 const EDITS: usize = 2;
 
-impl Query {
+impl NameQuery {
     /// Parses a query.
-    pub fn new(text: &str) -> Query {
+    pub fn new(text: &str) -> NameQuery {
         let text = text.trim().trim_end_matches("()");
         let dotted = text.replace(['.', '#'], "::");
         let name = if text.contains(char::is_whitespace) { "" } else { keys::name(&dotted) };
         let letters = name.to_lowercase();
         let mask = mask(letters.as_bytes());
-        Query { text: text.into(), words: words(text), letters, mask, dotted: (dotted != text).then_some(dotted) }
+        NameQuery { text: text.into(), words: words(text), letters, mask, dotted: (dotted != text).then_some(dotted) }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -65,15 +65,15 @@ impl Query {
     }
 
     /// How well a key matches. `lower` is a reusable buffer. Most keys do not match, and are rejected early.
-    pub fn score(&self, key: &str, lower: &mut String) -> Option<(f64, Match)> {
+    pub fn score(&self, key: &str, lower: &mut String) -> Option<(f64, MatchKind)> {
         let bare = keys::plain(key);
         let asked = std::iter::once(&self.text).chain(&self.dotted);
         if asked.into_iter().any(|text| keys::ends_at_a_border(bare, text) || keys::ends_at_a_border(key, text)) {
-            return Some((1.0, Match::Exact));
+            return Some((1.0, MatchKind::Exact));
         }
         let name = keys::last(bare);
         if name.len() == self.text.len() && name.eq_ignore_ascii_case(&self.text) {
-            return Some((NAMES.case, Match::Case));
+            return Some((NAMES.case, MatchKind::Case));
         }
         lower.clear();
         if bare.is_ascii() {
@@ -83,11 +83,11 @@ impl Query {
             lower.extend(bare.chars().flat_map(char::to_lowercase));
         }
         if !self.words.is_empty() && self.words.iter().all(|word| lower.contains(word.as_str())) {
-            return Some((self.by_words(name), Match::Words));
+            return Some((self.by_words(name), MatchKind::Words));
         }
         // The name is the end of the key, but its lower case may have another length.
         let small = lower.get(lower.len().saturating_sub(name.len())..).unwrap_or(lower);
-        self.by_letters(name, small).map(|score| (score, Match::Near))
+        self.by_letters(name, small).map(|score| (score, MatchKind::Near))
     }
 
     /// The score rises with the query words that are words of the name, and falls with other words in the name.
@@ -182,16 +182,16 @@ fn begins(name: &[u8], at: usize) -> bool {
 
 impl Symbols<'_> {
     /// Everything that matches a query, best first. Of equal scores, the symbol with more callers comes first.
-    pub fn like(&self, query: &Query, allowed: impl Fn(Node) -> bool + Sync) -> Vec<Found> {
+    pub fn like(&self, query: &NameQuery, allowed: impl Fn(Node) -> bool + Sync) -> Vec<SymbolMatch> {
         if query.is_empty() {
             return vec![];
         }
         let s = &self.look.snapshot;
         let fits = |room: &mut String, node: Node| {
             let (score, by) = query.score(s.key(node)?, room)?;
-            Some(Found { node, score, by, callers: self.callers(node) })
+            Some(SymbolMatch { node, score, by, callers: self.callers(node) })
         };
-        let mut found: Vec<Found> = s
+        let mut found: Vec<SymbolMatch> = s
             .nodes()
             .into_par_iter()
             .with_min_len(4_096)
@@ -199,7 +199,7 @@ impl Symbols<'_> {
             .map_init(String::new, |room, node| fits(room, node))
             .flatten_iter()
             .collect();
-        let best = |f: &Found| (Reverse((f.score * 1e6) as u64), Reverse(f.callers));
+        let best = |f: &SymbolMatch| (Reverse((f.score * 1e6) as u64), Reverse(f.callers));
         found.sort_unstable_by(|a, b| {
             best(a)
                 .cmp(&best(b))
@@ -214,24 +214,24 @@ impl Symbols<'_> {
 mod tests {
     use super::*;
 
-    fn score(query: &str, key: &str) -> Option<(f64, Match)> {
-        Query::new(query).score(key, &mut String::new())
+    fn score(query: &str, key: &str) -> Option<(f64, MatchKind)> {
+        NameQuery::new(query).score(key, &mut String::new())
     }
 
     #[test]
     fn names_are_found_by_inexact_queries() {
         for (query, key, by) in [
-            ("login", "src/auth.py::login", Some(Match::Exact)),
-            ("Auth.login", "src/auth.py::Auth::login", Some(Match::Exact)),
-            ("login()", "src/auth.py::login", Some(Match::Exact)),
-            ("LOGIN", "src/auth.py::login", Some(Match::Case)),
-            ("read html", "src/io.ts::readHTMLFile", Some(Match::Words)),
-            ("auth login", "src/auth.py::login", Some(Match::Words)),
-            ("lgoin", "src/auth.py::login", Some(Match::Near)),
-            ("lukup", "src/store.py::lookup", Some(Match::Near)),
+            ("login", "src/auth.py::login", Some(MatchKind::Exact)),
+            ("Auth.login", "src/auth.py::Auth::login", Some(MatchKind::Exact)),
+            ("login()", "src/auth.py::login", Some(MatchKind::Exact)),
+            ("LOGIN", "src/auth.py::login", Some(MatchKind::Case)),
+            ("read html", "src/io.ts::readHTMLFile", Some(MatchKind::Words)),
+            ("auth login", "src/auth.py::login", Some(MatchKind::Words)),
+            ("lgoin", "src/auth.py::login", Some(MatchKind::Near)),
+            ("lukup", "src/store.py::lookup", Some(MatchKind::Near)),
             ("lukp", "src/store.py::look", None),
-            ("logni_usr", "src/auth.py::login_user", Some(Match::Near)),
-            ("rdhtml", "src/io.ts::readHTMLFile", Some(Match::Near)),
+            ("logni_usr", "src/auth.py::login_user", Some(MatchKind::Near)),
+            ("rdhtml", "src/io.ts::readHTMLFile", Some(MatchKind::Near)),
             ("zebra", "src/auth.py::login", None),
             ("ab", "src/auth.py::xy", None),
         ] {

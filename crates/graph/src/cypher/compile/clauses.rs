@@ -1,10 +1,10 @@
 //! Compiles clauses in order. Each sees the variables that the ones before it define.
 
-use super::super::ast::{Call, Clause, Kind, Query, Yields};
-use super::super::expr::{Ex, ExKind, Part, Step, StepKind, Whole};
-use super::super::fault::{Class, Fault, Result};
+use super::super::ast::{CallClause, Clause, CypherExprKind, CypherQuery, Yields};
+use super::super::expr::{PlanExpr, PlanExprKind, QueryPart, QueryPlan, QueryStep, QueryStepKind};
+use super::super::fault::{Fault, FaultClass, Result};
 use super::super::procedures::{self, Procedure};
-use super::types::Ty;
+use super::types::ExprType;
 use super::{Compiler, Scope, Var, fault};
 
 fn composition(message: &str, at: usize) -> Fault {
@@ -22,7 +22,7 @@ fn place(clause: &Clause) -> usize {
 }
 
 impl Compiler<'_> {
-    pub(super) fn query(&mut self, query: &Query, scope: &Scope) -> Result<(Whole, Vec<String>)> {
+    pub(super) fn query(&mut self, query: &CypherQuery, scope: &Scope) -> Result<(QueryPlan, Vec<String>)> {
         let (first, columns) = self.clauses(&query.first, scope, false)?;
         let mut parts = vec![first];
         for (_, clauses) in &query.unions {
@@ -39,21 +39,21 @@ impl Compiler<'_> {
             parts.push(part);
         }
         let distinct = query.unions.first().is_some_and(|(all, _)| !all);
-        Ok((Whole { parts, distinct }, columns))
+        Ok((QueryPlan { parts, distinct }, columns))
     }
 
     /// A query in braces, which need not end with RETURN.
-    pub(super) fn inner_query(&mut self, query: &Query, scope: &Scope) -> Result<Whole> {
+    pub(super) fn inner_query(&mut self, query: &CypherQuery, scope: &Scope) -> Result<QueryPlan> {
         let mut parts = vec![self.clauses(&query.first, scope, true)?.0];
         for (_, clauses) in &query.unions {
             parts.push(self.clauses(clauses, scope, true)?.0);
         }
-        Ok(Whole { parts, distinct: query.unions.first().is_some_and(|(all, _)| !all) })
+        Ok(QueryPlan { parts, distinct: query.unions.first().is_some_and(|(all, _)| !all) })
     }
 
-    fn clauses(&mut self, clauses: &[Clause], scope: &Scope, inner: bool) -> Result<(Part, Vec<String>)> {
+    fn clauses(&mut self, clauses: &[Clause], scope: &Scope, inner: bool) -> Result<(QueryPart, Vec<String>)> {
         let mut scope = scope.clone();
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<QueryStep> = Vec::new();
         let mut columns = Vec::new();
         let mut output = Vec::new();
         let count = clauses.len();
@@ -66,7 +66,7 @@ impl Compiler<'_> {
                     let found = self.matching(patterns, filter.as_ref(), &mut scope)?;
                     if *optional {
                         let nulls = scope.slots().into_iter().filter(|s| !before.contains(s)).collect();
-                        steps.push(self.step(StepKind::Optional { steps: found, nulls }, 1.0));
+                        steps.push(self.step(QueryStepKind::Optional { steps: found, nulls }, 1.0));
                     } else {
                         steps.extend(found);
                     }
@@ -76,10 +76,10 @@ impl Compiler<'_> {
                     if scope.get(&name.text).is_some() {
                         return Err(already(&name.text, name.at));
                     }
-                    let of = if let Ty::List(of) = ty { *of } else { Ty::Any };
+                    let of = if let ExprType::List(of) = ty { *of } else { ExprType::Any };
                     let slot = self.slot(&name.text);
                     scope.add(&name.text, Var { slot, ty: of });
-                    steps.push(self.step(StepKind::Unwind { list: ex, slot }, 10.0));
+                    steps.push(self.step(QueryStepKind::Unwind { list: ex, slot }, 10.0));
                 }
                 Clause::With { projection, filter } => {
                     let (found, next, _) = self.projection(projection, filter.as_ref(), &scope, false)?;
@@ -110,15 +110,21 @@ impl Compiler<'_> {
                 return Err(composition("a query ends with RETURN", place(clause)));
             }
         }
-        Ok((Part::new(steps, output), columns))
+        Ok((QueryPart::new(steps, output), columns))
     }
 
     /// Compiles a call of a procedure. Returns the names of its columns.
-    fn procedure(&mut self, call: &Call, alone: bool, scope: &mut Scope, steps: &mut Vec<Step>) -> Result<Vec<String>> {
+    fn procedure(
+        &mut self,
+        call: &CallClause,
+        alone: bool,
+        scope: &mut Scope,
+        steps: &mut Vec<QueryStep>,
+    ) -> Result<Vec<String>> {
         let at = call.procedure.at;
         let procedure: &'static Procedure = procedures::find(&call.procedure.text).ok_or_else(|| {
             let message = format!("there is no procedure `{}`; there are {}", call.procedure.text, procedures::names());
-            fault(Class::Procedure, "ProcedureNotFound", message, at)
+            fault(FaultClass::Procedure, "ProcedureNotFound", message, at)
         })?;
         self.searches |= procedure.name == procedures::SEARCH;
         let arguments = match &call.arguments {
@@ -141,11 +147,11 @@ impl Compiler<'_> {
                 let mut all = Vec::new();
                 for (i, name) in procedure.arguments.iter().enumerate() {
                     match self.frame.parameters.get(*name) {
-                        Some(value) => all.push(Ex { kind: ExKind::Const(value.clone()), at }),
+                        Some(value) => all.push(PlanExpr { kind: PlanExprKind::Const(value.clone()), at }),
                         None if i >= procedure.least => break,
                         None => {
                             let message = format!("no value is given for `${name}`");
-                            return Err(fault(Class::Parameter, "MissingParameter", message, at));
+                            return Err(fault(FaultClass::Parameter, "MissingParameter", message, at));
                         }
                     }
                 }
@@ -181,14 +187,14 @@ impl Compiler<'_> {
                 return Err(already(name, *at));
             }
             let slot = self.slot(name);
-            let ty = if procedure.columns[*number].1 { Ty::Node } else { Ty::Any };
+            let ty = if procedure.columns[*number].1 { ExprType::Node } else { ExprType::Any };
             scope.add(name, Var { slot, ty });
             yields.push((*number, slot));
         }
-        steps.push(self.step(StepKind::Call { procedure, arguments, yields }, 10.0));
+        steps.push(self.step(QueryStepKind::Call { procedure, arguments, yields }, 10.0));
         if let Some(filter) = &call.filter {
             let filter = self.filter(filter, scope)?;
-            steps.push(self.step(StepKind::Filter(filter), 0.5));
+            steps.push(self.step(QueryStepKind::Filter(filter), 0.5));
         }
         Ok(columns.into_iter().map(|(_, name, _)| name).collect())
     }
@@ -199,6 +205,6 @@ pub(super) fn already(name: &str, at: usize) -> Fault {
 }
 
 /// The default name of an expression as a column.
-pub(super) fn own_name(kind: &Kind) -> Option<&str> {
-    if let Kind::Variable(name) = kind { Some(name) } else { None }
+pub(super) fn own_name(kind: &CypherExprKind) -> Option<&str> {
+    if let CypherExprKind::Variable(name) = kind { Some(name) } else { None }
 }

@@ -1,11 +1,11 @@
 //! Compiles the patterns of a MATCH to nodes, relationships and conditions.
 
-use super::super::ast::{Arrow, EdgePattern, Expr, Kind, NodePattern, Pattern, PatternPart, Shortest};
-use super::super::ast::{Comparison, Operator};
-use super::super::expr::{Ex, ExKind, LabelTest, Slot, Step, Types};
+use super::super::ast::{Arrow, CypherExpr, CypherExprKind, EdgePattern, NodePattern, Pattern, PatternPart, Shortest};
+use super::super::ast::{ComparisonOperator, Operator};
+use super::super::expr::{EdgeTypes, LabelTest, PlanExpr, PlanExprKind, QueryStep, Slot};
 use super::super::fault::{Fault, Result};
 use super::clauses::already;
-use super::types::Ty;
+use super::types::ExprType;
 use super::{Compiler, Scope, Var};
 use crate::contents::PropertyNo;
 
@@ -14,7 +14,7 @@ type Property = (PropertyNo, std::sync::Arc<str>);
 
 /// A node of the pattern, which may be bound already.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct PatternNode {
     pub slot: Slot,
     pub labels: Vec<LabelTest>,
     /// A label of the pattern that every node of the graph has.
@@ -25,16 +25,16 @@ pub(super) struct Wanted {
 
 /// A relationship of the pattern, or a path of variable length, between two nodes.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct PatternEdge {
     pub slot: Slot,
     /// Index in the list of nodes.
     pub left: usize,
     pub right: usize,
     pub arrow: Arrow,
-    pub types: Types,
+    pub types: EdgeTypes,
     /// The least and the most relationships, for a path of variable length.
     pub length: Option<(u64, u64)>,
-    pub each: Vec<(PropertyNo, Ex)>,
+    pub each: Vec<(PropertyNo, PlanExpr)>,
     /// Whether it was bound before.
     pub bound: bool,
     /// Whether its value is used.
@@ -46,7 +46,7 @@ pub(super) struct Link {
 
 /// The path of a named pattern: its slot, its first node, and its relationships.
 #[derive(Debug)]
-pub(super) struct Trail {
+pub(super) struct NamedPath {
     pub slot: Slot,
     pub start: Slot,
     pub edges: Vec<Slot>,
@@ -54,11 +54,11 @@ pub(super) struct Trail {
 
 /// Everything that a MATCH must find.
 #[derive(Debug, Default)]
-pub(super) struct Wish {
-    pub nodes: Vec<Wanted>,
-    pub links: Vec<Link>,
-    pub trails: Vec<Trail>,
-    pub conditions: Vec<Ex>,
+pub(super) struct MatchPattern {
+    pub nodes: Vec<PatternNode>,
+    pub links: Vec<PatternEdge>,
+    pub trails: Vec<NamedPath>,
+    pub conditions: Vec<PlanExpr>,
     /// Slots that are bound before.
     pub bound: Vec<Slot>,
 }
@@ -68,10 +68,10 @@ impl Compiler<'_> {
     pub(super) fn matching(
         &mut self,
         parts: &[PatternPart],
-        filter: Option<&Expr>,
+        filter: Option<&CypherExpr>,
         scope: &mut Scope,
-    ) -> Result<Vec<Step>> {
-        let mut wish = Wish { bound: scope.slots(), ..Wish::default() };
+    ) -> Result<Vec<QueryStep>> {
+        let mut wish = MatchPattern { bound: scope.slots(), ..MatchPattern::default() };
         let before = scope.clone();
         let mut seen_edges: Vec<String> = Vec::new();
         // Variables first, so that every part can refer to those of all others.
@@ -106,7 +106,7 @@ impl Compiler<'_> {
         part: &PatternPart,
         scope: &mut Scope,
         before: &Scope,
-        wish: &mut Wish,
+        wish: &mut MatchPattern,
         seen_edges: &mut Vec<String>,
     ) -> Result<Vec<usize>> {
         let pattern = &part.pattern;
@@ -119,7 +119,7 @@ impl Compiler<'_> {
             let right = self.node(node, true, scope, wish)?;
             places.push(right);
             let length = edge.length.map(|l| (l.least.unwrap_or(1), l.most.unwrap_or(u64::MAX)));
-            wish.links.push(Link {
+            wish.links.push(PatternEdge {
                 slot,
                 left,
                 right,
@@ -139,7 +139,7 @@ impl Compiler<'_> {
                     return Err(already(&name.text, name.at));
                 }
                 let slot = self.slot(&name.text);
-                scope.add(&name.text, Var { slot, ty: Ty::Path });
+                scope.add(&name.text, Var { slot, ty: ExprType::Path });
                 Some(slot)
             }
             None if part.shortest.is_some() => Some(self.slot("")),
@@ -151,20 +151,20 @@ impl Compiler<'_> {
             link.length = Some(link.length.unwrap_or((1, 1)));
         } else if let Some(slot) = path {
             let edges = wish.links[first_link..].iter().map(|l| l.slot).collect();
-            wish.trails.push(Trail { slot, start: wish.nodes[places[0]].slot, edges });
+            wish.trails.push(NamedPath { slot, start: wish.nodes[places[0]].slot, edges });
         }
         Ok(places)
     }
 
-    fn node(&mut self, node: &NodePattern, linked: bool, scope: &mut Scope, wish: &mut Wish) -> Result<usize> {
+    fn node(&mut self, node: &NodePattern, linked: bool, scope: &mut Scope, wish: &mut MatchPattern) -> Result<usize> {
         let labels: Vec<LabelTest> = node.labels.iter().map(|l| self.label(&l.text)).collect();
         let slot = match &node.name {
             Some(name) => match scope.get(&name.text) {
-                Some(var) if var.ty.may_be(&Ty::Node) => var.slot,
+                Some(var) if var.ty.may_be(&ExprType::Node) => var.slot,
                 Some(_) => return Err(conflict(&name.text, name.at)),
                 None => {
                     let slot = self.slot(&name.text);
-                    scope.add(&name.text, Var { slot, ty: Ty::Node });
+                    scope.add(&name.text, Var { slot, ty: ExprType::Node });
                     slot
                 }
             },
@@ -175,7 +175,7 @@ impl Compiler<'_> {
             wish.nodes[place].linked |= linked;
             return Ok(place);
         }
-        wish.nodes.push(Wanted { slot, labels, everything: None, linked });
+        wish.nodes.push(PatternNode { slot, labels, everything: None, linked });
         Ok(wish.nodes.len() - 1)
     }
 
@@ -191,11 +191,11 @@ impl Compiler<'_> {
             let message = format!("`{}` cannot stand for two relationships of one pattern", name.text);
             return Err(Fault::syntax("RelationshipUniquenessViolation", message, name.at));
         }
-        let ty = if edge.length.is_some() { Ty::list(Ty::Edge) } else { Ty::Edge };
+        let ty = if edge.length.is_some() { ExprType::list(ExprType::Edge) } else { ExprType::Edge };
         match scope.get(&name.text) {
             Some(var) => {
                 let fits = match &var.ty {
-                    Ty::List(of) => edge.length.is_some() && of.may_be(&Ty::Edge),
+                    ExprType::List(of) => edge.length.is_some() && of.may_be(&ExprType::Edge),
                     other => other.may_be(&ty),
                 };
                 if !fits || before.get(&name.text).is_none() {
@@ -213,7 +213,13 @@ impl Compiler<'_> {
         }
     }
 
-    fn conditions_of(&mut self, pattern: &Pattern, places: &[usize], scope: &Scope, wish: &mut Wish) -> Result<()> {
+    fn conditions_of(
+        &mut self,
+        pattern: &Pattern,
+        places: &[usize],
+        scope: &Scope,
+        wish: &mut MatchPattern,
+    ) -> Result<()> {
         let nodes = std::iter::once(&pattern.start).chain(pattern.steps.iter().map(|(_, node)| node));
         for (node, place) in nodes.zip(places) {
             let slot = wish.nodes[*place].slot;
@@ -238,10 +244,10 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn properties(&mut self, given: Option<&Expr>, scope: &Scope) -> Result<Vec<(Property, Ex)>> {
+    fn properties(&mut self, given: Option<&CypherExpr>, scope: &Scope) -> Result<Vec<(Property, PlanExpr)>> {
         let entries = match given.map(|e| &e.kind) {
             None => return Ok(vec![]),
-            Some(Kind::Map(entries)) => entries,
+            Some(CypherExprKind::Map(entries)) => entries,
             Some(_) => {
                 let at = given.map_or(0, |e| e.at);
                 let message = "properties are written as a map here; a parameter can stand for each value";
@@ -261,16 +267,16 @@ fn conflict(name: &str, at: usize) -> Fault {
     Fault::syntax("VariableTypeConflict", format!("`{name}` has another type already"), at)
 }
 
-fn equal(slot: Slot, (number, name): Property, value: Ex) -> Ex {
+fn equal(slot: Slot, (number, name): Property, value: PlanExpr) -> PlanExpr {
     let at = value.at;
-    let property = Ex { kind: ExKind::Property(Box::new(Ex::slot(slot, at)), name, number), at };
-    Ex { kind: ExKind::Compare(Box::new(property), vec![(Comparison::Equal, value)]), at }
+    let property = PlanExpr { kind: PlanExprKind::Property(Box::new(PlanExpr::slot(slot, at)), name, number), at };
+    PlanExpr { kind: PlanExprKind::Compare(Box::new(property), vec![(ComparisonOperator::Equal, value)]), at }
 }
 
 /// Splits a conjunction into its conditions.
-fn conjuncts(ex: Ex, all: &mut Vec<Ex>) {
+fn conjuncts(ex: PlanExpr, all: &mut Vec<PlanExpr>) {
     match ex.kind {
-        ExKind::Binary(Operator::And, a, b) => {
+        PlanExprKind::Binary(Operator::And, a, b) => {
             conjuncts(*a, all);
             conjuncts(*b, all);
         }

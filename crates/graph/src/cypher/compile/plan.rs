@@ -1,19 +1,20 @@
 //! Plans a MATCH: starts with the fewest nodes, follows the relationships that lead to the fewest more, and applies
 //! every condition as early as possible.
 
-use super::super::ast::{Arrow, Comparison, Operator};
+use super::super::ast::{Arrow, ComparisonOperator, Operator};
 use super::super::expr::{
-    Ex, ExKind, Expand, GraphFunction, LabelTest, Nearest, Slot, Source, Step, StepKind, Stretch, Types,
+    EdgeTypes, ExpandStep, GraphFunction, LabelTest, PlanExpr, PlanExprKind, QueryStep, QueryStepKind, ScanSource,
+    ShortestPathStep, Slot, VarLengthExpand,
 };
 use super::Compiler;
 use super::expr::property_of;
-use super::pattern::{Link, Wish};
+use super::pattern::{MatchPattern, PatternEdge};
 use crate::contents::KEY;
 use crate::snapshot::TypeNo;
 
 /// A condition and the slots that it needs.
 struct Condition {
-    ex: Option<Ex>,
+    ex: Option<PlanExpr>,
     needs: Vec<Slot>,
     /// Whether it was used to look the node up.
     sure: bool,
@@ -21,13 +22,13 @@ struct Condition {
 
 /// How to find the first node, and how many nodes are expected.
 struct Start {
-    source: Source,
+    source: ScanSource,
     rows: f64,
 }
 
 impl Compiler<'_> {
-    pub(super) fn plan(&mut self, wish: Wish) -> Vec<Step> {
-        let Wish { mut nodes, mut links, trails, conditions, mut bound } = wish;
+    pub(super) fn plan(&mut self, wish: MatchPattern) -> Vec<QueryStep> {
+        let MatchPattern { mut nodes, mut links, trails, conditions, mut bound } = wish;
         for node in nodes.iter_mut().filter(|n| !bound.contains(&n.slot) && n.linked) {
             // A label that all nodes have need not be checked for each.
             if node.labels.len() == 1 && self.all_have(&node.labels[0]) {
@@ -37,7 +38,7 @@ impl Compiler<'_> {
         let mut own: Vec<Slot> = nodes.iter().map(|n| n.slot).chain(links.iter().map(|l| l.slot)).collect();
         own.extend(trails.iter().map(|t| t.slot));
         own.extend(links.iter().filter_map(|l| l.shortest.map(|(_, path)| path)));
-        let needs = |ex: &Ex| {
+        let needs = |ex: &PlanExpr| {
             let mut slots = Vec::new();
             ex.slots(&mut slots);
             slots.retain(|s| own.contains(s));
@@ -49,17 +50,17 @@ impl Compiler<'_> {
             conditions.into_iter().map(|ex| Condition { needs: needs(&ex), ex: Some(ex), sure: false }).collect();
         let many = links.len() > 1;
         let mut trails: Vec<Option<_>> = trails.into_iter().map(Some).collect();
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<QueryStep> = Vec::new();
         let mut walked: Vec<Slot> = Vec::new();
         // Labels of nodes that are bound already are checked first.
         for node in nodes.iter().filter(|n| bound.contains(&n.slot) && !n.labels.is_empty()) {
-            let subject = Box::new(Ex::slot(node.slot, 0));
-            let test = Ex { kind: ExKind::HasLabels(subject, node.labels.clone()), at: 0 };
-            steps.push(self.step(StepKind::Filter(test), 0.5));
+            let subject = Box::new(PlanExpr::slot(node.slot, 0));
+            let test = PlanExpr { kind: PlanExprKind::HasLabels(subject, node.labels.clone()), at: 0 };
+            steps.push(self.step(QueryStepKind::Filter(test), 0.5));
         }
         for node in nodes.iter().filter(|n| bound.contains(&n.slot) && n.labels.is_empty() && !n.linked) {
-            let there = Ex { kind: ExKind::IsNull(Box::new(Ex::slot(node.slot, 0)), false), at: 0 };
-            steps.push(self.step(StepKind::Filter(there), 1.0));
+            let there = PlanExpr { kind: PlanExprKind::IsNull(Box::new(PlanExpr::slot(node.slot, 0)), false), at: 0 };
+            steps.push(self.step(QueryStepKind::Filter(there), 1.0));
         }
         loop {
             self.settle(&mut conditions, &mut trails, &mut bound, &mut steps);
@@ -78,9 +79,9 @@ impl Compiler<'_> {
             let helps = |slot: Slot| {
                 let there: Vec<Slot> = bound.iter().copied().chain([slot]).collect();
                 let others = nodes.iter().filter(|n| !there.contains(&n.slot));
-                others
-                    .into_iter()
-                    .any(|n| matches!(self.start(n.slot, &n.labels, &conditions, &there).source, Source::Seek { .. }))
+                others.into_iter().any(|n| {
+                    matches!(self.start(n.slot, &n.labels, &conditions, &there).source, ScanSource::Seek { .. })
+                })
             };
             // Among equal ones, the start from which another node can be looked up.
             let equal = starts.len() > 1 && starts.iter().all(|(_, s)| s.rows == starts[0].1.rows);
@@ -89,17 +90,17 @@ impl Compiler<'_> {
             let Some(place) = better.or(fewest) else { break };
             let Some((node, start)) = starts.into_iter().nth(place) else { break };
             let (slot, mut labels, ended) = (node.slot, node.labels.clone(), node.linked);
-            if let Source::Label(label) = &start.source {
+            if let ScanSource::Label(label) = &start.source {
                 labels.retain(|l| l.name != label.name);
             }
             bound.push(slot);
-            if let Source::Seek { value, .. } | Source::Id(value) = &start.source {
+            if let ScanSource::Seek { value, .. } | ScanSource::Id(value) = &start.source {
                 // It is checked again after the lookup, and keeps nearly all rows.
                 let at = value.at;
                 conditions.iter_mut().filter(|c| c.ex.as_ref().is_some_and(|e| e.at == at)).for_each(|c| c.sure = true);
             }
             let rows = start.rows;
-            steps.push(self.step(StepKind::Scan { slot, source: start.source, labels, ended }, rows));
+            steps.push(self.step(QueryStepKind::Scan { slot, source: start.source, labels, ended }, rows));
         }
         self.settle(&mut conditions, &mut trails, &mut bound, &mut steps);
         steps
@@ -109,18 +110,18 @@ impl Compiler<'_> {
     fn settle(
         &mut self,
         conditions: &mut [Condition],
-        trails: &mut [Option<super::pattern::Trail>],
+        trails: &mut [Option<super::pattern::NamedPath>],
         bound: &mut Vec<Slot>,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<QueryStep>,
     ) {
         for trail in trails.iter_mut() {
             let ready =
-                |t: &super::pattern::Trail| bound.contains(&t.start) && t.edges.iter().all(|e| bound.contains(e));
+                |t: &super::pattern::NamedPath| bound.contains(&t.start) && t.edges.iter().all(|e| bound.contains(e));
             if trail.as_ref().is_some_and(ready)
                 && let Some(trail) = trail.take()
             {
                 bound.push(trail.slot);
-                let kind = StepKind::Path { slot: trail.slot, start: trail.start, edges: trail.edges };
+                let kind = QueryStepKind::Path { slot: trail.slot, start: trail.start, edges: trail.edges };
                 steps.push(self.step(kind, 1.0));
             }
         }
@@ -128,14 +129,14 @@ impl Compiler<'_> {
             if condition.needs.iter().all(|s| bound.contains(s))
                 && let Some(ex) = condition.ex.take()
             {
-                steps.push(self.step(StepKind::Filter(ex), if condition.sure { 1.0 } else { 0.3 }));
+                steps.push(self.step(QueryStepKind::Filter(ex), if condition.sure { 1.0 } else { 0.3 }));
             }
         }
     }
 
     /// The relationship that leads to the fewest rows, among those with a bound end.
-    fn cheapest(&self, links: &[Link], nodes: &[super::pattern::Wanted], bound: &[Slot]) -> Option<usize> {
-        let cost = |link: &Link| {
+    fn cheapest(&self, links: &[PatternEdge], nodes: &[super::pattern::PatternNode], bound: &[Slot]) -> Option<usize> {
+        let cost = |link: &PatternEdge| {
             let left = bound.contains(&nodes[link.left].slot);
             let right = bound.contains(&nodes[link.right].slot);
             match (left, right) {
@@ -153,9 +154,9 @@ impl Compiler<'_> {
     }
 
     /// The expected number of nodes that a relationship leads to.
-    fn fan(&self, link: &Link, labels: &[LabelTest]) -> f64 {
+    fn fan(&self, link: &PatternEdge, labels: &[LabelTest]) -> f64 {
         let edges: usize = match &link.types {
-            Types::Any => self.stats.edges,
+            EdgeTypes::Any => self.stats.edges,
             types => (0..self.stats.by_edge_type.len())
                 .filter(|t| types.fits(TypeNo::at(*t)))
                 .map(|t| self.stats.by_edge_type[t])
@@ -195,8 +196,8 @@ impl Compiler<'_> {
         let nodes = self.stats.nodes as f64;
         let fewest = labels.iter().min_by(|a, b| self.labelled(a).total_cmp(&self.labelled(b)));
         let mut best = match fewest {
-            Some(label) => Start { rows: self.labelled(label), source: Source::Label(label.clone()) },
-            None => Start { rows: nodes, source: Source::All },
+            Some(label) => Start { rows: self.labelled(label), source: ScanSource::Label(label.clone()) },
+            None => Start { rows: nodes, source: ScanSource::All },
         };
         for condition in conditions {
             let others = |s: &Slot| *s == slot || bound.contains(s);
@@ -210,31 +211,31 @@ impl Compiler<'_> {
     }
 
     /// Whether a condition can be used to look up a node.
-    fn seek(&self, ex: &Ex, slot: Slot, scanned: f64) -> Option<Start> {
-        let free = |ex: &Ex| {
+    fn seek(&self, ex: &PlanExpr, slot: Slot, scanned: f64) -> Option<Start> {
+        let free = |ex: &PlanExpr| {
             let mut slots = Vec::new();
             ex.slots(&mut slots);
             !slots.contains(&slot)
         };
         let (subject, value, any) = match &ex.kind {
-            ExKind::Compare(first, rest) if rest.len() == 1 && rest[0].0 == Comparison::Equal => {
+            PlanExprKind::Compare(first, rest) if rest.len() == 1 && rest[0].0 == ComparisonOperator::Equal => {
                 let (a, b) = (&**first, &rest[0].1);
-                let is_own = |e: &Ex| {
+                let is_own = |e: &PlanExpr| {
                     property_of(e).is_some_and(|(s, ..)| s == slot)
-                        || matches!(&e.kind, ExKind::Graph(GraphFunction::Id | GraphFunction::ElementId, a)
-                            if matches!(a[0].kind, ExKind::Slot(s) if s == slot))
+                        || matches!(&e.kind, PlanExprKind::Graph(GraphFunction::Id | GraphFunction::ElementId, a)
+                            if matches!(a[0].kind, PlanExprKind::Slot(s) if s == slot))
                 };
                 if is_own(a) { (a, b, false) } else { (b, a, false) }
             }
-            ExKind::Binary(Operator::In, a, b) => (&**a, &**b, true),
+            PlanExprKind::Binary(Operator::In, a, b) => (&**a, &**b, true),
             _ => return None,
         };
         if !free(value) {
             return None;
         }
-        if let ExKind::Graph(GraphFunction::Id | GraphFunction::ElementId, arguments) = &subject.kind {
-            let own = matches!(arguments[0].kind, ExKind::Slot(s) if s == slot);
-            return (own && !any).then(|| Start { source: Source::Id(value.clone()), rows: 0.5 });
+        if let PlanExprKind::Graph(GraphFunction::Id | GraphFunction::ElementId, arguments) = &subject.kind {
+            let own = matches!(arguments[0].kind, PlanExprKind::Slot(s) if s == slot);
+            return (own && !any).then(|| Start { source: ScanSource::Id(value.clone()), rows: 0.5 });
         }
         let (_, property, name) = property_of(subject).filter(|(s, ..)| *s == slot)?;
         let made = self.frame.snapshot.index_made(property);
@@ -243,17 +244,17 @@ impl Compiler<'_> {
             return None;
         }
         let rows = made.map_or(1.0, |index| index.selectivity()) * if any { 3.0 } else { 1.0 };
-        Some(Start { source: Source::Seek { property, name, value: value.clone(), any }, rows })
+        Some(Start { source: ScanSource::Seek { property, name, value: value.clone(), any }, rows })
     }
 
     fn follow(
         &mut self,
-        link: Link,
-        nodes: &[super::pattern::Wanted],
+        link: PatternEdge,
+        nodes: &[super::pattern::PatternNode],
         bound: &mut Vec<Slot>,
         walked: &mut Vec<Slot>,
         many: bool,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<QueryStep>,
     ) {
         let (left, right) = (&nodes[link.left], &nodes[link.right]);
         let estimate = self.fan(&link, &[]);
@@ -261,9 +262,9 @@ impl Compiler<'_> {
         walked.push(link.slot);
         if link.bound && link.length.is_none() {
             let (from, to) = (left.slot, right.slot);
-            let asked = |n: &super::pattern::Wanted| (!bound.contains(&n.slot)).then(|| n.labels.clone());
+            let asked = |n: &super::pattern::PatternNode| (!bound.contains(&n.slot)).then(|| n.labels.clone());
             let (from_labels, to_labels) = (asked(left), asked(right));
-            let known = StepKind::Known {
+            let known = QueryStepKind::Known {
                 edge: link.slot,
                 from,
                 to,
@@ -287,19 +288,27 @@ impl Compiler<'_> {
         };
         let into = there(to.slot);
         let labels = if into { vec![] } else { to.labels.clone() };
-        let expand =
-            Expand { from: from.slot, edge: link.slot, to: to.slot, arrow, types: link.types, into, labels, unlike };
+        let expand = ExpandStep {
+            from: from.slot,
+            edge: link.slot,
+            to: to.slot,
+            arrow,
+            types: link.types,
+            into,
+            labels,
+            unlike,
+        };
         bound.extend([to.slot, link.slot]);
         let Some((least, most)) = link.length else {
-            steps.push(self.step(StepKind::Expand(expand), estimate));
+            steps.push(self.step(QueryStepKind::Expand(expand), estimate));
             return;
         };
         let keep = link.keep || many || link.bound;
-        let mut stretch = Stretch { expand, least, most, each: link.each, turned, keep, reach: false };
+        let mut stretch = VarLengthExpand { expand, least, most, each: link.each, turned, keep, reach: false };
         if let Some((which, path)) = link.shortest {
             bound.push(path);
             stretch.keep = true;
-            steps.push(self.step(StepKind::Shortest(Box::new(Nearest { stretch, which, path })), 1.0));
+            steps.push(self.step(QueryStepKind::Shortest(Box::new(ShortestPathStep { stretch, which, path })), 1.0));
             return;
         }
         if link.bound {
@@ -307,14 +316,14 @@ impl Compiler<'_> {
             let given = link.slot;
             let found = self.slot("");
             stretch.expand.edge = found;
-            steps.push(self.step(StepKind::Stretch(Box::new(stretch)), estimate));
-            let same = ExKind::Compare(
-                Box::new(Ex::slot(given, link.at)),
-                vec![(Comparison::Equal, Ex::slot(found, link.at))],
+            steps.push(self.step(QueryStepKind::Stretch(Box::new(stretch)), estimate));
+            let same = PlanExprKind::Compare(
+                Box::new(PlanExpr::slot(given, link.at)),
+                vec![(ComparisonOperator::Equal, PlanExpr::slot(found, link.at))],
             );
-            steps.push(self.step(StepKind::Filter(Ex { kind: same, at: link.at }), 0.1));
+            steps.push(self.step(QueryStepKind::Filter(PlanExpr { kind: same, at: link.at }), 0.1));
             return;
         }
-        steps.push(self.step(StepKind::Stretch(Box::new(stretch)), estimate));
+        steps.push(self.step(QueryStepKind::Stretch(Box::new(stretch)), estimate));
     }
 }

@@ -1,22 +1,24 @@
 //! Compiles WITH and RETURN: columns, groups, order, and numbers of rows.
 
-use super::super::ast::{Expr, Kind, Projection, Sort};
-use super::super::expr::{AggregateCall, Aggregation as Groups, Ex, ExKind, Slot, Step, StepKind};
+use super::super::ast::{CypherExpr, CypherExprKind, ProjectionBody, Sort};
+use super::super::expr::{
+    AggregateCall, Aggregation as Groups, PlanExpr, PlanExprKind, QueryStep, QueryStepKind, Slot,
+};
 use super::super::fault::{Fault, Result};
-use super::super::functions::Surroundings;
+use super::super::functions::FunctionContext;
 use super::super::operators;
 use super::super::value::Value;
 use super::clauses::own_name;
 use super::expr::{aggregates, mentions};
-use super::types::Ty;
+use super::types::ExprType;
 use super::{Aggregation, Compiler, Scope, Var};
 
 /// An expression and the name of its column.
-type Named = (Expr, String);
+type Named = (CypherExpr, String);
 
 /// A column: its expression, its name, and the slot of its value.
 struct Column {
-    expr: Expr,
+    expr: CypherExpr,
     name: String,
     var: Var,
     aggregated: bool,
@@ -24,13 +26,13 @@ struct Column {
 
 /// Whether columns can be computed after sorting. Their values must not change by that, and the sort keys may use
 /// columns only by themselves.
-fn may_wait(set: &[(Ex, Slot)], sorts: &[(Ex, bool)], scope: &Scope) -> bool {
+fn may_wait(set: &[(PlanExpr, Slot)], sorts: &[(PlanExpr, bool)], scope: &Scope) -> bool {
     // Their inputs are kept until then, so they must be small.
     let small = |slot: &Slot| {
         let var = scope.vars.iter().find(|(_, v)| v.slot == *slot);
-        var.is_none_or(|(_, v)| matches!(v.ty, Ty::Node | Ty::Edge))
+        var.is_none_or(|(_, v)| matches!(v.ty, ExprType::Node | ExprType::Edge))
     };
-    let light = |(ex, _): &(Ex, Slot)| {
+    let light = |(ex, _): &(PlanExpr, Slot)| {
         let mut slots = Vec::new();
         ex.slots(&mut slots);
         slots.iter().all(small)
@@ -39,10 +41,10 @@ fn may_wait(set: &[(Ex, Slot)], sorts: &[(Ex, bool)], scope: &Scope) -> bool {
         return false;
     }
     let is_column = |slot: &Slot| set.iter().any(|(_, out)| out == slot);
-    let plain = |ex: &Ex| {
+    let plain = |ex: &PlanExpr| {
         let mut slots = Vec::new();
         ex.slots(&mut slots);
-        matches!(ex.kind, ExKind::Slot(_)) || !slots.iter().any(is_column)
+        matches!(ex.kind, PlanExprKind::Slot(_)) || !slots.iter().any(is_column)
     };
     !sorts.is_empty() && set.iter().all(|(ex, _)| ex.is_steady()) && sorts.iter().all(|(ex, _)| plain(ex))
 }
@@ -51,11 +53,11 @@ impl Compiler<'_> {
     /// The steps, the scope after them, and the names of the columns in order.
     pub(super) fn projection(
         &mut self,
-        projection: &Projection,
-        filter: Option<&Expr>,
+        projection: &ProjectionBody,
+        filter: Option<&CypherExpr>,
         scope: &Scope,
         is_return: bool,
-    ) -> Result<(Vec<Step>, Scope, Vec<String>)> {
+    ) -> Result<(Vec<QueryStep>, Scope, Vec<String>)> {
         let (wanted, nameless) = self.wanted(projection, scope, is_return)?;
         let grouped = wanted.iter().any(|(expr, _)| aggregates(expr))
             || projection.order.iter().any(|s| aggregates(&s.expr)) && wanted.iter().any(|(e, _)| aggregates(e));
@@ -65,7 +67,7 @@ impl Compiler<'_> {
         }
         let mut steps = Vec::new();
         let mut columns: Vec<Column> = Vec::new();
-        let mut set: Vec<(Ex, Slot)> = Vec::new();
+        let mut set: Vec<(PlanExpr, Slot)> = Vec::new();
         for (expr, name) in &wanted {
             let aggregated = aggregates(expr);
             if aggregated {
@@ -74,7 +76,7 @@ impl Compiler<'_> {
             let (ex, ty) = self.expr(expr, scope)?;
             let slot = match ex.kind {
                 // A variable keeps its slot.
-                ExKind::Slot(slot) => {
+                PlanExprKind::Slot(slot) => {
                     if grouped {
                         set.push((ex, slot));
                     }
@@ -89,7 +91,7 @@ impl Compiler<'_> {
             columns.push(Column { expr: expr.clone(), name: name.clone(), var: Var { slot, ty }, aggregated });
         }
         let mut calls: Vec<AggregateCall> = Vec::new();
-        let mut after: Vec<(Ex, Slot)> = Vec::new();
+        let mut after: Vec<(PlanExpr, Slot)> = Vec::new();
         if grouped {
             let keys = || columns.iter().map(|c| (c.expr.clone(), c.var.clone())).collect::<Vec<_>>();
             let mut made = Vec::new();
@@ -114,7 +116,7 @@ impl Compiler<'_> {
         for (name, var) in &next.vars {
             seen.add(name, var.clone());
         }
-        let mut sorts: Vec<(Ex, bool)> = Vec::new();
+        let mut sorts: Vec<(PlanExpr, bool)> = Vec::new();
         for Sort { expr, descending } in &projection.order {
             let ex = self.sort(expr, &seen, &columns, grouped, closed, &mut calls)?;
             sorts.push((ex, *descending));
@@ -128,15 +130,17 @@ impl Compiler<'_> {
         };
         let late = !grouped && !projection.distinct && projection.limit.is_some() && may_wait(&set, &sorts, scope);
         if grouped {
-            steps.push(self.step(StepKind::Aggregate(Box::new(Groups { keys: std::mem::take(&mut set), calls })), 0.1));
+            steps.push(
+                self.step(QueryStepKind::Aggregate(Box::new(Groups { keys: std::mem::take(&mut set), calls })), 0.1),
+            );
             if !after.is_empty() {
-                steps.push(self.step(StepKind::Project(after), 1.0));
+                steps.push(self.step(QueryStepKind::Project(after), 1.0));
             }
         } else if !set.is_empty() && !late {
-            steps.push(self.step(StepKind::Project(std::mem::take(&mut set)), 1.0));
+            steps.push(self.step(QueryStepKind::Project(std::mem::take(&mut set)), 1.0));
         }
         if projection.distinct {
-            steps.push(self.step(StepKind::Distinct(next.slots()), 0.5));
+            steps.push(self.step(QueryStepKind::Distinct(next.slots()), 0.5));
         }
         let skip = projection.skip.as_ref().map(|e| self.amount_of_rows(e, "SKIP")).transpose()?;
         let limit = projection.limit.as_ref().map(|e| self.amount_of_rows(e, "LIMIT")).transpose()?;
@@ -148,7 +152,7 @@ impl Compiler<'_> {
             if late {
                 // Most rows are dropped after sorting, so only the remaining ones are projected.
                 for (ex, _) in &mut sorts {
-                    if let ExKind::Slot(slot) = ex.kind
+                    if let PlanExprKind::Slot(slot) = ex.kind
                         && let Some((made, _)) = set.iter().find(|(_, out)| *out == slot)
                     {
                         *ex = made.clone();
@@ -162,36 +166,41 @@ impl Compiler<'_> {
             let most = limit.clone().map(|limit| match &skip {
                 Some(skip) => {
                     let at = limit.at;
-                    let saturating = |a: &[Value], _: &Surroundings| match (&a[0], &a[1]) {
+                    let saturating = |a: &[Value], _: &FunctionContext| match (&a[0], &a[1]) {
                         (Value::Integer(a), Value::Integer(b)) => Ok(Value::Integer(a.saturating_add(*b))),
                         // SKIP and LIMIT report a value that is not a number.
                         (Value::Integer(_), other) | (other, _) => Ok(other.clone()),
                     };
-                    Ex { kind: ExKind::Call(saturating, vec![skip.clone(), limit]), at }
+                    PlanExpr { kind: PlanExprKind::Call(saturating, vec![skip.clone(), limit]), at }
                 }
                 None => limit,
             });
-            steps.push(self.step(StepKind::Sort { keys: sorts, keep, most }, 1.0));
+            steps.push(self.step(QueryStepKind::Sort { keys: sorts, keep, most }, 1.0));
             if late && !set.is_empty() {
-                steps.push(self.step(StepKind::Project(set), 1.0));
+                steps.push(self.step(QueryStepKind::Project(set), 1.0));
             }
         }
         if let Some(skip) = skip {
-            steps.push(self.step(StepKind::Skip(skip), 1.0));
+            steps.push(self.step(QueryStepKind::Skip(skip), 1.0));
         }
         if let Some(limit) = limit {
-            steps.push(self.step(StepKind::Limit(limit), 1.0));
+            steps.push(self.step(QueryStepKind::Limit(limit), 1.0));
         }
         if let Some(filter) = filter {
-            steps.push(self.step(StepKind::Filter(filter), 0.5));
+            steps.push(self.step(QueryStepKind::Filter(filter), 0.5));
         }
         Ok((steps, next, names))
     }
 
     /// Expressions with the names of their columns, and the fault if a name is missing. Other faults take precedence
     /// over it.
-    fn wanted(&self, projection: &Projection, scope: &Scope, is_return: bool) -> Result<(Vec<Named>, Option<Fault>)> {
-        let mut wanted: Vec<(Expr, String)> = Vec::new();
+    fn wanted(
+        &self,
+        projection: &ProjectionBody,
+        scope: &Scope,
+        is_return: bool,
+    ) -> Result<(Vec<Named>, Option<Fault>)> {
+        let mut wanted: Vec<(CypherExpr, String)> = Vec::new();
         let mut nameless = None;
         if projection.star {
             if scope.vars.is_empty() && is_return {
@@ -199,7 +208,10 @@ impl Compiler<'_> {
                 return Err(Fault::syntax("NoVariablesInScope", message, projection.at));
             }
             for (name, _) in &scope.vars {
-                wanted.push((Expr { kind: Kind::Variable(name.clone()), at: projection.at }, name.clone()));
+                wanted.push((
+                    CypherExpr { kind: CypherExprKind::Variable(name.clone()), at: projection.at },
+                    name.clone(),
+                ));
             }
         }
         for item in &projection.items {
@@ -224,11 +236,11 @@ impl Compiler<'_> {
 
     fn grouped(
         &mut self,
-        expr: &Expr,
+        expr: &CypherExpr,
         scope: &Scope,
-        keys: Vec<(Expr, Var)>,
+        keys: Vec<(CypherExpr, Var)>,
         calls: &mut Vec<AggregateCall>,
-    ) -> Result<(Ex, Ty)> {
+    ) -> Result<(PlanExpr, ExprType)> {
         let grouped = Aggregation::Grouped { calls: std::mem::take(calls), keys };
         let outer = std::mem::replace(&mut self.aggregation, grouped);
         let found = self.expr(expr, scope);
@@ -240,20 +252,20 @@ impl Compiler<'_> {
 
     fn sort(
         &mut self,
-        expr: &Expr,
+        expr: &CypherExpr,
         seen: &Scope,
         columns: &[Column],
         grouped: bool,
         closed: bool,
         calls: &mut Vec<AggregateCall>,
-    ) -> Result<Ex> {
+    ) -> Result<PlanExpr> {
         if let Some(column) = columns.iter().find(|c| c.expr == *expr && own_name(&expr.kind).is_none()) {
-            return Ok(Ex::slot(column.var.slot, expr.at));
+            return Ok(PlanExpr::slot(column.var.slot, expr.at));
         }
         if grouped {
-            let mut keys: Vec<(Expr, Var)> = Vec::new();
+            let mut keys: Vec<(CypherExpr, Var)> = Vec::new();
             for column in columns {
-                let named = Expr { kind: Kind::Variable(column.name.clone()), at: expr.at };
+                let named = CypherExpr { kind: CypherExprKind::Variable(column.name.clone()), at: expr.at };
                 keys.push((named, column.var.clone()));
             }
             keys.extend(columns.iter().map(|c| (c.expr.clone(), c.var.clone())));
@@ -278,10 +290,10 @@ impl Compiler<'_> {
     }
 
     /// An expression in which parts that equal a column refer to that column.
-    fn by_columns(&mut self, expr: &Expr, seen: &Scope, columns: &[Column]) -> Result<Ex> {
+    fn by_columns(&mut self, expr: &CypherExpr, seen: &Scope, columns: &[Column]) -> Result<PlanExpr> {
         let keys = columns.iter().map(|c| (c.expr.clone(), c.var.clone())).collect::<Vec<_>>();
         let named = columns.iter().map(|c| {
-            let name = Expr { kind: Kind::Variable(c.name.clone()), at: expr.at };
+            let name = CypherExpr { kind: CypherExprKind::Variable(c.name.clone()), at: expr.at };
             (name, c.var.clone())
         });
         let keys = named.chain(keys).collect();
@@ -289,7 +301,13 @@ impl Compiler<'_> {
         self.grouped(expr, seen, keys, &mut none).map(|(ex, _)| ex)
     }
 
-    fn filter_columns(&mut self, expr: &Expr, seen: &Scope, columns: &[Column], closed: bool) -> Result<Ex> {
+    fn filter_columns(
+        &mut self,
+        expr: &CypherExpr,
+        seen: &Scope,
+        columns: &[Column],
+        closed: bool,
+    ) -> Result<PlanExpr> {
         if closed && !aggregates(expr) && self.filter(expr, seen).is_err() {
             self.patterns = true;
             let found = self.by_columns(expr, seen, columns);
@@ -301,7 +319,7 @@ impl Compiler<'_> {
     }
 
     /// The number of rows of SKIP or LIMIT, which must not depend on a row.
-    fn amount_of_rows(&mut self, expr: &Expr, clause: &str) -> Result<Ex> {
+    fn amount_of_rows(&mut self, expr: &CypherExpr, clause: &str) -> Result<PlanExpr> {
         let (ex, ty) = match self.expr(expr, &Scope::default()) {
             Err(f) if f.detail == "UndefinedVariable" => {
                 let message = format!("{clause} cannot depend on a row");
@@ -310,14 +328,14 @@ impl Compiler<'_> {
             other => other?,
         };
         let constant = match &ex.kind {
-            ExKind::Const(value) => Some(value.clone()),
-            ExKind::Negate(inner) => match &inner.kind {
-                ExKind::Const(value) => operators::negate(value).ok(),
+            PlanExprKind::Const(value) => Some(value.clone()),
+            PlanExprKind::Negate(inner) => match &inner.kind {
+                PlanExprKind::Const(value) => operators::negate(value).ok(),
                 _ => None,
             },
             _ => None,
         };
-        if matches!(expr.kind, Kind::Parameter(_)) {
+        if matches!(expr.kind, CypherExprKind::Parameter(_)) {
             return Ok(ex);
         }
         match (constant, ty) {
@@ -325,7 +343,7 @@ impl Compiler<'_> {
                 let message = format!("{clause} takes no negative number");
                 Err(Fault::syntax("NegativeIntegerArgument", message, expr.at))
             }
-            (Some(Value::Integer(_)), _) | (None, Ty::Any | Ty::Integer | Ty::Null) => Ok(ex),
+            (Some(Value::Integer(_)), _) | (None, ExprType::Any | ExprType::Integer | ExprType::Null) => Ok(ex),
             (None, _) | (Some(_), _) => {
                 let message = format!("{clause} takes a whole number");
                 Err(Fault::syntax("InvalidArgumentType", message, expr.at))

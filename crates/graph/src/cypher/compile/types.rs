@@ -2,14 +2,14 @@
 
 /// The type of a value, as far as it is known.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ty {
+pub enum ExprType {
     Any,
     Null,
     Bool,
     Integer,
     Float,
     Text,
-    List(Box<Ty>),
+    List(Box<ExprType>),
     Map,
     Node,
     Edge,
@@ -18,56 +18,56 @@ pub enum Ty {
     Moment,
 }
 
-impl Ty {
-    pub fn list(of: Ty) -> Ty {
-        Ty::List(Box::new(of))
+impl ExprType {
+    pub fn list(of: ExprType) -> ExprType {
+        ExprType::List(Box::new(of))
     }
 
     /// The type that includes both.
-    pub fn join(self, other: Ty) -> Ty {
+    pub fn join(self, other: ExprType) -> ExprType {
         match (self, other) {
             (a, b) if a == b => a,
-            (Ty::Null, other) | (other, Ty::Null) => other,
-            _ => Ty::Any,
+            (ExprType::Null, other) | (other, ExprType::Null) => other,
+            _ => ExprType::Any,
         }
     }
 
     pub fn may_be_truth(&self) -> bool {
-        matches!(self, Ty::Any | Ty::Null | Ty::Bool)
+        matches!(self, ExprType::Any | ExprType::Null | ExprType::Bool)
     }
 
     pub fn may_be_list(&self) -> bool {
-        matches!(self, Ty::Any | Ty::Null | Ty::List(_))
+        matches!(self, ExprType::Any | ExprType::Null | ExprType::List(_))
     }
 
     /// Whether arithmetic operators other than `+` accept it.
     pub fn may_be_amount(&self) -> bool {
-        matches!(self, Ty::Any | Ty::Null | Ty::Integer | Ty::Float | Ty::Moment)
+        matches!(self, ExprType::Any | ExprType::Null | ExprType::Integer | ExprType::Float | ExprType::Moment)
     }
 
     pub fn is_number(&self) -> bool {
-        matches!(self, Ty::Integer | Ty::Float)
+        matches!(self, ExprType::Integer | ExprType::Float)
     }
 
-    pub fn may_be(&self, wanted: &Ty) -> bool {
-        matches!(self, Ty::Any | Ty::Null) || self == wanted
+    pub fn may_be(&self, wanted: &ExprType) -> bool {
+        matches!(self, ExprType::Any | ExprType::Null) || self == wanted
     }
 
     /// The name in messages.
     pub fn name(&self) -> &'static str {
         match self {
-            Ty::Any => "value",
-            Ty::Null => "Null",
-            Ty::Bool => "Boolean",
-            Ty::Integer => "Integer",
-            Ty::Float => "Float",
-            Ty::Text => "String",
-            Ty::List(_) => "List",
-            Ty::Map => "Map",
-            Ty::Node => "Node",
-            Ty::Edge => "Relationship",
-            Ty::Path => "Path",
-            Ty::Moment => "date or time",
+            ExprType::Any => "value",
+            ExprType::Null => "Null",
+            ExprType::Bool => "Boolean",
+            ExprType::Integer => "Integer",
+            ExprType::Float => "Float",
+            ExprType::Text => "String",
+            ExprType::List(_) => "List",
+            ExprType::Map => "Map",
+            ExprType::Node => "Node",
+            ExprType::Edge => "Relationship",
+            ExprType::Path => "Path",
+            ExprType::Moment => "date or time",
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::super::temporal::arithmetic::{between, in_days, in_months, truncated};
 use super::super::temporal::calendar::{date_of, day_of_quarter, ordinal, quarter_of, week_of, weekday};
-use super::super::temporal::fields::{Base, Fields, NUMBERS};
+use super::super::temporal::fields::{NUMBERS, TemporalBase, TemporalFields};
 use super::super::temporal::zone::Zone;
-use super::super::temporal::{self, DAY, Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, Time};
-use super::{Answer, Class, Function, Surroundings, Value, Wrong};
+use super::super::temporal::{self, DAY, Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, ZonedTime};
+use super::{FaultClass, Function, FunctionContext, FunctionError, FunctionResult, Value};
 use crate::convert::to_i128;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,14 +49,14 @@ pub(super) fn find(name: &str) -> Option<Function> {
     }
 }
 
-fn wrong(message: impl Into<String>) -> Wrong {
-    Wrong { class: Class::Argument, detail: "InvalidArgumentValue", message: message.into() }
+fn wrong(message: impl Into<String>) -> FunctionError {
+    FunctionError { class: FaultClass::Argument, detail: "InvalidArgumentValue", message: message.into() }
 }
 
 /// Creates a value of a kind: from nothing (the current time), a text, another date or time, or a map.
-fn make(kind: Kind, a: &[Value], around: &Surroundings) -> Answer {
+fn make(kind: Kind, a: &[Value], around: &FunctionContext) -> FunctionResult {
     match a.first() {
-        None => finish(kind, &Fields::default(), &now(around)),
+        None => finish(kind, &TemporalFields::default(), &now(around)),
         Some(Value::Null) => Ok(Value::Null),
         Some(Value::Text(text)) => parse(kind, text),
         Some(Value::Map(map)) => {
@@ -67,19 +67,19 @@ fn make(kind: Kind, a: &[Value], around: &Surroundings) -> Answer {
             finish(kind, &fields, &base)
         }
         Some(other) => {
-            let base =
-                base_of(other).ok_or_else(|| Wrong::kind("a date or time", "a text, a map or another one", other))?;
-            finish(kind, &Fields::default(), &base)
+            let base = base_of(other)
+                .ok_or_else(|| FunctionError::kind("a date or time", "a text, a map or another one", other))?;
+            finish(kind, &TemporalFields::default(), &base)
         }
     }
 }
 
-fn now(around: &Surroundings) -> Base {
+fn now(around: &FunctionContext) -> TemporalBase {
     let local = LocalDateTime::of_nanos(around.now);
-    Base { date: Some(local.date), time: Some(local.time), zone: Some(Zone::UTC) }
+    TemporalBase { date: Some(local.date), time: Some(local.time), zone: Some(Zone::UTC) }
 }
 
-fn finish(kind: Kind, fields: &Fields, base: &Base) -> Answer {
+fn finish(kind: Kind, fields: &TemporalFields, base: &TemporalBase) -> FunctionResult {
     let made = match kind {
         Kind::Date => fields.date(base.date).map(Value::Date),
         Kind::LocalTime => fields.time(base.time).map(Value::LocalTime),
@@ -90,8 +90,8 @@ fn finish(kind: Kind, fields: &Fields, base: &Base) -> Answer {
                 let instant = i128::from(at) * i128::from(DAY) + i128::from(base.time.map_or(0, |t| t.0));
                 zone.as_ref().map(|z| Zone::Offset(z.offset_at(instant)))
             };
-            let base = Base { zone: fixed(&base.zone), ..base.clone() };
-            Fields { zone: fixed(&fields.zone), ..fields.clone() }.zoned_time(&base).map(Value::Time)
+            let base = TemporalBase { zone: fixed(&base.zone), ..base.clone() };
+            TemporalFields { zone: fixed(&fields.zone), ..fields.clone() }.zoned_time(&base).map(Value::Time)
         }
         Kind::LocalDateTime => fields.local_date_time(base).map(Value::LocalDateTime),
         Kind::DateTime => fields.date_time(base).map(|v| Value::DateTime(Arc::new(v))),
@@ -99,7 +99,7 @@ fn finish(kind: Kind, fields: &Fields, base: &Base) -> Answer {
     made.map_err(wrong)
 }
 
-fn parse(kind: Kind, text: &str) -> Answer {
+fn parse(kind: Kind, text: &str) -> FunctionResult {
     let found = match kind {
         Kind::Date => temporal::parse_date(text).map(Value::Date),
         Kind::LocalTime => temporal::parse_local_time(text).map(Value::LocalTime),
@@ -120,38 +120,38 @@ fn parse(kind: Kind, text: &str) -> Answer {
 }
 
 /// The parts of a date or time.
-fn base_of(value: &Value) -> Option<Base> {
-    let none = Base::default();
+fn base_of(value: &Value) -> Option<TemporalBase> {
+    let none = TemporalBase::default();
     Some(match value {
-        Value::Date(d) => Base { date: Some(*d), ..none },
-        Value::LocalTime(t) => Base { time: Some(*t), ..none },
-        Value::Time(t) => Base { time: Some(t.local), zone: Some(Zone::Offset(t.offset)), ..none },
-        Value::LocalDateTime(v) => Base { date: Some(v.date), time: Some(v.time), ..none },
+        Value::Date(d) => TemporalBase { date: Some(*d), ..none },
+        Value::LocalTime(t) => TemporalBase { time: Some(*t), ..none },
+        Value::Time(t) => TemporalBase { time: Some(t.local), zone: Some(Zone::Offset(t.offset)), ..none },
+        Value::LocalDateTime(v) => TemporalBase { date: Some(v.date), time: Some(v.time), ..none },
         Value::DateTime(v) => {
             let named = v.zone.as_deref().and_then(Zone::named);
             let zone = named.unwrap_or(Zone::Offset(v.offset));
-            Base { date: Some(v.local.date), time: Some(v.local.time), zone: Some(zone) }
+            TemporalBase { date: Some(v.local.date), time: Some(v.local.time), zone: Some(zone) }
         }
         _ => return None,
     })
 }
 
 /// The fields of a map, and the dates and times that they apply to.
-fn read(map: &BTreeMap<String, Value>) -> Result<(Fields, Base), Wrong> {
-    let (mut fields, mut base) = (Fields::default(), Base::default());
+fn read(map: &BTreeMap<String, Value>) -> Result<(TemporalFields, TemporalBase), FunctionError> {
+    let (mut fields, mut base) = (TemporalFields::default(), TemporalBase::default());
     for (name, value) in map {
         if value.is_null() {
             continue;
         }
         if let Some(known) = NUMBERS.iter().find(|n| n.eq_ignore_ascii_case(name)) {
-            let Value::Integer(n) = value else { return Err(Wrong::kind(known, "an integer", value)) };
+            let Value::Integer(n) = value else { return Err(FunctionError::kind(known, "an integer", value)) };
             fields.numbers.insert(known, *n);
             continue;
         }
-        let part = || base_of(value).ok_or_else(|| Wrong::kind(name, "a date or time", value));
+        let part = || base_of(value).ok_or_else(|| FunctionError::kind(name, "a date or time", value));
         match name.to_ascii_lowercase().as_str() {
             "timezone" => {
-                let Value::Text(text) = value else { return Err(Wrong::kind("timezone", "a text", value)) };
+                let Value::Text(text) = value else { return Err(FunctionError::kind("timezone", "a text", value)) };
                 fields.zone = Some(Zone::parse(text).ok_or_else(|| wrong(format!("no time zone `{text}`")))?);
             }
             "date" => base.date = part()?.date.or(base.date),
@@ -167,7 +167,7 @@ fn read(map: &BTreeMap<String, Value>) -> Result<(Fields, Base), Wrong> {
 }
 
 /// `{epochSeconds: …}` and `{epochMillis: …}` are moments of their own.
-fn epoch(kind: Kind, map: &BTreeMap<String, Value>) -> Result<Option<Value>, Wrong> {
+fn epoch(kind: Kind, map: &BTreeMap<String, Value>) -> Result<Option<Value>, FunctionError> {
     let find = |name: &str| map.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v);
     let (value, unit) = match (find("epochSeconds"), find("epochMillis")) {
         (Some(value), _) => (value, SECOND),
@@ -180,24 +180,24 @@ fn epoch(kind: Kind, map: &BTreeMap<String, Value>) -> Result<Option<Value>, Wro
     from_epoch(value, unit, find("nanosecond").unwrap_or(&Value::Integer(0))).map(Some)
 }
 
-fn from_epoch(count: &Value, unit: i64, nanos: &Value) -> Answer {
+fn from_epoch(count: &Value, unit: i64, nanos: &Value) -> FunctionResult {
     match (count, nanos) {
         (Value::Integer(n), Value::Integer(nanos)) => {
             let instant = i128::from(*n) * i128::from(unit) + i128::from(*nanos);
             Ok(Value::DateTime(Arc::new(Zone::UTC.at_instant(instant))))
         }
         (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
-        (Value::Integer(_), other) | (other, _) => Err(Wrong::kind("fromEpoch", "integers", other)),
+        (Value::Integer(_), other) | (other, _) => Err(FunctionError::kind("fromEpoch", "integers", other)),
     }
 }
 
 /// `(unit, value, fields)`: truncates the value, then sets the fields.
-fn truncate(kind: Kind, a: &[Value], around: &Surroundings) -> Answer {
-    let Value::Text(unit) = &a[0] else { return Err(Wrong::kind("truncate", "a unit", &a[0])) };
+fn truncate(kind: Kind, a: &[Value], around: &FunctionContext) -> FunctionResult {
+    let Value::Text(unit) = &a[0] else { return Err(FunctionError::kind("truncate", "a unit", &a[0])) };
     let base = match a.get(1) {
         None => now(around),
         Some(Value::Null) => return Ok(Value::Null),
-        Some(value) => base_of(value).ok_or_else(|| Wrong::kind("truncate", "a date or time", value))?,
+        Some(value) => base_of(value).ok_or_else(|| FunctionError::kind("truncate", "a date or time", value))?,
     };
     let at = LocalDateTime { date: base.date.unwrap_or(Date(0)), time: base.time.unwrap_or(LocalTime(0)) };
     let cut = truncated(unit, at).ok_or_else(|| wrong(format!("no unit `{unit}`")))?;
@@ -205,15 +205,15 @@ fn truncate(kind: Kind, a: &[Value], around: &Surroundings) -> Answer {
     if base.date.is_none() && !clock || base.time.is_none() && clock {
         return Err(wrong(format!("a {kind:?} cannot be cut from what has no such part")));
     }
-    let cut = Base { date: Some(cut.date), time: Some(cut.time), zone: base.zone };
+    let cut = TemporalBase { date: Some(cut.date), time: Some(cut.time), zone: base.zone };
     let (fields, _) = match a.get(2) {
         Some(Value::Map(map)) => read(map)?,
-        Some(Value::Null) | None => (Fields::default(), Base::default()),
-        Some(other) => return Err(Wrong::kind("truncate", "a map of fields", other)),
+        Some(Value::Null) | None => (TemporalFields::default(), TemporalBase::default()),
+        Some(other) => return Err(FunctionError::kind("truncate", "a map of fields", other)),
     };
     // A given zone is attached without conversion, because a truncated value is no longer a moment.
-    let cut = if fields.zone.is_some() { Base { zone: None, ..cut } } else { cut };
-    finish(kind, &Fields { adds_parts: true, ..fields }, &cut)
+    let cut = if fields.zone.is_some() { TemporalBase { zone: None, ..cut } } else { cut };
+    finish(kind, &TemporalFields { adds_parts: true, ..fields }, &cut)
 }
 
 /// Names of the components of a duration, with the size of each in months, days or nanoseconds.
@@ -230,7 +230,7 @@ const UNITS: [(&str, f64, u8); 10] = [
     ("microseconds", 1e3, 2),
 ];
 
-fn duration(value: &Value) -> Answer {
+fn duration(value: &Value) -> FunctionResult {
     let too_long = || wrong("the duration is too long");
     match value {
         Value::Null => Ok(Value::Null),
@@ -252,14 +252,14 @@ fn duration(value: &Value) -> Answer {
                     Value::Null => return Ok(Value::Null),
                     Value::Integer(n) => whole[place] += i128::from(*n) * to_i128(size),
                     Value::Float(f) => parts[place] += f * size,
-                    other => return Err(Wrong::kind("duration", "numbers", other)),
+                    other => return Err(FunctionError::kind("duration", "numbers", other)),
                 }
             }
             let left = Duration::new(whole[0], whole[1], whole[2]).ok_or_else(too_long)?;
             let right = Duration::spilled(parts[0], parts[1], parts[2]).ok_or_else(too_long)?;
             left.plus(&right).map(Value::duration).ok_or_else(too_long)
         }
-        other => Err(Wrong::kind("duration", "a text or a map", other)),
+        other => Err(FunctionError::kind("duration", "a text or a map", other)),
     }
 }
 
@@ -273,13 +273,13 @@ enum Measure {
 
 /// The time from one value to another. If only one of them has a date or a zone, it applies to both. A missing time is
 /// midnight. Months and days are those of the calendar, and the rest is elapsed time.
-fn measure(a: &[Value], by: Measure) -> Answer {
+fn measure(a: &[Value], by: Measure) -> FunctionResult {
     if a.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
-    let base = |v: &Value| base_of(v).ok_or_else(|| Wrong::kind("duration", "dates or times", v));
+    let base = |v: &Value| base_of(v).ok_or_else(|| FunctionError::kind("duration", "dates or times", v));
     let (from, to) = (base(&a[0])?, base(&a[1])?);
-    let local = |b: &Base, other: &Base| LocalDateTime {
+    let local = |b: &TemporalBase, other: &TemporalBase| LocalDateTime {
         date: if other.date.is_some() { b.date.or(other.date) } else { None }.unwrap_or(Date(0)),
         time: b.time.unwrap_or(LocalTime(0)),
     };
@@ -326,7 +326,7 @@ pub fn component(value: &Value, name: &str) -> Option<Value> {
     };
     // Far outside of the usual years, the milliseconds since 1970 do not fit.
     let integer = |n: i128| i64::try_from(n).map_or(Value::Null, Value::Integer);
-    let shown = || Time { local: LocalTime(0), offset }.to_string()["00:00".len()..].to_string();
+    let shown = || ZonedTime { local: LocalTime(0), offset }.to_string()["00:00".len()..].to_string();
     Some(match (name, value) {
         ("timezone", Value::DateTime(v)) => Value::text(&v.zone.as_deref().map_or_else(shown, str::to_owned)),
         ("timezone" | "offset", _) => Value::text(&shown()),
@@ -396,10 +396,10 @@ fn duration_part(d: &Duration, name: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Surroundings, find, to_text};
+    use super::super::{FunctionContext, find, to_text};
     use super::*;
 
-    const AROUND: Surroundings = Surroundings { now: 1_700_000_000_000_000_000, longest_list: 1_000 };
+    const AROUND: FunctionContext = FunctionContext { now: 1_700_000_000_000_000_000, longest_list: 1_000 };
 
     fn call(name: &str, arguments: &[Value]) -> Result<String, String> {
         let found = (find(name).unwrap().run)(arguments, &AROUND).map_err(|e| e.detail.to_string())?;

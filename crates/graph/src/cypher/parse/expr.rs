@@ -1,9 +1,11 @@
 //! Parses expressions, by precedence.
 
-use super::super::ast::{Comparison, Expr, Kind, MapPart, Name, Operator, Pattern, Quantifier, Subquery};
+use super::super::ast::{
+    ComparisonOperator, CypherExpr, CypherExprKind, CypherName, MapPart, Operator, Pattern, Quantifier, Subquery,
+};
 use super::super::deep;
 use super::super::fault::{Fault, Result};
-use super::super::token::{Token, integer};
+use super::super::token::{CypherToken, integer};
 use super::Parser;
 
 /// The precedence of operators, from the lowest.
@@ -18,7 +20,7 @@ const PRODUCT: u8 = 8;
 const POWER: u8 = 9;
 
 impl Parser<'_> {
-    pub(super) fn expr(&mut self) -> Result<Expr> {
+    pub(super) fn expr(&mut self) -> Result<CypherExpr> {
         self.deeper()?;
         let outer = std::mem::replace(&mut self.tallest, 0);
         let expr = deep(|| self.binary(OR))?;
@@ -29,15 +31,15 @@ impl Parser<'_> {
     }
 
     /// Parses operators with at least the given precedence. Operators of equal precedence associate to the left.
-    fn binary(&mut self, least: u8) -> Result<Expr> {
+    fn binary(&mut self, least: u8) -> Result<CypherExpr> {
         let mut left = if least <= NOT && self.is_word("NOT") { self.not()? } else { self.unary()? };
         loop {
             let at = left.at;
             self.taller()?;
             if least <= PREDICATE && self.words(&["IS", "NULL"]) {
-                left = Expr { kind: Kind::IsNull(Box::new(left)), at };
+                left = CypherExpr { kind: CypherExprKind::IsNull(Box::new(left)), at };
             } else if least <= PREDICATE && self.words(&["IS", "NOT", "NULL"]) {
-                left = Expr { kind: Kind::IsNotNull(Box::new(left)), at };
+                left = CypherExpr { kind: CypherExprKind::IsNotNull(Box::new(left)), at };
             } else if least <= COMPARISON && self.comparison().is_some() {
                 left = self.compared(left)?;
             } else {
@@ -47,19 +49,19 @@ impl Parser<'_> {
                 };
                 self.at += words;
                 let right = self.binary(strength + 1)?;
-                left = Expr { kind: Kind::Binary(operator, Box::new(left), Box::new(right)), at };
+                left = CypherExpr { kind: CypherExprKind::Binary(operator, Box::new(left), Box::new(right)), at };
             }
         }
     }
 
-    fn not(&mut self) -> Result<Expr> {
+    fn not(&mut self) -> Result<CypherExpr> {
         let at = self.here();
         self.deeper()?;
         self.at += 1;
         let inner = self.binary(NOT)?;
         self.taller()?;
         self.depth -= 1;
-        Ok(Expr { kind: Kind::Not(Box::new(inner)), at })
+        Ok(CypherExpr { kind: CypherExprKind::Not(Box::new(inner)), at })
     }
 
     /// The next operator, its precedence, and its number of tokens.
@@ -77,8 +79,8 @@ impl Parser<'_> {
             })
         };
         match self.peek() {
-            Token::Sign(sign) => by_sign(sign),
-            Token::Word(_) => match () {
+            CypherToken::Sign(sign) => by_sign(sign),
+            CypherToken::Word(_) => match () {
                 () if self.is_word("OR") => Some((Operator::Or, OR, 1)),
                 () if self.is_word("XOR") => Some((Operator::Xor, XOR, 1)),
                 () if self.is_word("AND") => Some((Operator::And, AND, 1)),
@@ -94,120 +96,120 @@ impl Parser<'_> {
         }
     }
 
-    fn comparison(&self) -> Option<Comparison> {
+    fn comparison(&self) -> Option<ComparisonOperator> {
         Some(match self.peek() {
-            Token::Sign("=") => Comparison::Equal,
-            Token::Sign("<>") => Comparison::NotEqual,
-            Token::Sign("<") => Comparison::Less,
-            Token::Sign("<=") => Comparison::LessOrEqual,
-            Token::Sign(">") => Comparison::Greater,
-            Token::Sign(">=") => Comparison::GreaterOrEqual,
+            CypherToken::Sign("=") => ComparisonOperator::Equal,
+            CypherToken::Sign("<>") => ComparisonOperator::NotEqual,
+            CypherToken::Sign("<") => ComparisonOperator::Less,
+            CypherToken::Sign("<=") => ComparisonOperator::LessOrEqual,
+            CypherToken::Sign(">") => ComparisonOperator::Greater,
+            CypherToken::Sign(">=") => ComparisonOperator::GreaterOrEqual,
             _ => return None,
         })
     }
 
     /// A chain of comparisons is one expression.
-    fn compared(&mut self, first: Expr) -> Result<Expr> {
+    fn compared(&mut self, first: CypherExpr) -> Result<CypherExpr> {
         let mut rest = Vec::new();
         while let Some(comparison) = self.comparison() {
             self.at += 1;
             rest.push((comparison, self.binary(COMPARISON + 1)?));
         }
         let at = first.at;
-        Ok(Expr { kind: Kind::Compare(Box::new(first), rest), at })
+        Ok(CypherExpr { kind: CypherExprKind::Compare(Box::new(first), rest), at })
     }
 
-    fn unary(&mut self) -> Result<Expr> {
+    fn unary(&mut self) -> Result<CypherExpr> {
         let at = self.here();
         if self.sign("-") {
             // The smallest integer has no positive counterpart, so its sign is parsed with it.
-            if let Token::Integer(text) = self.peek() {
+            if let CypherToken::Integer(text) = self.peek() {
                 let value = integer(text, true, at)?;
                 self.at += 1;
-                return self.postfix(Expr { kind: Kind::Integer(value), at });
+                return self.postfix(CypherExpr { kind: CypherExprKind::Integer(value), at });
             }
             self.deeper()?;
             let inner = self.unary()?;
             self.taller()?;
             self.depth -= 1;
-            return Ok(Expr { kind: Kind::Negate(Box::new(inner)), at });
+            return Ok(CypherExpr { kind: CypherExprKind::Negate(Box::new(inner)), at });
         }
         if self.sign("+") {
             self.deeper()?;
             let inner = self.unary()?;
             self.taller()?;
             self.depth -= 1;
-            return Ok(Expr { kind: Kind::Plus(Box::new(inner)), at });
+            return Ok(CypherExpr { kind: CypherExprKind::Plus(Box::new(inner)), at });
         }
         let atom = self.atom()?;
         self.postfix(atom)
     }
 
     /// Properties, labels, elements and slices.
-    fn postfix(&mut self, mut subject: Expr) -> Result<Expr> {
+    fn postfix(&mut self, mut subject: CypherExpr) -> Result<CypherExpr> {
         loop {
             let at = subject.at;
             self.taller()?;
             let kind = if self.sign(".") {
-                Kind::Property(Box::new(subject), self.name("the name of a property")?)
-            } else if self.is_sign(":") && matches!(self.ahead(1), Token::Word(_) | Token::Quoted(_)) {
+                CypherExprKind::Property(Box::new(subject), self.name("the name of a property")?)
+            } else if self.is_sign(":") && matches!(self.ahead(1), CypherToken::Word(_) | CypherToken::Quoted(_)) {
                 let mut labels = Vec::new();
                 while self.sign(":") {
                     labels.push(self.name("a label")?);
                 }
-                Kind::HasLabels(Box::new(subject), labels)
+                CypherExprKind::HasLabels(Box::new(subject), labels)
             } else if self.sign("[") {
                 self.element(subject)?
             } else {
                 self.tallest -= 1;
                 return Ok(subject);
             };
-            subject = Expr { kind, at };
+            subject = CypherExpr { kind, at };
         }
     }
 
-    fn element(&mut self, subject: Expr) -> Result<Kind> {
+    fn element(&mut self, subject: CypherExpr) -> Result<CypherExprKind> {
         let from = if self.is_sign("..") { None } else { Some(Box::new(self.expr()?)) };
         if self.sign("..") {
             let to = if self.is_sign("]") { None } else { Some(Box::new(self.expr()?)) };
             self.expect("]")?;
-            return Ok(Kind::Slice(Box::new(subject), from, to));
+            return Ok(CypherExprKind::Slice(Box::new(subject), from, to));
         }
         self.expect("]")?;
         let index = from.ok_or_else(|| self.unexpected("an index"))?;
-        Ok(Kind::Index(Box::new(subject), index))
+        Ok(CypherExprKind::Index(Box::new(subject), index))
     }
 
-    pub(super) fn atom(&mut self) -> Result<Expr> {
+    pub(super) fn atom(&mut self) -> Result<CypherExpr> {
         let at = self.here();
         let kind = match self.peek().clone() {
-            Token::Integer(text) => {
+            CypherToken::Integer(text) => {
                 self.at += 1;
-                Kind::Integer(integer(&text, false, at)?)
+                CypherExprKind::Integer(integer(&text, false, at)?)
             }
-            Token::Float(number) => {
+            CypherToken::Float(number) => {
                 self.at += 1;
-                Kind::Float(number)
+                CypherExprKind::Float(number)
             }
-            Token::Text(text) => {
+            CypherToken::Text(text) => {
                 self.at += 1;
-                Kind::Text(text)
+                CypherExprKind::Text(text)
             }
-            Token::Parameter(name) => {
+            CypherToken::Parameter(name) => {
                 self.at += 1;
-                Kind::Parameter(name)
+                CypherExprKind::Parameter(name)
             }
-            Token::Sign("{") => self.map()?,
-            Token::Sign("[") => self.bracket()?,
-            Token::Sign("(") => return self.parenthesis(),
-            Token::Word(word) => return self.named(&word),
-            Token::Quoted(_) => self.variable_or_call()?,
+            CypherToken::Sign("{") => self.map()?,
+            CypherToken::Sign("[") => self.bracket()?,
+            CypherToken::Sign("(") => return self.parenthesis(),
+            CypherToken::Word(word) => return self.named(&word),
+            CypherToken::Quoted(_) => self.variable_or_call()?,
             _ => return Err(self.unexpected("an expression")),
         };
-        Ok(Expr { kind, at })
+        Ok(CypherExpr { kind, at })
     }
 
-    fn map(&mut self) -> Result<Kind> {
+    fn map(&mut self) -> Result<CypherExprKind> {
         self.expect("{")?;
         let mut entries = Vec::new();
         if !self.is_sign("}") {
@@ -218,11 +220,11 @@ impl Parser<'_> {
             })?;
         }
         self.expect("}")?;
-        Ok(Kind::Map(entries))
+        Ok(CypherExprKind::Map(entries))
     }
 
     /// A list, or a comprehension over a list or a pattern.
-    fn bracket(&mut self) -> Result<Kind> {
+    fn bracket(&mut self) -> Result<CypherExprKind> {
         self.expect("[")?;
         if self.is_name() && self.is_word_at(1, "IN") {
             let name = self.name("a name")?;
@@ -231,24 +233,24 @@ impl Parser<'_> {
             let filter = self.filter()?.map(Box::new);
             let map = if self.sign("|") { Some(Box::new(self.expr()?)) } else { None };
             self.expect("]")?;
-            return Ok(Kind::ListComprehension { name, list, filter, map });
+            return Ok(CypherExprKind::ListComprehension { name, list, filter, map });
         }
         if let Some((name, pattern)) = self.pattern_to_map()? {
             let filter = self.filter()?.map(Box::new);
             self.expect("|")?;
             let map = Box::new(self.expr()?);
             self.expect("]")?;
-            return Ok(Kind::PatternComprehension { name, pattern: Box::new(pattern), filter, map });
+            return Ok(CypherExprKind::PatternComprehension { name, pattern: Box::new(pattern), filter, map });
         }
         let items = if self.is_sign("]") { vec![] } else { self.list(Self::expr)? };
         self.expect("]")?;
-        Ok(Kind::List(items))
+        Ok(CypherExprKind::List(items))
     }
 
     /// The pattern of a comprehension, optionally with a name for its paths.
-    fn pattern_to_map(&mut self) -> Result<Option<(Option<Name>, Pattern)>> {
+    fn pattern_to_map(&mut self) -> Result<Option<(Option<CypherName>, Pattern)>> {
         let start = self.at;
-        let named = self.is_name() && matches!(self.ahead(1), Token::Sign("="));
+        let named = self.is_name() && matches!(self.ahead(1), CypherToken::Sign("="));
         let name = if named { Some(self.name("a name")?) } else { None };
         self.at += usize::from(named);
         match self.try_pattern().filter(|_| self.is_sign("|") || self.is_word("WHERE")) {
@@ -261,10 +263,10 @@ impl Parser<'_> {
     }
 
     /// A pattern, or an expression in parentheses.
-    fn parenthesis(&mut self) -> Result<Expr> {
+    fn parenthesis(&mut self) -> Result<CypherExpr> {
         let at = self.here();
         if let Some(pattern) = self.try_pattern() {
-            return Ok(Expr { kind: Kind::Pattern(Box::new(pattern)), at });
+            return Ok(CypherExpr { kind: CypherExprKind::Pattern(Box::new(pattern)), at });
         }
         self.expect("(")?;
         let inner = self.expr()?;
@@ -273,25 +275,25 @@ impl Parser<'_> {
     }
 
     /// An expression that begins with a word.
-    fn named(&mut self, word: &str) -> Result<Expr> {
+    fn named(&mut self, word: &str) -> Result<CypherExpr> {
         let at = self.here();
-        let called = matches!(self.ahead(1), Token::Sign("("));
-        let braced = matches!(self.ahead(1), Token::Sign("{"));
+        let called = matches!(self.ahead(1), CypherToken::Sign("("));
+        let braced = matches!(self.ahead(1), CypherToken::Sign("{"));
         let kind = match word.to_ascii_uppercase().as_str() {
-            "NULL" if !called => self.literal(Kind::Null),
-            "TRUE" if !called => self.literal(Kind::Bool(true)),
-            "FALSE" if !called => self.literal(Kind::Bool(false)),
+            "NULL" if !called => self.literal(CypherExprKind::Null),
+            "TRUE" if !called => self.literal(CypherExprKind::Bool(true)),
+            "FALSE" if !called => self.literal(CypherExprKind::Bool(false)),
             "CASE" if !called => self.case()?,
-            "EXISTS" if braced => Kind::Exists(Box::new(self.subquery()?)),
+            "EXISTS" if braced => CypherExprKind::Exists(Box::new(self.subquery()?)),
             "COLLECT" if braced => {
                 let message = "lists are made of patterns with `[(a)--(b) | b]`";
                 return Err(Fault::syntax("UnexpectedSyntax", message, at));
             }
-            "COUNT" if braced => Kind::Count(Box::new(self.subquery()?)),
-            "COUNT" if called && matches!(self.ahead(2), Token::Sign("*")) => {
+            "COUNT" if braced => CypherExprKind::Count(Box::new(self.subquery()?)),
+            "COUNT" if called && matches!(self.ahead(2), CypherToken::Sign("*")) => {
                 self.at += 3;
                 self.expect(")")?;
-                Kind::CountStar
+                CypherExprKind::CountStar
             }
             "ALL" | "ANY" | "NONE" | "SINGLE" if called && self.is_word_at(3, "IN") => self.quantifier(word)?,
             "REDUCE" if called => self.reduce()?,
@@ -301,25 +303,25 @@ impl Parser<'_> {
                     self.expect("(")?;
                     let pattern = self.pattern()?;
                     self.expect(")")?;
-                    Kind::ShortestPath(shortest, Box::new(pattern))
+                    CypherExprKind::ShortestPath(shortest, Box::new(pattern))
                 }
                 None => self.variable_or_call()?,
             },
         };
-        Ok(Expr { kind, at })
+        Ok(CypherExpr { kind, at })
     }
 
-    fn literal(&mut self, kind: Kind) -> Kind {
+    fn literal(&mut self, kind: CypherExprKind) -> CypherExprKind {
         self.at += 1;
         kind
     }
 
-    fn variable_or_call(&mut self) -> Result<Kind> {
+    fn variable_or_call(&mut self) -> Result<CypherExprKind> {
         let start = self.at;
         let name = self.name("a name")?;
         // A function name may contain dots. Without parentheses, the dots are properties.
         let mut function = name.clone();
-        while self.is_sign(".") && matches!(self.ahead(1), Token::Word(_) | Token::Quoted(_)) {
+        while self.is_sign(".") && matches!(self.ahead(1), CypherToken::Word(_) | CypherToken::Quoted(_)) {
             self.at += 1;
             function.text += &format!(".{}", self.name("a name")?.text);
         }
@@ -327,16 +329,16 @@ impl Parser<'_> {
             let distinct = self.word("DISTINCT");
             let arguments = if self.is_sign(")") { vec![] } else { self.list(Self::expr)? };
             self.expect(")")?;
-            return Ok(Kind::Call { function, distinct, arguments });
+            return Ok(CypherExprKind::Call { function, distinct, arguments });
         }
         self.at = start + 1;
         if self.is_sign("{") {
             return self.map_projection(name);
         }
-        Ok(Kind::Variable(name.text))
+        Ok(CypherExprKind::Variable(name.text))
     }
 
-    fn map_projection(&mut self, subject: Name) -> Result<Kind> {
+    fn map_projection(&mut self, subject: CypherName) -> Result<CypherExprKind> {
         self.expect("{")?;
         let mut parts = Vec::new();
         if !self.is_sign("}") {
@@ -349,10 +351,10 @@ impl Parser<'_> {
             })?;
         }
         self.expect("}")?;
-        Ok(Kind::MapProjection { subject, parts })
+        Ok(CypherExprKind::MapProjection { subject, parts })
     }
 
-    fn case(&mut self) -> Result<Kind> {
+    fn case(&mut self) -> Result<CypherExprKind> {
         self.at += 1;
         let subject = if self.is_word("WHEN") { None } else { Some(Box::new(self.expr()?)) };
         let mut branches = Vec::new();
@@ -366,10 +368,10 @@ impl Parser<'_> {
         }
         let otherwise = if self.word("ELSE") { Some(Box::new(self.expr()?)) } else { None };
         self.expect_word("END")?;
-        Ok(Kind::Case { subject, branches, otherwise })
+        Ok(CypherExprKind::Case { subject, branches, otherwise })
     }
 
-    fn quantifier(&mut self, word: &str) -> Result<Kind> {
+    fn quantifier(&mut self, word: &str) -> Result<CypherExprKind> {
         let quantifier = match word.to_ascii_uppercase().as_str() {
             "ALL" => Quantifier::All,
             "ANY" => Quantifier::Any,
@@ -382,10 +384,10 @@ impl Parser<'_> {
         let list = Box::new(self.expr()?);
         let filter = self.filter()?.map(Box::new);
         self.expect(")")?;
-        Ok(Kind::Quantifier { quantifier, name, list, filter })
+        Ok(CypherExprKind::Quantifier { quantifier, name, list, filter })
     }
 
-    fn reduce(&mut self) -> Result<Kind> {
+    fn reduce(&mut self) -> Result<CypherExprKind> {
         self.at += 2;
         let sum = self.name("a name")?;
         self.expect("=")?;
@@ -397,14 +399,14 @@ impl Parser<'_> {
         self.expect("|")?;
         let step = Box::new(self.expr()?);
         self.expect(")")?;
-        Ok(Kind::Reduce { sum, start, name, list, step })
+        Ok(CypherExprKind::Reduce { sum, start, name, list, step })
     }
 
     fn subquery(&mut self) -> Result<Subquery> {
         self.deeper()?;
         self.at += 1;
         self.expect("{")?;
-        let named = self.is_name() && matches!(self.ahead(1), Token::Sign("="));
+        let named = self.is_name() && matches!(self.ahead(1), CypherToken::Sign("="));
         let whole = !(self.is_sign("(") || named || self.shortest_word().is_some());
         let subquery = if whole {
             self.braces += 1;

@@ -1,12 +1,12 @@
 //! Tests of the parser, with valid queries and with faults.
 
-use super::super::ast::{Arrow, Clause, Comparison, Kind, Length, Mode, Operator, Yields};
-use super::super::fault::Class;
+use super::super::ast::{Arrow, Clause, ComparisonOperator, CypherExprKind, Length, Operator, QueryMode, Yields};
+use super::super::fault::FaultClass;
 use super::*;
 use lukasa_model::ErrorCode;
 use proptest::prelude::*;
 
-fn returned(expression: &str) -> Kind {
+fn returned(expression: &str) -> CypherExprKind {
     let query = parse(&format!("RETURN {expression}")).unwrap_or_else(|e| panic!("{expression}: {e:?}"));
     match query.first.into_iter().next() {
         Some(Clause::Return(mut projection)) => projection.items.remove(0).expr.kind,
@@ -15,19 +15,19 @@ fn returned(expression: &str) -> Kind {
 }
 
 /// An expression with all parentheses that precedence implies.
-fn shape(expr: &Expr) -> String {
+fn shape(expr: &CypherExpr) -> String {
     match &expr.kind {
-        Kind::Binary(operator, a, b) => format!("({} {operator:?} {})", shape(a), shape(b)),
-        Kind::Compare(first, rest) => {
+        CypherExprKind::Binary(operator, a, b) => format!("({} {operator:?} {})", shape(a), shape(b)),
+        CypherExprKind::Compare(first, rest) => {
             let rest: String = rest.iter().map(|(c, e)| format!(" {c:?} {}", shape(e))).collect();
             format!("({}{rest})", shape(first))
         }
-        Kind::Not(a) => format!("(Not {})", shape(a)),
-        Kind::Negate(a) => format!("(Negate {})", shape(a)),
-        Kind::IsNull(a) => format!("({} IsNull)", shape(a)),
-        Kind::Integer(n) => n.to_string(),
-        Kind::Variable(name) => name.clone(),
-        Kind::Property(a, name) => format!("{}.{}", shape(a), name.text),
+        CypherExprKind::Not(a) => format!("(Not {})", shape(a)),
+        CypherExprKind::Negate(a) => format!("(Negate {})", shape(a)),
+        CypherExprKind::IsNull(a) => format!("({} IsNull)", shape(a)),
+        CypherExprKind::Integer(n) => n.to_string(),
+        CypherExprKind::Variable(name) => name.clone(),
+        CypherExprKind::Property(a, name) => format!("{}.{}", shape(a), name.text),
         other => format!("{other:?}"),
     }
 }
@@ -48,9 +48,9 @@ fn operators_follow_precedence() {
         ("a STARTS WITH b + c", "(a StartsWith (b Add c))"),
     ] {
         let kind = returned(text);
-        assert_eq!(shape(&Expr { kind, at: 0 }), want, "{text}");
+        assert_eq!(shape(&CypherExpr { kind, at: 0 }), want, "{text}");
     }
-    assert_eq!(returned("-9223372036854775808"), Kind::Integer(i64::MIN));
+    assert_eq!(returned("-9223372036854775808"), CypherExprKind::Integer(i64::MIN));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn patterns_with_everything() {
          OPTIONAL MATCH (b)-[*..2]-(), (b)-[*2]-() WHERE a.x > 1 RETURN DISTINCT *, a.x AS x ORDER BY x DESC, b SKIP 1 LIMIT 2",
     )
     .unwrap();
-    assert_eq!(query.mode, Mode::Profile);
+    assert_eq!(query.mode, QueryMode::Profile);
     let Clause::Match { patterns, optional: false, .. } = &query.first[0] else { panic!() };
     let (edge, _) = &patterns[0].pattern.steps[0];
     assert_eq!((edge.types.len(), edge.arrow), (2, Arrow::Right));
@@ -108,9 +108,11 @@ fn expressions_of_every_kind() {
     ] {
         returned(text);
     }
-    let Kind::Binary(Operator::And, left, _) = returned("all(x IN xs WHERE x > 0) AND true") else { panic!() };
-    assert!(matches!(left.kind, Kind::Quantifier { .. }));
-    assert!(matches!(returned("a = 1"), Kind::Compare(_, rest) if rest[0].0 == Comparison::Equal));
+    let CypherExprKind::Binary(Operator::And, left, _) = returned("all(x IN xs WHERE x > 0) AND true") else {
+        panic!()
+    };
+    assert!(matches!(left.kind, CypherExprKind::Quantifier { .. }));
+    assert!(matches!(returned("a = 1"), CypherExprKind::Compare(_, rest) if rest[0].0 == ComparisonOperator::Equal));
 }
 
 #[test]
@@ -127,16 +129,16 @@ fn calls_and_columns() {
 #[test]
 fn faults_are_reported_with_class_and_detail() {
     for (query, class, detail) in [
-        ("", Class::Syntax, "UnexpectedSyntax"),
-        ("CREATE (a)", Class::ReadOnly, "ReadOnly"),
-        ("MATCH (a) SET a.x = 1", Class::ReadOnly, "ReadOnly"),
-        ("MATCH (a) DETACH DELETE a", Class::ReadOnly, "ReadOnly"),
-        ("MATCH (a RETURN a", Class::Syntax, "UnexpectedSyntax"),
-        ("RETURN 1 UNION RETURN 2 UNION ALL RETURN 3", Class::Syntax, "InvalidClauseComposition"),
-        ("RETURN 1 2", Class::Syntax, "UnexpectedSyntax"),
-        ("RETURN [1, 2", Class::Syntax, "UnexpectedSyntax"),
-        ("RETURN 99999999999999999999", Class::Syntax, "IntegerOverflow"),
-        ("MATCH (a)-[]-b RETURN 1", Class::Syntax, "UnexpectedSyntax"),
+        ("", FaultClass::Syntax, "UnexpectedSyntax"),
+        ("CREATE (a)", FaultClass::ReadOnly, "ReadOnly"),
+        ("MATCH (a) SET a.x = 1", FaultClass::ReadOnly, "ReadOnly"),
+        ("MATCH (a) DETACH DELETE a", FaultClass::ReadOnly, "ReadOnly"),
+        ("MATCH (a RETURN a", FaultClass::Syntax, "UnexpectedSyntax"),
+        ("RETURN 1 UNION RETURN 2 UNION ALL RETURN 3", FaultClass::Syntax, "InvalidClauseComposition"),
+        ("RETURN 1 2", FaultClass::Syntax, "UnexpectedSyntax"),
+        ("RETURN [1, 2", FaultClass::Syntax, "UnexpectedSyntax"),
+        ("RETURN 99999999999999999999", FaultClass::Syntax, "IntegerOverflow"),
+        ("MATCH (a)-[]-b RETURN 1", FaultClass::Syntax, "UnexpectedSyntax"),
     ] {
         let fault = parse(query).unwrap_err();
         assert_eq!((fault.class, fault.detail), (class, detail), "{query}");

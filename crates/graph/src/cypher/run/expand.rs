@@ -2,16 +2,16 @@
 
 use super::super::ast::Arrow;
 use super::super::eval::Row;
-use super::super::expr::{Expand, Step, Stretch};
+use super::super::expr::{ExpandStep, QueryStep, VarLengthExpand};
 use super::super::value::{Value, equals};
-use super::{Exec, Go, Sink, State, Stop};
+use super::{Executor, QueryStop, RowResult, RowSink, State};
 use crate::contents::{PropertyNo, in_row};
-use crate::snapshot::{Edge, Links, Node, Snapshot};
+use crate::snapshot::{Edge, EdgeList, Node, Snapshot};
 use rustc_hash::FxHashSet;
 
 /// The lists of a node's relationships that an arrow allows, each with whether it contains incoming ones.
 #[inline]
-pub(super) fn ways(snapshot: &Snapshot, node: Node, arrow: Arrow) -> [Option<(Links<'_>, bool)>; 2] {
+pub(super) fn ways(snapshot: &Snapshot, node: Node, arrow: Arrow) -> [Option<(EdgeList<'_>, bool)>; 2] {
     match arrow {
         Arrow::Right => [Some((snapshot.outgoing(node), false)), None],
         Arrow::Left => [None, Some((snapshot.incoming(node), true))],
@@ -59,7 +59,7 @@ impl Walked {
 
 /// The neighbours of a node for which many neighbours are checked in a row.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(super) struct NeighborMarks {
     of: Node,
     /// How many checks there were in a row for this node.
     asked: u32,
@@ -67,10 +67,10 @@ pub(super) struct Marks {
     stamps: Vec<u32>,
 }
 
-impl Marks {
+impl NeighborMarks {
     /// Whether `node` may be a neighbour of `of`. Always true for the first few checks, before the neighbours are
     /// marked.
-    fn may_connect(&mut self, s: &Snapshot, e: &Expand, of: Node, node: Node) -> bool {
+    fn may_connect(&mut self, s: &Snapshot, e: &ExpandStep, of: Node, node: Node) -> bool {
         if self.asked == 0 || self.of != of {
             (self.of, self.asked) = (of, 1);
             return true;
@@ -97,8 +97,15 @@ struct Level {
     next: usize,
 }
 
-impl Exec<'_> {
-    pub(super) fn expand(&self, step: &Step, e: &Expand, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+impl Executor<'_> {
+    pub(super) fn expand(
+        &self,
+        step: &QueryStep,
+        e: &ExpandStep,
+        rest: &[QueryStep],
+        row: &mut Row,
+        sink: RowSink<'_>,
+    ) -> RowResult {
         let Value::Node(from) = row[e.from] else { return Ok(true) };
         if e.into {
             return self.close(step, e, from, rest, row, sink);
@@ -134,13 +141,21 @@ impl Exec<'_> {
     }
 
     /// Both ends are bound: the lists of the end with fewer relationships are searched.
-    fn close(&self, step: &Step, e: &Expand, from: Node, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+    fn close(
+        &self,
+        step: &QueryStep,
+        e: &ExpandStep,
+        from: Node,
+        rest: &[QueryStep],
+        row: &mut Row,
+        sink: RowSink<'_>,
+    ) -> RowResult {
         let Value::Node(to) = row[e.to] else { return Ok(true) };
         let s = &**self.snapshot;
         {
             let mut state = self.states[step.id].borrow_mut();
             if !matches!(*state, State::Marks(_)) {
-                *state = State::Marks(Marks::default());
+                *state = State::Marks(NeighborMarks::default());
             }
             if let State::Marks(marks) = &mut *state
                 && !marks.may_connect(s, e, to, from)
@@ -178,11 +193,15 @@ impl Exec<'_> {
     }
 
     /// Values of properties that every relationship of a path must have.
-    pub(super) fn wanted(&self, stretch: &Stretch, row: &mut Row) -> Result<Vec<(PropertyNo, Value)>, Stop> {
+    pub(super) fn wanted(
+        &self,
+        stretch: &VarLengthExpand,
+        row: &mut Row,
+    ) -> Result<Vec<(PropertyNo, Value)>, QueryStop> {
         stretch.each.iter().map(|(number, ex)| Ok((*number, self.eval(ex, row)?))).collect()
     }
 
-    pub(super) fn has_values(&self, edge: Edge, wanted: &[(PropertyNo, Value)]) -> Result<bool, Stop> {
+    pub(super) fn has_values(&self, edge: Edge, wanted: &[(PropertyNo, Value)]) -> Result<bool, QueryStop> {
         if wanted.is_empty() {
             return Ok(true);
         }
@@ -190,7 +209,14 @@ impl Exec<'_> {
         Ok(wanted.iter().all(|(number, value)| in_row(own, *number).and_then(|v| equals(v, value)) == Some(true)))
     }
 
-    pub(super) fn stretch(&self, step: &Step, stretch: &Stretch, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+    pub(super) fn stretch(
+        &self,
+        step: &QueryStep,
+        stretch: &VarLengthExpand,
+        rest: &[QueryStep],
+        row: &mut Row,
+        sink: RowSink<'_>,
+    ) -> RowResult {
         let e = &stretch.expand;
         let Value::Node(from) = row[e.from] else { return Ok(true) };
         let s = &**self.snapshot;
@@ -205,7 +231,7 @@ impl Exec<'_> {
             return self.reach(step, stretch, from, &wanted, rest, row, sink);
         }
         let mut path = Walked::default();
-        let mut give = |node: Node, edges: &[Edge], row: &mut Row| -> Go {
+        let mut give = |node: Node, edges: &[Edge], row: &mut Row| -> RowResult {
             match into {
                 Some(to) if to != node => return Ok(true),
                 None if !e.labels.iter().all(|l| l.node(s, node)) => return Ok(true),
@@ -277,17 +303,17 @@ impl Exec<'_> {
     #[expect(clippy::too_many_arguments, reason = "a step, taken apart once")]
     fn reach(
         &self,
-        step: &Step,
-        stretch: &Stretch,
+        step: &QueryStep,
+        stretch: &VarLengthExpand,
         from: Node,
         wanted: &[(PropertyNo, Value)],
-        rest: &[Step],
+        rest: &[QueryStep],
         row: &mut Row,
-        sink: Sink<'_>,
-    ) -> Go {
+        sink: RowSink<'_>,
+    ) -> RowResult {
         let e = &stretch.expand;
         let s = &**self.snapshot;
-        let mut give = |node: Node, row: &mut Row| -> Go {
+        let mut give = |node: Node, row: &mut Row| -> RowResult {
             if !e.labels.iter().all(|l| l.node(s, node)) {
                 return Ok(true);
             }

@@ -2,9 +2,9 @@
 
 use super::super::aggregate::Total;
 use super::super::eval::Row;
-use super::super::expr::{Aggregation, Ex, ExKind, Slot, Step, StepKind};
-use super::super::value::{Key, Value, order};
-use super::{Exec, Go, Stop};
+use super::super::expr::{Aggregation, PlanExpr, PlanExprKind, QueryStep, QueryStepKind, Slot};
+use super::super::value::{GroupKey, Value, order};
+use super::{Executor, QueryStop, RowResult};
 use crate::convert::to_u32;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::cmp::Ordering;
@@ -14,7 +14,7 @@ use std::hash::Hasher;
 const RUN: usize = 16_384;
 
 /// Gathered rows: the values of some slots, row after row.
-pub(super) struct Gathered {
+pub(super) struct GatheredRows {
     pub slots: Vec<Slot>,
     pub values: Vec<Value>,
     pub rows: usize,
@@ -74,7 +74,7 @@ const MANY: usize = 256;
 const NO_GROUP: u32 = u32::MAX;
 
 pub(super) struct Order<'s> {
-    keys: &'s [(Ex, bool)],
+    keys: &'s [(PlanExpr, bool)],
     keep: &'s [Slot],
     most: Option<usize>,
     rows: Vec<Sortable>,
@@ -96,9 +96,9 @@ struct Sortable {
 }
 
 impl<'s> Gathering<'s> {
-    pub fn new(exec: &Exec<'_>, step: &'s Step, row: &mut Row) -> Result<Gathering<'s>, Stop> {
+    pub fn new(exec: &Executor<'_>, step: &'s QueryStep, row: &mut Row) -> Result<Gathering<'s>, QueryStop> {
         Ok(match &step.kind {
-            StepKind::Sort { keys, keep, most } => {
+            QueryStepKind::Sort { keys, keep, most } => {
                 let most = most.as_ref().map(|ex| exec.number_of_rows(ex, row)).transpose()?;
                 let most = most.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
                 Gathering::Order(Order {
@@ -113,12 +113,12 @@ impl<'s> Gathering<'s> {
                     in_order: false,
                 })
             }
-            StepKind::Aggregate(aggregation) => {
+            QueryStepKind::Aggregate(aggregation) => {
                 let by_node = match aggregation.keys.as_slice() {
                     [(ex, _)] => match &ex.kind {
-                        ExKind::Slot(slot) => Some((*slot, vec![])),
-                        ExKind::Property(subject, ..) => match subject.kind {
-                            ExKind::Slot(slot) => Some((slot, vec![])),
+                        PlanExprKind::Slot(slot) => Some((*slot, vec![])),
+                        PlanExprKind::Property(subject, ..) => match subject.kind {
+                            PlanExprKind::Slot(slot) => Some((slot, vec![])),
                             _ => None,
                         },
                         _ => None,
@@ -157,14 +157,14 @@ impl<'s> Gathering<'s> {
     }
 
     #[inline]
-    pub fn take(&mut self, exec: &Exec<'_>, row: &mut Row) -> Go {
+    pub fn take(&mut self, exec: &Executor<'_>, row: &mut Row) -> RowResult {
         match self {
             Gathering::Groups(groups) => groups.take(exec, row),
             Gathering::Order(order) => order.take(exec, row),
         }
     }
 
-    pub fn finish(self, exec: &Exec<'_>) -> Result<Gathered, Stop> {
+    pub fn finish(self, exec: &Executor<'_>) -> Result<GatheredRows, QueryStop> {
         match self {
             Gathering::Groups(groups) => groups.finish(),
             Gathering::Order(order) => order.finish(exec),
@@ -173,7 +173,7 @@ impl<'s> Gathering<'s> {
 }
 
 impl Groups<'_> {
-    fn take(&mut self, exec: &Exec<'_>, row: &mut Row) -> Go {
+    fn take(&mut self, exec: &Executor<'_>, row: &mut Row) -> RowResult {
         let group = if self.aggregation.keys.is_empty() { 0 } else { self.place(exec, row)? };
         if let Some(counts) = &mut self.counts {
             counts[group] += 1;
@@ -200,7 +200,7 @@ impl Groups<'_> {
     }
 
     /// The index of the group of a row.
-    fn place(&mut self, exec: &Exec<'_>, row: &mut Row) -> Result<usize, Stop> {
+    fn place(&mut self, exec: &Executor<'_>, row: &mut Row) -> Result<usize, QueryStop> {
         self.came += 1;
         let node = match &mut self.by_node {
             Some((slot, seen)) if self.came > MANY => match row[*slot] {
@@ -224,7 +224,7 @@ impl Groups<'_> {
         Ok(group)
     }
 
-    fn find_or_add(&mut self, exec: &Exec<'_>, row: &mut Row) -> Result<usize, Stop> {
+    fn find_or_add(&mut self, exec: &Executor<'_>, row: &mut Row) -> Result<usize, QueryStop> {
         let wanted = &self.aggregation.keys;
         let width = wanted.len();
         // Keys that exist as values are not cloned to find their group.
@@ -239,7 +239,7 @@ impl Groups<'_> {
             false => &made,
         };
         let mut hasher = FxHasher::default();
-        given.iter().for_each(|value| Key::hash_of(value, &mut hasher));
+        given.iter().for_each(|value| GroupKey::hash_of(value, &mut hasher));
         let hash = hasher.finish();
         let keys = &self.keys;
         let same =
@@ -266,7 +266,7 @@ impl Groups<'_> {
         }
     }
 
-    fn finish(self) -> Result<Gathered, Stop> {
+    fn finish(self) -> Result<GatheredRows, QueryStop> {
         let keys = self.aggregation.keys.iter().map(|(_, slot)| *slot);
         let slots: Vec<Slot> = keys.chain(self.aggregation.calls.iter().map(|c| c.slot)).collect();
         let mut values = Vec::with_capacity(slots.len() * self.count);
@@ -281,12 +281,12 @@ impl Groups<'_> {
                 values.push(total.finish(call.at)?);
             }
         }
-        Ok(Gathered { slots, values, rows: self.count, bytes: self.bytes })
+        Ok(GatheredRows { slots, values, rows: self.count, bytes: self.bytes })
     }
 }
 
 impl Order<'_> {
-    fn compare(keys: &[(Ex, bool)], a: &[Value], b: &[Value]) -> Ordering {
+    fn compare(keys: &[(PlanExpr, bool)], a: &[Value], b: &[Value]) -> Ordering {
         for ((a, b), (_, descending)) in a.iter().zip(b).zip(keys) {
             let found = order(a, b);
             let found = if *descending { found.reverse() } else { found };
@@ -297,7 +297,7 @@ impl Order<'_> {
         Ordering::Equal
     }
 
-    fn take(&mut self, exec: &Exec<'_>, row: &mut Row) -> Go {
+    fn take(&mut self, exec: &Executor<'_>, row: &mut Row) -> RowResult {
         if let Some(worst) = &self.worst
             && let Some(key) = exec.peek(&self.keys[0].0, row)?
         {
@@ -346,7 +346,7 @@ impl Order<'_> {
         self.rows.sort_unstable_by(|a, b| Self::compare(keys, &a.keys, &b.keys).then(a.came.cmp(&b.came)));
     }
 
-    fn shorten(&mut self, most: usize, exec: &Exec<'_>) {
+    fn shorten(&mut self, most: usize, exec: &Executor<'_>) {
         self.sort();
         let dropped: usize = self.rows.get(most..).unwrap_or_default().iter().map(|r| r.bytes).sum();
         self.rows.truncate(most);
@@ -357,7 +357,7 @@ impl Order<'_> {
         }
     }
 
-    fn finish(mut self, exec: &Exec<'_>) -> Result<Gathered, Stop> {
+    fn finish(mut self, exec: &Executor<'_>) -> Result<GatheredRows, QueryStop> {
         self.sort();
         let last = std::mem::take(&mut self.rows);
         self.runs.push(last);
@@ -379,10 +379,10 @@ impl Order<'_> {
             rows += 1;
             values.extend(row.values);
         }
-        Ok(Gathered { slots: self.keep.to_vec(), values, rows, bytes: self.bytes })
+        Ok(GatheredRows { slots: self.keep.to_vec(), values, rows, bytes: self.bytes })
     }
 
-    fn merge(&self, a: Vec<Sortable>, b: Vec<Sortable>, exec: &Exec<'_>) -> Result<Vec<Sortable>, Stop> {
+    fn merge(&self, a: Vec<Sortable>, b: Vec<Sortable>, exec: &Executor<'_>) -> Result<Vec<Sortable>, QueryStop> {
         let mut all = Vec::with_capacity(a.len() + b.len());
         let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
         loop {

@@ -3,12 +3,12 @@
 use super::calendar::{date_of, quarter_of, week_of, weekday};
 use super::text::{date, local_time, ordinal_date, week_date};
 use super::zone::{Zone, offset_of_local};
-use super::{Date, DateTime, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, Time};
+use super::{Date, DateTime, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, ZonedTime};
 use std::collections::BTreeMap;
 
 /// The given fields, by name. Names are those of openCypher and ignore case.
 #[derive(Clone, Debug, Default)]
-pub struct Fields {
+pub struct TemporalFields {
     pub numbers: BTreeMap<&'static str, i64>,
     pub zone: Option<Zone>,
     /// Whether parts of a second are added to those of the base, as after truncation to a larger part.
@@ -35,7 +35,7 @@ pub const NUMBERS: [&str; 14] = [
 
 /// The date or time that fields are applied to. Missing parts are `None`.
 #[derive(Clone, Debug, Default)]
-pub struct Base {
+pub struct TemporalBase {
     pub date: Option<Date>,
     pub time: Option<LocalTime>,
     pub zone: Option<Zone>,
@@ -43,7 +43,7 @@ pub struct Base {
 
 type Result<T> = std::result::Result<T, String>;
 
-impl Fields {
+impl TemporalFields {
     fn get(&self, name: &str) -> Option<i64> {
         self.numbers.get(name).copied()
     }
@@ -152,13 +152,13 @@ impl Fields {
         Ok(if self.adds_parts { base + given } else { given })
     }
 
-    pub fn local_date_time(&self, base: &Base) -> Result<LocalDateTime> {
+    pub fn local_date_time(&self, base: &TemporalBase) -> Result<LocalDateTime> {
         let time = if base.time.is_none() && !self.has_any(&TIME) { LocalTime(0) } else { self.time(base.time)? };
         Ok(LocalDateTime { date: self.date(base.date)?, time })
     }
 
     /// A time with its zone. A base in another zone is converted to the new zone before the fields apply.
-    pub fn zoned_time(&self, base: &Base) -> Result<Time> {
+    pub fn zoned_time(&self, base: &TemporalBase) -> Result<ZonedTime> {
         let zone = self.zone.clone().or_else(|| base.zone.clone()).unwrap_or(Zone::UTC);
         let offset = |zone: &Zone| zone.fixed_offset().ok_or("a time takes an offset, not the name of a zone");
         let to = offset(&zone)?;
@@ -169,12 +169,12 @@ impl Fields {
             }
             (time, _, _) => time,
         };
-        Ok(Time { local: self.time(time)?, offset: to })
+        Ok(ZonedTime { local: self.time(time)?, offset: to })
     }
 
     /// A date and time with its zone. The fields apply in the zone of the base, and the result is converted to the new
     /// zone.
-    pub fn date_time(&self, base: &Base) -> Result<DateTime> {
+    pub fn date_time(&self, base: &TemporalBase) -> Result<DateTime> {
         let local = self.local_date_time(base)?;
         match (&base.zone, &self.zone) {
             (Some(old), Some(new)) => {
@@ -195,8 +195,8 @@ mod tests {
     use super::super::text::{parse_date, parse_local_time, parse_time};
     use super::*;
 
-    fn fields(numbers: &[(&'static str, i64)]) -> Fields {
-        Fields { numbers: numbers.iter().copied().collect(), ..Fields::default() }
+    fn fields(numbers: &[(&'static str, i64)]) -> TemporalFields {
+        TemporalFields { numbers: numbers.iter().copied().collect(), ..TemporalFields::default() }
     }
 
     #[test]
@@ -268,18 +268,21 @@ mod tests {
     #[test]
     fn a_new_zone_keeps_the_moment() {
         let old = parse_time("12:31:14.645876+01:00").unwrap();
-        let base = Base { time: Some(old.local), zone: Some(Zone::Offset(old.offset)), date: None };
+        let base = TemporalBase { time: Some(old.local), zone: Some(Zone::Offset(old.offset)), date: None };
         let zone = Some(Zone::Offset(5 * 3_600));
-        let moved = Fields { zone: zone.clone(), ..Fields::default() }.zoned_time(&base).unwrap();
+        let moved = TemporalFields { zone: zone.clone(), ..TemporalFields::default() }.zoned_time(&base).unwrap();
         assert_eq!(moved.to_string(), "16:31:14.645876+05:00");
-        let and_changed = Fields { zone, ..fields(&[("second", 42)]) }.zoned_time(&base).unwrap();
+        let and_changed = TemporalFields { zone, ..fields(&[("second", 42)]) }.zoned_time(&base).unwrap();
         assert_eq!(and_changed.to_string(), "16:31:42.645876+05:00");
-        let attached = Fields { zone: Some(Zone::Offset(-3_600)), ..Fields::default() };
-        assert_eq!(attached.zoned_time(&Base { zone: None, ..base }).unwrap().to_string(), "12:31:14.645876-01:00");
+        let attached = TemporalFields { zone: Some(Zone::Offset(-3_600)), ..TemporalFields::default() };
+        assert_eq!(
+            attached.zoned_time(&TemporalBase { zone: None, ..base }).unwrap().to_string(),
+            "12:31:14.645876-01:00"
+        );
         let at = |zone: &str, year| {
             let zone = Zone::named(zone);
-            let given = Fields { zone, ..fields(&[("year", year), ("month", 7), ("day", 21)]) };
-            given.date_time(&Base::default()).unwrap().to_string()
+            let given = TemporalFields { zone, ..fields(&[("year", year), ("month", 7), ("day", 21)]) };
+            given.date_time(&TemporalBase::default()).unwrap().to_string()
         };
         assert_eq!(at("Europe/Berlin", 1818), "1818-07-21T00:00+00:53:28[Europe/Berlin]", "by the sun");
         assert_eq!(at("Europe/Stockholm", 2015), "2015-07-21T00:00+02:00[Europe/Stockholm]");

@@ -1,7 +1,7 @@
 //! Parses dates, times and durations, in the forms of ISO 8601 that openCypher accepts.
 
 use super::calendar::{YEARS, days_in_month, days_in_year, days_of, first_monday, weeks_in_year};
-use super::{Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, Time};
+use super::{Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, ZonedTime};
 use crate::convert::to_i128;
 
 /// `2015-07-21`, `20150721`, `2015-07`, `201507`, `2015-W30-2`, `2015W302`, `2015-W30`, `2015W30`, `2015-202`, `2015202`,
@@ -135,10 +135,10 @@ fn split_offset(text: &str) -> (&str, &str) {
 }
 
 /// UTC if there is no offset.
-pub fn parse_time(text: &str) -> Option<Time> {
+pub fn parse_time(text: &str) -> Option<ZonedTime> {
     let (clock, offset) = split_offset(text);
     let offset = if offset.is_empty() { 0 } else { parse_offset(offset)? };
-    Some(Time { local: parse_local_time(clock)?, offset })
+    Some(ZonedTime { local: parse_local_time(clock)?, offset })
 }
 
 /// A date without a time is its midnight.

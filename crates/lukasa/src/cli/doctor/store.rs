@@ -1,16 +1,16 @@
 //! Checks of the store: whether it is intact, what the project in it contains, and how far the index is behind.
 
 use super::{Check, State};
-use crate::config::{self, Need, Opened};
+use crate::config::{self, OpenedStore, StoreAccess};
 use clap::ArgMatches;
 use lukasa_engine::features::code::ops::graph_health::GraphHealth;
-use lukasa_engine::features::code::place::Place;
+use lukasa_engine::features::code::working_tree::WorkingTree;
 use lukasa_engine::features::search::ops::search_readiness::SearchReadiness;
 use lukasa_engine::registry::Op;
 use lukasa_engine::{Context, Engine};
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, ErrorCode};
-use lukasa_server::owner::{self, Owner};
+use lukasa_server::owner::{self, OwnerInfo};
 use lukasa_store::Store;
 use lukasa_store::audit::{AuditHead, Seals};
 use lukasa_store::sqlite::inspect;
@@ -39,7 +39,7 @@ pub fn checks(matches: &ArgMatches) -> Vec<Check> {
         },
     };
     if sound {
-        match config::open(matches, Need::Existing, None) {
+        match config::open(matches, StoreAccess::Existing, None) {
             Ok(opened) => open(opened, &mut checks),
             Err(e) => checks.push(unopened(e)),
         }
@@ -91,8 +91,8 @@ fn engine(path: &Path) -> Option<Check> {
     if cfg!(not(unix)) {
         return None;
     }
-    let owner = owner::Place::of(path, None, &std::env::temp_dir()).ok()?.owner();
-    let Some(Owner { pid, fault }) = owner else {
+    let owner = owner::StoreLocation::of(path, None, &std::env::temp_dir()).ok()?.owner();
+    let Some(OwnerInfo { pid, fault }) = owner else {
         return Some(Check::ok("engine", "no process has this store open; the next one to open it owns it"));
     };
     let who = pid.map_or_else(|| "a process that is just starting".into(), |pid| format!("process {pid}"));
@@ -117,8 +117,8 @@ fn unopened(error: Error) -> Check {
     Check::of(what, State::Fail, error)
 }
 
-fn open(opened: Opened, checks: &mut Vec<Check>) {
-    let Opened { store, clock, scope, home, notes, runtime, .. } = opened;
+fn open(opened: OpenedStore, checks: &mut Vec<Check>) {
+    let OpenedStore { store, clock, scope, home, notes, runtime, .. } = opened;
     if runtime.is_some() {
         checks.push(Check::ok("store", format!("{} is reachable", store.describe())));
         checks.push(match notes.is_empty() {
@@ -132,7 +132,7 @@ fn open(opened: Opened, checks: &mut Vec<Check>) {
     if let Ok(embedding) = crate::cli::embedding() {
         engine = engine.with_embedding(embedding);
     }
-    let here = Place::of(Path::new("."), None).ok();
+    let here = WorkingTree::of(Path::new("."), None).ok();
     for root in [Some(home), here.as_ref().map(|place| place.root.clone())].into_iter().flatten() {
         // A folder that cannot be read shows up as missing sources.
         let _ = engine.sources().add(&scope, &root);
@@ -192,7 +192,7 @@ fn record(store: &dyn Store, tenant: &str) -> Option<Check> {
 }
 
 /// What is indexed, and how far files and commits have moved on since.
-fn index(project: &str, health: &Value, here: Option<&Place>) -> Check {
+fn index(project: &str, health: &Value, here: Option<&WorkingTree>) -> Check {
     let files = health["files"].as_u64().unwrap_or(0);
     let branch = health["view"]["branch"].as_str().unwrap_or_default();
     let short = |id: &str| id.chars().take(12).collect::<String>();

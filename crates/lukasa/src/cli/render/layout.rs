@@ -1,7 +1,7 @@
 //! Rows and tables that fit the terminal: words stay whole, and paths and names are never shortened.
 
 use super::page::{Page, width};
-use lukasa_engine::rendering::{Role, Row, Span};
+use lukasa_engine::rendering::{ResultRow, TextRole, TextSpan};
 use std::io::Result;
 
 /// Spaces between columns.
@@ -13,12 +13,12 @@ const LEAST: usize = 16;
 
 /// Prints rows in columns, one line each if they fit. The rest goes to an indented line below; only `about` is
 /// shortened.
-pub fn rows(page: &mut Page<'_>, rows: &[Row]) -> Result<()> {
+pub fn rows(page: &mut Page<'_>, rows: &[ResultRow]) -> Result<()> {
     let columns = Columns::of(rows, page.style.width);
     for row in rows {
         columns.print(page, row)?;
         if !row.below.is_empty() {
-            page.spans([Span::plain(" ".repeat(INDENT)), Span::of(Role::Faint, &row.below)])?;
+            page.spans([TextSpan::plain(" ".repeat(INDENT)), TextSpan::of(TextRole::Faint, &row.below)])?;
         }
     }
     Ok(())
@@ -33,10 +33,10 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(rows: &[Row], most: Option<usize>) -> Columns {
-        let widest = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    fn of(rows: &[ResultRow], most: Option<usize>) -> Columns {
+        let widest = |of: &dyn Fn(&ResultRow) -> usize| rows.iter().map(of).max().unwrap_or(0);
         let count = rows.iter().map(|row| row.facts.len()).max().unwrap_or(0);
-        let fact = |at: usize| move |row: &Row| row.facts.get(at).map_or(0, |fact| width(fact));
+        let fact = |at: usize| move |row: &ResultRow| row.facts.get(at).map_or(0, |fact| width(fact));
         let (mut place, mut name) = (widest(&|row| width(&row.place)), widest(&|row| width(&row.name)));
         if let Some(most) = most.filter(|most| place + GAP + name > *most) {
             // One path that is longer than all others must not push away the names of all rows.
@@ -50,9 +50,9 @@ impl Columns {
     }
 
     /// Prints a row in columns if it fits, otherwise unaligned, otherwise with the rest on lines below.
-    fn print(&self, page: &mut Page<'_>, row: &Row) -> Result<()> {
-        let aligned: Vec<Span> = trimmed(self.head(row).into_iter().chain(self.facts(row)).collect());
-        let beside: Vec<Span> = named(row).into_iter().chain(joined(row)).collect();
+    fn print(&self, page: &mut Page<'_>, row: &ResultRow) -> Result<()> {
+        let aligned: Vec<TextSpan> = trimmed(self.head(row).into_iter().chain(self.facts(row)).collect());
+        let beside: Vec<TextSpan> = named(row).into_iter().chain(joined(row)).collect();
         let Some(line) = [aligned, beside].into_iter().find(|line| self.fits(wide(line))) else {
             return self.print_below(page, row);
         };
@@ -64,8 +64,8 @@ impl Columns {
             .filter(|about| about == &row.about || width(about) >= LEAST);
         match about {
             Some(about) if !about.is_empty() => {
-                let gap = Span::plain(" ".repeat(used - wide(&line) + GAP));
-                page.spans(line.into_iter().chain([gap, Span::plain(about)]))
+                let gap = TextSpan::plain(" ".repeat(used - wide(&line) + GAP));
+                page.spans(line.into_iter().chain([gap, TextSpan::plain(about)]))
             }
             Some(_) => page.spans(line),
             None => {
@@ -76,8 +76,8 @@ impl Columns {
     }
 
     /// Prints the place and the name, and the rest on lines below.
-    fn print_below(&self, page: &mut Page<'_>, row: &Row) -> Result<()> {
-        let mut below = vec![Span::plain(" ".repeat(INDENT))];
+    fn print_below(&self, page: &mut Page<'_>, row: &ResultRow) -> Result<()> {
+        let mut below = vec![TextSpan::plain(" ".repeat(INDENT))];
         let (head, unpadded) = (trimmed(self.head(row)), named(row));
         let mut rest = joined(row);
         if self.fits(wide(&head)) {
@@ -85,8 +85,8 @@ impl Columns {
         } else if self.fits(wide(&unpadded)) {
             page.spans(unpadded)?;
         } else {
-            page.spans([Span::of(Role::Place, &row.place)])?;
-            below.push(Span::of(Role::Name, &row.name));
+            page.spans([TextSpan::of(TextRole::Place, &row.place)])?;
+            below.push(TextSpan::of(TextRole::Name, &row.name));
             below.append(&mut rest);
         }
         // The first piece is a gap.
@@ -97,32 +97,32 @@ impl Columns {
         self.print_about(page, row)
     }
 
-    fn print_about(&self, page: &mut Page<'_>, row: &Row) -> Result<()> {
+    fn print_about(&self, page: &mut Page<'_>, row: &ResultRow) -> Result<()> {
         if row.about.is_empty() {
             return Ok(());
         }
         let room = self.most.map(|most| most.saturating_sub(INDENT));
-        page.spans([Span::plain(format!("{}{}", " ".repeat(INDENT), shortened(&row.about, room)))])
+        page.spans([TextSpan::plain(format!("{}{}", " ".repeat(INDENT), shortened(&row.about, room)))])
     }
 
     /// The place and the name, padded to their columns.
-    fn head(&self, row: &Row) -> Vec<Span> {
+    fn head(&self, row: &ResultRow) -> Vec<TextSpan> {
         let mut line = Vec::new();
         if self.place > 0 {
-            line.push(Span::of(Role::Place, &row.place));
+            line.push(TextSpan::of(TextRole::Place, &row.place));
             line.push(space(self.place, &row.place, if self.name > 0 { GAP } else { 0 }));
         }
-        line.push(Span::of(Role::Name, &row.name));
+        line.push(TextSpan::of(TextRole::Name, &row.name));
         line.push(space(self.name, &row.name, 0));
         line
     }
 
-    fn facts(&self, row: &Row) -> Vec<Span> {
+    fn facts(&self, row: &ResultRow) -> Vec<TextSpan> {
         let mut line = Vec::new();
         for (at, wide) in self.facts.iter().enumerate().filter(|(_, wide)| **wide > 0) {
             let fact = row.facts.get(at).map_or("", String::as_str);
-            line.push(Span::plain(" ".repeat(GAP)));
-            line.push(Span::plain(fact));
+            line.push(TextSpan::plain(" ".repeat(GAP)));
+            line.push(TextSpan::plain(fact));
             line.push(space(*wide, fact, 0));
         }
         line
@@ -130,27 +130,31 @@ impl Columns {
 }
 
 /// The place and the name without padding.
-fn named(row: &Row) -> Vec<Span> {
+fn named(row: &ResultRow) -> Vec<TextSpan> {
     let gap = if row.place.is_empty() || row.name.is_empty() { 0 } else { GAP };
-    vec![Span::of(Role::Place, &row.place), Span::plain(" ".repeat(gap)), Span::of(Role::Name, &row.name)]
+    vec![
+        TextSpan::of(TextRole::Place, &row.place),
+        TextSpan::plain(" ".repeat(gap)),
+        TextSpan::of(TextRole::Name, &row.name),
+    ]
 }
 
 /// The facts without padding, with a gap before each.
-fn joined(row: &Row) -> Vec<Span> {
+fn joined(row: &ResultRow) -> Vec<TextSpan> {
     let facts = row.facts.iter().filter(|fact| !fact.is_empty());
-    facts.flat_map(|fact| [Span::plain(" ".repeat(GAP)), Span::plain(fact)]).collect()
+    facts.flat_map(|fact| [TextSpan::plain(" ".repeat(GAP)), TextSpan::plain(fact)]).collect()
 }
 
-fn space(column: usize, text: &str, gap: usize) -> Span {
-    Span::plain(" ".repeat(column.saturating_sub(width(text)) + gap))
+fn space(column: usize, text: &str, gap: usize) -> TextSpan {
+    TextSpan::plain(" ".repeat(column.saturating_sub(width(text)) + gap))
 }
 
-fn wide(spans: &[Span]) -> usize {
+fn wide(spans: &[TextSpan]) -> usize {
     spans.iter().map(|piece| width(&piece.text)).sum()
 }
 
 /// The line without trailing spaces.
-fn trimmed(mut line: Vec<Span>) -> Vec<Span> {
+fn trimmed(mut line: Vec<TextSpan>) -> Vec<TextSpan> {
     while let Some(last) = line.last_mut() {
         last.text.truncate(last.text.trim_end_matches(' ').len());
         if !last.text.is_empty() {
@@ -229,13 +233,13 @@ fn fitted(natural: &[usize], least: &[usize], most: usize) -> Option<Vec<usize>>
 
 fn columns(page: &mut Page<'_>, header: &[String], cells: &[Vec<Vec<&str>>], widths: &[usize]) -> Result<()> {
     let gap = " ".repeat(GAP);
-    let line = |page: &mut Page<'_>, role: Option<Role>, parts: &[String]| {
+    let line = |page: &mut Page<'_>, role: Option<TextRole>, parts: &[String]| {
         let mut spans = Vec::new();
         for (at, (part, wide)) in parts.iter().zip(widths).enumerate() {
             if at > 0 {
-                spans.push(Span::plain(&gap));
+                spans.push(TextSpan::plain(&gap));
             }
-            spans.push(Span { role, text: part.clone() });
+            spans.push(TextSpan { role, text: part.clone() });
             spans.push(space(*wide, part, 0));
         }
         page.spans(trimmed(spans))
@@ -248,10 +252,10 @@ fn columns(page: &mut Page<'_>, header: &[String], cells: &[Vec<Vec<&str>>], wid
     };
     let head = header.iter().zip(widths).map(|(name, wide)| wrapped(name, *wide)).collect();
     for parts in in_cells(head) {
-        line(page, Some(Role::Heading), &parts)?;
+        line(page, Some(TextRole::Heading), &parts)?;
     }
     let rule: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-    page.spans([Span::of(Role::Heading, "─".repeat(rule))])?;
+    page.spans([TextSpan::of(TextRole::Heading, "─".repeat(rule))])?;
     for row in cells {
         let row = row.iter().zip(widths).map(|(cell, wide)| cell.iter().flat_map(|l| wrapped(l, *wide)).collect());
         for parts in in_cells(row.collect()) {
@@ -279,11 +283,11 @@ fn wrapped(line: &str, most: usize) -> Vec<String> {
 fn stacked(page: &mut Page<'_>, header: &[String], rows: &[Vec<String>]) -> Result<()> {
     for row in rows {
         let first = row.first().map(|cell| cell.replace('\n', " ")).unwrap_or_default();
-        let mut line = vec![Span::of(Role::Name, first)];
+        let mut line = vec![TextSpan::of(TextRole::Name, first)];
         for (name, cell) in header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty()) {
-            line.push(Span::plain(" ".repeat(GAP)));
-            line.push(Span::of(Role::Heading, name));
-            line.push(Span::plain(format!(" {}", cell.replace('\n', ", "))));
+            line.push(TextSpan::plain(" ".repeat(GAP)));
+            line.push(TextSpan::of(TextRole::Heading, name));
+            line.push(TextSpan::plain(format!(" {}", cell.replace('\n', ", "))));
         }
         page.hanging(INDENT, line)?;
     }
@@ -304,12 +308,12 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    fn row(place: &str, name: &str, facts: &[&str], about: &str) -> Row {
+    fn row(place: &str, name: &str, facts: &[&str], about: &str) -> ResultRow {
         let facts = facts.iter().map(|fact| (*fact).to_owned()).collect();
-        Row { place: place.into(), name: name.into(), facts, about: about.into(), below: String::new() }
+        ResultRow { place: place.into(), name: name.into(), facts, about: about.into(), below: String::new() }
     }
 
-    fn calls() -> Vec<Row> {
+    fn calls() -> Vec<ResultRow> {
         vec![
             row("src/web.py:5", "page", &["function", "calls at 7"], "Shows a page to any user who asks for it."),
             row("src/deep/er/admin.py:140", "Admin::open", &["method", "calls at 144, 151"], ""),
@@ -412,7 +416,7 @@ mod tests {
             ),
             most in 40_usize..140,
         ) {
-            let rows_of: Vec<Row> = all.iter().map(|(place, name, facts, about)| Row {
+            let rows_of: Vec<ResultRow> = all.iter().map(|(place, name, facts, about)| ResultRow {
                 place: place.clone(),
                 name: name.clone(),
                 facts: facts.clone(),

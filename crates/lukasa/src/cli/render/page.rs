@@ -2,7 +2,7 @@
 
 use super::safe;
 use crate::cli::style::Style;
-use lukasa_engine::rendering::{Role, Span};
+use lukasa_engine::rendering::{TextRole, TextSpan};
 use std::io::{Result, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -14,7 +14,7 @@ const HANG: usize = 2;
 pub struct Page<'a> {
     out: &'a mut dyn Write,
     pub style: Style,
-    line: Vec<Span>,
+    line: Vec<TextSpan>,
     /// The column of continuation lines; by default a little more than the indentation of the line.
     hang: Option<usize>,
 }
@@ -30,18 +30,18 @@ impl<'a> Page<'a> {
     }
 
     /// Adds coloured text to the line.
-    pub fn role(&mut self, role: Role, text: &str) {
-        self.line.push(Span::of(role, safe(text)));
+    pub fn role(&mut self, role: TextRole, text: &str) {
+        self.line.push(TextSpan::of(role, safe(text)));
     }
 
     /// Adds spans to the line and ends it.
-    pub fn spans(&mut self, spans: impl IntoIterator<Item = Span>) -> Result<()> {
-        self.line.extend(spans.into_iter().map(|piece| Span { text: safe(&piece.text), ..piece }));
+    pub fn spans(&mut self, spans: impl IntoIterator<Item = TextSpan>) -> Result<()> {
+        self.line.extend(spans.into_iter().map(|piece| TextSpan { text: safe(&piece.text), ..piece }));
         self.end_line()
     }
 
     /// Prints a line whose continuation lines start at this column.
-    pub fn hanging(&mut self, hang: usize, spans: impl IntoIterator<Item = Span>) -> Result<()> {
+    pub fn hanging(&mut self, hang: usize, spans: impl IntoIterator<Item = TextSpan>) -> Result<()> {
         self.hang = Some(hang);
         self.spans(spans)
     }
@@ -61,8 +61,8 @@ impl<'a> Page<'a> {
         let name = safe(name);
         let gap = name_width.saturating_sub(width(&name)) + 2;
         let hang = HANG + name_width.max(width(&name)) + 2;
-        let value = Span::plain(format!("{}{value}", " ".repeat(gap)));
-        self.hanging(hang, [Span::plain("  "), Span::of(Role::Faint, name), value])
+        let value = TextSpan::plain(format!("{}{value}", " ".repeat(gap)));
+        self.hanging(hang, [TextSpan::plain("  "), TextSpan::of(TextRole::Faint, name), value])
     }
 
     /// Ends the current line.
@@ -83,8 +83,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn print(&mut self, spans: &[Span]) -> Result<()> {
-        for Span { role, text } in spans {
+    fn print(&mut self, spans: &[TextSpan]) -> Result<()> {
+        for TextSpan { role, text } in spans {
             match role {
                 Some(role) => write!(self.out, "{}", self.style.paint(*role, text))?,
                 None => write!(self.out, "{text}")?,
@@ -101,12 +101,12 @@ impl Write for Page<'_> {
         for part in text.split_inclusive(['\n', '\t']) {
             let (body, end) = part.split_at(part.len() - usize::from(part.ends_with(['\n', '\t'])));
             if !body.is_empty() {
-                self.line.push(Span::plain(safe(body)));
+                self.line.push(TextSpan::plain(safe(body)));
             }
             match end {
                 "\n" => self.end_line()?,
                 // The width of a tab depends on the terminal, so it is not computed.
-                "\t" => self.line.push(Span::plain("\t")),
+                "\t" => self.line.push(TextSpan::plain("\t")),
                 _ => {}
             }
         }
@@ -123,7 +123,7 @@ impl Write for Page<'_> {
 /// A word with the spaces before it; its spans may have several colours.
 struct Word {
     spaces: usize,
-    spans: Vec<Span>,
+    spans: Vec<TextSpan>,
 }
 
 impl Word {
@@ -132,14 +132,14 @@ impl Word {
     }
 }
 
-fn words(line: &[Span]) -> Vec<Word> {
+fn words(line: &[TextSpan]) -> Vec<Word> {
     let mut all: Vec<Word> = Vec::new();
     let (mut spaces, mut inside) = (0, false);
     for piece in line {
         for part in piece.text.split_inclusive(' ') {
             let (body, space) = part.split_at(part.len() - usize::from(part.ends_with(' ')));
             if !body.is_empty() {
-                let body = Span { role: piece.role, text: body.into() };
+                let body = TextSpan { role: piece.role, text: body.into() };
                 match all.last_mut().filter(|_| inside) {
                     Some(word) => word.spans.push(body),
                     None => all.push(Word { spaces: std::mem::take(&mut spaces), spans: vec![body] }),
@@ -156,12 +156,12 @@ fn words(line: &[Span]) -> Vec<Word> {
 }
 
 /// Breaks a line into several, none longer than `most` unless a single word is. Words stay whole.
-fn broken(line: &[Span], most: usize, hang: Option<usize>) -> Vec<Vec<Span>> {
+fn broken(line: &[TextSpan], most: usize, hang: Option<usize>) -> Vec<Vec<TextSpan>> {
     let words = words(line);
     let own = words.first().map_or(0, |word| word.spaces);
     // A hanging indent that leaves little room is ignored.
     let hang = hang.filter(|hang| *hang <= most / 2).unwrap_or(own + HANG);
-    let mut all: Vec<Vec<Span>> = vec![Vec::new()];
+    let mut all: Vec<Vec<TextSpan>> = vec![Vec::new()];
     let mut used = 0;
     for word in words {
         let wide = word.width();
@@ -173,7 +173,7 @@ fn broken(line: &[Span], most: usize, hang: Option<usize>) -> Vec<Vec<Span>> {
         }
         used += spaces + wide;
         if let Some(last) = all.last_mut() {
-            last.push(Span::plain(" ".repeat(spaces)));
+            last.push(TextSpan::plain(" ".repeat(spaces)));
             last.extend(word.spans);
         }
     }
@@ -206,7 +206,7 @@ mod tests {
         // Also in coloured text.
         let coloured = Style { width: None, colour: true };
         let text = shown(coloured, |page| {
-            page.role(Role::Name, "\u{1b}[2J");
+            page.role(TextRole::Name, "\u{1b}[2J");
             writeln!(page)
         });
         assert_eq!(text, "\u{1b}[1m\\u{1b}[2J\u{1b}[0m\n");
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn colours_do_not_count_as_width_and_do_not_break_words() {
         let print = |page: &mut Page<'_>| {
-            page.role(Role::Error, "error");
+            page.role(TextRole::Error, "error");
             writeln!(page, ": no such thing here")
         };
         let plain = shown(narrow(14), print);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub const ENTRY: &str = "lukasa";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum SettingsFormat {
     /// With or without comments.
     Json,
     Toml,
@@ -16,7 +16,7 @@ pub enum Format {
 
 /// A file or folder, relative to a base folder.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum SettingsPath {
     /// In the root of the repository.
     Project(&'static str),
     Home(&'static str),
@@ -27,118 +27,118 @@ pub enum Place {
 }
 
 /// A supported agent.
-pub struct Agent {
+pub struct SupportedAgent {
     /// The name on the command line.
     pub name: &'static str,
     pub title: &'static str,
     programs: &'static [&'static str],
     /// Any of these exists if the agent is installed.
-    traces: &'static [Place],
+    traces: &'static [SettingsPath],
     /// The file to write: the project's own by convention, otherwise the user's.
-    pub file: Place,
-    pub format: Format,
+    pub file: SettingsPath,
+    pub format: SettingsFormat,
     /// The member that contains all servers.
     pub servers: &'static str,
     /// Whether an entry has the type `stdio`.
     says_stdio: bool,
     /// Files that the agent reads too and that are never written. An entry there is enough.
-    pub also: &'static [Place],
+    pub also: &'static [SettingsPath],
 }
 
 /// As the vendors document it; docs/setup.md shows every entry.
-pub const AGENTS: [Agent; 7] = [
-    Agent {
+pub const AGENTS: [SupportedAgent; 7] = [
+    SupportedAgent {
         name: "claude",
         title: "Claude Code",
         programs: &["claude"],
-        traces: &[Place::Home(".claude"), Place::Home(".claude.json"), Place::Project(".claude")],
-        file: Place::Project(".mcp.json"),
-        format: Format::Json,
+        traces: &[SettingsPath::Home(".claude"), SettingsPath::Home(".claude.json"), SettingsPath::Project(".claude")],
+        file: SettingsPath::Project(".mcp.json"),
+        format: SettingsFormat::Json,
         servers: "mcpServers",
         says_stdio: true,
-        also: &[Place::Home(".claude.json")],
+        also: &[SettingsPath::Home(".claude.json")],
     },
-    Agent {
+    SupportedAgent {
         name: "cursor",
         title: "Cursor",
         programs: &["cursor", "cursor-agent"],
-        traces: &[Place::Home(".cursor"), Place::Project(".cursor")],
-        file: Place::Project(".cursor/mcp.json"),
-        format: Format::Json,
+        traces: &[SettingsPath::Home(".cursor"), SettingsPath::Project(".cursor")],
+        file: SettingsPath::Project(".cursor/mcp.json"),
+        format: SettingsFormat::Json,
         servers: "mcpServers",
         says_stdio: true,
-        also: &[Place::Home(".cursor/mcp.json")],
+        also: &[SettingsPath::Home(".cursor/mcp.json")],
     },
-    Agent {
+    SupportedAgent {
         name: "vscode",
         title: "VS Code",
         programs: &["code", "code-insiders", "codium"],
         traces: &[
-            Place::Home(".vscode"),
-            Place::Home(".config/Code"),
-            Place::Home("Library/Application Support/Code"),
-            Place::Project(".vscode"),
+            SettingsPath::Home(".vscode"),
+            SettingsPath::Home(".config/Code"),
+            SettingsPath::Home("Library/Application Support/Code"),
+            SettingsPath::Project(".vscode"),
         ],
-        file: Place::Project(".vscode/mcp.json"),
-        format: Format::Json,
+        file: SettingsPath::Project(".vscode/mcp.json"),
+        format: SettingsFormat::Json,
         servers: "servers",
         says_stdio: true,
         also: &[],
     },
-    Agent {
+    SupportedAgent {
         name: "codex",
         title: "Codex",
         programs: &["codex"],
-        traces: &[Place::Codex(""), Place::Project(".codex")],
-        file: Place::Codex("config.toml"),
-        format: Format::Toml,
+        traces: &[SettingsPath::Codex(""), SettingsPath::Project(".codex")],
+        file: SettingsPath::Codex("config.toml"),
+        format: SettingsFormat::Toml,
         servers: "mcp_servers",
         says_stdio: false,
-        also: &[Place::Project(".codex/config.toml")],
+        also: &[SettingsPath::Project(".codex/config.toml")],
     },
-    Agent {
+    SupportedAgent {
         name: "gemini",
         title: "Gemini CLI",
         programs: &["gemini"],
-        traces: &[Place::Home(".gemini"), Place::Project(".gemini")],
-        file: Place::Project(".gemini/settings.json"),
-        format: Format::Json,
+        traces: &[SettingsPath::Home(".gemini"), SettingsPath::Project(".gemini")],
+        file: SettingsPath::Project(".gemini/settings.json"),
+        format: SettingsFormat::Json,
         servers: "mcpServers",
         says_stdio: false,
-        also: &[Place::Home(".gemini/settings.json")],
+        also: &[SettingsPath::Home(".gemini/settings.json")],
     },
-    Agent {
+    SupportedAgent {
         name: "zed",
         title: "Zed",
         programs: &["zed", "zeditor"],
-        traces: &[Place::Zed(""), Place::Project(".zed")],
-        file: Place::Zed("settings.json"),
-        format: Format::Json,
+        traces: &[SettingsPath::Zed(""), SettingsPath::Project(".zed")],
+        file: SettingsPath::Zed("settings.json"),
+        format: SettingsFormat::Json,
         servers: "context_servers",
         says_stdio: false,
-        also: &[Place::Project(".zed/settings.json")],
+        also: &[SettingsPath::Project(".zed/settings.json")],
     },
-    Agent {
+    SupportedAgent {
         name: "mcp",
         title: "any agent that reads .mcp.json",
         programs: &[],
-        traces: &[Place::Project(".mcp.json")],
-        file: Place::Project(".mcp.json"),
-        format: Format::Json,
+        traces: &[SettingsPath::Project(".mcp.json")],
+        file: SettingsPath::Project(".mcp.json"),
+        format: SettingsFormat::Json,
         servers: "mcpServers",
         says_stdio: true,
         also: &[],
     },
 ];
 
-impl Agent {
-    pub fn named(name: &str) -> Option<&'static Agent> {
+impl SupportedAgent {
+    pub fn named(name: &str) -> Option<&'static SupportedAgent> {
         AGENTS.iter().find(|agent| agent.name == name)
     }
 
     /// Whether its settings or its program exist.
-    pub fn is_installed(&self, around: &Surroundings) -> bool {
-        let there = |place: &Place| around.path(*place).is_some_and(|path| path.exists());
+    pub fn is_installed(&self, around: &AgentEnvironment) -> bool {
+        let there = |place: &SettingsPath| around.path(*place).is_some_and(|path| path.exists());
         self.traces.iter().any(there) || self.programs.iter().any(|name| around.program(name).is_some())
     }
 
@@ -150,7 +150,7 @@ impl Agent {
 }
 
 /// Where agents and programs are searched for.
-pub struct Surroundings {
+pub struct AgentEnvironment {
     pub project: PathBuf,
     home: Option<PathBuf>,
     codex: Option<PathBuf>,
@@ -161,8 +161,8 @@ pub struct Surroundings {
     pub binary: PathBuf,
 }
 
-impl Surroundings {
-    pub fn new(env: &dyn Fn(&str) -> Option<OsString>, here: &Path, binary: PathBuf) -> Surroundings {
+impl AgentEnvironment {
+    pub fn new(env: &dyn Fn(&str) -> Option<OsString>, here: &Path, binary: PathBuf) -> AgentEnvironment {
         let folder = |name: &str| env(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let home = folder("HOME").or_else(|| folder("USERPROFILE"));
         let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
@@ -170,7 +170,7 @@ impl Surroundings {
             true => folder("APPDATA").map(|data| data.join("Zed")),
             false => folder("XDG_CONFIG_HOME").map(|config| config.join("zed")).or_else(|| in_home(".config/zed")),
         };
-        Surroundings {
+        AgentEnvironment {
             project: here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(here).to_owned(),
             codex: folder("CODEX_HOME").or_else(|| in_home(".codex")),
             zed,
@@ -181,12 +181,12 @@ impl Surroundings {
     }
 
     /// None if the base folder, for example the home folder, is unknown.
-    pub fn path(&self, place: Place) -> Option<PathBuf> {
+    pub fn path(&self, place: SettingsPath) -> Option<PathBuf> {
         let (folder, name) = match place {
-            Place::Project(name) => (Some(&self.project), name),
-            Place::Home(name) => (self.home.as_ref(), name),
-            Place::Codex(name) => (self.codex.as_ref(), name),
-            Place::Zed(name) => (self.zed.as_ref(), name),
+            SettingsPath::Project(name) => (Some(&self.project), name),
+            SettingsPath::Home(name) => (self.home.as_ref(), name),
+            SettingsPath::Codex(name) => (self.codex.as_ref(), name),
+            SettingsPath::Zed(name) => (self.zed.as_ref(), name),
         };
         // Joining an empty name would add a slash.
         folder.map(|folder| if name.is_empty() { folder.clone() } else { folder.join(name) })

@@ -2,35 +2,35 @@
 
 mod parse;
 
-use parse::{Document, Kind, Member, Node};
+use parse::{JsonDocument, JsonKind, JsonMember, JsonNode};
 use serde_json::{Map, Value};
 use std::ops::Range;
 
 /// Why a text cannot be read or edited.
-pub type Fault = String;
+pub type EditFault = String;
 
 /// A value to insert; unlike in a `Value`, members keep their order.
 #[derive(Clone, Debug)]
-pub enum Piece<'a> {
-    Object(Vec<(&'a str, Piece<'a>)>),
+pub enum NewValue<'a> {
+    Object(Vec<(&'a str, NewValue<'a>)>),
     Plain(Value),
 }
 
 /// Parses the text. An empty text is an empty object.
-pub fn read(text: &str) -> Result<Value, Fault> {
+pub fn read(text: &str) -> Result<Value, EditFault> {
     Ok(parse::document(text)?.root.map_or_else(|| Value::Object(Map::new()), |root| root.value()))
 }
 
 /// Whether the text contains only an empty object.
 pub fn is_bare(text: &str) -> bool {
     parse::document(text).is_ok_and(|document| {
-        let empty = document.root.as_ref().is_none_or(|root| matches!(&root.kind, Kind::Object(m) if m.is_empty()));
+        let empty = document.root.as_ref().is_none_or(|root| matches!(&root.kind, JsonKind::Object(m) if m.is_empty()));
         empty && document.comments.is_empty()
     })
 }
 
 /// Sets the member at `path`, creating missing objects on the way.
-pub fn set(text: &str, path: &[&str], piece: &Piece<'_>) -> Result<String, Fault> {
+pub fn set(text: &str, path: &[&str], piece: &NewValue<'_>) -> Result<String, EditFault> {
     let document = parse::document(text)?;
     let layout = Layout::of(text, &document);
     let Some(root) = &document.root else {
@@ -62,17 +62,17 @@ pub fn set(text: &str, path: &[&str], piece: &Piece<'_>) -> Result<String, Fault
 }
 
 /// Removes the member at `path`, and objects that become empty. None if it does not exist.
-pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
+pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, EditFault> {
     let document = parse::document(text)?;
     let Some(root) = &document.root else { return Ok(None) };
-    let mut chain: Vec<(&Node, &Member)> = Vec::new();
+    let mut chain: Vec<(&JsonNode, &JsonMember)> = Vec::new();
     let mut at = root;
     for key in path {
         let Some(found) = member(at, key)? else { return Ok(None) };
         chain.push((at, found));
         at = &found.value;
     }
-    let alone = |object: &Node| object.members().len() == 1 && document.comments_of(object).next().is_none();
+    let alone = |object: &JsonNode| object.members().len() == 1 && document.comments_of(object).next().is_none();
     let mut level = chain.len() - 1;
     while level > 0 && alone(chain[level].0) {
         level -= 1;
@@ -89,8 +89,8 @@ pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
 }
 
 /// The member of an object by its name. An error if there are two.
-fn member<'a>(node: &'a Node, key: &str) -> Result<Option<&'a Member>, Fault> {
-    let Kind::Object(members) = &node.kind else {
+fn member<'a>(node: &'a JsonNode, key: &str) -> Result<Option<&'a JsonMember>, EditFault> {
+    let JsonKind::Object(members) = &node.kind else {
         return Err(format!("the parent of `{key}` is not an object"));
     };
     let mut found = members.iter().filter(|m| m.key == key);
@@ -103,7 +103,7 @@ fn member<'a>(node: &'a Node, key: &str) -> Result<Option<&'a Member>, Fault> {
 type Splices = Vec<(Range<usize>, String)>;
 
 /// What is removed with a member: its line if it is alone there, and a comma that is no longer needed.
-fn cut(text: &str, document: &Document, object: &Node, gone: &Member) -> Splices {
+fn cut(text: &str, document: &JsonDocument, object: &JsonNode, gone: &JsonMember) -> Splices {
     let members = object.members();
     let place = members.iter().position(|m| m.key_at == gone.key_at).unwrap_or(0);
     let last = place + 1 == members.len();
@@ -141,21 +141,23 @@ fn apply(text: &str, mut splices: Splices) -> String {
 }
 
 /// Refuses an edit whose result is not the wanted value.
-fn checked(edited: String, wanted: &Value) -> Result<String, Fault> {
+fn checked(edited: String, wanted: &Value) -> Result<String, EditFault> {
     match read(&edited) {
         Ok(reread) if reread == *wanted => Ok(edited),
         _ => Err("it is laid out in a way that cannot be edited safely".into()),
     }
 }
 
-fn nested<'a>(path: &[&'a str], piece: &Piece<'a>) -> Piece<'a> {
-    path.iter().rev().fold(piece.clone(), |inner, key| Piece::Object(vec![(key, inner)]))
+fn nested<'a>(path: &[&'a str], piece: &NewValue<'a>) -> NewValue<'a> {
+    path.iter().rev().fold(piece.clone(), |inner, key| NewValue::Object(vec![(key, inner)]))
 }
 
-fn value_of(piece: &Piece<'_>) -> Value {
+fn value_of(piece: &NewValue<'_>) -> Value {
     match piece {
-        Piece::Object(members) => Value::Object(members.iter().map(|(k, v)| ((*k).to_owned(), value_of(v))).collect()),
-        Piece::Plain(value) => value.clone(),
+        NewValue::Object(members) => {
+            Value::Object(members.iter().map(|(k, v)| ((*k).to_owned(), value_of(v))).collect())
+        }
+        NewValue::Plain(value) => value.clone(),
     }
 }
 
@@ -204,14 +206,21 @@ struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    fn of(text: &'a str, document: &Document) -> Layout<'a> {
+    fn of(text: &'a str, document: &JsonDocument) -> Layout<'a> {
         let first = document.root.as_ref().and_then(|root| root.members().first());
         let unit = first.and_then(|member| first_on_line(text, member.key_at)).filter(|unit| !unit.is_empty());
         Layout { unit: unit.unwrap_or("  "), line: if text.contains("\r\n") { "\r\n" } else { "\n" } }
     }
 
     /// Inserts a new last member into an object.
-    fn insert(&self, text: &str, document: &Document, object: &Node, key: &str, piece: &Piece<'_>) -> Splices {
+    fn insert(
+        &self,
+        text: &str,
+        document: &JsonDocument,
+        object: &JsonNode,
+        key: &str,
+        piece: &NewValue<'_>,
+    ) -> Splices {
         let (open, close) = (object.span.start + 1, object.span.end - 1);
         let key = Value::from(key).to_string();
         let base = indent_of(text, object.span.start);
@@ -251,9 +260,9 @@ impl<'a> Layout<'a> {
     }
 
     /// Formats objects with one member per line.
-    fn block(&self, piece: &Piece<'_>, indent: &str) -> String {
+    fn block(&self, piece: &NewValue<'_>, indent: &str) -> String {
         match piece {
-            Piece::Object(members) if !members.is_empty() => {
+            NewValue::Object(members) if !members.is_empty() => {
                 let inner = format!("{indent}{}", self.unit);
                 let lines: Vec<_> = members
                     .iter()
@@ -267,17 +276,17 @@ impl<'a> Layout<'a> {
     }
 }
 
-fn inline(piece: &Piece<'_>) -> String {
+fn inline(piece: &NewValue<'_>) -> String {
     match piece {
-        Piece::Object(members) => {
+        NewValue::Object(members) => {
             let members: Vec<_> =
                 members.iter().map(|(key, piece)| format!("{}: {}", Value::from(*key), inline(piece))).collect();
             format!("{{{}}}", members.join(", "))
         }
-        Piece::Plain(Value::Array(values)) => {
+        NewValue::Plain(Value::Array(values)) => {
             format!("[{}]", values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
         }
-        Piece::Plain(value) => value.to_string(),
+        NewValue::Plain(value) => value.to_string(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Decides what to change in which file, before anything is written.
 
-use super::agents::{Agent, ENTRY, Format, Surroundings};
+use super::agents::{AgentEnvironment, ENTRY, SettingsFormat, SupportedAgent};
 use super::difference::unified;
-use super::json_text::{self, Fault, Piece};
+use super::json_text::{self, EditFault, NewValue};
 use super::toml_text;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use serde::Serialize;
@@ -15,7 +15,7 @@ const LARGEST: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum SetupAction {
     Add,
     /// The entry starts another program.
     Update,
@@ -34,10 +34,10 @@ pub enum Action {
 
 /// One file and all agents that read it.
 #[derive(Debug, Serialize)]
-pub struct Step {
+pub struct SetupStep {
     pub agents: Vec<&'static str>,
     pub file: PathBuf,
-    pub action: Action,
+    pub action: SetupAction,
     /// Further explanation, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -51,7 +51,7 @@ pub struct Step {
     after: Option<String>,
 }
 
-impl Step {
+impl SetupStep {
     /// Whether the file has to be written or removed.
     pub fn changes(&self) -> bool {
         self.diff.is_some()
@@ -59,19 +59,20 @@ impl Step {
 
     /// The titles of the agents, separated by commas.
     pub fn titles(&self) -> String {
-        let titles: Vec<_> = self.agents.iter().filter_map(|name| Agent::named(name)).map(|a| a.title).collect();
+        let titles: Vec<_> =
+            self.agents.iter().filter_map(|name| SupportedAgent::named(name)).map(|a| a.title).collect();
         titles.join(", ")
     }
 }
 
 /// The installed agents.
-pub fn installed(around: &Surroundings) -> Vec<&'static Agent> {
+pub fn installed(around: &AgentEnvironment) -> Vec<&'static SupportedAgent> {
     super::agents::AGENTS.iter().filter(|agent| agent.is_installed(around)).collect()
 }
 
 /// One step per file, in the order of agents.
-pub fn plan(agents: &[&'static Agent], around: &Surroundings, removing: bool) -> Result<Vec<Step>> {
-    let mut steps: Vec<Step> = Vec::new();
+pub fn plan(agents: &[&'static SupportedAgent], around: &AgentEnvironment, removing: bool) -> Result<Vec<SetupStep>> {
+    let mut steps: Vec<SetupStep> = Vec::new();
     for agent in agents {
         let file = around.path(agent.file).ok_or_else(|| {
             Error::invalid(
@@ -89,11 +90,11 @@ pub fn plan(agents: &[&'static Agent], around: &Surroundings, removing: bool) ->
     Ok(steps)
 }
 
-fn step(agent: &'static Agent, file: PathBuf, around: &Surroundings, removing: bool) -> Step {
-    let mut step = Step {
+fn step(agent: &'static SupportedAgent, file: PathBuf, around: &AgentEnvironment, removing: bool) -> SetupStep {
+    let mut step = SetupStep {
         agents: vec![agent.name],
         file,
-        action: Action::Broken,
+        action: SetupAction::Broken,
         note: None,
         diff: None,
         written: false,
@@ -130,32 +131,32 @@ fn step(agent: &'static Agent, file: PathBuf, around: &Surroundings, removing: b
 }
 
 struct Decision {
-    action: Action,
+    action: SetupAction,
     note: Option<String>,
     /// The new text, `Some(None)` to remove the file, None for no change.
     after: Option<Option<String>>,
 }
 
 impl Decision {
-    fn nothing(action: Action, note: Option<String>) -> Decision {
+    fn nothing(action: SetupAction, note: Option<String>) -> Decision {
         Decision { action, note, after: None }
     }
 }
 
-fn with(agent: &Agent, text: &str, around: &Surroundings) -> std::result::Result<Decision, Fault> {
+fn with(agent: &SupportedAgent, text: &str, around: &AgentEnvironment) -> std::result::Result<Decision, EditFault> {
     let (command, path) = (around.command(), [agent.servers, ENTRY]);
     let entry = agent.entry(&command);
     let settings = agent.format.read(text)?;
     // On other machines the program may be at another path.
-    let own_path = matches!(agent.file, super::agents::Place::Project(_)) && Path::new(&command).is_absolute();
+    let own_path = matches!(agent.file, super::agents::SettingsPath::Project(_)) && Path::new(&command).is_absolute();
     let note =
         own_path.then(|| "the path is one of this machine: with `lukasa` on PATH the file can be shared".to_owned());
     let Some(there) = settings.get(agent.servers).and_then(|servers| servers.get(ENTRY)) else {
         if let Some(other) = elsewhere(agent, around) {
-            return Ok(Decision::nothing(Action::Elsewhere, Some(format!("it is in {}", other.display()))));
+            return Ok(Decision::nothing(SetupAction::Elsewhere, Some(format!("it is in {}", other.display()))));
         }
         let after = agent.format.add(text, &path, &entry)?;
-        return Ok(Decision { action: Action::Add, note, after: Some(Some(after)) });
+        return Ok(Decision { action: SetupAction::Add, note, after: Some(Some(after)) });
     };
     let Some(members) = there.as_object() else {
         return Err(format!("`{}.{ENTRY}` is not an object", agent.servers));
@@ -163,21 +164,21 @@ fn with(agent: &Agent, text: &str, around: &Surroundings) -> std::result::Result
     if !members.contains_key("command") && ["url", "httpUrl", "serverUrl"].iter().any(|key| members.contains_key(*key))
     {
         let note = "it connects to a running server, and is left unchanged";
-        return Ok(Decision::nothing(Action::Remote, Some(note.into())));
+        return Ok(Decision::nothing(SetupAction::Remote, Some(note.into())));
     }
     let mut after = text.to_owned();
     for (key, value) in entry.iter().filter(|(key, value)| !is_right(key, members.get(*key), value, around)) {
         after = agent.format.change(&after, &path, key, value)?;
     }
     if after == text {
-        return Ok(Decision::nothing(Action::Right, None));
+        return Ok(Decision::nothing(SetupAction::Right, None));
     }
-    Ok(Decision { action: Action::Update, note, after: Some(Some(after)) })
+    Ok(Decision { action: SetupAction::Update, note, after: Some(Some(after)) })
 }
 
 /// Whether a field of an entry is correct. Another path to the same program and further arguments are the user's
 /// choice.
-fn is_right(key: &str, there: Option<&Value>, wanted: &Value, around: &Surroundings) -> bool {
+fn is_right(key: &str, there: Option<&Value>, wanted: &Value, around: &AgentEnvironment) -> bool {
     match (key, there) {
         (_, Some(there)) if there == wanted => true,
         ("command", Some(Value::String(there))) => around.is_binary(Path::new(there)),
@@ -188,58 +189,58 @@ fn is_right(key: &str, there: Option<&Value>, wanted: &Value, around: &Surroundi
     }
 }
 
-fn without(agent: &Agent, file: &Path, text: &str) -> std::result::Result<Decision, Fault> {
+fn without(agent: &SupportedAgent, file: &Path, text: &str) -> std::result::Result<Decision, EditFault> {
     let Some(after) = agent.format.remove(text, &[agent.servers, ENTRY])? else {
-        return Ok(Decision::nothing(Action::Absent, None));
+        return Ok(Decision::nothing(SetupAction::Absent, None));
     };
     let empty = match agent.format {
-        Format::Json => json_text::is_bare(&after),
-        Format::Toml => after.trim().is_empty(),
+        SettingsFormat::Json => json_text::is_bare(&after),
+        SettingsFormat::Toml => after.trim().is_empty(),
     };
     let after = if empty && !is_link(file) { None } else { Some(after) };
-    Ok(Decision { action: Action::Remove, note: None, after: Some(after) })
+    Ok(Decision { action: SetupAction::Remove, note: None, after: Some(after) })
 }
 
 /// Another file of the agent that contains the entry.
-fn elsewhere(agent: &Agent, around: &Surroundings) -> Option<PathBuf> {
+fn elsewhere(agent: &SupportedAgent, around: &AgentEnvironment) -> Option<PathBuf> {
     agent.also.iter().filter_map(|place| around.path(*place)).find(|file| {
         let settings = read(file).ok().flatten().and_then(|text| agent.format.read(&text).ok());
         settings.is_some_and(|settings| settings.get(agent.servers).and_then(|servers| servers.get(ENTRY)).is_some())
     })
 }
 
-impl Format {
-    fn read(self, text: &str) -> std::result::Result<Value, Fault> {
+impl SettingsFormat {
+    fn read(self, text: &str) -> std::result::Result<Value, EditFault> {
         match self {
-            Format::Json => json_text::read(text),
-            Format::Toml => toml_text::read(text),
+            SettingsFormat::Json => json_text::read(text),
+            SettingsFormat::Toml => toml_text::read(text),
         }
     }
 
-    fn add(self, text: &str, path: &[&str], entry: &[(&str, Value)]) -> std::result::Result<String, Fault> {
+    fn add(self, text: &str, path: &[&str], entry: &[(&str, Value)]) -> std::result::Result<String, EditFault> {
         match self {
-            Format::Json => {
-                let members = entry.iter().map(|(key, value)| (*key, Piece::Plain(value.clone()))).collect();
-                json_text::set(text, path, &Piece::Object(members))
+            SettingsFormat::Json => {
+                let members = entry.iter().map(|(key, value)| (*key, NewValue::Plain(value.clone()))).collect();
+                json_text::set(text, path, &NewValue::Object(members))
             }
-            Format::Toml => toml_text::add(text, path, entry),
+            SettingsFormat::Toml => toml_text::add(text, path, entry),
         }
     }
 
-    fn change(self, text: &str, path: &[&str], key: &str, value: &Value) -> std::result::Result<String, Fault> {
+    fn change(self, text: &str, path: &[&str], key: &str, value: &Value) -> std::result::Result<String, EditFault> {
         match self {
-            Format::Json => {
+            SettingsFormat::Json => {
                 let path: Vec<&str> = path.iter().copied().chain([key]).collect();
-                json_text::set(text, &path, &Piece::Plain(value.clone()))
+                json_text::set(text, &path, &NewValue::Plain(value.clone()))
             }
-            Format::Toml => toml_text::change(text, path, key, value),
+            SettingsFormat::Toml => toml_text::change(text, path, key, value),
         }
     }
 
-    fn remove(self, text: &str, path: &[&str]) -> std::result::Result<Option<String>, Fault> {
+    fn remove(self, text: &str, path: &[&str]) -> std::result::Result<Option<String>, EditFault> {
         match self {
-            Format::Json => json_text::remove(text, path),
-            Format::Toml => toml_text::remove(text, path),
+            SettingsFormat::Json => json_text::remove(text, path),
+            SettingsFormat::Toml => toml_text::remove(text, path),
         }
     }
 }
@@ -249,7 +250,7 @@ fn is_link(file: &Path) -> bool {
 }
 
 /// None if the file does not exist; a dangling link is an error.
-fn read(file: &Path) -> std::result::Result<Option<String>, Fault> {
+fn read(file: &Path) -> std::result::Result<Option<String>, EditFault> {
     let open = match std::fs::File::open(file) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && file.symlink_metadata().is_err() => return Ok(None),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("the link leads nowhere".into()),
@@ -267,7 +268,7 @@ fn read(file: &Path) -> std::result::Result<Option<String>, Fault> {
 }
 
 /// Makes the change atomically.
-pub fn write(step: &mut Step) -> Result<()> {
+pub fn write(step: &mut SetupStep) -> Result<()> {
     let fault = |e: std::io::Error| {
         Error::new(ErrorKind::Unavailable, ErrorCode::FileFailure, format!("`{}`: {e}", step.file.display()))
     };

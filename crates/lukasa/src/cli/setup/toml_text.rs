@@ -1,18 +1,18 @@
 //! Edits TOML as text: adds, changes or removes one table and leaves every other byte alone.
 
-use super::json_text::Fault;
+use super::json_text::EditFault;
 use serde_json::{Map, Value};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 /// Parses the text.
-pub fn read(text: &str) -> Result<Value, Fault> {
+pub fn read(text: &str) -> Result<Value, EditFault> {
     let table: toml::Table = toml::from_str(mark(text).1).map_err(|e| fault(text, &e))?;
     serde_json::to_value(table).map_err(|e| e.to_string())
 }
 
 /// Adds a new table at the end.
-pub fn add(text: &str, path: &[&str], entry: &[(&str, Value)]) -> Result<String, Fault> {
+pub fn add(text: &str, path: &[&str], entry: &[(&str, Value)]) -> Result<String, EditFault> {
     let mut wanted = read(text)?;
     let line = line_end(text);
     let mut block = format!("[{}]", path.join("."));
@@ -32,7 +32,7 @@ pub fn add(text: &str, path: &[&str], entry: &[(&str, Value)]) -> Result<String,
 }
 
 /// Sets one value of an existing table.
-pub fn change(text: &str, path: &[&str], key: &str, value: &Value) -> Result<String, Fault> {
+pub fn change(text: &str, path: &[&str], key: &str, value: &Value) -> Result<String, EditFault> {
     let mut wanted = read(text)?;
     let root = parse(text)?;
     let found = find(&root, path).ok_or("the table is not there")?;
@@ -55,7 +55,7 @@ pub fn change(text: &str, path: &[&str], key: &str, value: &Value) -> Result<Str
 }
 
 /// Removes a table with its lines. None if it does not exist. Comments around it stay.
-pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
+pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, EditFault> {
     let mut wanted = read(text)?;
     let root = parse(text)?;
     let Some(found) = find(&root, path) else { return Ok(None) };
@@ -112,7 +112,7 @@ fn end_of(value: &DeValue<'_>) -> usize {
     inner.map(|(key, value)| key.span().end.max(value.span().end).max(end_of(value.get_ref()))).max().unwrap_or(0)
 }
 
-fn parse(text: &str) -> Result<DeTable<'_>, Fault> {
+fn parse(text: &str) -> Result<DeTable<'_>, EditFault> {
     DeTable::parse(mark(text).1).map(toml::Spanned::into_inner).map_err(|e| fault(text, &e))
 }
 
@@ -121,7 +121,7 @@ fn mark(text: &str) -> (usize, &str) {
     text.strip_prefix('\u{feff}').map_or((0, text), |rest| (text.len() - rest.len(), rest))
 }
 
-fn fault(text: &str, error: &toml::de::Error) -> Fault {
+fn fault(text: &str, error: &toml::de::Error) -> EditFault {
     let line = error.span().map_or(1, |span| mark(text).1[..span.start].matches('\n').count() + 1);
     format!("line {line}: {}", error.message())
 }
@@ -145,14 +145,14 @@ fn written(value: &Value) -> String {
     }
 }
 
-fn checked(edited: String, wanted: &Value) -> Result<String, Fault> {
+fn checked(edited: String, wanted: &Value) -> Result<String, EditFault> {
     match read(&edited) {
         Ok(reread) if reread == *wanted => Ok(edited),
         _ => Err(unsafe_layout()),
     }
 }
 
-fn unsafe_layout() -> Fault {
+fn unsafe_layout() -> EditFault {
     "it is laid out in a way that cannot be edited safely".into()
 }
 

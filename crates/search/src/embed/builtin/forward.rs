@@ -1,7 +1,7 @@
 //! The forward pass of all-MiniLM-L6-v2: from token ids to vectors of length one.
 
-use super::kernels::{Activations, Level};
-use super::weights::{Linear, Rows, Weights};
+use super::kernels::{Activations, InstructionSet};
+use super::weights::{LinearLayer, ModelWeights, QuantisedRows};
 
 pub const DIMENSIONS: usize = 384;
 /// Most tokens per text: the model was not trained on longer ones.
@@ -12,19 +12,19 @@ const HEADS: usize = 12;
 const LAYERS: usize = 6;
 
 pub struct Network {
-    words: Rows,
-    positions: Rows,
+    words: QuantisedRows,
+    positions: QuantisedRows,
     segment: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
 }
 
 struct Layer {
-    attend: Linear,
-    join: Linear,
+    attend: LinearLayer,
+    join: LinearLayer,
     join_norm: Norm,
-    widen: Linear,
-    narrow: Linear,
+    widen: LinearLayer,
+    narrow: LinearLayer,
     narrow_norm: Norm,
 }
 
@@ -34,7 +34,7 @@ struct Norm {
 }
 
 impl Network {
-    pub fn new(weights: &Weights) -> Result<Network, String> {
+    pub fn new(weights: &ModelWeights) -> Result<Network, String> {
         Ok(Network {
             words: weights.rows("words", VOCABULARY, DIMENSIONS)?,
             positions: weights.rows("positions", MOST_TOKENS, DIMENSIONS)?,
@@ -46,7 +46,7 @@ impl Network {
 
     /// Returns one vector per text. Texts are computed together only to read weights once; rows are independent, so a
     /// text's vector does not depend on the other texts.
-    pub fn vectors(&self, texts: &[&[u16]], level: Level) -> Vec<Vec<f32>> {
+    pub fn vectors(&self, texts: &[&[u16]], level: InstructionSet) -> Vec<Vec<f32>> {
         let tokens: usize = texts.iter().map(|ids| ids.len()).sum();
         let mut rows = self.first_rows(texts, tokens, level);
         let mut room = Room::new(tokens);
@@ -64,7 +64,7 @@ impl Network {
             .collect()
     }
 
-    fn first_rows(&self, texts: &[&[u16]], tokens: usize, level: Level) -> Vec<f32> {
+    fn first_rows(&self, texts: &[&[u16]], tokens: usize, level: InstructionSet) -> Vec<f32> {
         let mut rows = vec![0.0; tokens * DIMENSIONS];
         let mut segments = Vec::with_capacity(rows.len());
         let places = texts.iter().flat_map(|ids| ids.iter().enumerate());
@@ -100,7 +100,7 @@ impl Room {
 }
 
 impl Layer {
-    fn new(weights: &Weights, number: usize) -> Result<Layer, String> {
+    fn new(weights: &ModelWeights, number: usize) -> Result<Layer, String> {
         let name = |part: &str| format!("{number}.{part}");
         Ok(Layer {
             attend: weights.linear(&name("attend"), 3 * DIMENSIONS, DIMENSIONS)?,
@@ -112,7 +112,7 @@ impl Layer {
         })
     }
 
-    fn apply(&self, texts: &[&[u16]], level: Level, rows: &mut [f32], room: &mut Room) {
+    fn apply(&self, texts: &[&[u16]], level: InstructionSet, rows: &mut [f32], room: &mut Room) {
         let Room { activations, three, narrow, wide, scratch } = room;
         level.quantise(rows, DIMENSIONS, activations);
         level.linear(activations, &self.attend, three);
@@ -136,7 +136,7 @@ impl Layer {
 }
 
 impl Norm {
-    fn new(weights: &Weights, name: &str) -> Result<Norm, String> {
+    fn new(weights: &ModelWeights, name: &str) -> Result<Norm, String> {
         Ok(Norm {
             gain: weights.floats(&format!("{name}.gain"), DIMENSIONS)?,
             bias: weights.floats(&format!("{name}.bias"), DIMENSIONS)?,

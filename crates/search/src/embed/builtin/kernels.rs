@@ -7,7 +7,7 @@
 mod float;
 mod integer;
 
-use super::weights::Linear;
+use super::weights::LinearLayer;
 
 /// The number of outputs whose weights are stored together in a panel.
 pub const PANEL: usize = 16;
@@ -15,9 +15,9 @@ pub const PANEL: usize = 16;
 /// The largest activation: 1,536 products with weights up to 127 still fit in 32 bits.
 const LARGEST: f32 = 8191.0;
 
-/// Which instructions to use. Only [`Level::best`] returns more than plain ones, after detecting support.
+/// Which instructions to use. Only [`InstructionSet::best`] returns more than plain ones, after detecting support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level(Kind);
+pub struct InstructionSet(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -45,7 +45,7 @@ macro_rules! dispatched {
             }
             match self.0 {
                 Kind::Plain => float::$name($($argument),*),
-                // SAFETY: a `Level` of this kind is only created where AVX2 was detected.
+                // SAFETY: an `InstructionSet` of this kind is only created where AVX2 was detected.
                 #[cfg(target_arch = "x86_64")]
                 #[allow(unsafe_code)]
                 Kind::Avx2 => unsafe { with_avx2($($argument),*) },
@@ -54,19 +54,19 @@ macro_rules! dispatched {
     };
 }
 
-impl Level {
+impl InstructionSet {
     /// The fastest instructions that this processor supports.
-    pub fn best() -> Level {
+    pub fn best() -> InstructionSet {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            return Level(Kind::Avx2);
+            return InstructionSet(Kind::Avx2);
         }
-        Level::plain()
+        InstructionSet::plain()
     }
 
     /// Instructions that every processor supports.
-    pub fn plain() -> Level {
-        Level(Kind::Plain)
+    pub fn plain() -> InstructionSet {
+        InstructionSet(Kind::Plain)
     }
 
     dispatched! {
@@ -90,13 +90,13 @@ impl Level {
     }
 
     /// Applies a linear layer to every row of `from`.
-    pub fn linear(self, from: &Activations, layer: &Linear, to: &mut [f32]) {
+    pub fn linear(self, from: &Activations, layer: &LinearLayer, to: &mut [f32]) {
         let Activations { values, scales } = from;
         assert_eq!(values.len(), scales.len() * layer.inputs, "rows have another width than the layer");
         assert_eq!(to.len(), scales.len() * layer.outputs, "the result has another shape");
         match self.0 {
             Kind::Plain => integer::linear_plain(values, scales, layer, to),
-            // SAFETY: a `Level` of this kind is only created where AVX2 was detected.
+            // SAFETY: an `InstructionSet` of this kind is only created where AVX2 was detected.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             Kind::Avx2 => unsafe { integer::linear_avx2(values, scales, layer, to) },

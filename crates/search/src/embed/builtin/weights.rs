@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 const MAGIC: &[u8] = b"LUKASAW1";
 const ALIGN: usize = 64;
 
-pub struct Weights {
+pub struct ModelWeights {
     /// SHA-256 of everything after the header, as given in the header.
     pub digest: &'static str,
     tensors: FxHashMap<&'static str, Tensor>,
@@ -20,14 +20,14 @@ struct Tensor {
 }
 
 /// Rows of int8 values, each row with its scale.
-pub struct Rows {
+pub struct QuantisedRows {
     bytes: &'static [u8],
     scales: Vec<f32>,
     columns: usize,
 }
 
 /// A linear layer: int8 weights in the order in which the kernel reads them, a scale and a bias for each output.
-pub struct Linear {
+pub struct LinearLayer {
     pub panels: &'static [u8],
     pub scales: Vec<f32>,
     pub bias: Vec<f32>,
@@ -35,8 +35,8 @@ pub struct Linear {
     pub outputs: usize,
 }
 
-impl Weights {
-    pub fn read(file: &'static [u8]) -> Result<Weights, String> {
+impl ModelWeights {
+    pub fn read(file: &'static [u8]) -> Result<ModelWeights, String> {
         let broken = || "the weights have no readable header".to_string();
         let (length, rest) = file.strip_prefix(MAGIC).and_then(<[u8]>::split_first_chunk::<4>).ok_or_else(broken)?;
         let length = u32::from_le_bytes(*length) as usize;
@@ -46,7 +46,7 @@ impl Weights {
         let mut lines = header.lines();
         let digest = lines.next().and_then(|line| line.strip_prefix("sha256 ")).ok_or_else(broken)?;
         let tensors = lines.map(tensor).collect::<Option<_>>().ok_or_else(broken)?;
-        Ok(Weights { digest, tensors, data })
+        Ok(ModelWeights { digest, tensors, data })
     }
 
     pub fn floats(&self, name: &str, length: usize) -> Result<Vec<f32>, String> {
@@ -54,14 +54,14 @@ impl Weights {
         Ok(bytes.as_chunks::<4>().0.iter().map(|&chunk| f32::from_le_bytes(chunk)).collect())
     }
 
-    pub fn rows(&self, name: &str, rows: usize, columns: usize) -> Result<Rows, String> {
+    pub fn rows(&self, name: &str, rows: usize, columns: usize) -> Result<QuantisedRows, String> {
         let bytes = self.bytes(name, "rows", rows, columns, 1)?;
-        Ok(Rows { bytes, scales: self.floats(&format!("{name}.scales"), rows)?, columns })
+        Ok(QuantisedRows { bytes, scales: self.floats(&format!("{name}.scales"), rows)?, columns })
     }
 
-    pub fn linear(&self, name: &str, outputs: usize, inputs: usize) -> Result<Linear, String> {
+    pub fn linear(&self, name: &str, outputs: usize, inputs: usize) -> Result<LinearLayer, String> {
         let weight = format!("{name}.weight");
-        Ok(Linear {
+        Ok(LinearLayer {
             panels: self.bytes(&weight, "panels", outputs, inputs, 1)?,
             scales: self.floats(&format!("{weight}.scales"), outputs)?,
             bias: self.floats(&format!("{name}.bias"), outputs)?,
@@ -95,7 +95,7 @@ fn tensor(line: &'static str) -> Option<(&'static str, Tensor)> {
     Some((name, Tensor { kind, rows: number()?, columns: number()?, offset: number()? }))
 }
 
-impl Rows {
+impl QuantisedRows {
     /// Adds row `row` to `sum`.
     pub fn add_to(&self, row: usize, sum: &mut [f32]) {
         let scale = self.scales[row];

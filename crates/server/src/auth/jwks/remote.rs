@@ -105,12 +105,16 @@ impl KeyUrl {
             Ok(keys) => {
                 (held.keys, held.fetched) = (Arc::new(keys), now);
                 if std::mem::take(&mut held.failing) {
-                    log::event(log::Level::Info, "keys.recovered", &[]);
+                    log::event(log::LogLevel::Info, "keys.recovered", &[]);
                 }
             }
             // Logged once until it works again, to keep the log short.
             Err(e) if !std::mem::replace(&mut held.failing, true) => {
-                log::event(log::Level::Warn, "keys.failed", &[("code", json!(e.code)), ("message", json!(e.message))]);
+                log::event(
+                    log::LogLevel::Warn,
+                    "keys.failed",
+                    &[("code", json!(e.code)), ("message", json!(e.message))],
+                );
             }
             Err(_) => {}
         }

@@ -1,6 +1,6 @@
 //! Presents the program's paths as a file system for `oxc_resolver`; the real one is never read.
 
-use super::manifests::{Links, Package};
+use super::manifests::{ManifestPackage, PackageLinks};
 use super::{EXTENSIONS, WRITTEN_AS};
 use crate::resolve::program::join;
 use oxc_resolver::{FileMetadata, FileSystem, ResolveError};
@@ -52,7 +52,7 @@ struct Tree {
     entries: FxHashMap<Arc<str>, Entry>,
     /// Folders with a `package.json`.
     packages: FxHashSet<Arc<str>>,
-    links: Links,
+    links: PackageLinks,
     /// Folders with links in their `node_modules`.
     linked: FxHashSet<Arc<str>>,
     /// Whether the repository contains a `node_modules` folder with packages of others.
@@ -60,10 +60,15 @@ struct Tree {
 }
 
 #[derive(Clone)]
-pub struct Files(Arc<Tree>);
+pub struct VirtualFiles(Arc<Tree>);
 
-impl Files {
-    pub fn new(paths: Vec<Arc<str>>, texts: FxHashMap<String, String>, links: Links, packages: &[Package]) -> Files {
+impl VirtualFiles {
+    pub fn new(
+        paths: Vec<Arc<str>>,
+        texts: FxHashMap<String, String>,
+        links: PackageLinks,
+        packages: &[ManifestPackage],
+    ) -> VirtualFiles {
         let mut entries: FxHashMap<Arc<str>, Entry> = FxHashMap::default();
         entries.reserve(paths.len() * 2);
         let mut modules = false;
@@ -79,7 +84,7 @@ impl Files {
         let packages = packages.iter().map(|package| package.folder.as_str().into()).collect();
         let linked =
             links.values().flat_map(|by_folder| by_folder.keys().map(|folder| folder.as_str().into())).collect();
-        Files(Arc::new(Tree { entries, packages, links, linked, modules }))
+        VirtualFiles(Arc::new(Tree { entries, packages, links, linked, modules }))
     }
 
     pub fn has_modules(&self) -> bool {
@@ -231,9 +236,9 @@ fn missing() -> io::Error {
     io::ErrorKind::NotFound.into()
 }
 
-impl FileSystem for Files {
-    fn new() -> Files {
-        Files::new(vec![], FxHashMap::default(), Links::default(), &[])
+impl FileSystem for VirtualFiles {
+    fn new() -> VirtualFiles {
+        VirtualFiles::new(vec![], FxHashMap::default(), PackageLinks::default(), &[])
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// A folder with a `package.json`.
-pub struct Package {
+pub struct ManifestPackage {
     pub folder: String,
     pub name: Option<String>,
     /// Paths of its entries according to the manifest, without a leading `./`.
@@ -18,10 +18,10 @@ pub struct Package {
 }
 
 /// Packages of the repository by name, then by the folder below which the name refers to that package.
-pub type Links = FxHashMap<String, FxHashMap<String, Link>>;
+pub type PackageLinks = FxHashMap<String, FxHashMap<String, PackageLink>>;
 
 /// The package that a name refers to in a folder.
-pub struct Link {
+pub struct PackageLink {
     pub package: usize,
     pub folder: String,
 }
@@ -29,12 +29,12 @@ pub struct Link {
 /// The manifests of a repository.
 #[derive(Default)]
 pub struct Manifests {
-    pub packages: Vec<Package>,
+    pub packages: Vec<ManifestPackage>,
     /// Contents as the resolver sees them; malformed manifests are missing.
     pub texts: FxHashMap<String, String>,
     /// Conditions of `exports` that lead to source and that only this repository uses.
     pub conditions: Vec<String>,
-    pub links: Links,
+    pub links: PackageLinks,
 }
 
 /// Folders with samples: their packages are not imported from elsewhere.
@@ -107,7 +107,7 @@ impl Manifests {
             leaves(exports.get(".").unwrap_or(exports), &mut entries);
         }
         let name = fields.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned);
-        self.packages.push(Package { folder: folder.to_owned(), name, entries });
+        self.packages.push(ManifestPackage { folder: folder.to_owned(), name, entries });
         self.texts.insert(path.to_owned(), text.to_owned());
     }
 
@@ -147,7 +147,7 @@ impl Manifests {
             (sample(folder).is_some(), folder.matches('/').count(), folder)
         });
         for package in order {
-            let Package { folder, name: Some(name), .. } = &self.packages[package] else { continue };
+            let ManifestPackage { folder, name: Some(name), .. } = &self.packages[package] else { continue };
             if folder.split('/').any(|part| part == "node_modules") {
                 continue;
             }
@@ -158,7 +158,7 @@ impl Manifests {
                 let last = end == Some(above);
                 // Only necessary links, because the resolver tries many paths in each folder with links.
                 if above.is_empty() || last || (named[name.as_str()] > 1 && folders.contains(above)) {
-                    let link = || Link { package, folder: folder.clone() };
+                    let link = || PackageLink { package, folder: folder.clone() };
                     by_folder.entry(above.to_owned()).or_insert_with(link);
                 }
                 if last {

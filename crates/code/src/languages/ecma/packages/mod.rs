@@ -5,13 +5,13 @@ mod manifests;
 #[cfg(test)]
 mod tests;
 
-use crate::facts::Import;
+use crate::facts::SourceImport;
 use crate::languages::Imports;
 use crate::resolve::imports::normalise;
 use crate::resolve::program::{is_manifest, join};
-use crate::resolve::{File, FileId, Program, Value};
-use files::{Files, ROOT, above, upwards};
-use manifests::{Manifests, Package};
+use crate::resolve::{FileId, PossibleValue, Program, ProgramFile};
+use files::{ROOT, VirtualFiles, above, upwards};
+use manifests::{ManifestPackage, Manifests};
 use oxc_resolver::{ResolveError, ResolveOptions, ResolverGeneric, TsConfig, TsconfigDiscovery};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Resolves imports to files. Without manifests only relative paths are resolved.
 #[derive(Default)]
-pub struct Packages {
+pub struct EcmaImports {
     workspace: Option<Workspace>,
 }
 
@@ -46,14 +46,14 @@ const CONDITIONS: [&[&str]; 3] = [
     &["types", "typings", "browser", "worker", "deno", "bun", "react-native", "svelte"],
 ];
 
-impl Packages {
-    pub fn read(program: &Program, manifests: &[(String, String)]) -> Packages {
+impl EcmaImports {
+    pub fn read(program: &Program, manifests: &[(String, String)]) -> EcmaImports {
         let known = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             name.ends_with(".json") && is_manifest(path)
         };
         if !manifests.iter().any(|(path, _)| known(path)) {
-            return Packages::default();
+            return EcmaImports::default();
         }
         let paths: Vec<Arc<str>> = program
             .ids()
@@ -62,10 +62,10 @@ impl Packages {
             .map(|file| file.path.clone())
             .collect();
         if paths.is_empty() {
-            return Packages::default();
+            return EcmaImports::default();
         }
         let manifests = manifests.iter().filter(|(path, _)| known(path));
-        Packages { workspace: Some(Workspace::new(paths, Manifests::read(manifests))) }
+        EcmaImports { workspace: Some(Workspace::new(paths, Manifests::read(manifests))) }
     }
 
     fn file(&self, program: &Program, file: FileId, module: &str) -> Option<FileId> {
@@ -82,16 +82,16 @@ impl Packages {
     }
 }
 
-impl Imports for Packages {
+impl Imports for EcmaImports {
     fn resolve(
         &self,
         program: &Program,
         file: FileId,
-        import: &Import,
-        outside: &dyn Fn(&str) -> Option<Value>,
-    ) -> Option<Value> {
+        import: &SourceImport,
+        outside: &dyn Fn(&str) -> Option<PossibleValue>,
+    ) -> Option<PossibleValue> {
         match self.file(program, file, &import.module) {
-            Some(found) => Some(Value::Module(found)),
+            Some(found) => Some(PossibleValue::Module(found)),
             None if import.module.starts_with('.') => None,
             None => outside(&import.module),
         }
@@ -131,9 +131,9 @@ fn index(program: &Program, folder: &str) -> Option<FileId> {
 /// The content of all manifests, and a cache of resolved imports.
 struct Workspace {
     /// One per set of conditions; they share a cache of the file system.
-    resolvers: Vec<ResolverGeneric<Files>>,
-    files: Files,
-    packages: Vec<Package>,
+    resolvers: Vec<ResolverGeneric<VirtualFiles>>,
+    files: VirtualFiles,
+    packages: Vec<ManifestPackage>,
     /// Configurations with aliases for modules, by folder; `tsconfig.json` first.
     configs: FxHashMap<String, Vec<Arc<TsConfig>>>,
     /// Index of each configuration, for `Question`.
@@ -151,7 +151,7 @@ struct Question {
 
 /// The importing file.
 struct Asking<'a> {
-    file: &'a File,
+    file: &'a ProgramFile,
     path: PathBuf,
     config: Option<&'a TsConfig>,
     /// Whether the lookup of its configuration succeeded, even if it found none.
@@ -163,7 +163,7 @@ impl Workspace {
         let Manifests { packages, texts, conditions, links } = manifests;
         let configs: Vec<String> =
             texts.keys().filter(|path| !path.ends_with("package.json")).map(|path| path.to_string()).collect();
-        let files = Files::new(paths, texts, links, &packages);
+        let files = VirtualFiles::new(paths, texts, links, &packages);
         let first = ResolverGeneric::new_with_file_system(files.clone(), options(CONDITIONS[0], &conditions));
         let more: Vec<_> =
             CONDITIONS[1..].iter().map(|names| first.clone_with_options(options(names, &conditions))).collect();
@@ -194,7 +194,7 @@ impl Workspace {
         }
     }
 
-    fn resolve(&self, program: &Program, here: &File, module: &str) -> Option<FileId> {
+    fn resolve(&self, program: &Program, here: &ProgramFile, module: &str) -> Option<FileId> {
         let schemes = ["node:", "data:", "file:", "bun:"];
         if module.is_empty() || module.contains("://") || schemes.iter().any(|scheme| module.starts_with(scheme)) {
             return None;
@@ -321,7 +321,7 @@ pub(super) fn package_name(module: &str) -> &str {
 
 /// The resolver falls back to the package's `index` if the entry in the manifest is missing; then the source is
 /// preferred.
-fn entry(program: &Program, package: &Package, module: &str, found: FileId) -> FileId {
+fn entry(program: &Program, package: &ManifestPackage, module: &str, found: FileId) -> FileId {
     let is_index = |path: &str| path.split('.').next() == Some("index");
     let inside = |path: &str| path.strip_prefix(&*package.folder).map(|rest| rest.trim_start_matches('/').to_owned());
     let fallen_back = package_name(module) == module
@@ -332,7 +332,7 @@ fn entry(program: &Program, package: &Package, module: &str, found: FileId) -> F
 }
 
 /// The likely source of a package whose manifest names only build output.
-fn source(program: &Program, package: &Package, module: &str) -> Option<FileId> {
+fn source(program: &Program, package: &ManifestPackage, module: &str) -> Option<FileId> {
     let src = join(&package.folder, "src");
     let inside = module[package_name(module).len()..].trim_matches('/');
     if !inside.is_empty() {

@@ -1,6 +1,6 @@
 //! Small repositories and the files that imports in them resolve to.
 
-use super::Packages;
+use super::EcmaImports;
 use crate::languages::LanguageId;
 use crate::resolve::Program;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ fn program(manifests: &[(&str, &str)], files: &[&str]) -> Program {
     program
 }
 
-fn packages(program: &Program) -> Packages {
+fn packages(program: &Program) -> EcmaImports {
     let manifests: Vec<_> = program.manifests.iter().map(|(path, text)| (path.clone(), text.clone())).collect();
-    Packages::read(program, &manifests)
+    EcmaImports::read(program, &manifests)
 }
 
 /// Each case: the importing file, the module, the expected file or an empty string.

@@ -1,8 +1,8 @@
 //! Classes with their members, and the members of object literals.
 
-use super::lex::{Tok, Word};
+use super::lex::{EcmaTokenKind, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure, sure};
+use crate::lang::descent::{ParseResult, UnsupportedSyntax, ensure};
 use smallvec::SmallVec;
 
 /// The parts of a member that were read before its kind is known.
@@ -16,20 +16,22 @@ struct Modifiers {
 
 impl Parser<'_> {
     /// A class with its decorators, which may be before or after `export`.
-    pub(super) fn decorated(&mut self, exported: bool) -> Read<u32> {
+    pub(super) fn decorated(&mut self, exported: bool) -> ParseResult<u32> {
         let mut decorators = SmallVec::<[u32; 4]>::new();
-        while self.at(Tok::At) {
+        while self.at(EcmaTokenKind::At) {
             decorators.push(self.decorator()?);
         }
         match self.tok.kind {
-            Tok::Word(Word::Export) if !exported => self.export_statement(&decorators),
-            Tok::Word(Word::Class) => self.class_declaration(&decorators, false),
-            Tok::Name if self.at_name("abstract") && self.state.typed => self.class_declaration(&decorators, true),
-            _ => Err(Unsure),
+            EcmaTokenKind::Word(Word::Export) if !exported => self.export_statement(&decorators),
+            EcmaTokenKind::Word(Word::Class) => self.class_declaration(&decorators, false),
+            EcmaTokenKind::Name if self.at_name("abstract") && self.state.typed => {
+                self.class_declaration(&decorators, true)
+            }
+            _ => Err(UnsupportedSyntax),
         }
     }
 
-    pub(super) fn class_declaration(&mut self, decorators: &[u32], is_abstract: bool) -> Read<u32> {
+    pub(super) fn class_declaration(&mut self, decorators: &[u32], is_abstract: bool) -> ParseResult<u32> {
         let kind = if is_abstract { kind::ABSTRACT_CLASS_DECLARATION } else { kind::CLASS_DECLARATION };
         let start = decorators.first().map_or(self.tok.start, |first| self.tree.start(*first));
         let node = self.open_at(kind, start);
@@ -38,20 +40,20 @@ impl Parser<'_> {
             self.mark(node, kind::WORD_ABSTRACT, field::NO)?;
         }
         self.class_rest(node)?;
-        if self.tree.node(node).kids().field("name").is_none() {
+        if self.tree.node(node).children().field("name").is_none() {
             self.tree.set_kind(node, kind::CLASS);
         }
         Ok(node)
     }
 
-    pub(super) fn class_expression(&mut self) -> Read<u32> {
+    pub(super) fn class_expression(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::CLASS);
         self.class_rest(node)
     }
 
-    fn class_rest(&mut self, node: u32) -> Read<u32> {
-        self.expect(Tok::Word(Word::Class))?;
-        if self.at(Tok::Name) && !(self.state.typed && self.at_name("implements")) {
+    fn class_rest(&mut self, node: u32) -> ParseResult<u32> {
+        self.expect(EcmaTokenKind::Word(Word::Class))?;
+        if self.at(EcmaTokenKind::Name) && !(self.state.typed && self.at_name("implements")) {
             let name = self.leaf(if self.state.typed { kind::TYPE_IDENTIFIER } else { kind::IDENTIFIER })?;
             self.add(node, name, field::NAME);
         }
@@ -60,7 +62,7 @@ impl Parser<'_> {
         self.last(node, field::BODY, |parser| parser.deeper(|parser| parser.inside(Self::class_body)))
     }
 
-    fn heritage(&mut self, node: u32) -> Read<()> {
+    fn heritage(&mut self, node: u32) -> ParseResult<()> {
         let heritage = self.open(kind::CLASS_HERITAGE);
         let mut any = false;
         if self.at_word(Word::Extends) {
@@ -87,38 +89,38 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn class_body(&mut self) -> Read<u32> {
-        let body = self.begin_with(Tok::Open(b'{'), kind::CLASS_BODY)?;
-        while !self.at(Tok::Close(b'}')) {
-            if !self.eat(Tok::Semicolon)? {
+    fn class_body(&mut self) -> ParseResult<u32> {
+        let body = self.begin_with(EcmaTokenKind::Open(b'{'), kind::CLASS_BODY)?;
+        while !self.at(EcmaTokenKind::Close(b'}')) {
+            if !self.eat(EcmaTokenKind::Semicolon)? {
                 self.class_member(body)?;
             }
         }
         self.close_after(body)
     }
 
-    fn class_member(&mut self, body: u32) -> Read<()> {
-        if self.at_name("static") && self.peek()?.kind == Tok::Open(b'{') {
+    fn class_member(&mut self, body: u32) -> ParseResult<()> {
+        if self.at_name("static") && self.peek()?.kind == EcmaTokenKind::Open(b'{') {
             return self
                 .part(body, field::NO, |parser| parser.prefixed(kind::CLASS_STATIC_BLOCK, field::BODY, Self::block));
         }
         let mut decorators = SmallVec::<[u32; 2]>::new();
-        while self.at(Tok::At) {
+        while self.at(EcmaTokenKind::At) {
             decorators.push(self.decorator()?);
         }
         let start = self.tok.start;
         let modifiers = self.class_modifiers()?;
-        if self.state.typed && self.at(Tok::Open(b'[')) && self.opens_index_signature()? {
+        if self.state.typed && self.at(EcmaTokenKind::Open(b'[')) && self.opens_index_signature()? {
             self.part(body, field::NO, |parser| parser.index_signature(start, &modifiers.nodes))?;
             return self.member_end();
         }
         let name = self.property_name()?;
-        if self.state.typed && !self.eat(Tok::Question)? {
-            self.eat(Tok::Bang)?;
+        if self.state.typed && !self.eat(EcmaTokenKind::Question)? {
+            self.eat(EcmaTokenKind::Bang)?;
         }
-        let method = matches!(self.tok.kind, Tok::Open(b'(') | Tok::Less);
+        let method = matches!(self.tok.kind, EcmaTokenKind::Open(b'(') | EcmaTokenKind::Less);
         if modifiers.method && !method {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         // In TypeScript's grammar, the decorators of methods are siblings of the methods.
         let apart = method && self.state.typed;
@@ -138,9 +140,9 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn class_modifiers(&mut self) -> Read<Modifiers> {
+    fn class_modifiers(&mut self) -> ParseResult<Modifiers> {
         let mut modifiers = Modifiers::default();
-        while self.at(Tok::Name) {
+        while self.at(EcmaTokenKind::Name) {
             let word = self.text(self.tok);
             let typed = self.state.typed;
             let kind = match word {
@@ -167,7 +169,7 @@ impl Parser<'_> {
             modifiers.is_abstract |= word == "abstract";
             modifiers.method |= matches!(word, "async" | "get" | "set");
         }
-        if self.at(Tok::Star) {
+        if self.at(EcmaTokenKind::Star) {
             let token = self.advance()?;
             modifiers.nodes.push(self.word_node(kind::SIGN_STAR, false, token.start, token.end));
             modifiers.method = true;
@@ -175,19 +177,19 @@ impl Parser<'_> {
         Ok(modifiers)
     }
 
-    fn method(&mut self, node: u32, is_abstract: bool) -> Read<()> {
+    fn method(&mut self, node: u32, is_abstract: bool) -> ParseResult<()> {
         self.signature(node)?;
-        if self.at(Tok::Open(b'{')) && !is_abstract {
+        if self.at(EcmaTokenKind::Open(b'{')) && !is_abstract {
             self.function_body(node)?;
             return Ok(());
         }
-        sure(self.state.typed)?;
+        ensure(self.state.typed)?;
         self.tree.set_kind(node, if is_abstract { kind::ABSTRACT_METHOD_SIGNATURE } else { kind::METHOD_SIGNATURE });
         self.close(node);
         self.member_end()
     }
 
-    fn field(&mut self, node: u32, name: u32) -> Read<()> {
+    fn field(&mut self, node: u32, name: u32) -> ParseResult<()> {
         if self.state.typed {
             self.tree.set_kind(node, kind::PUBLIC_FIELD_DEFINITION);
             self.add(node, name, field::NAME);
@@ -196,26 +198,28 @@ impl Parser<'_> {
             self.tree.set_kind(node, kind::FIELD_DEFINITION);
             self.add(node, name, field::PROPERTY);
         }
-        self.part_after(Tok::Assign, node, field::VALUE, Self::expression)?;
+        self.part_after(EcmaTokenKind::Assign, node, field::VALUE, Self::expression)?;
         self.close(node);
         self.member_end()
     }
 
     /// The end of a member without a body, which is not part of the member.
-    fn member_end(&mut self) -> Read<()> {
-        if self.at(Tok::Semicolon) || self.ends() { Ok(()) } else { Err(Unsure) }
+    fn member_end(&mut self) -> ParseResult<()> {
+        if self.at(EcmaTokenKind::Semicolon) || self.ends() { Ok(()) } else { Err(UnsupportedSyntax) }
     }
 
     // --- object literals ---
 
-    pub(super) fn object(&mut self) -> Read<u32> {
+    pub(super) fn object(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::OBJECT)?;
-        self.inside(|parser| parser.elements(Tok::Close(b'}'), |parser| parser.part(node, field::NO, Self::property)))?;
+        self.inside(|parser| {
+            parser.elements(EcmaTokenKind::Close(b'}'), |parser| parser.part(node, field::NO, Self::property))
+        })?;
         Ok(self.close(node))
     }
 
-    fn property(&mut self) -> Read<u32> {
-        if self.at(Tok::Ellipsis) {
+    fn property(&mut self) -> ParseResult<u32> {
+        if self.at(EcmaTokenKind::Ellipsis) {
             return self.spread();
         }
         let start = self.tok.start;
@@ -226,14 +230,16 @@ impl Parser<'_> {
                 words.push(self.word_node(kind, false, token.start, token.end));
             }
         }
-        if self.at(Tok::Star) {
+        if self.at(EcmaTokenKind::Star) {
             let token = self.advance()?;
             words.push(self.word_node(kind::SIGN_STAR, false, token.start, token.end));
         }
-        if words.is_empty() && self.at(Tok::Name) {
+        if words.is_empty() && self.at(EcmaTokenKind::Name) {
             let kind = match self.peek()?.kind {
-                Tok::Comma | Tok::Close(b'}') => return self.leaf(kind::SHORTHAND_PROPERTY_IDENTIFIER),
-                Tok::Assign => kind::SHORTHAND_PROPERTY_IDENTIFIER_PATTERN,
+                EcmaTokenKind::Comma | EcmaTokenKind::Close(b'}') => {
+                    return self.leaf(kind::SHORTHAND_PROPERTY_IDENTIFIER);
+                }
+                EcmaTokenKind::Assign => kind::SHORTHAND_PROPERTY_IDENTIFIER_PATTERN,
                 _ => kind::PROPERTY_IDENTIFIER,
             };
             let name = self.leaf(kind)?;
@@ -247,12 +253,12 @@ impl Parser<'_> {
         self.property_rest(start, name, &words)
     }
 
-    fn property_rest(&mut self, start: u32, name: u32, words: &[u32]) -> Read<u32> {
-        if words.is_empty() && self.eat(Tok::Colon)? {
+    fn property_rest(&mut self, start: u32, name: u32, words: &[u32]) -> ParseResult<u32> {
+        if words.is_empty() && self.eat(EcmaTokenKind::Colon)? {
             let node = self.around(kind::PAIR, name, field::KEY);
             return self.last(node, field::VALUE, Self::expression);
         }
-        sure(matches!(self.tok.kind, Tok::Open(b'(') | Tok::Less))?;
+        ensure(matches!(self.tok.kind, EcmaTokenKind::Open(b'(') | EcmaTokenKind::Less))?;
         let node = self.open_at(kind::METHOD_DEFINITION, start);
         self.add_all(node, words.iter().copied(), field::NO);
         self.add(node, name, field::NAME);

@@ -1,8 +1,8 @@
 //! Expressions, by precedence of their operators.
 
-use super::lex::{Tok, Word};
+use super::lex::{EcmaTokenKind, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Lex, Operators, Read, Unsure, sure};
+use crate::lang::descent::{Lex, Operators, ParseResult, UnsupportedSyntax, ensure};
 
 /// Precedence of operators; a larger number binds tighter.
 mod bind {
@@ -22,23 +22,23 @@ mod bind {
 
 impl Parser<'_> {
     /// One expression, or several separated by commas.
-    pub(super) fn expressions(&mut self) -> Read<u32> {
+    pub(super) fn expressions(&mut self) -> ParseResult<u32> {
         let first = self.expression()?;
-        if !self.at(Tok::Comma) {
+        if !self.at(EcmaTokenKind::Comma) {
             return Ok(first);
         }
         let node = self.around(kind::SEQUENCE_EXPRESSION, first, field::NO);
-        while self.eat(Tok::Comma)? {
+        while self.eat(EcmaTokenKind::Comma)? {
             self.part(node, field::NO, Self::expression)?;
         }
         Ok(self.close(node))
     }
 
-    pub(super) fn expression(&mut self) -> Read<u32> {
+    pub(super) fn expression(&mut self) -> ParseResult<u32> {
         self.deeper(Self::assignment)
     }
 
-    fn assignment(&mut self) -> Read<u32> {
+    fn assignment(&mut self) -> ParseResult<u32> {
         if let Some(arrow) = self.arrow()? {
             return Ok(arrow);
         }
@@ -47,11 +47,11 @@ impl Parser<'_> {
         }
         let left = self.conditional()?;
         match self.tok.kind {
-            Tok::Assign => {
+            EcmaTokenKind::Assign => {
                 self.assignable(left)?;
                 self.infix(kind::ASSIGNMENT_EXPRESSION, (left, field::LEFT), field::RIGHT, Self::expression)
             }
-            Tok::Augmented | Tok::Otherwise => {
+            EcmaTokenKind::Augmented | EcmaTokenKind::Otherwise => {
                 self.assignable(left)?;
                 let node = self.around(kind::AUGMENTED_ASSIGNMENT_EXPRESSION, left, field::LEFT);
                 let operator = match self.lex.byte(self.tok.start) {
@@ -60,7 +60,7 @@ impl Parser<'_> {
                     _ => kind::SIGN_NULLISH_ASSIGN,
                 };
                 match self.tok.kind {
-                    Tok::Otherwise => self.mark(node, operator, field::OPERATOR)?,
+                    EcmaTokenKind::Otherwise => self.mark(node, operator, field::OPERATOR)?,
                     _ => self.skip()?,
                 }
                 self.last(node, field::RIGHT, Self::expression)
@@ -69,7 +69,7 @@ impl Parser<'_> {
         }
     }
 
-    fn assignable(&self, node: u32) -> Read<()> {
+    fn assignable(&self, node: u32) -> ParseResult<()> {
         match self.tree.kind(node) {
             kind::IDENTIFIER
             | kind::MEMBER_EXPRESSION
@@ -78,13 +78,13 @@ impl Parser<'_> {
             | kind::ARRAY
             | kind::PARENTHESIZED_EXPRESSION
             | kind::NON_NULL_EXPRESSION => Ok(()),
-            _ => Err(Unsure),
+            _ => Err(UnsupportedSyntax),
         }
     }
 
-    fn yielded(&mut self) -> Read<u32> {
+    fn yielded(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::YIELD_EXPRESSION)?;
-        if self.at(Tok::Star) {
+        if self.at(EcmaTokenKind::Star) {
             self.mark(node, kind::SIGN_STAR, field::NO)?;
         } else if self.lex.state.fresh || !self.begins_expression() {
             return Ok(self.close(node));
@@ -96,25 +96,25 @@ impl Parser<'_> {
     fn begins_expression(&self) -> bool {
         !matches!(
             self.tok.kind,
-            Tok::End
-                | Tok::Close(_)
-                | Tok::Comma
-                | Tok::Semicolon
-                | Tok::Colon
-                | Tok::Word(Word::In | Word::Instanceof)
+            EcmaTokenKind::End
+                | EcmaTokenKind::Close(_)
+                | EcmaTokenKind::Comma
+                | EcmaTokenKind::Semicolon
+                | EcmaTokenKind::Colon
+                | EcmaTokenKind::Word(Word::In | Word::Instanceof)
         )
     }
 
-    fn conditional(&mut self) -> Read<u32> {
+    fn conditional(&mut self) -> ParseResult<u32> {
         let condition = self.binary(bind::NULLISH)?;
-        if !self.at(Tok::Question) {
+        if !self.at(EcmaTokenKind::Question) {
             return Ok(condition);
         }
         let node = self.begin_around(kind::TERNARY_EXPRESSION, condition, field::CONDITION)?;
         self.part(node, field::CONSEQUENCE, |parser| {
             parser.with_mode(|mode| (mode.no_in, mode.choosing) = (false, true), Self::expression)
         })?;
-        self.expect(Tok::Colon)?;
+        self.expect(EcmaTokenKind::Colon)?;
         self.last(node, field::ALTERNATIVE, Self::expression)
     }
 
@@ -123,13 +123,13 @@ impl Parser<'_> {
     }
 
     /// An expression of operators with at least the precedence `least`.
-    fn binary(&mut self, least: u8) -> Read<u32> {
+    fn binary(&mut self, least: u8) -> ParseResult<u32> {
         let left = self.unary()?;
         self.climb(left, least)
     }
 
     /// `… as T` and `… satisfies T`.
-    fn cast(&mut self, value: u32) -> Read<u32> {
+    fn cast(&mut self, value: u32) -> ParseResult<u32> {
         let is_as = self.at_name("as");
         let kind = if is_as { kind::AS_EXPRESSION } else { kind::SATISFIES_EXPRESSION };
         let node = self.begin_around(kind, value, field::NO)?;
@@ -141,29 +141,31 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn unary(&mut self) -> Read<u32> {
+    fn unary(&mut self) -> ParseResult<u32> {
         let kind = match self.tok.kind {
-            Tok::Bang | Tok::Tilde | Tok::Plus | Tok::Minus => kind::UNARY_EXPRESSION,
-            Tok::Word(Word::Typeof | Word::Void | Word::Delete) => kind::UNARY_EXPRESSION,
-            Tok::Word(Word::Await) => kind::AWAIT_EXPRESSION,
-            Tok::Step => kind::UPDATE_EXPRESSION,
-            Tok::Less if self.state.typed && !self.state.elements => return self.assertion(),
+            EcmaTokenKind::Bang | EcmaTokenKind::Tilde | EcmaTokenKind::Plus | EcmaTokenKind::Minus => {
+                kind::UNARY_EXPRESSION
+            }
+            EcmaTokenKind::Word(Word::Typeof | Word::Void | Word::Delete) => kind::UNARY_EXPRESSION,
+            EcmaTokenKind::Word(Word::Await) => kind::AWAIT_EXPRESSION,
+            EcmaTokenKind::Step => kind::UPDATE_EXPRESSION,
+            EcmaTokenKind::Less if self.state.typed && !self.state.elements => return self.assertion(),
             _ => return self.updated(),
         };
         self.prefixed(kind, field::NO, |parser| parser.deeper(Self::unary))
     }
 
     /// `<T>…`
-    fn assertion(&mut self) -> Read<u32> {
+    fn assertion(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::TYPE_ASSERTION);
         self.part(node, field::NO, Self::type_arguments)?;
         self.last(node, field::NO, |parser| parser.deeper(Self::unary))
     }
 
     /// `…++`, or the operand alone.
-    fn updated(&mut self) -> Read<u32> {
+    fn updated(&mut self) -> ParseResult<u32> {
         let value = self.primary()?;
-        if !self.at(Tok::Step) || self.lex.state.fresh {
+        if !self.at(EcmaTokenKind::Step) || self.lex.state.fresh {
             return Ok(value);
         }
         let node = self.begin_around(kind::UPDATE_EXPRESSION, value, field::NO)?;
@@ -171,65 +173,65 @@ impl Parser<'_> {
     }
 
     /// An atom followed by members, calls and subscripts.
-    fn primary(&mut self) -> Read<u32> {
+    fn primary(&mut self) -> ParseResult<u32> {
         let node = self.atom()?;
         self.behind(node, true)
     }
 
     /// The base of a class, with type arguments that do not belong to a call.
-    pub(super) fn extended(&mut self) -> Read<(u32, Option<u32>)> {
+    pub(super) fn extended(&mut self) -> ParseResult<(u32, Option<u32>)> {
         let mut node = self.deeper(Self::atom)?;
         loop {
             node = match self.tok.kind {
-                Tok::Dot => self.member(node)?,
-                Tok::Open(b'(') => self.call(node, None)?,
-                Tok::Open(b'[') => self.subscript(node)?,
-                Tok::Less if self.state.typed => {
+                EcmaTokenKind::Dot => self.member(node)?,
+                EcmaTokenKind::Open(b'(') => self.call(node, None)?,
+                EcmaTokenKind::Open(b'[') => self.subscript(node)?,
+                EcmaTokenKind::Less if self.state.typed => {
                     let types = self.type_arguments()?;
-                    if !self.at(Tok::Open(b'(')) {
+                    if !self.at(EcmaTokenKind::Open(b'(')) {
                         return Ok((node, Some(types)));
                     }
                     self.call(node, Some(types))?
                 }
-                Tok::Chain | Tok::Template => return Err(Unsure),
+                EcmaTokenKind::Chain | EcmaTokenKind::Template => return Err(UnsupportedSyntax),
                 _ => return Ok((node, None)),
             };
         }
     }
 
-    fn behind(&mut self, mut node: u32, calls: bool) -> Read<u32> {
+    fn behind(&mut self, mut node: u32, calls: bool) -> ParseResult<u32> {
         loop {
             node = match self.tok.kind {
-                Tok::Dot => self.member(node)?,
-                Tok::Open(b'[') => self.subscript(node)?,
-                Tok::Open(b'(') if calls => self.call(node, None)?,
-                Tok::Chain if calls => match self.peek()?.kind {
-                    Tok::Open(b'[') => {
+                EcmaTokenKind::Dot => self.member(node)?,
+                EcmaTokenKind::Open(b'[') => self.subscript(node)?,
+                EcmaTokenKind::Open(b'(') if calls => self.call(node, None)?,
+                EcmaTokenKind::Chain if calls => match self.peek()?.kind {
+                    EcmaTokenKind::Open(b'[') => {
                         self.advance()?;
                         self.subscript(node)?
                     }
-                    Tok::Open(b'(') => {
+                    EcmaTokenKind::Open(b'(') => {
                         self.advance()?;
                         self.call(node, None)?
                     }
-                    Tok::Name | Tok::Word(_) | Tok::Private => self.member(node)?,
-                    _ => return Err(Unsure),
+                    EcmaTokenKind::Name | EcmaTokenKind::Word(_) | EcmaTokenKind::Private => self.member(node)?,
+                    _ => return Err(UnsupportedSyntax),
                 },
-                Tok::Template => {
-                    sure(calls)?;
+                EcmaTokenKind::Template => {
+                    ensure(calls)?;
                     let call = self.around(kind::CALL_EXPRESSION, node, field::FUNCTION);
                     let template = self.template()?;
                     self.add(call, template, field::ARGUMENTS);
                     self.close(call)
                 }
-                Tok::Bang if self.state.typed && !self.lex.state.fresh => {
+                EcmaTokenKind::Bang if self.state.typed && !self.lex.state.fresh => {
                     let sure = self.begin_around(kind::NON_NULL_EXPRESSION, node, field::NO)?;
                     self.close(sure)
                 }
-                Tok::Less if self.state.typed && calls => match self.guess_type_arguments()? {
-                    Some(types) if self.at(Tok::Open(b'(')) => self.call(node, Some(types))?,
+                EcmaTokenKind::Less if self.state.typed && calls => match self.guess_type_arguments()? {
+                    Some(types) if self.at(EcmaTokenKind::Open(b'(')) => self.call(node, Some(types))?,
                     // Type arguments of a template or of nothing: ambiguous.
-                    Some(_) => return Err(Unsure),
+                    Some(_) => return Err(UnsupportedSyntax),
                     None => return Ok(node),
                 },
                 _ => return Ok(node),
@@ -238,63 +240,65 @@ impl Parser<'_> {
     }
 
     /// `.name` or `?.name` after an object.
-    pub(super) fn member(&mut self, object: u32) -> Read<u32> {
+    pub(super) fn member(&mut self, object: u32) -> ParseResult<u32> {
         let node = self.begin_around(kind::MEMBER_EXPRESSION, object, field::OBJECT)?;
         let name = match self.tok.kind {
-            Tok::Name | Tok::Word(_) => self.leaf(kind::PROPERTY_IDENTIFIER)?,
-            Tok::Private => self.leaf(kind::PRIVATE_PROPERTY_IDENTIFIER)?,
-            _ => return Err(Unsure),
+            EcmaTokenKind::Name | EcmaTokenKind::Word(_) => self.leaf(kind::PROPERTY_IDENTIFIER)?,
+            EcmaTokenKind::Private => self.leaf(kind::PRIVATE_PROPERTY_IDENTIFIER)?,
+            _ => return Err(UnsupportedSyntax),
         };
         self.add(node, name, field::PROPERTY);
         Ok(self.close(node))
     }
 
-    fn subscript(&mut self, object: u32) -> Read<u32> {
+    fn subscript(&mut self, object: u32) -> ParseResult<u32> {
         let node = self.begin_around(kind::SUBSCRIPT_EXPRESSION, object, field::OBJECT)?;
         self.part(node, field::INDEX, |parser| parser.inside(Self::expressions))?;
-        self.close_with(Tok::Close(b']'), node)
+        self.close_with(EcmaTokenKind::Close(b']'), node)
     }
 
-    pub(super) fn call(&mut self, function: u32, types: Option<u32>) -> Read<u32> {
+    pub(super) fn call(&mut self, function: u32, types: Option<u32>) -> ParseResult<u32> {
         let node = self.around(kind::CALL_EXPRESSION, function, field::FUNCTION);
         self.add_all(node, types, field::TYPE_ARGUMENTS);
         self.last(node, field::ARGUMENTS, Self::arguments)
     }
 
-    pub(super) fn arguments(&mut self) -> Read<u32> {
-        let node = self.begin_with(Tok::Open(b'('), kind::ARGUMENTS)?;
-        self.inside(|parser| parser.elements(Tok::Close(b')'), |parser| parser.part(node, field::NO, Self::element)))?;
+    pub(super) fn arguments(&mut self) -> ParseResult<u32> {
+        let node = self.begin_with(EcmaTokenKind::Open(b'('), kind::ARGUMENTS)?;
+        self.inside(|parser| {
+            parser.elements(EcmaTokenKind::Close(b')'), |parser| parser.part(node, field::NO, Self::element))
+        })?;
         Ok(self.close(node))
     }
 
     /// An expression, spread or not.
-    fn element(&mut self) -> Read<u32> {
-        if self.at(Tok::Ellipsis) { self.spread() } else { self.expression() }
+    fn element(&mut self) -> ParseResult<u32> {
+        if self.at(EcmaTokenKind::Ellipsis) { self.spread() } else { self.expression() }
     }
 
-    pub(super) fn spread(&mut self) -> Read<u32> {
+    pub(super) fn spread(&mut self) -> ParseResult<u32> {
         self.prefixed(kind::SPREAD_ELEMENT, field::NO, Self::expression)
     }
 
-    fn atom(&mut self) -> Read<u32> {
+    fn atom(&mut self) -> ParseResult<u32> {
         match self.tok.kind {
-            Tok::Name => match self.text(self.tok) {
+            EcmaTokenKind::Name => match self.text(self.tok) {
                 "undefined" => self.leaf(kind::UNDEFINED),
-                "async" if self.before(Tok::Word(Word::Function))? => {
+                "async" if self.before(EcmaTokenKind::Word(Word::Function))? => {
                     let start = self.advance()?.start;
                     self.function_expression(start, true)
                 }
                 _ => self.leaf(kind::IDENTIFIER),
             },
-            Tok::Number => self.leaf(kind::NUMBER),
-            Tok::Str => self.leaf(kind::STRING),
-            Tok::Template => self.template(),
-            Tok::Open(b'(') => self.parenthesized(),
-            Tok::Open(b'[') => self.array(),
-            Tok::Open(b'{') => self.object(),
-            Tok::Slash | Tok::Augmented => self.regex(),
-            Tok::Less if self.state.elements => self.jsx(),
-            Tok::Word(word) => match word {
+            EcmaTokenKind::Number => self.leaf(kind::NUMBER),
+            EcmaTokenKind::Str => self.leaf(kind::STRING),
+            EcmaTokenKind::Template => self.template(),
+            EcmaTokenKind::Open(b'(') => self.parenthesized(),
+            EcmaTokenKind::Open(b'[') => self.array(),
+            EcmaTokenKind::Open(b'{') => self.object(),
+            EcmaTokenKind::Slash | EcmaTokenKind::Augmented => self.regex(),
+            EcmaTokenKind::Less if self.state.elements => self.jsx(),
+            EcmaTokenKind::Word(word) => match word {
                 Word::This => self.leaf(kind::THIS),
                 Word::Super => self.leaf(kind::SUPER),
                 Word::True => self.leaf(kind::TRUE),
@@ -304,15 +308,15 @@ impl Parser<'_> {
                 Word::Class => self.class_expression(),
                 Word::New => self.new_expression(),
                 Word::Import => self.import_expression(),
-                _ => Err(Unsure),
+                _ => Err(UnsupportedSyntax),
             },
-            _ => Err(Unsure),
+            _ => Err(UnsupportedSyntax),
         }
     }
 
-    fn regex(&mut self) -> Read<u32> {
+    fn regex(&mut self) -> ParseResult<u32> {
         let start = self.tok.start;
-        sure(self.lex.byte(start) == b'/')?;
+        ensure(self.lex.byte(start) == b'/')?;
         let end = self.lex.regex_end(start)?;
         let node = self.word_node(kind::REGEX, true, start, end);
         self.go_on(end)?;
@@ -320,80 +324,85 @@ impl Parser<'_> {
     }
 
     /// Continues after text that was read without tokens.
-    pub(super) fn go_on(&mut self, end: u32) -> Read<()> {
+    pub(super) fn go_on(&mut self, end: u32) -> ParseResult<()> {
         self.lex.jump(end);
         self.tok = self.lex.next()?;
         self.last = end;
         Ok(())
     }
 
-    pub(super) fn parenthesized(&mut self) -> Read<u32> {
-        self.enclosed(kind::PARENTHESIZED_EXPRESSION, field::NO, Tok::Close(b')'), |parser| {
+    pub(super) fn parenthesized(&mut self) -> ParseResult<u32> {
+        self.enclosed(kind::PARENTHESIZED_EXPRESSION, field::NO, EcmaTokenKind::Close(b')'), |parser| {
             parser.inside(Self::expressions)
         })
     }
 
-    fn array(&mut self) -> Read<u32> {
+    fn array(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::ARRAY)?;
         self.inside(|parser| {
             loop {
                 match parser.tok.kind {
-                    Tok::Close(b']') => return parser.advance(),
+                    EcmaTokenKind::Close(b']') => return parser.advance(),
                     // Commas are recorded, because they count the positions in a destructuring assignment.
-                    Tok::Comma => {
+                    EcmaTokenKind::Comma => {
                         parser.mark(node, kind::SIGN_COMMA, field::NO)?;
                         continue;
                     }
                     _ => {}
                 }
                 parser.part(node, field::NO, Self::element)?;
-                sure(matches!(parser.tok.kind, Tok::Comma | Tok::Close(b']')))?;
+                ensure(matches!(parser.tok.kind, EcmaTokenKind::Comma | EcmaTokenKind::Close(b']')))?;
             }
         })?;
         Ok(self.close(node))
     }
 
-    fn new_expression(&mut self) -> Read<u32> {
+    fn new_expression(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::NEW_EXPRESSION)?;
-        if self.eat(Tok::Dot)? {
+        if self.eat(EcmaTokenKind::Dot)? {
             self.tree.set_kind(node, kind::META_PROPERTY);
-            return if self.eat_name("target")? { Ok(self.close(node)) } else { Err(Unsure) };
+            return if self.eat_name("target")? { Ok(self.close(node)) } else { Err(UnsupportedSyntax) };
         }
         let class = self.deeper(Self::atom)?;
         self.part(node, field::CONSTRUCTOR, |parser| parser.behind(class, false))?;
-        if self.at(Tok::Less)
+        if self.at(EcmaTokenKind::Less)
             && self.state.typed
             && let Some(types) = self.guess_type_arguments()?
         {
             self.add(node, types, field::TYPE_ARGUMENTS);
         }
-        self.part_at(Tok::Open(b'('), node, field::ARGUMENTS, Self::arguments)?;
+        self.part_at(EcmaTokenKind::Open(b'('), node, field::ARGUMENTS, Self::arguments)?;
         Ok(self.close(node))
     }
 
     /// `import(…)` and `import.meta`.
-    pub(super) fn import_expression(&mut self) -> Read<u32> {
+    pub(super) fn import_expression(&mut self) -> ParseResult<u32> {
         let import = self.leaf(kind::IMPORT)?;
-        if self.at(Tok::Open(b'(')) {
+        if self.at(EcmaTokenKind::Open(b'(')) {
             return self.call(import, None);
         }
-        self.expect(Tok::Dot)?;
+        self.expect(EcmaTokenKind::Dot)?;
         self.tree.set_kind(import, kind::META_PROPERTY);
-        if self.eat_name("meta")? { Ok(self.close(import)) } else { Err(Unsure) }
+        if self.eat_name("meta")? { Ok(self.close(import)) } else { Err(UnsupportedSyntax) }
     }
 
     // --- templates ---
 
-    fn template(&mut self) -> Read<u32> {
+    fn template(&mut self) -> ParseResult<u32> {
         self.template_of(kind::TEMPLATE_STRING, kind::TEMPLATE_SUBSTITUTION, Self::expressions)
     }
 
     /// Strings with substitutions.
-    pub(super) fn template_of(&mut self, kind: u16, part: u16, read: impl Fn(&mut Self) -> Read<u32>) -> Read<u32> {
+    pub(super) fn template_of(
+        &mut self,
+        kind: u16,
+        part: u16,
+        read: impl Fn(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<u32> {
         let node = self.open(kind);
         let mut at = self.tok.end;
         loop {
-            at += memchr::memchr3(b'`', b'\\', b'$', self.lex.rest(at)).ok_or(Unsure)? as u32;
+            at += memchr::memchr3(b'`', b'\\', b'$', self.lex.rest(at)).ok_or(UnsupportedSyntax)? as u32;
             match (self.lex.byte(at), self.lex.byte(at + 1)) {
                 (b'`', _) => break,
                 (b'\\', _) => at += 2,
@@ -402,7 +411,7 @@ impl Parser<'_> {
                     self.lex.jump(at + 2);
                     self.tok = self.lex.next()?;
                     self.part(between, field::NO, |parser| parser.deeper(|parser| parser.inside(&read)))?;
-                    self.require(Tok::Close(b'}'))?;
+                    self.require(EcmaTokenKind::Close(b'}'))?;
                     at = self.tok.end;
                     self.tree.set_end(between, at);
                     self.add(node, between, field::NO);
@@ -417,37 +426,41 @@ impl Parser<'_> {
 
 impl Operators for Parser<'_> {
     fn binds(&mut self) -> Option<u8> {
-        if self.at(Tok::Greater) {
-            self.tok = self.lex.greater(self.tok, [Tok::Compare, Tok::Shift, Tok::Augmented]);
+        if self.at(EcmaTokenKind::Greater) {
+            self.tok =
+                self.lex.greater(self.tok, [EcmaTokenKind::Compare, EcmaTokenKind::Shift, EcmaTokenKind::Augmented]);
         }
         Some(match self.tok.kind {
-            Tok::Nullish => bind::NULLISH,
-            Tok::Or => bind::OR,
-            Tok::And => bind::AND,
-            Tok::BitOr => bind::BIT_OR,
-            Tok::BitXor => bind::BIT_XOR,
-            Tok::BitAnd => bind::BIT_AND,
-            Tok::Equal => bind::EQUAL,
-            Tok::Less | Tok::Greater | Tok::Compare | Tok::Word(Word::Instanceof) => bind::COMPARE,
-            Tok::Word(Word::In) if !self.state.no_in => bind::COMPARE,
-            Tok::Name if self.state.typed && !self.lex.state.fresh && self.at_cast() => bind::COMPARE,
-            Tok::Shift => bind::SHIFT,
-            Tok::Plus | Tok::Minus => bind::SUM,
-            Tok::Star | Tok::Slash | Tok::Percent => bind::PRODUCT,
-            Tok::Power => bind::POWER,
+            EcmaTokenKind::Nullish => bind::NULLISH,
+            EcmaTokenKind::Or => bind::OR,
+            EcmaTokenKind::And => bind::AND,
+            EcmaTokenKind::BitOr => bind::BIT_OR,
+            EcmaTokenKind::BitXor => bind::BIT_XOR,
+            EcmaTokenKind::BitAnd => bind::BIT_AND,
+            EcmaTokenKind::Equal => bind::EQUAL,
+            EcmaTokenKind::Less
+            | EcmaTokenKind::Greater
+            | EcmaTokenKind::Compare
+            | EcmaTokenKind::Word(Word::Instanceof) => bind::COMPARE,
+            EcmaTokenKind::Word(Word::In) if !self.state.no_in => bind::COMPARE,
+            EcmaTokenKind::Name if self.state.typed && !self.lex.state.fresh && self.at_cast() => bind::COMPARE,
+            EcmaTokenKind::Shift => bind::SHIFT,
+            EcmaTokenKind::Plus | EcmaTokenKind::Minus => bind::SUM,
+            EcmaTokenKind::Star | EcmaTokenKind::Slash | EcmaTokenKind::Percent => bind::PRODUCT,
+            EcmaTokenKind::Power => bind::POWER,
             _ => return None,
         })
     }
 
-    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32> {
-        if self.at(Tok::Name) {
+    fn combine(&mut self, left: u32, precedence: u8) -> ParseResult<u32> {
+        if self.at(EcmaTokenKind::Name) {
             return self.cast(left);
         }
         let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
         match self.tok.kind {
-            Tok::Or => self.mark(node, kind::SIGN_OR, field::OPERATOR)?,
-            Tok::And => self.mark(node, kind::SIGN_AND, field::OPERATOR)?,
-            Tok::Nullish => self.mark(node, kind::SIGN_NULLISH, field::OPERATOR)?,
+            EcmaTokenKind::Or => self.mark(node, kind::SIGN_OR, field::OPERATOR)?,
+            EcmaTokenKind::And => self.mark(node, kind::SIGN_AND, field::OPERATOR)?,
+            EcmaTokenKind::Nullish => self.mark(node, kind::SIGN_NULLISH, field::OPERATOR)?,
             _ => self.skip()?,
         }
         self.last(node, field::RIGHT, |parser| match precedence {

@@ -1,23 +1,23 @@
 //! Functions with their parameters.
 
-use super::lex::{Tok, Word};
+use super::lex::{EcmaTokenKind, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{ParseResult, UnsupportedSyntax};
 use crate::tree::flag;
 
 impl Parser<'_> {
     /// `function …` as a statement; `start` is the start of `async` if present. Without a name it is an expression.
-    pub(super) fn function_declaration(&mut self, start: u32, is_async: bool) -> Read<u32> {
+    pub(super) fn function_declaration(&mut self, start: u32, is_async: bool) -> ParseResult<u32> {
         let node = self.function_head(start, is_async)?;
         let declared = match self.tree.kind(node) {
-            _ if self.tree.node(node).kids().field("name").is_none() => return self.function_body(node),
+            _ if self.tree.node(node).children().field("name").is_none() => return self.function_body(node),
             kind::FUNCTION_EXPRESSION => kind::FUNCTION_DECLARATION,
             _ => kind::GENERATOR_FUNCTION_DECLARATION,
         };
         self.tree.set_kind(node, declared);
-        if !self.at(Tok::Open(b'{')) {
+        if !self.at(EcmaTokenKind::Open(b'{')) {
             if !self.state.typed || declared != kind::FUNCTION_DECLARATION {
-                return Err(Unsure);
+                return Err(UnsupportedSyntax);
             }
             self.tree.set_kind(node, kind::FUNCTION_SIGNATURE);
             self.end()?;
@@ -26,23 +26,23 @@ impl Parser<'_> {
         self.function_body(node)
     }
 
-    pub(super) fn function_expression(&mut self, start: u32, is_async: bool) -> Read<u32> {
+    pub(super) fn function_expression(&mut self, start: u32, is_async: bool) -> ParseResult<u32> {
         let node = self.function_head(start, is_async)?;
         self.function_body(node)
     }
 
     /// The function up to its body.
-    fn function_head(&mut self, start: u32, is_async: bool) -> Read<u32> {
+    fn function_head(&mut self, start: u32, is_async: bool) -> ParseResult<u32> {
         let node = self.open_at(kind::FUNCTION_EXPRESSION, start);
         if is_async {
             self.async_mark(node, start);
         }
-        self.expect(Tok::Word(Word::Function))?;
-        if self.at(Tok::Star) {
+        self.expect(EcmaTokenKind::Word(Word::Function))?;
+        if self.at(EcmaTokenKind::Star) {
             self.mark(node, kind::SIGN_STAR, field::NO)?;
             self.tree.set_kind(node, kind::GENERATOR_FUNCTION);
         }
-        if self.at(Tok::Name) {
+        if self.at(EcmaTokenKind::Name) {
             self.token(node, field::NAME, kind::IDENTIFIER)?;
         }
         self.signature(node)?;
@@ -54,24 +54,24 @@ impl Parser<'_> {
         self.add(node, word, field::NO);
     }
 
-    pub(super) fn function_body(&mut self, node: u32) -> Read<u32> {
+    pub(super) fn function_body(&mut self, node: u32) -> ParseResult<u32> {
         self.last(node, field::BODY, |parser| parser.inside(Self::block))
     }
 
     /// Type parameters, parameters and the result type.
-    pub(super) fn signature(&mut self, node: u32) -> Read<()> {
+    pub(super) fn signature(&mut self, node: u32) -> ParseResult<()> {
         self.type_parameters(node)?;
         self.parameters(node)?;
         self.result(node, field::RETURN_TYPE)
     }
 
-    pub(super) fn parameters(&mut self, node: u32) -> Read<()> {
-        let parameters = self.begin_with(Tok::Open(b'('), kind::FORMAL_PARAMETERS)?;
+    pub(super) fn parameters(&mut self, node: u32) -> ParseResult<()> {
+        let parameters = self.begin_with(EcmaTokenKind::Open(b'('), kind::FORMAL_PARAMETERS)?;
         self.inside(|parser| {
-            parser.elements(Tok::Close(b')'), |parser| {
+            parser.elements(EcmaTokenKind::Close(b')'), |parser| {
                 let parameter = match parser.state.typed {
                     true => parser.typed_parameter()?,
-                    false if parser.at(Tok::Ellipsis) => parser.rest_pattern()?,
+                    false if parser.at(EcmaTokenKind::Ellipsis) => parser.rest_pattern()?,
                     false => parser.pattern_or_default()?,
                 };
                 parser.add(parameters, parameter, field::NO);
@@ -82,29 +82,29 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn typed_parameter(&mut self) -> Read<u32> {
+    fn typed_parameter(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::REQUIRED_PARAMETER);
-        while self.at(Tok::At) {
+        while self.at(EcmaTokenKind::At) {
             self.part(node, field::DECORATOR, Self::decorator)?;
         }
         self.parameter_modifiers(node)?;
         let pattern = match self.tok.kind {
-            Tok::Ellipsis => self.rest_pattern()?,
-            Tok::Word(Word::This) => self.leaf(kind::THIS)?,
+            EcmaTokenKind::Ellipsis => self.rest_pattern()?,
+            EcmaTokenKind::Word(Word::This) => self.leaf(kind::THIS)?,
             _ => self.pattern()?,
         };
         self.add(node, pattern, field::PATTERN);
-        if self.eat(Tok::Question)? {
+        if self.eat(EcmaTokenKind::Question)? {
             self.tree.set_kind(node, kind::OPTIONAL_PARAMETER);
         }
         self.annotation(node)?;
-        self.part_after(Tok::Assign, node, field::VALUE, Self::expression)?;
+        self.part_after(EcmaTokenKind::Assign, node, field::VALUE, Self::expression)?;
         Ok(self.close(node))
     }
 
     /// `private`, `override` and `readonly`, which make a parameter a field.
-    fn parameter_modifiers(&mut self, node: u32) -> Read<()> {
-        while self.at(Tok::Name) {
+    fn parameter_modifiers(&mut self, node: u32) -> ParseResult<()> {
+        while self.at(EcmaTokenKind::Name) {
             let word = self.text(self.tok);
             if !matches!(word, "public" | "private" | "protected" | "override" | "readonly")
                 || !self.at_modifier(word)?
@@ -126,12 +126,12 @@ impl Parser<'_> {
     // --- arrow functions ---
 
     /// An arrow function, if one begins here.
-    pub(super) fn arrow(&mut self) -> Read<Option<u32>> {
+    pub(super) fn arrow(&mut self) -> ParseResult<Option<u32>> {
         let first = self.tok.kind;
         match first {
-            Tok::Name => {
+            EcmaTokenKind::Name => {
                 let (next, fresh) = self.look()?;
-                if next.kind == Tok::Arrow && !fresh {
+                if next.kind == EcmaTokenKind::Arrow && !fresh {
                     let node = self.open(kind::ARROW_FUNCTION);
                     return self.single_parameter(node).map(Some);
                 }
@@ -139,50 +139,53 @@ impl Parser<'_> {
                     return Ok(None);
                 }
                 match next.kind {
-                    Tok::Name => {
+                    EcmaTokenKind::Name => {
                         let node = self.open(kind::ARROW_FUNCTION);
                         let start = self.advance()?.start;
                         self.async_mark(node, start);
                         self.single_parameter(node).map(Some)
                     }
-                    Tok::Open(b'(') => self.guess_arrow(true),
-                    Tok::Less if self.state.typed => self.guess_arrow(true),
+                    EcmaTokenKind::Open(b'(') => self.guess_arrow(true),
+                    EcmaTokenKind::Less if self.state.typed => self.guess_arrow(true),
                     _ => Ok(None),
                 }
             }
-            Tok::Open(b'(') if self.may_open_parameters()? => self.guess_arrow(false),
-            Tok::Less if self.state.typed && (!self.state.elements || self.opens_type_parameters()?) => {
+            EcmaTokenKind::Open(b'(') if self.may_open_parameters()? => self.guess_arrow(false),
+            EcmaTokenKind::Less if self.state.typed && (!self.state.elements || self.opens_type_parameters()?) => {
                 self.guess_arrow(false)
             }
             _ => Ok(None),
         }
     }
 
-    fn single_parameter(&mut self, node: u32) -> Read<u32> {
+    fn single_parameter(&mut self, node: u32) -> ParseResult<u32> {
         self.part(node, field::PARAMETER, Self::identifier)?;
-        if !self.at(Tok::Arrow) || self.lex.state.fresh {
-            return Err(Unsure);
+        if !self.at(EcmaTokenKind::Arrow) || self.lex.state.fresh {
+            return Err(UnsupportedSyntax);
         }
         self.arrow_body(node)
     }
 
     /// Looks behind `(`, because most of them do not open parameters.
-    fn may_open_parameters(&mut self) -> Read<bool> {
+    fn may_open_parameters(&mut self) -> ParseResult<bool> {
         self.ahead(|parser| {
             parser.advance()?;
             let may = match parser.tok.kind {
-                Tok::Close(b')') | Tok::Ellipsis | Tok::Open(b'{' | b'[') | Tok::At => true,
-                Tok::Word(Word::This) => parser.state.typed && parser.peek()?.kind == Tok::Colon,
-                Tok::Name => {
+                EcmaTokenKind::Close(b')')
+                | EcmaTokenKind::Ellipsis
+                | EcmaTokenKind::Open(b'{' | b'[')
+                | EcmaTokenKind::At => true,
+                EcmaTokenKind::Word(Word::This) => parser.state.typed && parser.peek()?.kind == EcmaTokenKind::Colon,
+                EcmaTokenKind::Name => {
                     let next = parser.peek()?;
                     match next.kind {
-                        Tok::Comma | Tok::Assign => true,
-                        Tok::Close(b')') => {
+                        EcmaTokenKind::Comma | EcmaTokenKind::Assign => true,
+                        EcmaTokenKind::Close(b')') => {
                             parser.advance()?;
                             let behind = parser.peek()?.kind;
-                            behind == Tok::Arrow || parser.state.typed && behind == Tok::Colon
+                            behind == EcmaTokenKind::Arrow || parser.state.typed && behind == EcmaTokenKind::Colon
                         }
-                        Tok::Colon | Tok::Question | Tok::Name => parser.state.typed,
+                        EcmaTokenKind::Colon | EcmaTokenKind::Question | EcmaTokenKind::Name => parser.state.typed,
                         _ => false,
                     }
                 }
@@ -193,23 +196,24 @@ impl Parser<'_> {
     }
 
     /// Where JSX is allowed, `<T,` and `<T extends` distinguish type parameters from elements.
-    fn opens_type_parameters(&mut self) -> Read<bool> {
+    fn opens_type_parameters(&mut self) -> ParseResult<bool> {
         self.ahead(|parser| {
             parser.advance()?;
             parser.eat_word(Word::Const)?;
-            Ok(parser.at(Tok::Name) && matches!(parser.peek()?.kind, Tok::Comma | Tok::Word(Word::Extends)))
+            Ok(parser.at(EcmaTokenKind::Name)
+                && matches!(parser.peek()?.kind, EcmaTokenKind::Comma | EcmaTokenKind::Word(Word::Extends)))
         })
     }
 
     /// Reads a possible head of an arrow function, and goes back if no arrow follows.
-    fn guess_arrow(&mut self, is_async: bool) -> Read<Option<u32>> {
+    fn guess_arrow(&mut self, is_async: bool) -> ParseResult<Option<u32>> {
         let guess = self.guess();
         match self.arrow_head(is_async) {
-            Ok(node) if self.at(Tok::Arrow) && !self.lex.state.fresh => {
-                let typed = self.tree.node(node).kids().field("return_type").is_some();
+            Ok(node) if self.at(EcmaTokenKind::Arrow) && !self.lex.state.fresh => {
+                let typed = self.tree.node(node).children().field("return_type").is_some();
                 let node = self.arrow_body(node)?;
                 // `a ? (b) : c => d`: the `:` belongs to the conditional.
-                if !typed || !self.state.choosing || self.at(Tok::Colon) {
+                if !typed || !self.state.choosing || self.at(EcmaTokenKind::Colon) {
                     return Ok(Some(node));
                 }
             }
@@ -219,7 +223,7 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    fn arrow_head(&mut self, is_async: bool) -> Read<u32> {
+    fn arrow_head(&mut self, is_async: bool) -> ParseResult<u32> {
         let node = self.open(kind::ARROW_FUNCTION);
         if is_async {
             let start = self.advance()?.start;
@@ -229,9 +233,9 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    fn arrow_body(&mut self, node: u32) -> Read<u32> {
-        self.expect(Tok::Arrow)?;
-        if self.at(Tok::Open(b'{')) {
+    fn arrow_body(&mut self, node: u32) -> ParseResult<u32> {
+        self.expect(EcmaTokenKind::Arrow)?;
+        if self.at(EcmaTokenKind::Open(b'{')) {
             return self.function_body(node);
         }
         self.last(node, field::BODY, Self::expression)
@@ -239,24 +243,24 @@ impl Parser<'_> {
 
     // --- decorators ---
 
-    pub(super) fn decorator(&mut self) -> Read<u32> {
-        let node = self.begin_with(Tok::At, kind::DECORATOR)?;
+    pub(super) fn decorator(&mut self) -> ParseResult<u32> {
+        let node = self.begin_with(EcmaTokenKind::At, kind::DECORATOR)?;
         let called = match self.tok.kind {
-            Tok::Open(b'(') => self.parenthesized()?,
-            Tok::Name => self.decorating()?,
-            _ => return Err(Unsure),
+            EcmaTokenKind::Open(b'(') => self.parenthesized()?,
+            EcmaTokenKind::Name => self.decorating()?,
+            _ => return Err(UnsupportedSyntax),
         };
         self.add(node, called, field::NO);
         Ok(self.close(node))
     }
 
     /// `a.b.c(…)`: members first, then a call.
-    fn decorating(&mut self) -> Read<u32> {
+    fn decorating(&mut self) -> ParseResult<u32> {
         let mut node = self.identifier()?;
-        while self.at(Tok::Dot) {
+        while self.at(EcmaTokenKind::Dot) {
             node = self.member(node)?;
         }
-        if self.at(Tok::Open(b'(')) {
+        if self.at(EcmaTokenKind::Open(b'(')) {
             node = self.call(node, None)?;
         }
         Ok(node)

@@ -4,14 +4,14 @@
 //! requests a regular expression, a shift, the rest of a template or the text of an element where the language allows
 //! it.
 
-use crate::lang::descent::lexer::{self, Dialect, signs, words};
-use crate::lang::descent::{self, Read, Unsure};
+use crate::lang::descent::lexer::{self, LexicalRules, signs, words};
+use crate::lang::descent::{self, ParseResult, UnsupportedSyntax};
 
-pub type Lexer<'t> = lexer::Lexer<'t, Ecma>;
-type Token = descent::Token<Tok>;
+pub type EcmaLexer<'t> = lexer::Lexer<'t, EcmaLexicalRules>;
+type Token = descent::SourceToken<EcmaTokenKind>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tok {
+pub enum EcmaTokenKind {
     End,
     Name,
     /// `#name`
@@ -74,6 +74,7 @@ words! {
 }
 
 signs! {
+    EcmaTokenKind:
     Ellipsis [b'.', b'.', b'.'], Arrow [b'=', b'>'], Equal [b'=' | b'!', b'=', b'='], Equal [b'=' | b'!', b'='],
     Otherwise [b'?', b'?', b'='], Otherwise [b'|', b'|', b'='], Otherwise [b'&', b'&', b'='], Nullish [b'?', b'?'],
     Or [b'|', b'|'], And [b'&', b'&'], Chain [b'?', b'.'], Augmented [b'*', b'*', b'='], Augmented [b'<', b'<', b'='],
@@ -85,35 +86,35 @@ signs! {
 }
 
 #[derive(Clone, Copy)]
-pub struct Ecma {
+pub struct EcmaLexicalRules {
     /// Whether there is a line break before the last token.
     pub fresh: bool,
 }
 
-impl Default for Ecma {
-    fn default() -> Ecma {
-        Ecma { fresh: true }
+impl Default for EcmaLexicalRules {
+    fn default() -> EcmaLexicalRules {
+        EcmaLexicalRules { fresh: true }
     }
 }
 
-impl Dialect for Ecma {
-    type Kind = Tok;
+impl LexicalRules for EcmaLexicalRules {
+    type Kind = EcmaTokenKind;
     type Word = Word;
-    const NAME: Tok = Tok::Name;
-    const COMMA: Tok = Tok::Comma;
+    const NAME: EcmaTokenKind = EcmaTokenKind::Name;
+    const COMMA: EcmaTokenKind = EcmaTokenKind::Comma;
 
-    fn keyword(word: Word) -> Tok {
-        Tok::Word(word)
+    fn keyword(word: Word) -> EcmaTokenKind {
+        EcmaTokenKind::Word(word)
     }
 
-    fn next(lexer: &mut Lexer<'_>) -> Read<Token> {
+    fn next(lexer: &mut EcmaLexer<'_>) -> ParseResult<Token> {
         lexer.state.fresh = false;
         lexer.skip(|_, _| ())?;
         lexer.any_token()
     }
 }
 
-impl Lexer<'_> {
+impl EcmaLexer<'_> {
     /// The `#!` line, if there is one.
     pub fn hash_bang(&mut self) -> Option<(u32, u32)> {
         let start = self.at;
@@ -136,7 +137,7 @@ impl Lexer<'_> {
     }
 
     /// Skips white space and comments; calls `comment` with the start and end of each comment.
-    pub fn skip(&mut self, mut comment: impl FnMut(u32, u32)) -> Read<()> {
+    pub fn skip(&mut self, mut comment: impl FnMut(u32, u32)) -> ParseResult<()> {
         loop {
             let start = self.at;
             match self.byte(start) {
@@ -148,7 +149,7 @@ impl Lexer<'_> {
                 b'/' if self.byte(start + 1) == b'/' => {
                     self.at += self.to_line_end(start);
                     if self.has_separator(start, self.at) {
-                        return Err(Unsure);
+                        return Err(UnsupportedSyntax);
                     }
                     comment(start, self.at);
                 }
@@ -163,7 +164,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn any_token(&mut self) -> Read<Token> {
+    fn any_token(&mut self) -> ParseResult<Token> {
         let start = self.at;
         let first = self.byte(start);
         match first {
@@ -173,30 +174,34 @@ impl Lexer<'_> {
             }
             b'#' => {
                 self.at = self.source.name_end(start + 1, true)?;
-                return if self.at == start + 1 { Err(Unsure) } else { Ok(self.token(Tok::Private, start)) };
+                return if self.at == start + 1 {
+                    Err(UnsupportedSyntax)
+                } else {
+                    Ok(self.token(EcmaTokenKind::Private, start))
+                };
             }
             b'0'..=b'9' => return self.number(start),
             b'.' if self.byte(start + 1).is_ascii_digit() => return self.number(start),
             b'"' | b'\'' => {
-                let kind = self.string(start, first, Tok::Str)?;
+                let kind = self.string(start, first, EcmaTokenKind::Str)?;
                 return Ok(self.token(kind, start));
             }
-            0 if self.source.ends_at(start) => return Ok(self.token(Tok::End, start)),
+            0 if self.source.ends_at(start) => return Ok(self.token(EcmaTokenKind::End, start)),
             _ => {}
         }
         let kind = match (first, self.byte(start + 1), self.byte(start + 2)) {
             // An HTML comment.
-            (b'<', b'!', b'-') | (b'-', b'-', b'>') => return Err(Unsure),
+            (b'<', b'!', b'-') | (b'-', b'-', b'>') => return Err(UnsupportedSyntax),
             (b'?', b'.', b'0'..=b'9') => {
                 self.at = start + 1;
-                Tok::Question
+                EcmaTokenKind::Question
             }
             _ => self.operator(start, sign)?,
         };
         Ok(self.token(kind, start))
     }
 
-    fn number(&mut self, start: u32) -> Read<Token> {
+    fn number(&mut self, start: u32) -> ParseResult<Token> {
         let mut at = start;
         let digits = |mut at: u32| {
             while matches!(self.byte(at), b'0'..=b'9' | b'_') {
@@ -226,20 +231,20 @@ impl Lexer<'_> {
             at += 1;
         }
         if self.byte(at).is_ascii_alphanumeric() || self.byte(at) >= 0x80 {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         self.at = at;
-        Ok(self.token(Tok::Number, start))
+        Ok(self.token(EcmaTokenKind::Number, start))
     }
 
     /// The end of the regular expression that begins here.
-    pub fn regex_end(&self, start: u32) -> Read<u32> {
+    pub fn regex_end(&self, start: u32) -> ParseResult<u32> {
         let mut at = start + 1;
         let mut class = false;
         loop {
             match self.byte(at) {
-                0 | b'\n' | b'\r' => return Err(Unsure),
-                b'\\' if matches!(self.byte(at + 1), 0 | b'\n' | b'\r') => return Err(Unsure),
+                0 | b'\n' | b'\r' => return Err(UnsupportedSyntax),
+                b'\\' if matches!(self.byte(at + 1), 0 | b'\n' | b'\r') => return Err(UnsupportedSyntax),
                 b'\\' => at += 1,
                 b'[' => class = true,
                 b']' => class = false,

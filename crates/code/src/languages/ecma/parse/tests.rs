@@ -1,8 +1,8 @@
 //! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
 use super::parse;
-use crate::lang::descent::agreement::{Damage, left, same};
-use crate::languages::{LanguageId, Source, ecma, language};
+use crate::lang::descent::agreement::{MutationTest, left, same};
+use crate::languages::{LanguageId, SourceFile, ecma, language};
 
 /// Syntax of both languages, tested statement by statement and all together.
 const SCRIPT: &[&str] = &[
@@ -319,9 +319,9 @@ fn uncommon_texts_are_rejected() {
 #[test]
 fn some_texts_are_read_better_than_by_tree_sitter() {
     let calls = |text: &str, language| {
-        let facts = ecma::read(Source { path: "a.ts", text, language }, &parse(text, language).expect("plain"));
+        let facts = ecma::read(SourceFile { path: "a.ts", text, language }, &parse(text, language).expect("plain"));
         let name = |expr| match facts.expr(expr) {
-            crate::facts::Expr::Free(name) => facts.name(name).to_owned(),
+            crate::facts::SourceExpr::Free(name) => facts.name(name).to_owned(),
             other => format!("{other:?}"),
         };
         assert!(facts.faults.is_empty());
@@ -338,7 +338,7 @@ fn some_texts_are_read_better_than_by_tree_sitter() {
 #[test]
 fn damage_is_noticed() {
     let all = languages().map(statements);
-    let damage = Damage {
+    let damage = MutationTest {
         turns: 12_000,
         pieces: &[
             "(", ")", "[", "]", "{", "}", ":", ",", "'", "`", "${", "/", "\\", "\n", ";", "=", "=>", "<", ">", "?",

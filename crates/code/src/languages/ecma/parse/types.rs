@@ -1,21 +1,21 @@
 //! The types of TypeScript.
 
-use super::lex::{Tok, Word};
+use super::lex::{EcmaTokenKind, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure, sure};
+use crate::lang::descent::{ParseResult, UnsupportedSyntax, ensure};
 
 impl Parser<'_> {
     /// `: T`, if present.
-    pub(super) fn annotation(&mut self, node: u32) -> Read<()> {
-        if !self.state.typed || !self.at(Tok::Colon) {
+    pub(super) fn annotation(&mut self, node: u32) -> ParseResult<()> {
+        if !self.state.typed || !self.at(EcmaTokenKind::Colon) {
             return Ok(());
         }
         self.part(node, field::TYPE, |parser| parser.prefixed(kind::TYPE_ANNOTATION, field::NO, Self::ty))
     }
 
     /// `: T` after parameters, which may also be a type predicate.
-    pub(super) fn result(&mut self, node: u32, field: u8) -> Read<()> {
-        if !self.state.typed || !self.at(Tok::Colon) {
+    pub(super) fn result(&mut self, node: u32, field: u8) -> ParseResult<()> {
+        if !self.state.typed || !self.at(EcmaTokenKind::Colon) {
             return Ok(());
         }
         let annotation = self.begin(kind::TYPE_ANNOTATION)?;
@@ -30,13 +30,14 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn result_type(&mut self) -> Read<u32> {
-        if self.at_name("asserts") && matches!(self.peek()?.kind, Tok::Name | Tok::Word(Word::This)) {
+    fn result_type(&mut self) -> ParseResult<u32> {
+        if self.at_name("asserts") && matches!(self.peek()?.kind, EcmaTokenKind::Name | EcmaTokenKind::Word(Word::This))
+        {
             return self.prefixed(kind::ASSERTS, field::NO, Self::predicate);
         }
-        if matches!(self.tok.kind, Tok::Name | Tok::Word(Word::This)) {
+        if matches!(self.tok.kind, EcmaTokenKind::Name | EcmaTokenKind::Word(Word::This)) {
             let (next, fresh) = self.look()?;
-            if next.kind == Tok::Name && !fresh && self.text(next) == "is" {
+            if next.kind == EcmaTokenKind::Name && !fresh && self.text(next) == "is" {
                 return self.predicate();
             }
         }
@@ -44,9 +45,9 @@ impl Parser<'_> {
     }
 
     /// `name is T`, or the name alone.
-    fn predicate(&mut self) -> Read<u32> {
+    fn predicate(&mut self) -> ParseResult<u32> {
         let name = match self.tok.kind {
-            Tok::Name => self.leaf(kind::IDENTIFIER)?,
+            EcmaTokenKind::Name => self.leaf(kind::IDENTIFIER)?,
             _ => self.leaf(kind::THIS)?,
         };
         if !self.at_name("is") || self.lex.state.fresh {
@@ -55,19 +56,19 @@ impl Parser<'_> {
         self.infix(kind::TYPE_PREDICATE, (name, field::NAME), field::TYPE, Self::ty)
     }
 
-    pub(super) fn type_parameters(&mut self, node: u32) -> Read<()> {
-        if !self.state.typed || !self.at(Tok::Less) {
+    pub(super) fn type_parameters(&mut self, node: u32) -> ParseResult<()> {
+        if !self.state.typed || !self.at(EcmaTokenKind::Less) {
             return Ok(());
         }
         let parameters = self.begin(kind::TYPE_PARAMETERS)?;
         self.inside(|parser| {
-            parser.elements(Tok::Greater, |parser| parser.part(parameters, field::NO, Self::type_parameter))
+            parser.elements(EcmaTokenKind::Greater, |parser| parser.part(parameters, field::NO, Self::type_parameter))
         })?;
         self.attach(node, parameters, field::TYPE_PARAMETERS);
         Ok(())
     }
 
-    fn type_parameter(&mut self) -> Read<u32> {
+    fn type_parameter(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::TYPE_PARAMETER);
         // `const`, `in` and `out` are skipped: they do not affect the type.
         self.eat_word(Word::Const)?;
@@ -77,34 +78,34 @@ impl Parser<'_> {
         }
         self.part_name(node, field::NAME, kind::TYPE_IDENTIFIER)?;
         for (sign, kind, field) in [
-            (Tok::Word(Word::Extends), kind::CONSTRAINT, field::CONSTRAINT),
-            (Tok::Assign, kind::DEFAULT_TYPE, field::VALUE),
+            (EcmaTokenKind::Word(Word::Extends), kind::CONSTRAINT, field::CONSTRAINT),
+            (EcmaTokenKind::Assign, kind::DEFAULT_TYPE, field::VALUE),
         ] {
             self.part_at(sign, node, field, |parser| parser.prefixed(kind, field::NO, Self::ty))?;
         }
         Ok(self.close(node))
     }
 
-    pub(super) fn type_arguments(&mut self) -> Read<u32> {
-        let node = self.begin_with(Tok::Less, kind::TYPE_ARGUMENTS)?;
+    pub(super) fn type_arguments(&mut self) -> ParseResult<u32> {
+        let node = self.begin_with(EcmaTokenKind::Less, kind::TYPE_ARGUMENTS)?;
         self.inside(|parser| parser.types(node, field::NO))?;
-        self.close_with(Tok::Greater, node)
+        self.close_with(EcmaTokenKind::Greater, node)
     }
 
     /// `<…>` after a value, if it contains types: `<` may also be a comparison.
-    pub(super) fn guess_type_arguments(&mut self) -> Read<Option<u32>> {
+    pub(super) fn guess_type_arguments(&mut self) -> ParseResult<Option<u32>> {
         let guess = self.guess();
         if let Ok(types) = self.deeper(Self::type_arguments) {
             let compares = matches!(
                 self.tok.kind,
-                Tok::Name
-                    | Tok::Private
-                    | Tok::Number
-                    | Tok::Str
-                    | Tok::Word(_)
-                    | Tok::Plus
-                    | Tok::Minus
-                    | Tok::Open(b'[')
+                EcmaTokenKind::Name
+                    | EcmaTokenKind::Private
+                    | EcmaTokenKind::Number
+                    | EcmaTokenKind::Str
+                    | EcmaTokenKind::Word(_)
+                    | EcmaTokenKind::Plus
+                    | EcmaTokenKind::Minus
+                    | EcmaTokenKind::Open(b'[')
             );
             if !compares || self.lex.state.fresh {
                 return Ok(Some(types));
@@ -115,20 +116,20 @@ impl Parser<'_> {
     }
 
     /// Types separated by commas, with an optional trailing comma.
-    pub(super) fn types(&mut self, node: u32, field: u8) -> Read<()> {
+    pub(super) fn types(&mut self, node: u32, field: u8) -> ParseResult<()> {
         loop {
             self.part(node, field, Self::ty)?;
-            if !self.eat(Tok::Comma)? || self.at(Tok::Greater) {
+            if !self.eat(EcmaTokenKind::Comma)? || self.at(EcmaTokenKind::Greater) {
                 return Ok(());
             }
         }
     }
 
-    pub(super) fn ty(&mut self) -> Read<u32> {
+    pub(super) fn ty(&mut self) -> ParseResult<u32> {
         self.deeper(Self::whole_type)
     }
 
-    fn whole_type(&mut self) -> Read<u32> {
+    fn whole_type(&mut self) -> ParseResult<u32> {
         if let Some(function) = self.function_type()? {
             return Ok(function);
         }
@@ -138,25 +139,25 @@ impl Parser<'_> {
         }
         let node = self.begin_around(kind::CONDITIONAL_TYPE, left, field::LEFT)?;
         self.part(node, field::RIGHT, |parser| parser.with_mode(|mode| mode.no_conditional = true, Self::ty))?;
-        self.expect(Tok::Question)?;
+        self.expect(EcmaTokenKind::Question)?;
         self.part(node, field::CONSEQUENCE, |parser| parser.with_mode(|mode| mode.no_conditional = false, Self::ty))?;
-        self.expect(Tok::Colon)?;
+        self.expect(EcmaTokenKind::Colon)?;
         self.last(node, field::ALTERNATIVE, |parser| parser.with_mode(|mode| mode.no_conditional = false, Self::ty))
     }
 
     /// `(…) => T`, `<T>(…) => U`, `new (…) => T`; `None` for anything else.
-    fn function_type(&mut self) -> Read<Option<u32>> {
+    fn function_type(&mut self) -> ParseResult<Option<u32>> {
         let first = self.tok.kind;
         let node = match first {
-            Tok::Open(b'(') => {
+            EcmaTokenKind::Open(b'(') => {
                 if !self.opens_parameters()? {
                     return Ok(None);
                 }
                 self.open(kind::FUNCTION_TYPE)
             }
-            Tok::Less => self.open(kind::FUNCTION_TYPE),
-            Tok::Word(Word::New) => self.open(kind::CONSTRUCTOR_TYPE),
-            Tok::Name if self.at_name("abstract") && self.before(Tok::Word(Word::New))? => {
+            EcmaTokenKind::Less => self.open(kind::FUNCTION_TYPE),
+            EcmaTokenKind::Word(Word::New) => self.open(kind::CONSTRUCTOR_TYPE),
+            EcmaTokenKind::Name if self.at_name("abstract") && self.before(EcmaTokenKind::Word(Word::New))? => {
                 self.begin(kind::CONSTRUCTOR_TYPE)?
             }
             _ => return Ok(None),
@@ -167,23 +168,25 @@ impl Parser<'_> {
         }
         self.type_parameters(node)?;
         self.parameters(node)?;
-        self.expect(Tok::Arrow)?;
+        self.expect(EcmaTokenKind::Arrow)?;
         let result = if constructs { self.ty()? } else { self.result_type()? };
         self.add(node, result, if constructs { field::TYPE } else { field::RETURN_TYPE });
         Ok(Some(self.close(node)))
     }
 
     /// Whether `(` opens parameters, not a type in parentheses: decided by the following tokens, as in compilers.
-    fn opens_parameters(&mut self) -> Read<bool> {
+    fn opens_parameters(&mut self) -> ParseResult<bool> {
         self.ahead(|parser| {
             parser.advance()?;
             let opens = match parser.tok.kind {
-                Tok::Close(b')') | Tok::Ellipsis => true,
-                Tok::Word(Word::This) => {
+                EcmaTokenKind::Close(b')') | EcmaTokenKind::Ellipsis => true,
+                EcmaTokenKind::Word(Word::This) => {
                     parser.advance()?;
                     parser.was_parameter()?
                 }
-                Tok::Name | Tok::Open(b'{' | b'[') => parser.pattern().is_ok() && parser.was_parameter()?,
+                EcmaTokenKind::Name | EcmaTokenKind::Open(b'{' | b'[') => {
+                    parser.pattern().is_ok() && parser.was_parameter()?
+                }
                 _ => false,
             };
             Ok(opens)
@@ -191,24 +194,29 @@ impl Parser<'_> {
     }
 
     /// Whether the next token can follow a parameter but not a type.
-    fn was_parameter(&mut self) -> Read<bool> {
+    fn was_parameter(&mut self) -> ParseResult<bool> {
         Ok(match self.tok.kind {
-            Tok::Colon | Tok::Comma | Tok::Question | Tok::Assign => true,
-            Tok::Close(b')') => self.peek()?.kind == Tok::Arrow,
+            EcmaTokenKind::Colon | EcmaTokenKind::Comma | EcmaTokenKind::Question | EcmaTokenKind::Assign => true,
+            EcmaTokenKind::Close(b')') => self.peek()?.kind == EcmaTokenKind::Arrow,
             _ => false,
         })
     }
 
-    fn union(&mut self) -> Read<u32> {
-        self.combined(Tok::BitOr, kind::UNION_TYPE, Self::intersection)
+    fn union(&mut self) -> ParseResult<u32> {
+        self.combined(EcmaTokenKind::BitOr, kind::UNION_TYPE, Self::intersection)
     }
 
-    fn intersection(&mut self) -> Read<u32> {
-        self.combined(Tok::BitAnd, kind::INTERSECTION_TYPE, Self::operator_type)
+    fn intersection(&mut self) -> ParseResult<u32> {
+        self.combined(EcmaTokenKind::BitAnd, kind::INTERSECTION_TYPE, Self::operator_type)
     }
 
     /// Types separated by an operator, with an optional one before the first.
-    fn combined(&mut self, sign: Tok, kind: u16, part: fn(&mut Self) -> Read<u32>) -> Read<u32> {
+    fn combined(
+        &mut self,
+        sign: EcmaTokenKind,
+        kind: u16,
+        part: fn(&mut Self) -> ParseResult<u32>,
+    ) -> ParseResult<u32> {
         let start = self.tok.start;
         self.eat(sign)?;
         let first = part(self)?;
@@ -227,9 +235,9 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn operator_type(&mut self) -> Read<u32> {
+    fn operator_type(&mut self) -> ParseResult<u32> {
         let kind = match self.tok.kind {
-            Tok::Name => match self.text(self.tok) {
+            EcmaTokenKind::Name => match self.text(self.tok) {
                 "keyof" => kind::INDEX_TYPE_QUERY,
                 "readonly" => kind::READONLY_TYPE,
                 "infer" => kind::INFER_TYPE,
@@ -239,15 +247,22 @@ impl Parser<'_> {
             _ => return self.postfix_type(),
         };
         let (next, fresh) = self.look()?;
-        let follows = matches!(next.kind, Tok::Name | Tok::Word(_) | Tok::Open(_) | Tok::Str | Tok::Template);
+        let follows = matches!(
+            next.kind,
+            EcmaTokenKind::Name
+                | EcmaTokenKind::Word(_)
+                | EcmaTokenKind::Open(_)
+                | EcmaTokenKind::Str
+                | EcmaTokenKind::Template
+        );
         if !follows {
             return self.postfix_type();
         }
-        sure(!fresh)?;
+        ensure(!fresh)?;
         let node = self.begin(kind)?;
         match kind {
             kind::PREDEFINED_TYPE => {
-                sure(self.eat_name("symbol")?)?;
+                ensure(self.eat_name("symbol")?)?;
             }
             kind::INFER_TYPE => {
                 self.part_name(node, field::NO, kind::TYPE_IDENTIFIER)?;
@@ -261,7 +276,7 @@ impl Parser<'_> {
     }
 
     /// `extends T` after an inferred type, unless it begins a conditional type.
-    fn infer_constraint(&mut self, node: u32) -> Read<()> {
+    fn infer_constraint(&mut self, node: u32) -> ParseResult<()> {
         if !self.at_word(Word::Extends) {
             return Ok(());
         }
@@ -269,7 +284,7 @@ impl Parser<'_> {
         self.advance()?;
         let constraint = self.with_mode(|mode| mode.no_conditional = true, Self::ty);
         match constraint {
-            Ok(constraint) if self.state.no_conditional || !self.at(Tok::Question) => {
+            Ok(constraint) if self.state.no_conditional || !self.at(EcmaTokenKind::Question) => {
                 self.add(node, constraint, field::NO);
                 Ok(())
             }
@@ -278,49 +293,53 @@ impl Parser<'_> {
     }
 
     /// A type followed by `[]` or `[K]`.
-    fn postfix_type(&mut self) -> Read<u32> {
+    fn postfix_type(&mut self) -> ParseResult<u32> {
         let mut ty = self.simple_type()?;
-        while self.at(Tok::Open(b'[')) && !self.lex.state.fresh {
+        while self.at(EcmaTokenKind::Open(b'[')) && !self.lex.state.fresh {
             let node = self.begin_around(kind::ARRAY_TYPE, ty, field::NO)?;
-            if !self.at(Tok::Close(b']')) {
+            if !self.at(EcmaTokenKind::Close(b']')) {
                 self.tree.set_kind(node, kind::LOOKUP_TYPE);
                 self.part(node, field::NO, |parser| parser.inside(Self::ty))?;
             }
-            self.expect(Tok::Close(b']'))?;
+            self.expect(EcmaTokenKind::Close(b']'))?;
             ty = self.close(node);
         }
         Ok(ty)
     }
 
-    fn simple_type(&mut self) -> Read<u32> {
+    fn simple_type(&mut self) -> ParseResult<u32> {
         match self.tok.kind {
-            Tok::Name => self.named_type(),
-            Tok::Str | Tok::Number | Tok::Word(Word::True | Word::False | Word::Null) => self.leaf(kind::LITERAL_TYPE),
-            Tok::Minus => {
-                let node = self.begin(kind::LITERAL_TYPE)?;
-                self.close_with(Tok::Number, node)
+            EcmaTokenKind::Name => self.named_type(),
+            EcmaTokenKind::Str | EcmaTokenKind::Number | EcmaTokenKind::Word(Word::True | Word::False | Word::Null) => {
+                self.leaf(kind::LITERAL_TYPE)
             }
-            Tok::Template => self.template_of(kind::TEMPLATE_LITERAL_TYPE, kind::TEMPLATE_TYPE, Self::ty),
-            Tok::Word(Word::Void) => self.leaf(kind::PREDEFINED_TYPE),
-            Tok::Word(Word::This) => self.leaf(kind::THIS_TYPE),
-            Tok::Word(Word::Typeof) => self.type_query(),
-            Tok::Word(Word::Import) => {
+            EcmaTokenKind::Minus => {
+                let node = self.begin(kind::LITERAL_TYPE)?;
+                self.close_with(EcmaTokenKind::Number, node)
+            }
+            EcmaTokenKind::Template => self.template_of(kind::TEMPLATE_LITERAL_TYPE, kind::TEMPLATE_TYPE, Self::ty),
+            EcmaTokenKind::Word(Word::Void) => self.leaf(kind::PREDEFINED_TYPE),
+            EcmaTokenKind::Word(Word::This) => self.leaf(kind::THIS_TYPE),
+            EcmaTokenKind::Word(Word::Typeof) => self.type_query(),
+            EcmaTokenKind::Word(Word::Import) => {
                 let mut node = self.import_expression()?;
-                while self.at(Tok::Dot) {
+                while self.at(EcmaTokenKind::Dot) {
                     node = self.member(node)?;
                 }
                 self.with_arguments(node)
             }
-            Tok::Open(b'(') => {
-                self.enclosed(kind::PARENTHESIZED_TYPE, field::NO, Tok::Close(b')'), |parser| parser.inside(Self::ty))
+            EcmaTokenKind::Open(b'(') => {
+                self.enclosed(kind::PARENTHESIZED_TYPE, field::NO, EcmaTokenKind::Close(b')'), |parser| {
+                    parser.inside(Self::ty)
+                })
             }
-            Tok::Open(b'[') => self.tuple(),
-            Tok::Open(b'{') => self.members(kind::OBJECT_TYPE),
-            _ => Err(Unsure),
+            EcmaTokenKind::Open(b'[') => self.tuple(),
+            EcmaTokenKind::Open(b'{') => self.members(kind::OBJECT_TYPE),
+            _ => Err(UnsupportedSyntax),
         }
     }
 
-    fn named_type(&mut self) -> Read<u32> {
+    fn named_type(&mut self) -> ParseResult<u32> {
         let name = self.text(self.tok);
         let known = match name {
             "any" | "number" | "boolean" | "string" | "symbol" | "object" | "unknown" | "never" => {
@@ -330,10 +349,10 @@ impl Parser<'_> {
             _ => None,
         };
         let node = self.leaf(known.unwrap_or(kind::TYPE_IDENTIFIER))?;
-        if self.at(Tok::Dot) {
+        if self.at(EcmaTokenKind::Dot) {
             self.tree.set_kind(node, kind::NESTED_TYPE_IDENTIFIER);
-            while self.eat(Tok::Dot)? {
-                sure(matches!(self.tok.kind, Tok::Name | Tok::Word(_)))?;
+            while self.eat(EcmaTokenKind::Dot)? {
+                ensure(matches!(self.tok.kind, EcmaTokenKind::Name | EcmaTokenKind::Word(_)))?;
                 self.advance()?;
             }
             self.close(node);
@@ -344,8 +363,8 @@ impl Parser<'_> {
     }
 
     /// A named type with its type arguments.
-    fn with_arguments(&mut self, name: u32) -> Read<u32> {
-        if !self.at(Tok::Less) || self.lex.state.fresh {
+    fn with_arguments(&mut self, name: u32) -> ParseResult<u32> {
+        if !self.at(EcmaTokenKind::Less) || self.lex.state.fresh {
             return Ok(name);
         }
         let generic = self.around(kind::GENERIC_TYPE, name, field::NAME);
@@ -353,18 +372,18 @@ impl Parser<'_> {
     }
 
     /// `typeof a.b`
-    fn type_query(&mut self) -> Read<u32> {
+    fn type_query(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::TYPE_QUERY)?;
         let mut value = match self.tok.kind {
-            Tok::Name => self.leaf(kind::IDENTIFIER)?,
-            Tok::Word(Word::This) => self.leaf(kind::THIS)?,
-            Tok::Word(Word::Import) => self.import_expression()?,
-            _ => return Err(Unsure),
+            EcmaTokenKind::Name => self.leaf(kind::IDENTIFIER)?,
+            EcmaTokenKind::Word(Word::This) => self.leaf(kind::THIS)?,
+            EcmaTokenKind::Word(Word::Import) => self.import_expression()?,
+            _ => return Err(UnsupportedSyntax),
         };
-        while self.at(Tok::Dot) {
+        while self.at(EcmaTokenKind::Dot) {
             value = self.member(value)?;
         }
-        if self.at(Tok::Less) && !self.lex.state.fresh {
+        if self.at(EcmaTokenKind::Less) && !self.lex.state.fresh {
             let with = self.around(kind::INSTANTIATION_EXPRESSION, value, field::NO);
             self.part(with, field::TYPE_ARGUMENTS, Self::type_arguments)?;
             value = self.close(with);
@@ -373,25 +392,25 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn tuple(&mut self) -> Read<u32> {
+    fn tuple(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::TUPLE_TYPE)?;
         self.inside(|parser| {
-            parser.elements(Tok::Close(b']'), |parser| parser.part(node, field::NO, Self::tuple_part))
+            parser.elements(EcmaTokenKind::Close(b']'), |parser| parser.part(node, field::NO, Self::tuple_part))
         })?;
         Ok(self.close(node))
     }
 
     /// An element of a tuple: a type, optionally named, optional or rest.
-    fn tuple_part(&mut self) -> Read<u32> {
+    fn tuple_part(&mut self) -> ParseResult<u32> {
         let guess = self.guess();
         let node = self.open(kind::REQUIRED_PARAMETER);
-        let rest = self.eat(Tok::Ellipsis)?;
-        if self.at(Tok::Name) && matches!(self.peek()?.kind, Tok::Colon | Tok::Question) {
+        let rest = self.eat(EcmaTokenKind::Ellipsis)?;
+        if self.at(EcmaTokenKind::Name) && matches!(self.peek()?.kind, EcmaTokenKind::Colon | EcmaTokenKind::Question) {
             self.token(node, field::NAME, kind::IDENTIFIER)?;
-            if self.eat(Tok::Question)? {
+            if self.eat(EcmaTokenKind::Question)? {
                 self.tree.set_kind(node, kind::OPTIONAL_PARAMETER);
             }
-            if self.at(Tok::Colon) {
+            if self.at(EcmaTokenKind::Colon) {
                 self.annotation(node)?;
                 return Ok(self.close(node));
             }
@@ -403,7 +422,7 @@ impl Parser<'_> {
         }
         let ty = self.ty()?;
         let kind = if rest { kind::REST_TYPE } else { kind::OPTIONAL_TYPE };
-        if !self.eat(Tok::Question)? && !rest {
+        if !self.eat(EcmaTokenKind::Question)? && !rest {
             return Ok(ty);
         }
         let node = self.open_at(kind, start);
@@ -414,17 +433,17 @@ impl Parser<'_> {
     // --- members of types ---
 
     /// The members of an interface or an object type.
-    pub(super) fn members(&mut self, kind: u16) -> Read<u32> {
-        let node = self.begin_with(Tok::Open(b'{'), kind)?;
+    pub(super) fn members(&mut self, kind: u16) -> ParseResult<u32> {
+        let node = self.begin_with(EcmaTokenKind::Open(b'{'), kind)?;
         self.inside(|parser| {
-            while !parser.at(Tok::Close(b'}')) {
-                if matches!(parser.tok.kind, Tok::Semicolon | Tok::Comma) {
+            while !parser.at(EcmaTokenKind::Close(b'}')) {
+                if matches!(parser.tok.kind, EcmaTokenKind::Semicolon | EcmaTokenKind::Comma) {
                     parser.advance()?;
                     continue;
                 }
                 parser.part(node, field::NO, |parser| parser.deeper(Self::member_of_type))?;
-                if !matches!(parser.tok.kind, Tok::Semicolon | Tok::Comma) && !parser.ends() {
-                    return Err(Unsure);
+                if !matches!(parser.tok.kind, EcmaTokenKind::Semicolon | EcmaTokenKind::Comma) && !parser.ends() {
+                    return Err(UnsupportedSyntax);
                 }
             }
             parser.advance()
@@ -432,25 +451,27 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn member_of_type(&mut self) -> Read<u32> {
+    fn member_of_type(&mut self) -> ParseResult<u32> {
         let (start, first) = (self.tok.start, self.tok.kind);
         match first {
-            Tok::Open(b'(') | Tok::Less => {
+            EcmaTokenKind::Open(b'(') | EcmaTokenKind::Less => {
                 let node = self.open(kind::CALL_SIGNATURE);
                 self.signature(node)?;
                 return Ok(self.close(node));
             }
-            Tok::Word(Word::New) if matches!(self.peek()?.kind, Tok::Open(b'(') | Tok::Less) => {
+            EcmaTokenKind::Word(Word::New)
+                if matches!(self.peek()?.kind, EcmaTokenKind::Open(b'(') | EcmaTokenKind::Less) =>
+            {
                 let node = self.begin(kind::CONSTRUCT_SIGNATURE)?;
                 self.type_parameters(node)?;
                 self.parameters(node)?;
                 self.annotation(node)?;
                 return Ok(self.close(node));
             }
-            Tok::Plus | Tok::Minus => {
+            EcmaTokenKind::Plus | EcmaTokenKind::Minus => {
                 self.advance()?;
-                if !self.eat_name("readonly")? || !self.at(Tok::Open(b'[')) {
-                    return Err(Unsure);
+                if !self.eat_name("readonly")? || !self.at(EcmaTokenKind::Open(b'[')) {
+                    return Err(UnsupportedSyntax);
                 }
                 return self.index_signature(start, &[]);
             }
@@ -463,15 +484,15 @@ impl Parser<'_> {
                 words.push(self.word_node(kind, false, token.start, token.end));
             }
         }
-        if self.at(Tok::Open(b'[')) && self.opens_index_signature()? {
+        if self.at(EcmaTokenKind::Open(b'[')) && self.opens_index_signature()? {
             return self.index_signature(start, &words);
         }
         let name = self.property_name()?;
         let node = self.open_at(kind::PROPERTY_SIGNATURE, start);
         self.add_all(node, words, field::NO);
         self.add(node, name, field::NAME);
-        self.eat(Tok::Question)?;
-        if matches!(self.tok.kind, Tok::Open(b'(') | Tok::Less) {
+        self.eat(EcmaTokenKind::Question)?;
+        if matches!(self.tok.kind, EcmaTokenKind::Open(b'(') | EcmaTokenKind::Less) {
             self.tree.set_kind(node, kind::METHOD_SIGNATURE);
             self.signature(node)?;
         } else {
@@ -481,17 +502,18 @@ impl Parser<'_> {
     }
 
     /// `[key: K]` or `[K in Keys]`, not the name of a property.
-    pub(super) fn opens_index_signature(&mut self) -> Read<bool> {
+    pub(super) fn opens_index_signature(&mut self) -> ParseResult<bool> {
         self.ahead(|parser| {
             parser.advance()?;
-            Ok(parser.at(Tok::Name) && matches!(parser.peek()?.kind, Tok::Colon | Tok::Word(Word::In)))
+            Ok(parser.at(EcmaTokenKind::Name)
+                && matches!(parser.peek()?.kind, EcmaTokenKind::Colon | EcmaTokenKind::Word(Word::In)))
         })
     }
 
-    pub(super) fn index_signature(&mut self, start: u32, words: &[u32]) -> Read<u32> {
+    pub(super) fn index_signature(&mut self, start: u32, words: &[u32]) -> ParseResult<u32> {
         let node = self.open_at(kind::INDEX_SIGNATURE, start);
         self.add_all(node, words.iter().copied(), field::NO);
-        self.expect(Tok::Open(b'['))?;
+        self.expect(EcmaTokenKind::Open(b'['))?;
         let clause = self.open(kind::MAPPED_TYPE_CLAUSE);
         let name = self.name(kind::TYPE_IDENTIFIER)?;
         if self.eat_word(Word::In)? {
@@ -504,25 +526,25 @@ impl Parser<'_> {
         } else {
             self.tree.set_kind(name, kind::IDENTIFIER);
             self.add(node, name, field::NAME);
-            self.expect(Tok::Colon)?;
+            self.expect(EcmaTokenKind::Colon)?;
             self.part(node, field::INDEX_TYPE, Self::ty)?;
         }
-        self.expect(Tok::Close(b']'))?;
+        self.expect(EcmaTokenKind::Close(b']'))?;
         let annotation = self.open(kind::TYPE_ANNOTATION);
         let how = match self.tok.kind {
-            Tok::Question => kind::OPTING_TYPE_ANNOTATION,
-            Tok::Minus => kind::OMITTING_TYPE_ANNOTATION,
-            Tok::Plus => kind::ADDING_TYPE_ANNOTATION,
+            EcmaTokenKind::Question => kind::OPTING_TYPE_ANNOTATION,
+            EcmaTokenKind::Minus => kind::OMITTING_TYPE_ANNOTATION,
+            EcmaTokenKind::Plus => kind::ADDING_TYPE_ANNOTATION,
             _ => kind::TYPE_ANNOTATION,
         };
         if how != kind::TYPE_ANNOTATION {
             self.tree.set_kind(annotation, how);
-            if !self.eat(Tok::Question)? {
+            if !self.eat(EcmaTokenKind::Question)? {
                 self.advance()?;
-                self.expect(Tok::Question)?;
+                self.expect(EcmaTokenKind::Question)?;
             }
         }
-        if self.eat(Tok::Colon)? {
+        if self.eat(EcmaTokenKind::Colon)? {
             self.part(annotation, field::NO, Self::ty)?;
             self.attach(node, annotation, field::TYPE);
         }

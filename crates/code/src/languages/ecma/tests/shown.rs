@@ -4,7 +4,7 @@ use crate::facts::*;
 use std::fmt::Write;
 
 /// A compact text of all facts.
-pub(super) fn shown(facts: &Facts) -> String {
+pub(super) fn shown(facts: &FileFacts) -> String {
     let mut out = String::new();
     for def in facts.defs.iter().skip(1) {
         let mut depth = 0;
@@ -39,7 +39,7 @@ pub(super) fn shown(facts: &Facts) -> String {
     for import in &facts.imports {
         let _ = write!(out, "import {:?} ", import.module);
         let _ = match import.what {
-            Imported::Symbol(name) => write!(out, "{}", facts.name(name)),
+            ImportKind::Symbol(name) => write!(out, "{}", facts.name(name)),
             what => write!(out, "{what:?}"),
         };
         if let Some(var) = import.var {
@@ -71,11 +71,11 @@ pub(super) fn shown(facts: &Facts) -> String {
     }
     for bind in &facts.binds {
         let target = match bind.target {
-            Target::Var(v) => var(facts, v),
-            Target::Member(of, name) => format!("{}.{}", expr(facts, of), facts.name(name)),
-            Target::At(of, name) => format!("{}[{:?}]", expr(facts, of), facts.name(name)),
-            Target::Element(of) => format!("{}[]", expr(facts, of)),
-            Target::Free(name) => format!("?{}", facts.name(name)),
+            BindTarget::Var(v) => var(facts, v),
+            BindTarget::Member(of, name) => format!("{}.{}", expr(facts, of), facts.name(name)),
+            BindTarget::At(of, name) => format!("{}[{:?}]", expr(facts, of), facts.name(name)),
+            BindTarget::Element(of) => format!("{}[]", expr(facts, of)),
+            BindTarget::Free(name) => format!("?{}", facts.name(name)),
         };
         let _ = writeln!(out, "{target} = {}", expr(facts, bind.value));
     }
@@ -109,7 +109,7 @@ fn flags(of: u32) -> String {
 }
 
 /// A variable with its owner, so that shadowing is visible; its declared type follows a colon.
-fn var(facts: &Facts, var: VarId) -> String {
+fn var(facts: &FileFacts, var: VarId) -> String {
     let var = &facts.vars[var];
     let owner = if var.owner == ROOT { "" } else { facts.name(facts.def(var.owner).name) };
     let what = match var.what {
@@ -121,50 +121,50 @@ fn var(facts: &Facts, var: VarId) -> String {
     if owner.is_empty() { format!("{what}{name}{ty}") } else { format!("{what}{owner}/{name}{ty}") }
 }
 
-pub(super) fn expr(facts: &Facts, of: ExprId) -> String {
-    let list = |range: Range| -> String {
+pub(super) fn expr(facts: &FileFacts, of: ExprId) -> String {
+    let list = |range: IndexRange| -> String {
         let items: Vec<String> = facts
             .items(range)
             .iter()
             .map(|item| match item.key {
-                Key::Next => expr(facts, item.value),
-                Key::Name(name) => format!("{}: {}", facts.name(name), expr(facts, item.value)),
-                Key::Any => format!("[?]: {}", expr(facts, item.value)),
-                Key::Spread => format!("...{}", expr(facts, item.value)),
+                ItemKey::Next => expr(facts, item.value),
+                ItemKey::Name(name) => format!("{}: {}", facts.name(name), expr(facts, item.value)),
+                ItemKey::Any => format!("[?]: {}", expr(facts, item.value)),
+                ItemKey::Spread => format!("...{}", expr(facts, item.value)),
             })
             .collect();
         items.join(", ")
     };
     match facts.expr(of) {
-        Expr::Unknown => "_".into(),
-        Expr::Literal(Literal::String(name)) => format!("{:?}", facts.name(name)),
-        Expr::Literal(what) => format!("{what:?}").to_lowercase(),
-        Expr::Var(v) => {
+        SourceExpr::Unknown => "_".into(),
+        SourceExpr::Literal(Literal::String(name)) => format!("{:?}", facts.name(name)),
+        SourceExpr::Literal(what) => format!("{what:?}").to_lowercase(),
+        SourceExpr::Var(v) => {
             let shown = &facts.vars[v];
             let owner = if shown.owner == ROOT { "" } else { facts.name(facts.def(shown.owner).name) };
             if owner.is_empty() { facts.name(shown.name).into() } else { format!("{owner}/{}", facts.name(shown.name)) }
         }
-        Expr::Free(name) => format!("?{}", facts.name(name)),
-        Expr::This => "this".into(),
-        Expr::Super => "super".into(),
-        Expr::ThisType => "This".into(),
-        Expr::Member(of, name) => format!("{}.{}", expr(facts, of), facts.name(name)),
-        Expr::At(of, name) => format!("{}[{:?}]", expr(facts, of), facts.name(name)),
-        Expr::AtIndex(of, place) => format!("{}[{place}]", expr(facts, of)),
-        Expr::Element(of) => format!("{}[]", expr(facts, of)),
-        Expr::Awaited(of) => format!("await {}", expr(facts, of)),
-        Expr::Call(call) => format!("{}()", expr(facts, facts.calls[call].callee)),
-        Expr::Def(def) => format!("<{}>", facts.name(facts.def(def).name)),
-        Expr::Collection(ListKind::Map, range) => format!("{{{}}}", list(range)),
-        Expr::Collection(_, range) => format!("[{}]", list(range)),
-        Expr::Either(range) => format!("({})", list(range).replace(", ", " | ")),
-        Expr::Generic(of, range) => format!("{}<{}>", expr(facts, of), list(range)),
-        Expr::InstanceOf(of) => format!("a {}", expr(facts, of)),
-        Expr::FunctionType(of) => format!("=> {}", expr(facts, of)),
-        Expr::ListOf(of) => format!("list {}", expr(facts, of)),
-        Expr::Import(import) => format!("import {:?}", facts.imports[import].module),
-        Expr::KeysOf(of) => format!("keys {}", expr(facts, of)),
-        Expr::Bound(of) => format!("bound {}", expr(facts, of)),
+        SourceExpr::Free(name) => format!("?{}", facts.name(name)),
+        SourceExpr::This => "this".into(),
+        SourceExpr::Super => "super".into(),
+        SourceExpr::ThisType => "This".into(),
+        SourceExpr::Member(of, name) => format!("{}.{}", expr(facts, of), facts.name(name)),
+        SourceExpr::At(of, name) => format!("{}[{:?}]", expr(facts, of), facts.name(name)),
+        SourceExpr::AtIndex(of, place) => format!("{}[{place}]", expr(facts, of)),
+        SourceExpr::Element(of) => format!("{}[]", expr(facts, of)),
+        SourceExpr::Awaited(of) => format!("await {}", expr(facts, of)),
+        SourceExpr::Call(call) => format!("{}()", expr(facts, facts.calls[call].callee)),
+        SourceExpr::Def(def) => format!("<{}>", facts.name(facts.def(def).name)),
+        SourceExpr::Collection(ListKind::Map, range) => format!("{{{}}}", list(range)),
+        SourceExpr::Collection(_, range) => format!("[{}]", list(range)),
+        SourceExpr::Either(range) => format!("({})", list(range).replace(", ", " | ")),
+        SourceExpr::Generic(of, range) => format!("{}<{}>", expr(facts, of), list(range)),
+        SourceExpr::InstanceOf(of) => format!("a {}", expr(facts, of)),
+        SourceExpr::FunctionType(of) => format!("=> {}", expr(facts, of)),
+        SourceExpr::ListOf(of) => format!("list {}", expr(facts, of)),
+        SourceExpr::Import(import) => format!("import {:?}", facts.imports[import].module),
+        SourceExpr::KeysOf(of) => format!("keys {}", expr(facts, of)),
+        SourceExpr::Bound(of) => format!("bound {}", expr(facts, of)),
         other => format!("{other:?}"),
     }
 }

@@ -1,13 +1,13 @@
 //! The lexer for Go, including implicit semicolons at line ends and the comments between tokens.
 
-use crate::lang::descent::lexer::{self, Dialect, signs, words};
-use crate::lang::descent::{self, Read, Unsure};
+use crate::lang::descent::lexer::{self, LexicalRules, signs, words};
+use crate::lang::descent::{self, ParseResult, UnsupportedSyntax};
 
-pub type Lexer<'t> = lexer::Lexer<'t, Go>;
-type Token = descent::Token<Tok>;
+pub type GoLexer<'t> = lexer::Lexer<'t, GoLexicalRules>;
+type Token = descent::SourceToken<GoTokenKind>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tok {
+pub enum GoTokenKind {
     End,
     /// The end of a statement: explicit, or implied by the end of a line.
     Semicolon,
@@ -55,6 +55,7 @@ words! {
 }
 
 signs! {
+    GoTokenKind:
     Ellipsis [b'.', b'.', b'.'], Define [b':', b'='], Augmented [b'<', b'<', b'='], Augmented [b'>', b'>', b'='],
     Augmented [b'&', b'^', b'='], Times [b'<', b'<'], Times [b'>', b'>'], Times [b'&', b'^'], Arrow [b'<', b'-'],
     Compare [b'=' | b'!' | b'<' | b'>', b'='], And [b'&', b'&'], Or [b'|', b'|'], Step [b'+', b'+'],
@@ -64,35 +65,41 @@ signs! {
 }
 
 #[derive(Clone, Copy, Default)]
-pub struct Go {
+pub struct GoLexicalRules {
     /// End of the last token, if a line break after it ends the statement.
     ends: Option<u32>,
 }
 
-impl Dialect for Go {
-    type Kind = Tok;
+impl LexicalRules for GoLexicalRules {
+    type Kind = GoTokenKind;
     type Word = Word;
-    const NAME: Tok = Tok::Name;
-    const COMMA: Tok = Tok::Comma;
+    const NAME: GoTokenKind = GoTokenKind::Name;
+    const COMMA: GoTokenKind = GoTokenKind::Comma;
 
-    fn keyword(word: Word) -> Tok {
-        Tok::Word(word)
+    fn keyword(word: Word) -> GoTokenKind {
+        GoTokenKind::Word(word)
     }
 
-    fn next(lexer: &mut Lexer<'_>) -> Read<Token> {
+    fn next(lexer: &mut GoLexer<'_>) -> ParseResult<Token> {
         let token = lexer.any_token()?;
         lexer.state.ends = match token.kind {
-            Tok::Name | Tok::Int | Tok::Float | Tok::Imaginary | Tok::Rune | Tok::Str | Tok::RawStr => Some(token.end),
-            Tok::Close(_) | Tok::Step => Some(token.end),
-            Tok::Word(Word::Break | Word::Continue | Word::Fallthrough | Word::Return) => Some(token.end),
+            GoTokenKind::Name
+            | GoTokenKind::Int
+            | GoTokenKind::Float
+            | GoTokenKind::Imaginary
+            | GoTokenKind::Rune
+            | GoTokenKind::Str
+            | GoTokenKind::RawStr => Some(token.end),
+            GoTokenKind::Close(_) | GoTokenKind::Step => Some(token.end),
+            GoTokenKind::Word(Word::Break | Word::Continue | Word::Fallthrough | Word::Return) => Some(token.end),
             _ => None,
         };
         Ok(token)
     }
 }
 
-impl Lexer<'_> {
-    fn any_token(&mut self) -> Read<Token> {
+impl GoLexer<'_> {
+    fn any_token(&mut self) -> ParseResult<Token> {
         loop {
             let start = self.at;
             match self.byte(start) {
@@ -100,7 +107,7 @@ impl Lexer<'_> {
                 b'\n' => {
                     self.at += 1;
                     if let Some(end) = self.state.ends {
-                        return Ok(Token { kind: Tok::Semicolon, start: end, end });
+                        return Ok(Token { kind: GoTokenKind::Semicolon, start: end, end });
                     }
                 }
                 _ if !self.comment(false)? => break,
@@ -108,7 +115,7 @@ impl Lexer<'_> {
                     if let Some(end) = self.state.ends
                         && memchr::memchr(b'\n', self.source.between(start, self.at)).is_some()
                     {
-                        return Ok(Token { kind: Tok::Semicolon, start: end, end });
+                        return Ok(Token { kind: GoTokenKind::Semicolon, start: end, end });
                     }
                 }
             }
@@ -116,37 +123,37 @@ impl Lexer<'_> {
         let start = self.at;
         let kind = match self.byte(start) {
             0 if self.source.ends_at(start) => match self.state.ends {
-                Some(end) => return Ok(Token { kind: Tok::Semicolon, start: end, end }),
-                None => Tok::End,
+                Some(end) => return Ok(Token { kind: GoTokenKind::Semicolon, start: end, end }),
+                None => GoTokenKind::End,
             },
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => self.word(start, false, keyword)?,
             b'0'..=b'9' => self.number(start)?,
             b'.' if self.byte(start + 1).is_ascii_digit() => self.number(start)?,
-            b'"' => self.string(start, b'"', Tok::Str)?,
-            b'\'' => self.string(start, b'\'', Tok::Rune)?,
+            b'"' => self.string(start, b'"', GoTokenKind::Str)?,
+            b'\'' => self.string(start, b'\'', GoTokenKind::Rune)?,
             b'`' => {
-                let len = memchr::memchr(b'`', self.rest(start + 1)).ok_or(Unsure)?;
+                let len = memchr::memchr(b'`', self.rest(start + 1)).ok_or(UnsupportedSyntax)?;
                 self.at = start + 1 + len as u32 + 1;
-                Tok::RawStr
+                GoTokenKind::RawStr
             }
             _ => self.operator(start, sign)?,
         };
         Ok(self.token(kind, start))
     }
 
-    fn number(&mut self, start: u32) -> Read<Tok> {
+    fn number(&mut self, start: u32) -> ParseResult<GoTokenKind> {
         let mut at = start;
         let hex = self.byte(start) == b'0' && self.byte(start + 1) | 0x20 == b'x';
-        let mut kind = Tok::Int;
+        let mut kind = GoTokenKind::Int;
         loop {
             match self.byte(at) {
-                b'.' => kind = Tok::Float,
-                b'p' | b'P' if hex => kind = Tok::Float,
-                b'e' | b'E' if !hex => kind = Tok::Float,
+                b'.' => kind = GoTokenKind::Float,
+                b'p' | b'P' if hex => kind = GoTokenKind::Float,
+                b'e' | b'E' if !hex => kind = GoTokenKind::Float,
                 b'+' | b'-'
                     if at > start && matches!((self.byte(at - 1) | 0x20, hex), (b'p', true) | (b'e', false)) => {}
                 b'i' => {
-                    kind = Tok::Imaginary;
+                    kind = GoTokenKind::Imaginary;
                     at += 1;
                     break;
                 }
@@ -158,7 +165,7 @@ impl Lexer<'_> {
             at += 1;
         }
         if self.byte(at).is_ascii_alphanumeric() || self.byte(at) >= 0x80 {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         self.at = at;
         Ok(kind)

@@ -1,6 +1,6 @@
 //! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
-use crate::lang::descent::agreement::{Damage, both, left, same};
+use crate::lang::descent::agreement::{MutationTest, both, left, same};
 use crate::languages::language;
 
 /// Syntax at package level.
@@ -193,7 +193,7 @@ fn some_texts_are_read_better_than_by_tree_sitter() {
 fn damage_is_noticed() {
     let all = texts();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let damage = Damage {
+    let damage = MutationTest {
         turns: 8_000,
         pieces: &[
             "(", ")", "[", "]", "{", "}", ":", ",", "\"", "`", "\\", "\n", ";", "=", ":=", "<-", "...", ".", "*", "ä",

@@ -1,13 +1,13 @@
 //! The lexer for Java, including the comments between tokens.
 
-use crate::lang::descent::lexer::{self, Dialect, signs, words};
-use crate::lang::descent::{self, Read, Unsure};
+use crate::lang::descent::lexer::{self, LexicalRules, signs, words};
+use crate::lang::descent::{self, ParseResult, UnsupportedSyntax};
 
-pub type Lexer<'t> = lexer::Lexer<'t, Java>;
-type Token = descent::Token<Tok>;
+pub type JavaLexer<'t> = lexer::Lexer<'t, JavaLexicalRules>;
+type Token = descent::SourceToken<JavaTokenKind>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tok {
+pub enum JavaTokenKind {
     End,
     Name,
     Word(Word),
@@ -67,6 +67,7 @@ words! {
 }
 
 signs! {
+    JavaTokenKind:
     Ellipsis [b'.', b'.', b'.'], Reference [b':', b':'], Arrow [b'-', b'>'], Equal [b'=', b'='], Unequal [b'!', b'='],
     Augmented [b'<', b'<', b'='], Shift [b'<', b'<'], Compare [b'<', b'='], And [b'&', b'&'], Or [b'|', b'|'],
     Step [b'+', b'+'], Step [b'-', b'-'], Augmented [b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'='],
@@ -76,19 +77,19 @@ signs! {
 }
 
 #[derive(Clone, Copy, Default)]
-pub struct Java;
+pub struct JavaLexicalRules;
 
-impl Dialect for Java {
-    type Kind = Tok;
+impl LexicalRules for JavaLexicalRules {
+    type Kind = JavaTokenKind;
     type Word = Word;
-    const NAME: Tok = Tok::Name;
-    const COMMA: Tok = Tok::Comma;
+    const NAME: JavaTokenKind = JavaTokenKind::Name;
+    const COMMA: JavaTokenKind = JavaTokenKind::Comma;
 
-    fn keyword(word: Word) -> Tok {
-        Tok::Word(word)
+    fn keyword(word: Word) -> JavaTokenKind {
+        JavaTokenKind::Word(word)
     }
 
-    fn next(lexer: &mut Lexer<'_>) -> Read<Token> {
+    fn next(lexer: &mut JavaLexer<'_>) -> ParseResult<Token> {
         loop {
             match lexer.byte(lexer.at) {
                 b' ' | b'\t' | b'\n' | b'\r' | 0x0c => lexer.at += 1,
@@ -99,40 +100,40 @@ impl Dialect for Java {
     }
 }
 
-impl Lexer<'_> {
-    fn any_token(&mut self) -> Read<Token> {
+impl JavaLexer<'_> {
+    fn any_token(&mut self) -> ParseResult<Token> {
         let start = self.at;
         let kind = match self.byte(start) {
-            0 if self.source.ends_at(start) => Tok::End,
+            0 if self.source.ends_at(start) => JavaTokenKind::End,
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => self.word(start, true, word)?,
             b'0'..=b'9' => self.number(start)?,
             b'.' if self.byte(start + 1).is_ascii_digit() => self.number(start)?,
             b'"' if self.rest(start).starts_with(b"\"\"\"") => self.text_block(start)?,
-            b'"' => self.string(start, b'"', Tok::Str)?,
-            b'\'' => self.string(start, b'\'', Tok::Char)?,
+            b'"' => self.string(start, b'"', JavaTokenKind::Str)?,
+            b'\'' => self.string(start, b'\'', JavaTokenKind::Char)?,
             _ => self.operator(start, sign)?,
         };
         Ok(self.token(kind, start))
     }
 
-    fn number(&mut self, start: u32) -> Read<Tok> {
+    fn number(&mut self, start: u32) -> ParseResult<JavaTokenKind> {
         let mut at = start;
         let prefix = if self.byte(start) == b'0' { self.byte(start + 1) | 0x20 } else { 0 };
         let (hex, bits) = (prefix == b'x', prefix == b'b');
         if hex || bits {
             at += 2;
         }
-        let mut kind = Tok::Int;
+        let mut kind = JavaTokenKind::Int;
         loop {
             match self.byte(at) {
                 b'0'..=b'9' | b'_' => {}
                 b'a'..=b'f' | b'A'..=b'F' if hex => {}
-                b'.' if !bits => kind = Tok::Float,
-                b'e' | b'E' if !bits => kind = Tok::Float,
-                b'p' | b'P' if hex => kind = Tok::Float,
+                b'.' if !bits => kind = JavaTokenKind::Float,
+                b'e' | b'E' if !bits => kind = JavaTokenKind::Float,
+                b'p' | b'P' if hex => kind = JavaTokenKind::Float,
                 b'+' | b'-' if matches!((self.byte(at - 1) | 0x20, hex), (b'e', false) | (b'p', true)) => {}
                 b'f' | b'F' | b'd' | b'D' => {
-                    kind = Tok::Float;
+                    kind = JavaTokenKind::Float;
                     at += 1;
                     break;
                 }
@@ -145,16 +146,16 @@ impl Lexer<'_> {
             at += 1;
         }
         if self.byte(at).is_ascii_alphanumeric() || self.byte(at) >= 0x80 {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         self.at = at;
         Ok(kind)
     }
 
-    fn text_block(&mut self, start: u32) -> Read<Tok> {
+    fn text_block(&mut self, start: u32) -> ParseResult<JavaTokenKind> {
         let mut at = start + 3;
         loop {
-            at += memchr::memchr2(b'"', b'\\', self.rest(at)).ok_or(Unsure)? as u32;
+            at += memchr::memchr2(b'"', b'\\', self.rest(at)).ok_or(UnsupportedSyntax)? as u32;
             match self.byte(at) {
                 b'\\' => at += 2,
                 _ if self.rest(at).starts_with(b"\"\"\"") => break,
@@ -162,7 +163,7 @@ impl Lexer<'_> {
             }
         }
         self.at = at + 3;
-        Ok(Tok::Str)
+        Ok(JavaTokenKind::Str)
     }
 }
 

@@ -1,19 +1,19 @@
 //! Java's statements.
 
-use super::lex::{Tok, Word};
+use super::lex::{JavaTokenKind, Word};
 use super::types::{modifier, primitive};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure, sure};
+use crate::lang::descent::{ParseResult, UnsupportedSyntax, ensure};
 
 impl Parser<'_> {
-    pub(super) fn block(&mut self) -> Read<u32> {
+    pub(super) fn block(&mut self) -> ParseResult<u32> {
         self.block_of(kind::BLOCK)
     }
 
-    pub(super) fn block_of(&mut self, kind: u16) -> Read<u32> {
-        let node = self.begin_with(Tok::Open(b'{'), kind)?;
+    pub(super) fn block_of(&mut self, kind: u16) -> ParseResult<u32> {
+        let node = self.begin_with(JavaTokenKind::Open(b'{'), kind)?;
         self.deeper(|parser| {
-            while !parser.at(Tok::Close(b'}')) {
+            while !parser.at(JavaTokenKind::Close(b'}')) {
                 parser.statement(node, field::NO)?;
             }
             Ok(())
@@ -22,26 +22,26 @@ impl Parser<'_> {
     }
 
     /// A statement that is part of another one. Empty statements have no node.
-    fn statement(&mut self, parent: u32, field: u8) -> Read<()> {
-        if self.eat(Tok::Semicolon)? {
+    fn statement(&mut self, parent: u32, field: u8) -> ParseResult<()> {
+        if self.eat(JavaTokenKind::Semicolon)? {
             return Ok(());
         }
         self.part(parent, field, |parser| parser.deeper(|parser| parser.any_statement(parent)))
     }
 
-    fn any_statement(&mut self, parent: u32) -> Read<u32> {
+    fn any_statement(&mut self, parent: u32) -> ParseResult<u32> {
         let first = self.tok.kind;
         match first {
-            Tok::Open(b'{') => self.block(),
-            Tok::Name => self.name_statement(parent),
-            Tok::Word(word) => self.word_statement(word, parent),
-            Tok::At => self.declared(parent),
-            Tok::Less => self.constructor_call(),
+            JavaTokenKind::Open(b'{') => self.block(),
+            JavaTokenKind::Name => self.name_statement(parent),
+            JavaTokenKind::Word(word) => self.word_statement(word, parent),
+            JavaTokenKind::At => self.declared(parent),
+            JavaTokenKind::Less => self.constructor_call(),
             _ => self.expression_statement(),
         }
     }
 
-    fn word_statement(&mut self, word: Word, parent: u32) -> Read<u32> {
+    fn word_statement(&mut self, word: Word, parent: u32) -> ParseResult<u32> {
         match word {
             Word::If => self.if_statement(),
             Word::For => self.for_statement(),
@@ -54,15 +54,15 @@ impl Parser<'_> {
             Word::Do => {
                 let node = self.begin(kind::DO_STATEMENT)?;
                 self.statement(node, field::BODY)?;
-                self.expect(Tok::Word(Word::While))?;
+                self.expect(JavaTokenKind::Word(Word::While))?;
                 self.condition(node)?;
-                self.close_with(Tok::Semicolon, node)
+                self.close_with(JavaTokenKind::Semicolon, node)
             }
             Word::Switch => {
                 let node = self.switch()?;
                 // As a statement, a switch is not part of a larger expression.
                 match self.tok.kind {
-                    Tok::Dot | Tok::Open(b'[') | Tok::Reference => Err(Unsure),
+                    JavaTokenKind::Dot | JavaTokenKind::Open(b'[') | JavaTokenKind::Reference => Err(UnsupportedSyntax),
                     _ => Ok(node),
                 }
             }
@@ -74,42 +74,47 @@ impl Parser<'_> {
             Word::Assert => {
                 let node = self.begin(kind::ASSERT_STATEMENT)?;
                 self.part(node, field::NO, Self::expression)?;
-                self.part_after(Tok::Colon, node, field::NO, Self::expression)?;
-                self.close_with(Tok::Semicolon, node)
+                self.part_after(JavaTokenKind::Colon, node, field::NO, Self::expression)?;
+                self.close_with(JavaTokenKind::Semicolon, node)
             }
             Word::Synchronized => {
                 let node = self.begin(kind::SYNCHRONIZED_STATEMENT)?;
                 self.part(node, field::NO, Self::parenthesized)?;
                 self.last(node, field::BODY, Self::block)
             }
-            Word::This | Word::Super if self.peek()?.kind == Tok::Open(b'(') => self.constructor_call(),
+            Word::This | Word::Super if self.peek()?.kind == JavaTokenKind::Open(b'(') => self.constructor_call(),
             Word::Class | Word::Interface | Word::Enum => self.declared(parent),
             _ if modifier(word).is_some() => self.declared(parent),
-            _ if primitive(word).is_some() && !matches!(self.peek()?.kind, Tok::Dot) => self.local(None),
+            _ if primitive(word).is_some() && !matches!(self.peek()?.kind, JavaTokenKind::Dot) => self.local(None),
             _ => self.expression_statement(),
         }
     }
 
-    fn name_statement(&mut self, parent: u32) -> Read<u32> {
+    fn name_statement(&mut self, parent: u32) -> ParseResult<u32> {
         let next = self.peek()?.kind;
         match next {
-            Tok::Colon => {
+            JavaTokenKind::Colon => {
                 let node = self.open(kind::LABELED_STATEMENT);
                 self.token(node, field::NO, kind::IDENTIFIER)?;
                 self.advance()?;
                 self.statement(node, field::NO)?;
                 return Ok(self.close(node));
             }
-            Tok::Name if self.at_name("record") => return self.declared(parent),
-            Tok::Word(Word::Class | Word::Interface) if self.at_name("sealed") => return self.declared(parent),
+            JavaTokenKind::Name if self.at_name("record") => return self.declared(parent),
+            JavaTokenKind::Word(Word::Class | Word::Interface) if self.at_name("sealed") => {
+                return self.declared(parent);
+            }
             _ => {}
         }
         if self.at_name("yield") {
             return match next {
-                Tok::Assign | Tok::Augmented | Tok::Dot | Tok::Step | Tok::Open(b'[') | Tok::Semicolon => {
-                    self.expression_statement()
-                }
-                Tok::Open(b'(') => Err(Unsure),
+                JavaTokenKind::Assign
+                | JavaTokenKind::Augmented
+                | JavaTokenKind::Dot
+                | JavaTokenKind::Step
+                | JavaTokenKind::Open(b'[')
+                | JavaTokenKind::Semicolon => self.expression_statement(),
+                JavaTokenKind::Open(b'(') => Err(UnsupportedSyntax),
                 _ => self.valued(kind::YIELD_STATEMENT),
             };
         }
@@ -117,25 +122,30 @@ impl Parser<'_> {
     }
 
     /// Whether a type and a name follow, as in a declaration.
-    fn begins_local(&mut self, next: Tok) -> Read<bool> {
+    fn begins_local(&mut self, next: JavaTokenKind) -> ParseResult<bool> {
         match next {
-            Tok::Name => return Ok(true),
-            Tok::Dot | Tok::Less | Tok::Open(b'[') | Tok::At => {}
+            JavaTokenKind::Name => return Ok(true),
+            JavaTokenKind::Dot | JavaTokenKind::Less | JavaTokenKind::Open(b'[') | JavaTokenKind::At => {}
             _ => return Ok(false),
         }
         self.ahead(|parser| {
             let begins = parser.ty().is_ok()
-                && parser.at(Tok::Name)
+                && parser.at(JavaTokenKind::Name)
                 && matches!(
                     parser.peek()?.kind,
-                    Tok::Assign | Tok::Semicolon | Tok::Comma | Tok::Colon | Tok::Open(b'[') | Tok::At
+                    JavaTokenKind::Assign
+                        | JavaTokenKind::Semicolon
+                        | JavaTokenKind::Comma
+                        | JavaTokenKind::Colon
+                        | JavaTokenKind::Open(b'[')
+                        | JavaTokenKind::At
                 );
             Ok(begins)
         })
     }
 
     /// A class, or a variable with modifiers.
-    fn declared(&mut self, parent: u32) -> Read<u32> {
+    fn declared(&mut self, parent: u32) -> ParseResult<u32> {
         // The comment above a local class is its doc comment.
         self.remarks(parent, kind::COMMENT);
         let modifiers = self.modifiers()?;
@@ -145,13 +155,13 @@ impl Parser<'_> {
         self.local(modifiers)
     }
 
-    fn local(&mut self, modifiers: Option<u32>) -> Read<u32> {
+    fn local(&mut self, modifiers: Option<u32>) -> ParseResult<u32> {
         let node = self.declarators(kind::LOCAL_VARIABLE_DECLARATION, modifiers)?;
-        self.close_with(Tok::Semicolon, node)
+        self.close_with(JavaTokenKind::Semicolon, node)
     }
 
     /// A type with its variables, without the end of the statement.
-    fn declarators(&mut self, kind: u16, modifiers: Option<u32>) -> Read<u32> {
+    fn declarators(&mut self, kind: u16, modifiers: Option<u32>) -> ParseResult<u32> {
         let start = modifiers.map_or(self.tok.start, |modifiers| self.tree.start(modifiers));
         let node = self.open_at(kind, start);
         self.add_all(node, modifiers, field::NO);
@@ -161,45 +171,45 @@ impl Parser<'_> {
     }
 
     /// `a = 1, b[], c`
-    pub(super) fn variables(&mut self, node: u32) -> Read<()> {
+    pub(super) fn variables(&mut self, node: u32) -> ParseResult<()> {
         loop {
             let name = self.identifier()?;
             let declarator = self.around(kind::VARIABLE_DECLARATOR, name, field::NAME);
             self.maybe(declarator, field::DIMENSIONS, Self::dimensions)?;
-            self.part_after(Tok::Assign, declarator, field::VALUE, Self::initializer)?;
+            self.part_after(JavaTokenKind::Assign, declarator, field::VALUE, Self::initializer)?;
             self.attach(node, declarator, field::DECLARATOR);
-            if !self.eat(Tok::Comma)? {
+            if !self.eat(JavaTokenKind::Comma)? {
                 return Ok(());
             }
         }
     }
 
-    fn expression_statement(&mut self) -> Read<u32> {
+    fn expression_statement(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::EXPRESSION_STATEMENT);
         self.part(node, field::NO, Self::expression)?;
-        self.close_with(Tok::Semicolon, node)
+        self.close_with(JavaTokenKind::Semicolon, node)
     }
 
     /// `this(…);` and `super(…);`
-    fn constructor_call(&mut self) -> Read<u32> {
+    fn constructor_call(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::EXPLICIT_CONSTRUCTOR_INVOCATION);
-        self.part_at(Tok::Less, node, field::TYPE_ARGUMENTS, Self::type_arguments)?;
+        self.part_at(JavaTokenKind::Less, node, field::TYPE_ARGUMENTS, Self::type_arguments)?;
         let which = match self.tok.kind {
-            Tok::Word(Word::This) => self.leaf(kind::THIS)?,
-            Tok::Word(Word::Super) => self.leaf(kind::SUPER)?,
-            _ => return Err(Unsure),
+            JavaTokenKind::Word(Word::This) => self.leaf(kind::THIS)?,
+            JavaTokenKind::Word(Word::Super) => self.leaf(kind::SUPER)?,
+            _ => return Err(UnsupportedSyntax),
         };
         self.add(node, which, field::CONSTRUCTOR);
         self.part(node, field::ARGUMENTS, Self::arguments)?;
-        self.close_with(Tok::Semicolon, node)
+        self.close_with(JavaTokenKind::Semicolon, node)
     }
 
-    fn condition(&mut self, node: u32) -> Read<()> {
+    fn condition(&mut self, node: u32) -> ParseResult<()> {
         self.part(node, field::CONDITION, Self::parenthesized)
     }
 
     /// Reads a chain of `else if` in a loop, because it may be longer than the allowed nesting.
-    fn if_statement(&mut self) -> Read<u32> {
+    fn if_statement(&mut self) -> ParseResult<u32> {
         let first = self.open(kind::IF_STATEMENT);
         let mut open = vec![first];
         let mut node = first;
@@ -226,38 +236,38 @@ impl Parser<'_> {
         Ok(first)
     }
 
-    fn for_statement(&mut self) -> Read<u32> {
+    fn for_statement(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::FOR_STATEMENT)?;
-        self.expect(Tok::Open(b'('))?;
-        if !self.at(Tok::Semicolon) && self.for_head(node)? {
-            self.expect(Tok::Close(b')'))?;
+        self.expect(JavaTokenKind::Open(b'('))?;
+        if !self.at(JavaTokenKind::Semicolon) && self.for_head(node)? {
+            self.expect(JavaTokenKind::Close(b')'))?;
             self.statement(node, field::BODY)?;
             return Ok(self.close(node));
         }
-        self.expect(Tok::Semicolon)?;
-        if !self.at(Tok::Semicolon) {
+        self.expect(JavaTokenKind::Semicolon)?;
+        if !self.at(JavaTokenKind::Semicolon) {
             self.part(node, field::CONDITION, Self::expression)?;
         }
-        self.expect(Tok::Semicolon)?;
-        if !self.at(Tok::Close(b')')) {
+        self.expect(JavaTokenKind::Semicolon)?;
+        if !self.at(JavaTokenKind::Close(b')')) {
             self.values(node)?;
         }
-        self.expect(Tok::Close(b')'))?;
+        self.expect(JavaTokenKind::Close(b')'))?;
         self.statement(node, field::BODY)?;
         Ok(self.close(node))
     }
 
-    fn values(&mut self, node: u32) -> Read<()> {
-        self.chain(node, field::NO, Tok::Comma, Self::expression)
+    fn values(&mut self, node: u32) -> ParseResult<()> {
+        self.chain(node, field::NO, JavaTokenKind::Comma, Self::expression)
     }
 
     /// The initializer; the whole head for a loop over elements.
-    fn for_head(&mut self, node: u32) -> Read<bool> {
+    fn for_head(&mut self, node: u32) -> ParseResult<bool> {
         let modifiers = self.modifiers()?;
         let declares = modifiers.is_some()
             || match self.tok.kind {
-                Tok::Word(word) => primitive(word).is_some(),
-                Tok::Name => {
+                JavaTokenKind::Word(word) => primitive(word).is_some(),
+                JavaTokenKind::Name => {
                     let next = self.peek()?.kind;
                     self.begins_local(next)?
                 }
@@ -269,11 +279,11 @@ impl Parser<'_> {
         }
         let guess = self.guess();
         if let Ok(ty) = self.ty()
-            && self.at(Tok::Name)
+            && self.at(JavaTokenKind::Name)
         {
             let name = self.leaf(kind::IDENTIFIER)?;
             let dimensions = self.dimensions()?;
-            if self.eat(Tok::Colon)? {
+            if self.eat(JavaTokenKind::Colon)? {
                 self.tree.set_kind(node, kind::ENHANCED_FOR_STATEMENT);
                 self.add_all(node, modifiers, field::NO);
                 self.add(node, ty, field::TYPE);
@@ -289,15 +299,15 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    fn try_statement(&mut self) -> Read<u32> {
+    fn try_statement(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::TRY_STATEMENT)?;
-        if self.at(Tok::Open(b'(')) {
+        if self.at(JavaTokenKind::Open(b'(')) {
             self.tree.set_kind(node, kind::TRY_WITH_RESOURCES_STATEMENT);
             let list = self.begin(kind::RESOURCE_SPECIFICATION)?;
-            while !self.at(Tok::Close(b')')) {
+            while !self.at(JavaTokenKind::Close(b')')) {
                 self.part(list, field::NO, Self::resource)?;
-                if !self.eat(Tok::Semicolon)? && !self.at(Tok::Close(b')')) {
-                    return Err(Unsure);
+                if !self.eat(JavaTokenKind::Semicolon)? && !self.at(JavaTokenKind::Close(b')')) {
+                    return Err(UnsupportedSyntax);
                 }
             }
             self.advance()?;
@@ -306,100 +316,100 @@ impl Parser<'_> {
         self.part(node, field::BODY, Self::block)?;
         while self.at_word(Word::Catch) {
             let clause = self.begin(kind::CATCH_CLAUSE)?;
-            self.expect(Tok::Open(b'('))?;
+            self.expect(JavaTokenKind::Open(b'('))?;
             let parameter = self.open(kind::CATCH_FORMAL_PARAMETER);
             self.maybe(parameter, field::NO, Self::modifiers)?;
             let types = self.open(kind::CATCH_TYPE);
-            self.types(types, Tok::BitOr)?;
+            self.types(types, JavaTokenKind::BitOr)?;
             self.attach(parameter, types, field::NO);
             self.part(parameter, field::NAME, Self::identifier)?;
             self.attach(clause, parameter, field::NO);
-            self.expect(Tok::Close(b')'))?;
+            self.expect(JavaTokenKind::Close(b')'))?;
             self.part(clause, field::BODY, Self::block)?;
             self.attach(node, clause, field::NO);
         }
-        self.part_at(Tok::Word(Word::Finally), node, field::NO, |parser| {
+        self.part_at(JavaTokenKind::Word(Word::Finally), node, field::NO, |parser| {
             parser.prefixed(kind::FINALLY_CLAUSE, field::NO, Self::block)
         })?;
         Ok(self.close(node))
     }
 
     /// `T x = …`, or an existing variable.
-    fn resource(&mut self) -> Read<u32> {
+    fn resource(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::RESOURCE);
         let modifiers = self.modifiers()?;
         let next = self.peek()?.kind;
-        if modifiers.is_none() && !(self.at(Tok::Name) && self.begins_local(next)?) {
+        if modifiers.is_none() && !(self.at(JavaTokenKind::Name) && self.begins_local(next)?) {
             return self.last(node, field::NO, Self::expression);
         }
         self.add_all(node, modifiers, field::NO);
         self.part(node, field::TYPE, Self::ty)?;
         self.part(node, field::NAME, Self::identifier)?;
-        self.expect(Tok::Assign)?;
+        self.expect(JavaTokenKind::Assign)?;
         self.last(node, field::VALUE, Self::expression)
     }
 
     /// A keyword with its value.
-    fn valued(&mut self, kind: u16) -> Read<u32> {
+    fn valued(&mut self, kind: u16) -> ParseResult<u32> {
         let node = self.begin(kind)?;
-        if !self.at(Tok::Semicolon) {
+        if !self.at(JavaTokenKind::Semicolon) {
             self.part(node, field::NO, Self::expression)?;
         }
-        self.close_with(Tok::Semicolon, node)
+        self.close_with(JavaTokenKind::Semicolon, node)
     }
 
-    fn jump(&mut self, kind: u16) -> Read<u32> {
+    fn jump(&mut self, kind: u16) -> ParseResult<u32> {
         let node = self.begin(kind)?;
-        self.eat(Tok::Name)?;
-        self.close_with(Tok::Semicolon, node)
+        self.eat(JavaTokenKind::Name)?;
+        self.close_with(JavaTokenKind::Semicolon, node)
     }
 
     // --- switch ---
 
-    pub(super) fn switch(&mut self) -> Read<u32> {
+    pub(super) fn switch(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::SWITCH_EXPRESSION)?;
         self.condition(node)?;
-        let block = self.begin_with(Tok::Open(b'{'), kind::SWITCH_BLOCK)?;
-        while !self.at(Tok::Close(b'}')) {
+        let block = self.begin_with(JavaTokenKind::Open(b'{'), kind::SWITCH_BLOCK)?;
+        while !self.at(JavaTokenKind::Close(b'}')) {
             self.part(block, field::NO, |parser| parser.deeper(Self::switch_part))?;
         }
         self.advance()?;
         Ok(self.attach_last(node, block, field::BODY))
     }
 
-    fn switch_part(&mut self) -> Read<u32> {
+    fn switch_part(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::SWITCH_BLOCK_STATEMENT_GROUP);
         self.part(node, field::NO, Self::switch_label)?;
-        if self.eat(Tok::Arrow)? {
+        if self.eat(JavaTokenKind::Arrow)? {
             self.tree.set_kind(node, kind::SWITCH_RULE);
             let body = match self.tok.kind {
-                Tok::Open(b'{') => self.block()?,
-                Tok::Word(Word::Throw) => self.valued(kind::THROW_STATEMENT)?,
+                JavaTokenKind::Open(b'{') => self.block()?,
+                JavaTokenKind::Word(Word::Throw) => self.valued(kind::THROW_STATEMENT)?,
                 _ => self.expression_statement()?,
             };
             self.add(node, body, field::NO);
             return Ok(self.close(node));
         }
-        self.expect(Tok::Colon)?;
-        while !matches!(self.tok.kind, Tok::Close(b'}') | Tok::Word(Word::Case | Word::Default)) {
+        self.expect(JavaTokenKind::Colon)?;
+        while !matches!(self.tok.kind, JavaTokenKind::Close(b'}') | JavaTokenKind::Word(Word::Case | Word::Default)) {
             self.statement(node, field::NO)?;
         }
         Ok(self.close(node))
     }
 
-    fn switch_label(&mut self) -> Read<u32> {
+    fn switch_label(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::SWITCH_LABEL);
         if self.at_word(Word::Default) {
             return self.close_after(node);
         }
-        self.expect(Tok::Word(Word::Case))?;
+        self.expect(JavaTokenKind::Word(Word::Case))?;
         loop {
             let value = match self.tok.kind {
-                Tok::Word(Word::Default) => self.leaf(kind::IDENTIFIER)?,
+                JavaTokenKind::Word(Word::Default) => self.leaf(kind::IDENTIFIER)?,
                 _ => self.case()?,
             };
             self.add(node, value, field::NO);
-            if !self.eat(Tok::Comma)? {
+            if !self.eat(JavaTokenKind::Comma)? {
                 break;
             }
         }
@@ -413,19 +423,19 @@ impl Parser<'_> {
     }
 
     /// A constant or a pattern.
-    fn case(&mut self) -> Read<u32> {
+    fn case(&mut self) -> ParseResult<u32> {
         if self.opens_record_pattern()? {
             let record = self.record_pattern()?;
             return Ok(self.wrapped(kind::PATTERN, record, field::NO));
         }
         let guess = self.guess();
         let start = self.tok.start;
-        if self.at(Tok::Name)
+        if self.at(JavaTokenKind::Name)
             && let Ok(ty) = self.ty()
         {
             // A record with type arguments.
-            sure(!self.at(Tok::Open(b'(')))?;
-            if !self.at(Tok::Name) || self.at_name("when") {
+            ensure(!self.at(JavaTokenKind::Open(b'(')))?;
+            if !self.at(JavaTokenKind::Name) || self.at_name("when") {
                 self.go_back(guess)?;
                 return self.conditional();
             }
@@ -440,15 +450,15 @@ impl Parser<'_> {
     }
 
     /// Whether `R(…)` follows: a record pattern where a type is expected, not a call.
-    pub(super) fn opens_record_pattern(&mut self) -> Read<bool> {
-        Ok(self.at(Tok::Name) && self.peek()?.kind == Tok::Open(b'('))
+    pub(super) fn opens_record_pattern(&mut self) -> ParseResult<bool> {
+        Ok(self.at(JavaTokenKind::Name) && self.peek()?.kind == JavaTokenKind::Open(b'('))
     }
 
-    pub(super) fn record_pattern(&mut self) -> Read<u32> {
+    pub(super) fn record_pattern(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::RECORD_PATTERN);
         self.token(node, field::NO, kind::IDENTIFIER)?;
         let body = self.begin(kind::RECORD_PATTERN_BODY)?;
-        self.elements(Tok::Close(b')'), |parser| {
+        self.elements(JavaTokenKind::Close(b')'), |parser| {
             let part = if parser.opens_record_pattern()? {
                 parser.deeper(Self::record_pattern)?
             } else {

@@ -1,14 +1,14 @@
 //! Java's types, annotations and modifiers.
 
-use super::lex::{Tok, Word};
+use super::lex::{JavaTokenKind, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{ParseResult, UnsupportedSyntax};
 
 impl Parser<'_> {
     /// A type, with or without annotations.
-    pub(super) fn ty(&mut self) -> Read<u32> {
+    pub(super) fn ty(&mut self) -> ParseResult<u32> {
         self.deeper(|parser| {
-            if !parser.at(Tok::At) {
+            if !parser.at(JavaTokenKind::At) {
                 return parser.plain_type();
             }
             let node = parser.open(kind::ANNOTATED_TYPE);
@@ -17,14 +17,14 @@ impl Parser<'_> {
         })
     }
 
-    pub(super) fn annotations(&mut self, node: u32) -> Read<()> {
-        while self.at(Tok::At) {
+    pub(super) fn annotations(&mut self, node: u32) -> ParseResult<()> {
+        while self.at(JavaTokenKind::At) {
             self.part(node, field::NO, Self::annotation)?;
         }
         Ok(())
     }
 
-    fn plain_type(&mut self) -> Read<u32> {
+    fn plain_type(&mut self) -> ParseResult<u32> {
         let element = self.element_type()?;
         let Some(dimensions) = self.dimensions()? else { return Ok(element) };
         let node = self.around(kind::ARRAY_TYPE, element, field::ELEMENT);
@@ -33,7 +33,7 @@ impl Parser<'_> {
     }
 
     /// `[][]`, each with optional annotations; `None` if there is none.
-    pub(super) fn dimensions(&mut self) -> Read<Option<u32>> {
+    pub(super) fn dimensions(&mut self) -> ParseResult<Option<u32>> {
         if !self.opens_dimension()? {
             return Ok(None);
         }
@@ -41,19 +41,20 @@ impl Parser<'_> {
         while self.opens_dimension()? {
             self.annotations(node)?;
             self.mark(node, kind::SIGN_BRACKET, field::NO)?;
-            self.expect(Tok::Close(b']'))?;
+            self.expect(JavaTokenKind::Close(b']'))?;
         }
         Ok(Some(self.close(node)))
     }
 
-    fn opens_dimension(&mut self) -> Read<bool> {
+    fn opens_dimension(&mut self) -> ParseResult<bool> {
         match self.tok.kind {
-            Tok::Open(b'[') => Ok(self.peek()?.kind == Tok::Close(b']')),
-            Tok::At => {
+            JavaTokenKind::Open(b'[') => Ok(self.peek()?.kind == JavaTokenKind::Close(b']')),
+            JavaTokenKind::At => {
                 let guess = self.guess();
                 let node = self.open(kind::DIMENSIONS);
-                let opens =
-                    self.annotations(node).is_ok() && self.at(Tok::Open(b'[')) && self.peek()?.kind == Tok::Close(b']');
+                let opens = self.annotations(node).is_ok()
+                    && self.at(JavaTokenKind::Open(b'['))
+                    && self.peek()?.kind == JavaTokenKind::Close(b']');
                 self.go_back(guess)?;
                 Ok(opens)
             }
@@ -62,30 +63,30 @@ impl Parser<'_> {
     }
 
     /// A type without dimensions.
-    pub(super) fn element_type(&mut self) -> Read<u32> {
+    pub(super) fn element_type(&mut self) -> ParseResult<u32> {
         match self.tok.kind {
-            Tok::Word(word) => match primitive(word) {
+            JavaTokenKind::Word(word) => match primitive(word) {
                 Some(kind) => self.leaf(kind),
-                None => Err(Unsure),
+                None => Err(UnsupportedSyntax),
             },
-            Tok::Name => self.class_type(),
-            _ => Err(Unsure),
+            JavaTokenKind::Name => self.class_type(),
+            _ => Err(UnsupportedSyntax),
         }
     }
 
     /// `a.b.C<D>.E`
-    pub(super) fn class_type(&mut self) -> Read<u32> {
-        self.require(Tok::Name)?;
+    pub(super) fn class_type(&mut self) -> ParseResult<u32> {
+        self.require(JavaTokenKind::Name)?;
         let mut ty = self.leaf(kind::TYPE_IDENTIFIER)?;
         loop {
             match self.tok.kind {
-                Tok::Less => {
+                JavaTokenKind::Less => {
                     let node = self.around(kind::GENERIC_TYPE, ty, field::NO);
                     self.part(node, field::NO, Self::type_arguments)?;
                     ty = self.close(node);
                 }
-                Tok::Dot => {
-                    if !matches!(self.peek()?.kind, Tok::Name | Tok::At) {
+                JavaTokenKind::Dot => {
+                    if !matches!(self.peek()?.kind, JavaTokenKind::Name | JavaTokenKind::At) {
                         return Ok(ty);
                     }
                     let node = self.begin_around(kind::SCOPED_TYPE_IDENTIFIER, ty, field::NO)?;
@@ -98,29 +99,29 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn type_arguments(&mut self) -> Read<u32> {
-        let node = self.begin_with(Tok::Less, kind::TYPE_ARGUMENTS)?;
-        self.list(node, field::NO, Tok::Greater, Self::type_argument)?;
+    pub(super) fn type_arguments(&mut self) -> ParseResult<u32> {
+        let node = self.begin_with(JavaTokenKind::Less, kind::TYPE_ARGUMENTS)?;
+        self.list(node, field::NO, JavaTokenKind::Greater, Self::type_argument)?;
         Ok(self.close(node))
     }
 
-    fn type_argument(&mut self) -> Read<u32> {
+    fn type_argument(&mut self) -> ParseResult<u32> {
         let guess = self.guess();
         let node = self.open(kind::WILDCARD);
         self.annotations(node)?;
-        if !self.eat(Tok::Question)? {
+        if !self.eat(JavaTokenKind::Question)? {
             self.go_back(guess)?;
             return self.ty();
         }
-        if matches!(self.tok.kind, Tok::Word(Word::Extends | Word::Super)) {
+        if matches!(self.tok.kind, JavaTokenKind::Word(Word::Extends | Word::Super)) {
             self.advance()?;
             self.part(node, field::NO, Self::ty)?;
         }
         Ok(self.close(node))
     }
 
-    pub(super) fn type_parameters(&mut self, node: u32) -> Read<()> {
-        if !self.at(Tok::Less) {
+    pub(super) fn type_parameters(&mut self, node: u32) -> ParseResult<()> {
+        if !self.at(JavaTokenKind::Less) {
             return Ok(());
         }
         let list = self.begin(kind::TYPE_PARAMETERS)?;
@@ -130,46 +131,55 @@ impl Parser<'_> {
             self.part_name(parameter, field::NO, kind::TYPE_IDENTIFIER)?;
             if self.at_word(Word::Extends) {
                 let bound = self.begin(kind::TYPE_BOUND)?;
-                self.types(bound, Tok::BitAnd)?;
+                self.types(bound, JavaTokenKind::BitAnd)?;
                 self.attach(parameter, bound, field::NO);
             }
             self.attach(list, parameter, field::NO);
-            if !self.eat(Tok::Comma)? {
+            if !self.eat(JavaTokenKind::Comma)? {
                 break;
             }
         }
-        self.expect(Tok::Greater)?;
+        self.expect(JavaTokenKind::Greater)?;
         self.attach(node, list, field::TYPE_PARAMETERS);
         Ok(())
     }
 
     /// Types separated by a token.
-    pub(super) fn types(&mut self, node: u32, between: Tok) -> Read<()> {
+    pub(super) fn types(&mut self, node: u32, between: JavaTokenKind) -> ParseResult<()> {
         self.chain(node, field::NO, between, Self::ty)
     }
 
     // --- annotations and modifiers ---
 
     /// Annotations and modifiers; `None` if there are none.
-    pub(super) fn modifiers(&mut self) -> Read<Option<u32>> {
+    pub(super) fn modifiers(&mut self) -> ParseResult<Option<u32>> {
         let node = self.open(kind::MODIFIERS);
         let mut any = false;
         loop {
             let first = self.tok.kind;
             let kind = match first {
-                Tok::At if self.peek()?.kind != Tok::Word(Word::Interface) => {
+                JavaTokenKind::At if self.peek()?.kind != JavaTokenKind::Word(Word::Interface) => {
                     self.part(node, field::NO, Self::annotation)?;
                     any = true;
                     continue;
                 }
-                Tok::Word(word) => match modifier(word) {
+                JavaTokenKind::Word(word) => match modifier(word) {
                     // A block, not a modifier.
-                    Some(_) if matches!(self.peek()?.kind, Tok::Open(b'{' | b'(') | Tok::Colon | Tok::Arrow) => break,
+                    Some(_)
+                        if matches!(
+                            self.peek()?.kind,
+                            JavaTokenKind::Open(b'{' | b'(') | JavaTokenKind::Colon | JavaTokenKind::Arrow
+                        ) =>
+                    {
+                        break;
+                    }
                     Some(kind) => kind,
                     None => break,
                 },
-                Tok::Name if self.at_name("sealed") && self.before_declaration()? => kind::WORD_OTHER,
-                Tok::Name if self.at_name("non") && self.peek()?.kind == Tok::Minus => return Err(Unsure),
+                JavaTokenKind::Name if self.at_name("sealed") && self.before_declaration()? => kind::WORD_OTHER,
+                JavaTokenKind::Name if self.at_name("non") && self.peek()?.kind == JavaTokenKind::Minus => {
+                    return Err(UnsupportedSyntax);
+                }
                 _ => break,
             };
             self.mark(node, kind, field::NO)?;
@@ -178,23 +188,23 @@ impl Parser<'_> {
         Ok(any.then(|| self.close(node)))
     }
 
-    fn before_declaration(&mut self) -> Read<bool> {
+    fn before_declaration(&mut self) -> ParseResult<bool> {
         let next = self.peek()?;
         Ok(match next.kind {
-            Tok::Word(Word::Class | Word::Interface) => true,
-            Tok::Word(word) => modifier(word).is_some(),
+            JavaTokenKind::Word(Word::Class | Word::Interface) => true,
+            JavaTokenKind::Word(word) => modifier(word).is_some(),
             _ => false,
         })
     }
 
-    pub(super) fn annotation(&mut self) -> Read<u32> {
-        let node = self.begin_with(Tok::At, kind::MARKER_ANNOTATION)?;
+    pub(super) fn annotation(&mut self) -> ParseResult<u32> {
+        let node = self.begin_with(JavaTokenKind::At, kind::MARKER_ANNOTATION)?;
         self.part(node, field::NAME, Self::dotted)?;
-        if self.at(Tok::Open(b'(')) {
+        if self.at(JavaTokenKind::Open(b'(')) {
             self.tree.set_kind(node, kind::ANNOTATION);
             let list = self.begin(kind::ANNOTATION_ARGUMENT_LIST)?;
-            self.elements(Tok::Close(b')'), |parser| {
-                let argument = if parser.at(Tok::Name) && parser.peek()?.kind == Tok::Assign {
+            self.elements(JavaTokenKind::Close(b')'), |parser| {
+                let argument = if parser.at(JavaTokenKind::Name) && parser.peek()?.kind == JavaTokenKind::Assign {
                     let key = parser.leaf(kind::IDENTIFIER)?;
                     parser.infix(kind::ELEMENT_VALUE_PAIR, (key, field::KEY), field::VALUE, Self::element_value)?
                 } else {
@@ -209,11 +219,11 @@ impl Parser<'_> {
     }
 
     /// The value of an element of an annotation.
-    pub(super) fn element_value(&mut self) -> Read<u32> {
+    pub(super) fn element_value(&mut self) -> ParseResult<u32> {
         match self.tok.kind {
-            Tok::At => self.deeper(Self::annotation),
-            Tok::Open(b'{') => {
-                self.listed(kind::ELEMENT_VALUE_ARRAY_INITIALIZER, field::NO, Tok::Close(b'}'), |parser| {
+            JavaTokenKind::At => self.deeper(Self::annotation),
+            JavaTokenKind::Open(b'{') => {
+                self.listed(kind::ELEMENT_VALUE_ARRAY_INITIALIZER, field::NO, JavaTokenKind::Close(b'}'), |parser| {
                     parser.deeper(Self::element_value)
                 })
             }
@@ -222,9 +232,9 @@ impl Parser<'_> {
     }
 
     /// `a.b.c` as one node, because only its text is used.
-    pub(super) fn dotted(&mut self) -> Read<u32> {
+    pub(super) fn dotted(&mut self) -> ParseResult<u32> {
         let node = self.identifier()?;
-        while self.at(Tok::Dot) && self.peek()?.kind == Tok::Name {
+        while self.at(JavaTokenKind::Dot) && self.peek()?.kind == JavaTokenKind::Name {
             self.advance()?;
             self.advance()?;
             self.tree.set_kind(node, kind::SCOPED_IDENTIFIER);

@@ -1,8 +1,8 @@
 //! Python's expressions, by precedence of their operators.
 
-use super::lex::{Tok, Word};
+use super::lex::{PythonTokenKind, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Lex, Operators, Read, Unsure, sure};
+use crate::lang::descent::{Lex, Operators, ParseResult, UnsupportedSyntax, ensure};
 use crate::tree::flag;
 
 /// Precedence of operators; a larger number binds tighter.
@@ -21,16 +21,16 @@ mod bind {
 
 impl Parser<'_> {
     /// One expression, or several as a list; `yield` counts as one.
-    pub(super) fn values(&mut self) -> Read<u32> {
+    pub(super) fn values(&mut self) -> ParseResult<u32> {
         if self.at_word(Word::Yield) {
             return self.yielded();
         }
         let first = self.starred(false)?;
-        if !self.at(Tok::Comma) {
+        if !self.at(PythonTokenKind::Comma) {
             return Ok(first);
         }
         let node = self.around(kind::EXPRESSION_LIST, first, field::NO);
-        while self.eat(Tok::Comma)? {
+        while self.eat(PythonTokenKind::Comma)? {
             if !self.begins_expression() {
                 break;
             }
@@ -41,9 +41,14 @@ impl Parser<'_> {
 
     fn begins_expression(&self) -> bool {
         match self.tok.kind {
-            Tok::Name | Tok::Number | Tok::Str | Tok::Formatted | Tok::Open(_) | Tok::Ellipsis => true,
-            Tok::Minus | Tok::Plus | Tok::Tilde | Tok::Star => true,
-            Tok::Word(word) => {
+            PythonTokenKind::Name
+            | PythonTokenKind::Number
+            | PythonTokenKind::Str
+            | PythonTokenKind::Formatted
+            | PythonTokenKind::Open(_)
+            | PythonTokenKind::Ellipsis => true,
+            PythonTokenKind::Minus | PythonTokenKind::Plus | PythonTokenKind::Tilde | PythonTokenKind::Star => true,
+            PythonTokenKind::Word(word) => {
                 matches!(word, Word::Not | Word::Lambda | Word::Await | Word::True | Word::False | Word::None)
             }
             _ => false,
@@ -51,13 +56,13 @@ impl Parser<'_> {
     }
 
     /// The targets of `for` and similar statements.
-    pub(super) fn targets(&mut self) -> Read<u32> {
+    pub(super) fn targets(&mut self) -> ParseResult<u32> {
         let first = self.target()?;
-        if !self.at(Tok::Comma) {
+        if !self.at(PythonTokenKind::Comma) {
             return Ok(first);
         }
         let node = self.around(kind::PATTERN_LIST, first, field::NO);
-        while self.eat(Tok::Comma)? {
+        while self.eat(PythonTokenKind::Comma)? {
             if !self.begins_expression() {
                 break;
             }
@@ -66,32 +71,32 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    pub(super) fn target(&mut self) -> Read<u32> {
-        if self.at(Tok::Star) {
+    pub(super) fn target(&mut self) -> ParseResult<u32> {
+        if self.at(PythonTokenKind::Star) {
             return self.prefixed(kind::LIST_SPLAT_PATTERN, field::NO, |parser| parser.binary(bind::BIT_OR));
         }
         self.binary(bind::BIT_OR)
     }
 
     /// `*…` or an expression; with `named`, also `name := …`.
-    pub(super) fn starred(&mut self, named: bool) -> Read<u32> {
-        if self.at(Tok::Star) {
+    pub(super) fn starred(&mut self, named: bool) -> ParseResult<u32> {
+        if self.at(PythonTokenKind::Star) {
             return self.prefixed(kind::LIST_SPLAT, field::NO, Self::expression);
         }
         if named { self.named() } else { self.expression() }
     }
 
     /// An expression, or `name := …`.
-    pub(super) fn named(&mut self) -> Read<u32> {
+    pub(super) fn named(&mut self) -> ParseResult<u32> {
         let first = self.expression()?;
-        if !self.at(Tok::Walrus) {
+        if !self.at(PythonTokenKind::Walrus) {
             return Ok(first);
         }
-        sure(self.tree.kind(first) == kind::IDENTIFIER)?;
+        ensure(self.tree.kind(first) == kind::IDENTIFIER)?;
         self.infix(kind::NAMED_EXPRESSION, (first, field::NAME), field::VALUE, Self::expression)
     }
 
-    pub(super) fn expression(&mut self) -> Read<u32> {
+    pub(super) fn expression(&mut self) -> ParseResult<u32> {
         self.deeper(|parser| {
             if parser.at_word(Word::Lambda) {
                 return parser.lambda();
@@ -102,23 +107,23 @@ impl Parser<'_> {
             }
             let node = parser.begin_around(kind::CONDITIONAL_EXPRESSION, first, field::NO)?;
             parser.part(node, field::NO, |parser| parser.binary(bind::OR))?;
-            parser.expect(Tok::Word(Word::Else))?;
+            parser.expect(PythonTokenKind::Word(Word::Else))?;
             parser.last(node, field::NO, Self::expression)
         })
     }
 
-    fn lambda(&mut self) -> Read<u32> {
+    fn lambda(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::LAMBDA)?;
-        if !self.at(Tok::Colon) {
+        if !self.at(PythonTokenKind::Colon) {
             let parameters = self.open(kind::PARAMETERS);
-            self.parameters(parameters, Tok::Colon, false)?;
+            self.parameters(parameters, PythonTokenKind::Colon, false)?;
             self.attach(node, parameters, field::PARAMETERS);
         }
-        self.expect(Tok::Colon)?;
+        self.expect(PythonTokenKind::Colon)?;
         self.last(node, field::BODY, Self::expression)
     }
 
-    fn yielded(&mut self) -> Read<u32> {
+    fn yielded(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::YIELD)?;
         if self.at_word(Word::From) {
             self.mark(node, kind::FROM, field::NO)?;
@@ -130,7 +135,7 @@ impl Parser<'_> {
     }
 
     /// An expression of operators with at least the precedence `least`.
-    fn binary(&mut self, least: u8) -> Read<u32> {
+    fn binary(&mut self, least: u8) -> ParseResult<u32> {
         let left = if self.at_word(Word::Not) && least <= bind::NOT {
             self.prefixed(kind::NOT_OPERATOR, field::NO, |parser| parser.deeper(|parser| parser.binary(bind::NOT)))?
         } else {
@@ -139,14 +144,14 @@ impl Parser<'_> {
         self.climb(left, least)
     }
 
-    fn comparison(&mut self, left: u32) -> Read<u32> {
+    fn comparison(&mut self, left: u32) -> ParseResult<u32> {
         let node = self.around(kind::COMPARISON_OPERATOR, left, field::NO);
         while self.binds() == Some(bind::COMPARE) {
             match self.advance()?.kind {
-                Tok::Word(Word::Not) => {
-                    self.expect(Tok::Word(Word::In))?;
+                PythonTokenKind::Word(Word::Not) => {
+                    self.expect(PythonTokenKind::Word(Word::In))?;
                 }
-                Tok::Word(Word::Is) => {
+                PythonTokenKind::Word(Word::Is) => {
                     self.eat_word(Word::Not)?;
                 }
                 _ => {}
@@ -156,18 +161,18 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn unary(&mut self) -> Read<u32> {
-        if matches!(self.tok.kind, Tok::Minus | Tok::Plus | Tok::Tilde) {
+    fn unary(&mut self) -> ParseResult<u32> {
+        if matches!(self.tok.kind, PythonTokenKind::Minus | PythonTokenKind::Plus | PythonTokenKind::Tilde) {
             return self.prefixed(kind::UNARY_OPERATOR, field::NO, |parser| parser.deeper(Self::unary));
         }
         let base = self.awaited()?;
-        if !self.at(Tok::Power) {
+        if !self.at(PythonTokenKind::Power) {
             return Ok(base);
         }
         self.infix(kind::BINARY_OPERATOR, (base, field::LEFT), field::RIGHT, |parser| parser.deeper(Self::unary))
     }
 
-    fn awaited(&mut self) -> Read<u32> {
+    fn awaited(&mut self) -> ParseResult<u32> {
         if !self.at_word(Word::Await) {
             return self.primary();
         }
@@ -175,29 +180,31 @@ impl Parser<'_> {
     }
 
     /// An atom followed by members, calls and subscripts.
-    fn primary(&mut self) -> Read<u32> {
+    fn primary(&mut self) -> ParseResult<u32> {
         let mut node = self.atom()?;
         loop {
             node = match self.tok.kind {
-                Tok::Dot => self.infix(kind::ATTRIBUTE, (node, field::OBJECT), field::ATTRIBUTE, Self::identifier)?,
-                Tok::Open(b'(') => {
+                PythonTokenKind::Dot => {
+                    self.infix(kind::ATTRIBUTE, (node, field::OBJECT), field::ATTRIBUTE, Self::identifier)?
+                }
+                PythonTokenKind::Open(b'(') => {
                     let call = self.around(kind::CALL, node, field::FUNCTION);
                     self.part(call, field::ARGUMENTS, Self::arguments)?;
                     self.close(call)
                 }
-                Tok::Open(b'[') => self.subscript(node)?,
+                PythonTokenKind::Open(b'[') => self.subscript(node)?,
                 _ => return Ok(node),
             };
         }
     }
 
     /// `( … )` after a callee. A single generator expression needs no parentheses of its own.
-    pub(super) fn arguments(&mut self) -> Read<u32> {
+    pub(super) fn arguments(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::ARGUMENT_LIST)?;
         let mut count = 0;
-        while !self.at(Tok::Close(b')')) {
+        while !self.at(PythonTokenKind::Close(b')')) {
             let start = self.tok.start;
-            let argument = if self.eat(Tok::Power)? {
+            let argument = if self.eat(PythonTokenKind::Power)? {
                 let splat = self.open_at(kind::DICTIONARY_SPLAT, start);
                 self.part(splat, field::NO, Self::expression)?;
                 self.close(splat)
@@ -205,36 +212,36 @@ impl Parser<'_> {
                 self.starred(true)?
             };
             match self.tok.kind {
-                Tok::Assign if self.tree.kind(argument) == kind::IDENTIFIER => {
+                PythonTokenKind::Assign if self.tree.kind(argument) == kind::IDENTIFIER => {
                     let keyword = self.begin_around(kind::KEYWORD_ARGUMENT, argument, field::NAME)?;
                     self.part(keyword, field::VALUE, Self::expression)?;
                     self.attach(node, keyword, field::NO);
                 }
-                Tok::Word(Word::For | Word::Async) if count == 0 => {
+                PythonTokenKind::Word(Word::For | Word::Async) if count == 0 => {
                     self.tree.set_kind(node, kind::GENERATOR_EXPRESSION);
                     self.add(node, argument, field::BODY);
                     self.clauses(node)?;
-                    return self.close_with(Tok::Close(b')'), node);
+                    return self.close_with(PythonTokenKind::Close(b')'), node);
                 }
                 _ => self.add(node, argument, field::NO),
             }
             count += 1;
-            self.comma(Tok::Close(b')'))?;
+            self.comma(PythonTokenKind::Close(b')'))?;
         }
         self.close_after(node)
     }
 
-    fn subscript(&mut self, of: u32) -> Read<u32> {
+    fn subscript(&mut self, of: u32) -> ParseResult<u32> {
         let node = self.begin_around(kind::SUBSCRIPT, of, field::VALUE)?;
-        self.elements(Tok::Close(b']'), |parser| {
+        self.elements(PythonTokenKind::Close(b']'), |parser| {
             let start = parser.tok.start;
-            let mut key = if parser.at(Tok::Colon) { None } else { Some(parser.starred(true)?) };
-            if parser.at(Tok::Colon) {
+            let mut key = if parser.at(PythonTokenKind::Colon) { None } else { Some(parser.starred(true)?) };
+            if parser.at(PythonTokenKind::Colon) {
                 let slice = parser.open_at(kind::SLICE, start);
                 if let Some(from) = key {
                     parser.add(slice, from, field::NO);
                 }
-                while parser.eat(Tok::Colon)? {
+                while parser.eat(PythonTokenKind::Colon)? {
                     if parser.begins_expression() {
                         parser.part(slice, field::NO, Self::expression)?;
                     }
@@ -247,28 +254,28 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn atom(&mut self) -> Read<u32> {
+    fn atom(&mut self) -> ParseResult<u32> {
         match self.tok.kind {
-            Tok::Name => self.leaf(kind::IDENTIFIER),
-            Tok::Number => {
+            PythonTokenKind::Name => self.leaf(kind::IDENTIFIER),
+            PythonTokenKind::Number => {
                 let text = self.text(self.tok).as_bytes();
                 let hex = text.len() > 1 && text[0] == b'0' && text[1].is_ascii_alphabetic();
                 let float = !hex && text.iter().any(|b| matches!(b, b'.' | b'e' | b'E'));
                 self.leaf(if float { kind::FLOAT } else { kind::INTEGER })
             }
-            Tok::Str | Tok::Formatted => self.strings(),
-            Tok::Open(b'(') => self.round(),
-            Tok::Open(b'[') => self.square(),
-            Tok::Open(b'{') => self.curly(),
-            Tok::Ellipsis => self.leaf(kind::ELLIPSIS),
-            Tok::Word(Word::True) => self.leaf(kind::TRUE),
-            Tok::Word(Word::False) => self.leaf(kind::FALSE),
-            Tok::Word(Word::None) => self.leaf(kind::NONE),
-            _ => Err(Unsure),
+            PythonTokenKind::Str | PythonTokenKind::Formatted => self.strings(),
+            PythonTokenKind::Open(b'(') => self.round(),
+            PythonTokenKind::Open(b'[') => self.square(),
+            PythonTokenKind::Open(b'{') => self.curly(),
+            PythonTokenKind::Ellipsis => self.leaf(kind::ELLIPSIS),
+            PythonTokenKind::Word(Word::True) => self.leaf(kind::TRUE),
+            PythonTokenKind::Word(Word::False) => self.leaf(kind::FALSE),
+            PythonTokenKind::Word(Word::None) => self.leaf(kind::NONE),
+            _ => Err(UnsupportedSyntax),
         }
     }
 
-    fn round(&mut self) -> Read<u32> {
+    fn round(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::TUPLE)?;
         if self.at_word(Word::Yield) {
             self.tree.set_kind(node, kind::PARENTHESIZED_EXPRESSION);
@@ -276,39 +283,39 @@ impl Parser<'_> {
         } else {
             self.contents(node, b')', kind::GENERATOR_EXPRESSION, kind::PARENTHESIZED_EXPRESSION)?;
         }
-        self.close_with(Tok::Close(b')'), node)
+        self.close_with(PythonTokenKind::Close(b')'), node)
     }
 
-    fn square(&mut self) -> Read<u32> {
+    fn square(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::LIST)?;
         self.contents(node, b']', kind::LIST_COMPREHENSION, kind::LIST)?;
-        self.close_with(Tok::Close(b']'), node)
+        self.close_with(PythonTokenKind::Close(b']'), node)
     }
 
     /// The content of brackets: nothing, several elements, a comprehension, or a single element, whose node kind is
     /// `single`.
-    fn contents(&mut self, node: u32, end: u8, comprehension: u16, single: u16) -> Read<()> {
-        if self.at(Tok::Close(end)) {
+    fn contents(&mut self, node: u32, end: u8, comprehension: u16, single: u16) -> ParseResult<()> {
+        if self.at(PythonTokenKind::Close(end)) {
             return Ok(());
         }
         let first = self.starred(true)?;
         match self.tok.kind {
-            Tok::Comma => self.items(node, first),
+            PythonTokenKind::Comma => self.items(node, first),
             _ => self.comprehension(node, first, comprehension, single),
         }
     }
 
-    fn curly(&mut self) -> Read<u32> {
+    fn curly(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::DICTIONARY)?;
-        if !self.at(Tok::Close(b'}')) {
+        if !self.at(PythonTokenKind::Close(b'}')) {
             let first = self.pair()?;
             let map = matches!(self.tree.kind(first), kind::PAIR | kind::DICTIONARY_SPLAT);
-            if self.at(Tok::Comma) {
+            if self.at(PythonTokenKind::Comma) {
                 if !map {
                     self.tree.set_kind(node, kind::SET);
                 }
                 self.add(node, first, field::NO);
-                while self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
+                while self.eat(PythonTokenKind::Comma)? && !self.at(PythonTokenKind::Close(b'}')) {
                     self.part(node, field::NO, Self::pair)?;
                 }
             } else if map {
@@ -317,35 +324,35 @@ impl Parser<'_> {
                 self.comprehension(node, first, kind::SET_COMPREHENSION, kind::SET)?;
             }
         }
-        self.close_with(Tok::Close(b'}'), node)
+        self.close_with(PythonTokenKind::Close(b'}'), node)
     }
 
     /// `key: value`, `**…`, or an element of a set.
-    fn pair(&mut self) -> Read<u32> {
+    fn pair(&mut self) -> ParseResult<u32> {
         let start = self.tok.start;
-        if self.eat(Tok::Power)? {
+        if self.eat(PythonTokenKind::Power)? {
             let splat = self.open_at(kind::DICTIONARY_SPLAT, start);
             return self.last(splat, field::NO, Self::expression);
         }
         let key = self.starred(true)?;
-        if !self.at(Tok::Colon) {
+        if !self.at(PythonTokenKind::Colon) {
             return Ok(key);
         }
         self.infix(kind::PAIR, (key, field::KEY), field::VALUE, Self::expression)
     }
 
     /// The first element and the following ones.
-    fn items(&mut self, node: u32, first: u32) -> Read<()> {
+    fn items(&mut self, node: u32, first: u32) -> ParseResult<()> {
         self.add(node, first, field::NO);
-        while self.eat(Tok::Comma)? && self.begins_expression() {
+        while self.eat(PythonTokenKind::Comma)? && self.begins_expression() {
             self.part(node, field::NO, |parser| parser.starred(true))?;
         }
         Ok(())
     }
 
     /// Turns a collection of one element into a comprehension if `for` follows.
-    fn comprehension(&mut self, node: u32, first: u32, comprehension: u16, otherwise: u16) -> Read<()> {
-        if !matches!(self.tok.kind, Tok::Word(Word::For | Word::Async)) {
+    fn comprehension(&mut self, node: u32, first: u32, comprehension: u16, otherwise: u16) -> ParseResult<()> {
+        if !matches!(self.tok.kind, PythonTokenKind::Word(Word::For | Word::Async)) {
             self.tree.set_kind(node, otherwise);
             self.add(node, first, field::NO);
             return Ok(());
@@ -355,19 +362,19 @@ impl Parser<'_> {
         self.clauses(node)
     }
 
-    fn clauses(&mut self, node: u32) -> Read<()> {
+    fn clauses(&mut self, node: u32) -> ParseResult<()> {
         loop {
             let clause = match self.tok.kind {
-                Tok::Word(Word::For | Word::Async) => {
+                PythonTokenKind::Word(Word::For | Word::Async) => {
                     let clause = self.open(kind::FOR_IN_CLAUSE);
                     self.eat_word(Word::Async)?;
-                    self.expect(Tok::Word(Word::For))?;
+                    self.expect(PythonTokenKind::Word(Word::For))?;
                     self.part(clause, field::LEFT, Self::targets)?;
-                    self.expect(Tok::Word(Word::In))?;
+                    self.expect(PythonTokenKind::Word(Word::In))?;
                     self.part(clause, field::RIGHT, |parser| parser.binary(bind::OR))?;
                     clause
                 }
-                Tok::Word(Word::If) => {
+                PythonTokenKind::Word(Word::If) => {
                     let clause = self.begin(kind::IF_CLAUSE)?;
                     self.part(clause, field::NO, |parser| parser.binary(bind::OR))?;
                     clause
@@ -380,20 +387,20 @@ impl Parser<'_> {
 
     // --- strings ---
 
-    pub(super) fn strings(&mut self) -> Read<u32> {
+    pub(super) fn strings(&mut self) -> ParseResult<u32> {
         let first = self.string()?;
-        if !matches!(self.tok.kind, Tok::Str | Tok::Formatted) {
+        if !matches!(self.tok.kind, PythonTokenKind::Str | PythonTokenKind::Formatted) {
             return Ok(first);
         }
         let node = self.around(kind::CONCATENATED_STRING, first, field::NO);
-        while matches!(self.tok.kind, Tok::Str | Tok::Formatted) {
+        while matches!(self.tok.kind, PythonTokenKind::Str | PythonTokenKind::Formatted) {
             self.part(node, field::NO, Self::string)?;
         }
         Ok(self.close(node))
     }
 
-    fn string(&mut self) -> Read<u32> {
-        if self.at(Tok::Str) {
+    fn string(&mut self) -> ParseResult<u32> {
+        if self.at(PythonTokenKind::Str) {
             return self.leaf(kind::STRING);
         }
         let node = self.open(kind::STRING);
@@ -408,11 +415,11 @@ impl Parser<'_> {
         loop {
             match (self.lex.byte(at), self.lex.byte(at + 1)) {
                 _ if self.lex.closes(at, quotes) => break,
-                (0, _) => return Err(Unsure),
-                (b'\n', _) if quotes.1 == 1 => return Err(Unsure),
+                (0, _) => return Err(UnsupportedSyntax),
+                (b'\n', _) if quotes.1 == 1 => return Err(UnsupportedSyntax),
                 (b'\\', b'N') if !raw && self.lex.byte(at + 2) == b'{' => {
                     while self.lex.byte(at) != b'}' {
-                        sure(!matches!(self.lex.byte(at), 0 | b'\n'))?;
+                        ensure(!matches!(self.lex.byte(at), 0 | b'\n'))?;
                         at += 1;
                     }
                     at += 1;
@@ -432,17 +439,17 @@ impl Parser<'_> {
     }
 
     /// `{…}` in a string; returns its end.
-    fn interpolation(&mut self, string: u32, start: u32, one_line: bool) -> Read<u32> {
+    fn interpolation(&mut self, string: u32, start: u32, one_line: bool) -> ParseResult<u32> {
         let node = self.tree.push(kind::INTERPOLATION, flag::NAMED, start, start);
         self.lex.at = start + 1;
         self.lex.open += 1;
         self.tok = self.lex.next()?;
         self.part(node, field::NO, |parser| parser.deeper(Self::values))?;
         let mut at = self.tok.start;
-        if self.at(Tok::Close(b'}')) {
+        if self.at(PythonTokenKind::Close(b'}')) {
             at += 1;
         } else {
-            sure(!matches!(self.tok.kind, Tok::Open(_) | Tok::Close(_)))?;
+            ensure(!matches!(self.tok.kind, PythonTokenKind::Open(_) | PythonTokenKind::Close(_)))?;
             self.lex.open -= 1;
             if self.lex.byte(at) == b'=' {
                 at += 1;
@@ -459,7 +466,7 @@ impl Parser<'_> {
             if self.lex.byte(at) == b':' {
                 at = self.format(at, one_line)?;
             }
-            sure(self.lex.byte(at) == b'}')?;
+            ensure(self.lex.byte(at) == b'}')?;
             at += 1;
         }
         self.tree.set_end(node, at);
@@ -468,15 +475,15 @@ impl Parser<'_> {
     }
 
     /// Skips a format specification, up to the closing brace.
-    fn format(&self, mut at: u32, one_line: bool) -> Read<u32> {
+    fn format(&self, mut at: u32, one_line: bool) -> ParseResult<u32> {
         let mut open = 0;
         loop {
             match self.lex.byte(at) {
                 b'{' => open += 1,
                 b'}' if open == 0 => return Ok(at),
                 b'}' => open -= 1,
-                b'\n' if one_line => return Err(Unsure),
-                0 | b'\'' | b'"' | b'\\' => return Err(Unsure),
+                b'\n' if one_line => return Err(UnsupportedSyntax),
+                0 | b'\'' | b'"' | b'\\' => return Err(UnsupportedSyntax),
                 _ => {}
             }
             at += 1;
@@ -487,20 +494,22 @@ impl Parser<'_> {
 impl Operators for Parser<'_> {
     fn binds(&mut self) -> Option<u8> {
         Some(match self.tok.kind {
-            Tok::Word(Word::Or) => bind::OR,
-            Tok::Word(Word::And) => bind::AND,
-            Tok::Compare | Tok::Word(Word::In | Word::Is | Word::Not) => bind::COMPARE,
-            Tok::Or => bind::BIT_OR,
-            Tok::Xor => bind::BIT_XOR,
-            Tok::And => bind::BIT_AND,
-            Tok::Shift => bind::SHIFT,
-            Tok::Plus | Tok::Minus => bind::SUM,
-            Tok::Star | Tok::Slash | Tok::Times | Tok::At => bind::PRODUCT,
+            PythonTokenKind::Word(Word::Or) => bind::OR,
+            PythonTokenKind::Word(Word::And) => bind::AND,
+            PythonTokenKind::Compare | PythonTokenKind::Word(Word::In | Word::Is | Word::Not) => bind::COMPARE,
+            PythonTokenKind::Or => bind::BIT_OR,
+            PythonTokenKind::Xor => bind::BIT_XOR,
+            PythonTokenKind::And => bind::BIT_AND,
+            PythonTokenKind::Shift => bind::SHIFT,
+            PythonTokenKind::Plus | PythonTokenKind::Minus => bind::SUM,
+            PythonTokenKind::Star | PythonTokenKind::Slash | PythonTokenKind::Times | PythonTokenKind::At => {
+                bind::PRODUCT
+            }
             _ => return None,
         })
     }
 
-    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32> {
+    fn combine(&mut self, left: u32, precedence: u8) -> ParseResult<u32> {
         let kind = match precedence {
             bind::COMPARE => return self.comparison(left),
             bind::OR | bind::AND => kind::BOOLEAN_OPERATOR,
@@ -508,7 +517,7 @@ impl Operators for Parser<'_> {
         };
         let node = self.around(kind, left, field::LEFT);
         match self.tok.kind {
-            Tok::Plus => self.mark(node, kind::PLUS, field::OPERATOR)?,
+            PythonTokenKind::Plus => self.mark(node, kind::PLUS, field::OPERATOR)?,
             _ => self.skip()?,
         }
         self.last(node, field::RIGHT, |parser| parser.binary(precedence + 1))

@@ -1,13 +1,13 @@
 //! The lexer for Python, including lines and indentation.
 
 use crate::lang::descent::lexer::{signs, words};
-use crate::lang::descent::source::Source;
-use crate::lang::descent::{self, Lex, Read, Unsure};
+use crate::lang::descent::source::SourceBytes;
+use crate::lang::descent::{self, Lex, ParseResult, UnsupportedSyntax};
 
-pub type Token = descent::Token<Tok>;
+pub type PythonToken = descent::SourceToken<PythonTokenKind>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tok {
+pub enum PythonTokenKind {
     End,
     Newline,
     Indent,
@@ -58,6 +58,7 @@ words! {
 }
 
 signs! {
+    PythonTokenKind:
     Ellipsis [b'.', b'.', b'.'], Augmented [b'*', b'*', b'='], Augmented [b'/', b'/', b'='],
     Augmented [b'>', b'>', b'='], Augmented [b'<', b'<', b'='], Power [b'*', b'*'], Times [b'/', b'/'],
     Shift [b'>', b'>'], Shift [b'<', b'<'], Arrow [b'-', b'>'], Walrus [b':', b'='],
@@ -75,8 +76,8 @@ struct Remark {
 }
 
 /// A lexer for Python, which also returns line ends and changes of indentation.
-pub struct Lexer<'t> {
-    source: Source<'t>,
+pub struct PythonLexer<'t> {
+    source: SourceBytes<'t>,
     bytes: &'t [u8],
     pub at: u32,
     /// Number of open brackets: lines do not end inside of them.
@@ -104,7 +105,7 @@ enum State {
 
 /// A position of the lexer in a line.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct PythonLexerPosition {
     indents: usize,
     at: u32,
     open: u32,
@@ -113,21 +114,21 @@ pub struct Place {
     line_end: u32,
 }
 
-impl<'t> Lex<'t> for Lexer<'t> {
-    type Kind = Tok;
+impl<'t> Lex<'t> for PythonLexer<'t> {
+    type Kind = PythonTokenKind;
     type Word = Word;
-    const NAME: Tok = Tok::Name;
-    const COMMA: Tok = Tok::Comma;
+    const NAME: PythonTokenKind = PythonTokenKind::Name;
+    const COMMA: PythonTokenKind = PythonTokenKind::Comma;
     /// Valid as long as no block is entered or left.
-    type Place = Place;
+    type Place = PythonLexerPosition;
 
-    fn next(&mut self) -> Read<Token> {
+    fn next(&mut self) -> ParseResult<PythonToken> {
         if let State::Between(indent) = self.state {
             let current = *self.indents.last().expect("the outermost is never left");
             if indent > current {
                 self.indents.push(indent);
                 self.state = State::Line;
-                return Ok(Token { kind: Tok::Indent, start: self.at, end: self.at });
+                return Ok(PythonToken { kind: PythonTokenKind::Indent, start: self.at, end: self.at });
             }
             if indent < current {
                 // Comments with the indentation of a block belong to it, up to the first one with less.
@@ -137,20 +138,20 @@ impl<'t> Lex<'t> for Lexer<'t> {
                 }
                 self.indents.pop();
                 if self.indents.last().is_none_or(|outer| *outer < indent) {
-                    return Err(Unsure);
+                    return Err(UnsupportedSyntax);
                 }
-                return Ok(Token { kind: Tok::Dedent, start: self.at, end: self.at });
+                return Ok(PythonToken { kind: PythonTokenKind::Dedent, start: self.at, end: self.at });
             }
             self.state = State::Line;
         }
         let token = self.token()?;
-        self.fresh = token.kind == Tok::Newline;
+        self.fresh = token.kind == PythonTokenKind::Newline;
         self.before = token.end;
         Ok(token)
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> PythonLexerPosition {
+        PythonLexerPosition {
             indents: self.indents.len(),
             at: self.at,
             open: self.open,
@@ -160,9 +161,9 @@ impl<'t> Lex<'t> for Lexer<'t> {
         }
     }
 
-    fn go_back(&mut self, place: Place) -> Read<()> {
+    fn go_back(&mut self, place: PythonLexerPosition) -> ParseResult<()> {
         if self.indents.len() != place.indents {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         self.state = State::Line;
         (self.at, self.open, self.before) = (place.at, place.open, place.before);
@@ -174,16 +175,16 @@ impl<'t> Lex<'t> for Lexer<'t> {
         self.source.text
     }
 
-    fn keyword(word: Word) -> Tok {
-        Tok::Word(word)
+    fn keyword(word: Word) -> PythonTokenKind {
+        PythonTokenKind::Word(word)
     }
 }
 
-impl<'t> Lexer<'t> {
-    pub fn new(text: &'t str) -> Read<Lexer<'t>> {
-        let (source, at) = Source::new(text)?;
+impl<'t> PythonLexer<'t> {
+    pub fn new(text: &'t str) -> ParseResult<PythonLexer<'t>> {
+        let (source, at) = SourceBytes::new(text)?;
         let bytes = text.as_bytes();
-        let mut lexer = Lexer {
+        let mut lexer = PythonLexer {
             source,
             bytes,
             at,
@@ -198,7 +199,7 @@ impl<'t> Lexer<'t> {
         };
         let indent = lexer.next_line();
         if indent != 0 {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         Ok(lexer)
     }
@@ -250,7 +251,7 @@ impl<'t> Lexer<'t> {
         if self.at as usize >= self.bytes.len() { 0 } else { indent }
     }
 
-    fn token(&mut self) -> Read<Token> {
+    fn token(&mut self) -> ParseResult<PythonToken> {
         let mut ended = 0;
         loop {
             match self.byte(self.at) {
@@ -261,7 +262,7 @@ impl<'t> Lexer<'t> {
                         self.at += 1;
                     }
                     if self.byte(self.at) != b'\n' {
-                        return Err(Unsure);
+                        return Err(UnsupportedSyntax);
                     }
                     self.at += 1;
                 }
@@ -279,18 +280,18 @@ impl<'t> Lexer<'t> {
         let first = self.byte(start);
         if first == b'\n' || start as usize >= self.bytes.len() {
             if self.open > 0 {
-                return Err(Unsure);
+                return Err(UnsupportedSyntax);
             }
             if self.fresh {
                 return match first {
-                    b'\n' => Err(Unsure),
-                    _ => Ok(Token { kind: Tok::End, start, end: start }),
+                    b'\n' => Err(UnsupportedSyntax),
+                    _ => Ok(PythonToken { kind: PythonTokenKind::End, start, end: start }),
                 };
             }
             self.line_end = self.before.max(ended);
             let indent = self.next_line();
             self.state = State::Between(indent);
-            return Ok(Token { kind: Tok::Newline, start: self.before, end: self.before });
+            return Ok(PythonToken { kind: PythonTokenKind::Newline, start: self.before, end: self.before });
         }
         let kind = match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => return self.word(start),
@@ -300,24 +301,24 @@ impl<'t> Lexer<'t> {
             b'(' | b'[' | b'{' => {
                 self.open += 1;
                 self.at += 1;
-                return Ok(Token { kind: Tok::Open(first), start, end: self.at });
+                return Ok(PythonToken { kind: PythonTokenKind::Open(first), start, end: self.at });
             }
             b')' | b']' | b'}' => {
-                self.open = self.open.checked_sub(1).ok_or(Unsure)?;
+                self.open = self.open.checked_sub(1).ok_or(UnsupportedSyntax)?;
                 self.at += 1;
-                return Ok(Token { kind: Tok::Close(first), start, end: self.at });
+                return Ok(PythonToken { kind: PythonTokenKind::Close(first), start, end: self.at });
             }
-            b'<' if self.byte(start + 1) == b'>' => return Err(Unsure),
+            b'<' if self.byte(start + 1) == b'>' => return Err(UnsupportedSyntax),
             _ => {
-                let (kind, len) = sign(self.source.rest(start)).ok_or(Unsure)?;
+                let (kind, len) = sign(self.source.rest(start)).ok_or(UnsupportedSyntax)?;
                 self.at = start + len;
                 kind
             }
         };
-        Ok(Token { kind, start, end: self.at })
+        Ok(PythonToken { kind, start, end: self.at })
     }
 
-    fn word(&mut self, start: u32) -> Read<Token> {
+    fn word(&mut self, start: u32) -> ParseResult<PythonToken> {
         let at = self.source.name_end(start, false)? as usize;
         let word = &self.bytes[start as usize..at];
         if let Some(b'"' | b'\'') = self.bytes.get(at)
@@ -329,11 +330,11 @@ impl<'t> Lexer<'t> {
             }
         }
         self.at = at as u32;
-        let kind = keyword(word).map_or(Tok::Name, Tok::Word);
-        Ok(Token { kind, start, end: self.at })
+        let kind = keyword(word).map_or(PythonTokenKind::Name, PythonTokenKind::Word);
+        Ok(PythonToken { kind, start, end: self.at })
     }
 
-    fn number(&mut self, start: u32) -> Read<Token> {
+    fn number(&mut self, start: u32) -> ParseResult<PythonToken> {
         let mut at = start;
         let hex = self.byte(start) == b'0' && matches!(self.byte(start + 1) | 0x20, b'x' | b'o' | b'b');
         loop {
@@ -341,7 +342,7 @@ impl<'t> Lexer<'t> {
                 b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => {}
                 b'.' if !hex => {}
                 b'+' | b'-' if !hex && at > start && self.byte(at - 1) | 0x20 == b'e' => {}
-                0x80.. => return Err(Unsure),
+                0x80.. => return Err(UnsupportedSyntax),
                 _ => break,
             }
             at += 1;
@@ -352,10 +353,10 @@ impl<'t> Lexer<'t> {
             b.is_ascii_digit() || matches!(b | 0x20, b'e' | b'j' | b'l') || matches!(b, b'.' | b'_' | b'+' | b'-')
         };
         if !hex && !digits.iter().all(plain) {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         self.at = at;
-        Ok(Token { kind: Tok::Number, start, end: at })
+        Ok(PythonToken { kind: PythonTokenKind::Number, start, end: at })
     }
 
     /// The quotes at `at`: the byte and their number.
@@ -369,29 +370,29 @@ impl<'t> Lexer<'t> {
         (0..count).all(|more| self.byte(at + more) == quote)
     }
 
-    fn string(&mut self, start: u32, opening: u32, formatted: bool) -> Read<Token> {
+    fn string(&mut self, start: u32, opening: u32, formatted: bool) -> ParseResult<PythonToken> {
         let quotes = self.quotes(opening);
         let mut at = opening + quotes.1;
         if formatted {
             self.at = at;
-            return Ok(Token { kind: Tok::Formatted, start, end: at });
+            return Ok(PythonToken { kind: PythonTokenKind::Formatted, start, end: at });
         }
         loop {
-            let rest = self.bytes.get(at as usize..).ok_or(Unsure)?;
+            let rest = self.bytes.get(at as usize..).ok_or(UnsupportedSyntax)?;
             let ahead = match quotes.1 {
                 1 => memchr::memchr3(quotes.0, b'\\', b'\n', rest),
                 _ => memchr::memchr2(quotes.0, b'\\', rest),
             };
-            at += ahead.ok_or(Unsure)? as u32;
+            at += ahead.ok_or(UnsupportedSyntax)? as u32;
             match self.byte(at) {
                 b'\\' if self.byte(at + 1) == b'\r' && self.byte(at + 2) == b'\n' => at += 3,
                 b'\\' => at += 2,
-                b'\n' => return Err(Unsure),
+                b'\n' => return Err(UnsupportedSyntax),
                 _ if self.closes(at, quotes) => break,
                 _ => at += 1,
             }
         }
         self.at = at + quotes.1;
-        Ok(Token { kind: Tok::Str, start, end: self.at })
+        Ok(PythonToken { kind: PythonTokenKind::Str, start, end: self.at })
     }
 }

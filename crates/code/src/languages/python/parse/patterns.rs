@@ -1,27 +1,27 @@
 //! Python's `match`, and the patterns of its cases.
 
-use super::lex::{Tok, Word};
+use super::lex::{PythonTokenKind, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{ParseResult, UnsupportedSyntax};
 
 impl Parser<'_> {
     /// `match subject:` and its cases; `None` if `match` is an ordinary name here.
-    pub(super) fn match_statement(&mut self) -> Read<Option<u32>> {
+    pub(super) fn match_statement(&mut self) -> ParseResult<Option<u32>> {
         let guess = self.guess();
         let node = self.begin(kind::MATCH_STATEMENT)?;
         let subject = self.values();
-        if subject.is_err() || !self.at(Tok::Colon) || !self.lex.ends_line() {
+        if subject.is_err() || !self.at(PythonTokenKind::Colon) || !self.lex.ends_line() {
             self.go_back(guess)?;
             return Ok(None);
         }
         self.add(node, subject?, field::NO);
         self.advance()?;
-        self.expect(Tok::Newline)?;
-        self.expect(Tok::Indent)?;
+        self.expect(PythonTokenKind::Newline)?;
+        self.expect(PythonTokenKind::Indent)?;
         let block = self.open(kind::BLOCK);
-        while !self.at(Tok::Dedent) {
-            if !self.at(Tok::Name) || self.text(self.tok) != "case" {
-                return Err(Unsure);
+        while !self.at(PythonTokenKind::Dedent) {
+            if !self.at(PythonTokenKind::Name) || self.text(self.tok) != "case" {
+                return Err(UnsupportedSyntax);
             }
             self.part(block, field::ALTERNATIVE, Self::case_clause)?;
         }
@@ -32,20 +32,20 @@ impl Parser<'_> {
         Ok(Some(self.close(node)))
     }
 
-    fn case_clause(&mut self) -> Read<u32> {
+    fn case_clause(&mut self) -> ParseResult<u32> {
         let clause = self.begin(kind::CASE_CLAUSE)?;
-        self.patterns(clause, Tok::Colon)?;
-        self.part_at(Tok::Word(Word::If), clause, field::GUARD, |parser| {
+        self.patterns(clause, PythonTokenKind::Colon)?;
+        self.part_at(PythonTokenKind::Word(Word::If), clause, field::GUARD, |parser| {
             parser.prefixed(kind::IF_CLAUSE, field::NO, Self::named)
         })?;
         self.block(clause, field::CONSEQUENCE)?;
         Ok(self.close(clause))
     }
 
-    fn patterns(&mut self, parent: u32, end: Tok) -> Read<()> {
+    fn patterns(&mut self, parent: u32, end: PythonTokenKind) -> ParseResult<()> {
         while !self.at(end) {
             self.part(parent, field::NO, Self::pattern)?;
-            if !self.eat(Tok::Comma)? {
+            if !self.eat(PythonTokenKind::Comma)? {
                 break;
             }
         }
@@ -53,69 +53,69 @@ impl Parser<'_> {
     }
 
     /// Alternatives, with an optional name for the whole.
-    fn pattern(&mut self) -> Read<u32> {
+    fn pattern(&mut self) -> ParseResult<u32> {
         self.deeper(|parser| {
             let node = parser.open(kind::CASE_PATTERN);
             loop {
                 parser.closed_pattern(node)?;
-                if !parser.eat(Tok::Or)? {
+                if !parser.eat(PythonTokenKind::Or)? {
                     break;
                 }
             }
-            parser.part_after(Tok::Word(Word::As), node, field::NO, Self::identifier)?;
+            parser.part_after(PythonTokenKind::Word(Word::As), node, field::NO, Self::identifier)?;
             Ok(parser.close(node))
         })
     }
 
-    fn closed_pattern(&mut self, parent: u32) -> Read<()> {
+    fn closed_pattern(&mut self, parent: u32) -> ParseResult<()> {
         match self.tok.kind {
-            Tok::Star | Tok::Power => {
+            PythonTokenKind::Star | PythonTokenKind::Power => {
                 self.advance()?;
                 self.identifier()?;
             }
-            Tok::Minus | Tok::Number => {
-                self.eat(Tok::Minus)?;
-                self.expect(Tok::Number)?;
-                if matches!(self.tok.kind, Tok::Plus | Tok::Minus) {
+            PythonTokenKind::Minus | PythonTokenKind::Number => {
+                self.eat(PythonTokenKind::Minus)?;
+                self.expect(PythonTokenKind::Number)?;
+                if matches!(self.tok.kind, PythonTokenKind::Plus | PythonTokenKind::Minus) {
                     self.advance()?;
-                    self.expect(Tok::Number)?;
+                    self.expect(PythonTokenKind::Number)?;
                 }
             }
-            Tok::Str | Tok::Formatted => {
+            PythonTokenKind::Str | PythonTokenKind::Formatted => {
                 self.strings()?;
             }
-            Tok::Word(Word::None | Word::True | Word::False) => self.skip()?,
-            Tok::Open(b'(') => self.in_brackets(parent, Tok::Close(b')'))?,
-            Tok::Open(b'[') => self.in_brackets(parent, Tok::Close(b']'))?,
-            Tok::Open(b'{') => self.map_pattern(parent)?,
-            Tok::Name => {
+            PythonTokenKind::Word(Word::None | Word::True | Word::False) => self.skip()?,
+            PythonTokenKind::Open(b'(') => self.in_brackets(parent, PythonTokenKind::Close(b')'))?,
+            PythonTokenKind::Open(b'[') => self.in_brackets(parent, PythonTokenKind::Close(b']'))?,
+            PythonTokenKind::Open(b'{') => self.map_pattern(parent)?,
+            PythonTokenKind::Name => {
                 let start = self.tok.start;
                 let name = self.dotted()?;
-                if self.at(Tok::Open(b'(')) {
+                if self.at(PythonTokenKind::Open(b'(')) {
                     let class = self.open_at(kind::CLASS_PATTERN, start);
                     self.add(class, name, field::NO);
                     self.class_parts(class)?;
                     self.attach(parent, class, field::NO);
                 }
             }
-            _ => return Err(Unsure),
+            _ => return Err(UnsupportedSyntax),
         }
         Ok(())
     }
 
-    fn in_brackets(&mut self, parent: u32, end: Tok) -> Read<()> {
+    fn in_brackets(&mut self, parent: u32, end: PythonTokenKind) -> ParseResult<()> {
         self.advance()?;
         self.patterns(parent, end)?;
         self.expect(end)?;
         Ok(())
     }
 
-    fn class_parts(&mut self, class: u32) -> Read<()> {
+    fn class_parts(&mut self, class: u32) -> ParseResult<()> {
         self.advance()?;
-        self.elements(Tok::Close(b')'), |parser| {
+        self.elements(PythonTokenKind::Close(b')'), |parser| {
             let start = parser.tok.start;
             let mut part = parser.pattern()?;
-            if parser.eat(Tok::Assign)? {
+            if parser.eat(PythonTokenKind::Assign)? {
                 part = parser.open_at(kind::KEYWORD_PATTERN, start);
                 parser.part(part, field::NO, Self::pattern)?;
                 parser.close(part);
@@ -126,11 +126,11 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn map_pattern(&mut self, parent: u32) -> Read<()> {
+    fn map_pattern(&mut self, parent: u32) -> ParseResult<()> {
         self.advance()?;
-        self.elements(Tok::Close(b'}'), |parser| {
+        self.elements(PythonTokenKind::Close(b'}'), |parser| {
             let key = parser.pattern()?;
-            if parser.eat(Tok::Colon)? {
+            if parser.eat(PythonTokenKind::Colon)? {
                 parser.part(parent, field::NO, Self::pattern)?;
             } else {
                 parser.add(parent, key, field::NO);

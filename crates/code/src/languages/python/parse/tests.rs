@@ -1,6 +1,6 @@
 //! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
-use crate::lang::descent::agreement::{Damage, left, same};
+use crate::lang::descent::agreement::{MutationTest, left, same};
 use crate::languages::language;
 
 /// The syntax of the language, tested statement by statement and all together.
@@ -159,7 +159,7 @@ fn uncommon_texts_are_rejected() {
 
 #[test]
 fn damage_is_noticed() {
-    let damage = Damage {
+    let damage = MutationTest {
         turns: 8_000,
         pieces: &["(", ")", "[", "]", "{", "}", ":", ",", "'", "\"\"\"", "\\", "\n", "\n    ", "#", "=", "f'", "ä"],
         least: 400,

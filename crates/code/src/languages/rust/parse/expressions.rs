@@ -1,8 +1,8 @@
 //! Expressions.
 
-use super::lex::{Tok, Word};
+use super::lex::{RustTokenKind, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Lex, Operators, Read, Unsure, sure};
+use crate::lang::descent::{Lex, Operators, ParseResult, UnsupportedSyntax, ensure};
 
 /// Precedence of operators.
 const OR: u8 = 2;
@@ -11,7 +11,7 @@ const COMPARE: u8 = 4;
 const CAST: u8 = 11;
 
 impl Parser<'_> {
-    pub(super) fn expression(&mut self) -> Read<u32> {
+    pub(super) fn expression(&mut self) -> ParseResult<u32> {
         self.deeper(|parser| {
             let left = parser.range()?;
             parser.assigned(left)
@@ -19,26 +19,28 @@ impl Parser<'_> {
     }
 
     /// Continues an expression whose first operand was already read.
-    pub(super) fn expression_from(&mut self, value: u32) -> Read<u32> {
+    pub(super) fn expression_from(&mut self, value: u32) -> ParseResult<u32> {
         let left = self.climb(value, OR)?;
         let left = self.range_from_value(left)?;
         self.assigned(left)
     }
 
     /// A value that binds tighter than `&&`.
-    pub(super) fn comparison(&mut self) -> Read<u32> {
+    pub(super) fn comparison(&mut self) -> ParseResult<u32> {
         let left = self.unary()?;
         self.climb(left, COMPARE)
     }
 
-    fn assigned(&mut self, left: u32) -> Read<u32> {
+    fn assigned(&mut self, left: u32) -> ParseResult<u32> {
         let (kind, sign) = match self.tok.kind {
-            Tok::Assign => (kind::ASSIGNMENT_EXPRESSION, None),
-            Tok::Augmented(sign) => (kind::COMPOUND_ASSIGNMENT_EXPR, Some((sign, 2))),
-            Tok::Less | Tok::Greater | Tok::And | Tok::Bar => match self.lex.split_operator(self.tok.start) {
-                (sign, len, true) => (kind::COMPOUND_ASSIGNMENT_EXPR, Some((sign, len))),
-                _ => return Ok(left),
-            },
+            RustTokenKind::Assign => (kind::ASSIGNMENT_EXPRESSION, None),
+            RustTokenKind::Augmented(sign) => (kind::COMPOUND_ASSIGNMENT_EXPR, Some((sign, 2))),
+            RustTokenKind::Less | RustTokenKind::Greater | RustTokenKind::And | RustTokenKind::Bar => {
+                match self.lex.split_operator(self.tok.start) {
+                    (sign, len, true) => (kind::COMPOUND_ASSIGNMENT_EXPR, Some((sign, len))),
+                    _ => return Ok(left),
+                }
+            }
             _ => return Ok(left),
         };
         let node = self.around(kind, left, field::LEFT);
@@ -47,26 +49,26 @@ impl Parser<'_> {
             None => self.skip()?,
         }
         let right = self.range()?;
-        sure(!matches!(self.tok.kind, Tok::Assign | Tok::Augmented(_)))?;
+        ensure(!matches!(self.tok.kind, RustTokenKind::Assign | RustTokenKind::Augmented(_)))?;
         self.add(node, right, field::RIGHT);
         Ok(self.close(node))
     }
 
     /// Consumes an operator of the given length, of which only the first byte may have been read.
-    pub(super) fn operator(&mut self, len: u32) -> Read<()> {
+    pub(super) fn operator(&mut self, len: u32) -> ParseResult<()> {
         self.tok.end = self.tok.start + len;
         self.lex.jump(self.tok.end);
         self.skip()
     }
 
-    fn add_operator(&mut self, node: u32, sign: u16, len: u32) -> Read<()> {
+    fn add_operator(&mut self, node: u32, sign: u16, len: u32) -> ParseResult<()> {
         let sign = self.tree.push(sign, 0, self.tok.start, self.tok.start + len);
         self.add(node, sign, field::OPERATOR);
         self.operator(len)
     }
 
-    fn range(&mut self) -> Read<u32> {
-        if matches!(self.tok.kind, Tok::Range | Tok::RangeClosed) {
+    fn range(&mut self) -> ParseResult<u32> {
+        if matches!(self.tok.kind, RustTokenKind::Range | RustTokenKind::RangeClosed) {
             let node = self.begin(kind::RANGE_EXPRESSION)?;
             if self.begins_expression() {
                 self.part(node, field::NO, |parser| parser.binary(OR))?;
@@ -77,25 +79,38 @@ impl Parser<'_> {
         self.range_from_value(left)
     }
 
-    fn range_from_value(&mut self, left: u32) -> Read<u32> {
-        if !matches!(self.tok.kind, Tok::Range | Tok::RangeClosed) {
+    fn range_from_value(&mut self, left: u32) -> ParseResult<u32> {
+        if !matches!(self.tok.kind, RustTokenKind::Range | RustTokenKind::RangeClosed) {
             return Ok(left);
         }
         let node = self.begin_around(kind::RANGE_EXPRESSION, left, field::NO)?;
         if self.begins_expression() {
             self.part(node, field::NO, |parser| parser.binary(OR))?;
         }
-        sure(!matches!(self.tok.kind, Tok::Range | Tok::RangeClosed))?;
+        ensure(!matches!(self.tok.kind, RustTokenKind::Range | RustTokenKind::RangeClosed))?;
         Ok(self.close(node))
     }
 
     fn begins_expression(&self) -> bool {
         match self.tok.kind {
-            Tok::Name | Tok::Blank | Tok::Int | Tok::Float | Tok::Str | Tok::RawStr | Tok::Char | Tok::Lifetime => true,
-            Tok::Path | Tok::Less | Tok::Minus | Tok::Star | Tok::Bang | Tok::And | Tok::Bar => true,
-            Tok::Open(b'(' | b'[') | Tok::Range | Tok::RangeClosed => true,
-            Tok::Open(_) => !self.state.header,
-            Tok::Word(word) => !matches!(word, Word::As | Word::Else | Word::In | Word::Where),
+            RustTokenKind::Name
+            | RustTokenKind::Blank
+            | RustTokenKind::Int
+            | RustTokenKind::Float
+            | RustTokenKind::Str
+            | RustTokenKind::RawStr
+            | RustTokenKind::Char
+            | RustTokenKind::Lifetime => true,
+            RustTokenKind::Path
+            | RustTokenKind::Less
+            | RustTokenKind::Minus
+            | RustTokenKind::Star
+            | RustTokenKind::Bang
+            | RustTokenKind::And
+            | RustTokenKind::Bar => true,
+            RustTokenKind::Open(b'(' | b'[') | RustTokenKind::Range | RustTokenKind::RangeClosed => true,
+            RustTokenKind::Open(_) => !self.state.header,
+            RustTokenKind::Word(word) => !matches!(word, Word::As | Word::Else | Word::In | Word::Where),
             _ => false,
         }
     }
@@ -103,19 +118,21 @@ impl Parser<'_> {
     /// The kind and the length of the next operator.
     fn next_operator(&self) -> Option<(u16, u32)> {
         Some(match self.tok.kind {
-            Tok::Plus => (kind::SIGN_PLUS, 1),
-            Tok::Minus => (kind::SIGN_MINUS, 1),
-            Tok::Star => (kind::SIGN_TIMES, 1),
-            Tok::Operator(sign) => (sign, self.tok.end - self.tok.start),
-            Tok::Less | Tok::Greater | Tok::And | Tok::Bar => match self.lex.split_operator(self.tok.start) {
-                (_, _, true) => return None,
-                (sign, len, false) => (sign, len),
-            },
+            RustTokenKind::Plus => (kind::SIGN_PLUS, 1),
+            RustTokenKind::Minus => (kind::SIGN_MINUS, 1),
+            RustTokenKind::Star => (kind::SIGN_TIMES, 1),
+            RustTokenKind::Operator(sign) => (sign, self.tok.end - self.tok.start),
+            RustTokenKind::Less | RustTokenKind::Greater | RustTokenKind::And | RustTokenKind::Bar => {
+                match self.lex.split_operator(self.tok.start) {
+                    (_, _, true) => return None,
+                    (sign, len, false) => (sign, len),
+                }
+            }
             _ => return None,
         })
     }
 
-    fn binary(&mut self, least: u8) -> Read<u32> {
+    fn binary(&mut self, least: u8) -> ParseResult<u32> {
         let left = self.unary()?;
         self.climb(left, least)
     }
@@ -126,14 +143,14 @@ impl Parser<'_> {
         rest.trim_ascii_start().starts_with(b"let ")
     }
 
-    fn unary(&mut self) -> Read<u32> {
+    fn unary(&mut self) -> ParseResult<u32> {
         let sign = match self.tok.kind {
-            Tok::Minus => kind::SIGN_MINUS,
-            Tok::Star => kind::SIGN_TIMES,
-            Tok::Bang => kind::SIGN_NOT,
-            Tok::And => {
+            RustTokenKind::Minus => kind::SIGN_MINUS,
+            RustTokenKind::Star => kind::SIGN_TIMES,
+            RustTokenKind::Bang => kind::SIGN_NOT,
+            RustTokenKind::And => {
                 let node = self.begin(kind::REFERENCE_EXPRESSION)?;
-                if self.at_name("raw") && matches!(self.peek()?.kind, Tok::Word(Word::Const | Word::Mut)) {
+                if self.at_name("raw") && matches!(self.peek()?.kind, RustTokenKind::Word(Word::Const | Word::Mut)) {
                     self.advance()?;
                     self.advance()?;
                 } else {
@@ -152,7 +169,7 @@ impl Parser<'_> {
     }
 
     /// Members, calls, indexes and `?` after a value.
-    pub(super) fn postfix(&mut self, mut node: u32) -> Read<u32> {
+    pub(super) fn postfix(&mut self, mut node: u32) -> ParseResult<u32> {
         // Nothing can follow an expression that extends to the end.
         if matches!(
             self.tree.kind(node),
@@ -166,22 +183,22 @@ impl Parser<'_> {
         }
         loop {
             node = match self.tok.kind {
-                Tok::Dot => self.member(node)?,
-                Tok::Question => {
+                RustTokenKind::Dot => self.member(node)?,
+                RustTokenKind::Question => {
                     let node = self.begin_around(kind::TRY_EXPRESSION, node, field::NO)?;
                     self.close(node)
                 }
-                Tok::Open(b'(') => {
+                RustTokenKind::Open(b'(') => {
                     let node = self.around(kind::CALL_EXPRESSION, node, field::FUNCTION);
                     let arguments = self.begin(kind::ARGUMENTS)?;
                     self.values(arguments, b')')?;
                     self.add(node, arguments, field::ARGUMENTS);
                     self.close(node)
                 }
-                Tok::Open(b'[') => {
+                RustTokenKind::Open(b'[') => {
                     let node = self.begin_around(kind::INDEX_EXPRESSION, node, field::NO)?;
                     self.part(node, field::NO, |parser| parser.inside(Self::expression))?;
-                    self.expect(Tok::Close(b']'))?;
+                    self.expect(RustTokenKind::Close(b']'))?;
                     self.close(node)
                 }
                 _ => return Ok(node),
@@ -190,20 +207,20 @@ impl Parser<'_> {
     }
 
     /// `.await`, `.name`, `.0`, `.name::<T>`.
-    fn member(&mut self, of: u32) -> Read<u32> {
+    fn member(&mut self, of: u32) -> ParseResult<u32> {
         let node = self.begin_around(kind::FIELD_EXPRESSION, of, field::VALUE)?;
         let name = match self.tok.kind {
-            Tok::Word(Word::Await) => {
+            RustTokenKind::Word(Word::Await) => {
                 self.decide(node, kind::AWAIT_EXPRESSION)?;
                 return Ok(self.close(node));
             }
-            Tok::Name => self.leaf(kind::FIELD_IDENTIFIER)?,
-            Tok::Int => self.leaf(kind::INTEGER_LITERAL)?,
-            _ => return Err(Unsure),
+            RustTokenKind::Name => self.leaf(kind::FIELD_IDENTIFIER)?,
+            RustTokenKind::Int => self.leaf(kind::INTEGER_LITERAL)?,
+            _ => return Err(UnsupportedSyntax),
         };
         self.add(node, name, field::FIELD);
         self.close(node);
-        if self.at(Tok::Path) {
+        if self.at(RustTokenKind::Path) {
             self.advance()?;
             let generic = self.around(kind::GENERIC_FUNCTION, node, field::FUNCTION);
             return self.last(generic, field::TYPE_ARGUMENTS, Self::type_arguments);
@@ -212,8 +229,8 @@ impl Parser<'_> {
     }
 
     /// Expressions separated by commas up to a closing bracket, which ends the list.
-    fn values(&mut self, list: u32, close: u8) -> Read<()> {
-        let close = Tok::Close(close);
+    fn values(&mut self, list: u32, close: u8) -> ParseResult<()> {
+        let close = RustTokenKind::Close(close);
         self.inside(|parser| {
             while !parser.at(close) {
                 parser.attributes(list)?;
@@ -227,36 +244,37 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn atom(&mut self) -> Read<u32> {
+    fn atom(&mut self) -> ParseResult<u32> {
         if let Some(kind) = self.literal_kind() {
             return self.leaf(kind);
         }
         match self.tok.kind {
-            Tok::Name | Tok::Path | Tok::Less | Tok::Word(Word::SelfValue | Word::Super | Word::Crate) => {
-                self.path_value()
-            }
-            Tok::Blank => self.leaf(kind::IDENTIFIER),
-            Tok::Open(b'(') => self.parenthesized(),
-            Tok::Open(b'[') => self.array(),
-            Tok::Bar | Tok::Word(Word::Move | Word::Static) => self.closure(),
-            Tok::Word(Word::Return) => self.leaving(kind::RETURN_EXPRESSION),
-            Tok::Word(Word::Yield) => self.leaving(kind::YIELD_EXPRESSION),
-            Tok::Word(Word::Break) => self.leaving(kind::BREAK_EXPRESSION),
-            Tok::Word(Word::Continue) => self.leaving(kind::CONTINUE_EXPRESSION),
+            RustTokenKind::Name
+            | RustTokenKind::Path
+            | RustTokenKind::Less
+            | RustTokenKind::Word(Word::SelfValue | Word::Super | Word::Crate) => self.path_value(),
+            RustTokenKind::Blank => self.leaf(kind::IDENTIFIER),
+            RustTokenKind::Open(b'(') => self.parenthesized(),
+            RustTokenKind::Open(b'[') => self.array(),
+            RustTokenKind::Bar | RustTokenKind::Word(Word::Move | Word::Static) => self.closure(),
+            RustTokenKind::Word(Word::Return) => self.leaving(kind::RETURN_EXPRESSION),
+            RustTokenKind::Word(Word::Yield) => self.leaving(kind::YIELD_EXPRESSION),
+            RustTokenKind::Word(Word::Break) => self.leaving(kind::BREAK_EXPRESSION),
+            RustTokenKind::Word(Word::Continue) => self.leaving(kind::CONTINUE_EXPRESSION),
             _ => match self.block_expression()? {
                 Some(block) => Ok(block),
                 None if self.at_word(Word::Async) => self.closure(),
-                None => Err(Unsure),
+                None => Err(UnsupportedSyntax),
             },
         }
     }
 
     /// `return`, `break`, `continue` and `yield`.
-    fn leaving(&mut self, kind: u16) -> Read<u32> {
+    fn leaving(&mut self, kind: u16) -> ParseResult<u32> {
         let node = self.begin(kind)?;
         let labelled = matches!(kind, kind::BREAK_EXPRESSION | kind::CONTINUE_EXPRESSION);
-        if labelled && self.at(Tok::Lifetime) {
-            sure(self.peek()?.kind != Tok::Colon)?;
+        if labelled && self.at(RustTokenKind::Lifetime) {
+            ensure(self.peek()?.kind != RustTokenKind::Colon)?;
             self.token(node, field::NO, kind::LABEL)?;
         }
         if kind != kind::CONTINUE_EXPRESSION && self.begins_expression() {
@@ -265,55 +283,55 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn parenthesized(&mut self) -> Read<u32> {
+    fn parenthesized(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::PARENTHESIZED_EXPRESSION)?;
-        if self.at(Tok::Close(b')')) {
+        if self.at(RustTokenKind::Close(b')')) {
             self.decide(node, kind::UNIT_EXPRESSION)?;
             return Ok(self.close(node));
         }
-        let attributes = self.at(Tok::Hash);
+        let attributes = self.at(RustTokenKind::Hash);
         self.attributes(node)?;
         self.part(node, field::NO, |parser| parser.inside(Self::expression))?;
-        if self.at(Tok::Comma) {
+        if self.at(RustTokenKind::Comma) {
             self.advance()?;
             self.tree.set_kind(node, kind::TUPLE_EXPRESSION);
             self.values(node, b')')?;
             return Ok(node);
         }
-        sure(!attributes)?;
-        self.close_with(Tok::Close(b')'), node)
+        ensure(!attributes)?;
+        self.close_with(RustTokenKind::Close(b')'), node)
     }
 
-    fn array(&mut self) -> Read<u32> {
+    fn array(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::ARRAY_EXPRESSION)?;
         self.attributes(node)?;
-        if self.at(Tok::Close(b']')) {
+        if self.at(RustTokenKind::Close(b']')) {
             return self.close_after(node);
         }
         self.part(node, field::NO, |parser| parser.inside(Self::expression))?;
-        if self.eat(Tok::Semicolon)? {
+        if self.eat(RustTokenKind::Semicolon)? {
             self.part(node, field::LENGTH, |parser| parser.inside(Self::expression))?;
-            return self.close_with(Tok::Close(b']'), node);
+            return self.close_with(RustTokenKind::Close(b']'), node);
         }
-        self.comma(Tok::Close(b']'))?;
+        self.comma(RustTokenKind::Close(b']'))?;
         self.values(node, b']')?;
         Ok(node)
     }
 
-    fn closure(&mut self) -> Read<u32> {
+    fn closure(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::CLOSURE_EXPRESSION);
         self.eat_word(Word::Static)?;
         if self.at_word(Word::Async) {
             self.mark(node, kind::WORD_ASYNC, field::NO)?;
         }
         self.eat_word(Word::Move)?;
-        let list = self.begin_with(Tok::Bar, kind::CLOSURE_PARAMETERS)?;
-        self.elements(Tok::Bar, |parser| {
-            sure(!parser.at(Tok::Hash))?;
+        let list = self.begin_with(RustTokenKind::Bar, kind::CLOSURE_PARAMETERS)?;
+        self.elements(RustTokenKind::Bar, |parser| {
+            ensure(!parser.at(RustTokenKind::Hash))?;
             parser.part(list, field::NO, Self::closure_parameter)
         })?;
         self.attach(node, list, field::PARAMETERS);
-        let body = match self.eat(Tok::Arrow)? {
+        let body = match self.eat(RustTokenKind::Arrow)? {
             true => {
                 self.part(node, field::RETURN_TYPE, Self::ty)?;
                 self.block()?
@@ -324,10 +342,10 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn closure_parameter(&mut self) -> Read<u32> {
+    fn closure_parameter(&mut self) -> ParseResult<u32> {
         let start = self.tok.start;
         let pattern = self.pattern_alone()?;
-        if !self.at(Tok::Colon) {
+        if !self.at(RustTokenKind::Colon) {
             return Ok(pattern);
         }
         let node = self.open_at(kind::PARAMETER, start);
@@ -340,24 +358,24 @@ impl Parser<'_> {
     // --- paths ---
 
     /// The path of a value: `a::b`, `A::<B>::c`, `<T as A>::b`; with arguments at its end, a generic function.
-    pub(super) fn path(&mut self) -> Read<u32> {
+    pub(super) fn path(&mut self) -> ParseResult<u32> {
         let start = self.tok.start;
         let mut path = match self.tok.kind {
-            Tok::Less => self.bracketed()?,
-            Tok::Path => {
+            RustTokenKind::Less => self.bracketed()?,
+            RustTokenKind::Path => {
                 self.advance()?;
                 let name = self.segment()?;
                 self.scoped(kind::SCOPED_IDENTIFIER, start, None, name)
             }
             _ => self.segment()?,
         };
-        while self.at(Tok::Path) {
+        while self.at(RustTokenKind::Path) {
             if self.tree.kind(path) == kind::GENERIC_FUNCTION {
                 path = self.generic_of(path)?;
             }
             self.advance()?;
-            if self.at(Tok::Less) {
-                sure(matches!(self.tree.kind(path), kind::IDENTIFIER | kind::SCOPED_IDENTIFIER))?;
+            if self.at(RustTokenKind::Less) {
+                ensure(matches!(self.tree.kind(path), kind::IDENTIFIER | kind::SCOPED_IDENTIFIER))?;
                 let node = self.around(kind::GENERIC_FUNCTION, path, field::FUNCTION);
                 self.part(node, field::TYPE_ARGUMENTS, Self::type_arguments)?;
                 path = self.close(node);
@@ -370,9 +388,9 @@ impl Parser<'_> {
     }
 
     /// Converts a generic function into the type it names.
-    pub(super) fn generic_of(&mut self, function: u32) -> Read<u32> {
+    pub(super) fn generic_of(&mut self, function: u32) -> ParseResult<u32> {
         let start = self.tree.start(function);
-        let (name, arguments) = self.tree.take_ends(function).ok_or(Unsure)?;
+        let (name, arguments) = self.tree.take_ends(function).ok_or(UnsupportedSyntax)?;
         if self.tree.kind(name) == kind::IDENTIFIER {
             self.tree.set_kind(name, kind::TYPE_IDENTIFIER);
         }
@@ -382,13 +400,13 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn path_value(&mut self) -> Read<u32> {
+    fn path_value(&mut self) -> ParseResult<u32> {
         let path = self.path()?;
         let kind = self.tree.kind(path);
         let plain = matches!(kind, kind::IDENTIFIER | kind::SCOPED_IDENTIFIER);
         match self.tok.kind {
-            Tok::Bang if plain => self.macro_invocation(path),
-            Tok::Open(b'{') if !self.state.header && (plain || kind == kind::GENERIC_FUNCTION) => {
+            RustTokenKind::Bang if plain => self.macro_invocation(path),
+            RustTokenKind::Open(b'{') if !self.state.header && (plain || kind == kind::GENERIC_FUNCTION) => {
                 let ty = match plain {
                     true => self.as_type(path),
                     false => self.generic_of(path)?,
@@ -396,19 +414,19 @@ impl Parser<'_> {
                 self.structure(ty)
             }
             _ => match kind {
-                kind::SUPER | kind::CRATE | kind::BRACKETED_TYPE => Err(Unsure),
+                kind::SUPER | kind::CRATE | kind::BRACKETED_TYPE => Err(UnsupportedSyntax),
                 _ => Ok(path),
             },
         }
     }
 
-    fn structure(&mut self, ty: u32) -> Read<u32> {
+    fn structure(&mut self, ty: u32) -> ParseResult<u32> {
         let node = self.around(kind::STRUCT_EXPRESSION, ty, field::NAME);
         let list = self.begin(kind::FIELD_INITIALIZER_LIST)?;
         self.inside(|parser| {
-            while !parser.at(Tok::Close(b'}')) {
+            while !parser.at(RustTokenKind::Close(b'}')) {
                 parser.part(list, field::NO, Self::field_initializer)?;
-                parser.comma(Tok::Close(b'}'))?;
+                parser.comma(RustTokenKind::Close(b'}'))?;
             }
             Ok(())
         })?;
@@ -416,25 +434,25 @@ impl Parser<'_> {
         Ok(self.attach_last(node, list, field::BODY))
     }
 
-    fn field_initializer(&mut self) -> Read<u32> {
+    fn field_initializer(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::FIELD_INITIALIZER);
         self.attributes(node)?;
         let first = self.tok.kind;
         match first {
-            Tok::Range => {
+            RustTokenKind::Range => {
                 self.decide(node, kind::BASE_FIELD_INITIALIZER)?;
                 self.part(node, field::NO, Self::expression)?;
             }
-            Tok::Name if self.peek()?.kind != Tok::Colon => {
+            RustTokenKind::Name if self.peek()?.kind != RustTokenKind::Colon => {
                 self.tree.set_kind(node, kind::SHORTHAND_FIELD_INITIALIZER);
                 self.token(node, field::NO, kind::IDENTIFIER)?;
             }
-            Tok::Name | Tok::Int => {
+            RustTokenKind::Name | RustTokenKind::Int => {
                 self.token(node, field::FIELD, kind::FIELD_IDENTIFIER)?;
-                self.expect(Tok::Colon)?;
+                self.expect(RustTokenKind::Colon)?;
                 self.part(node, field::VALUE, Self::expression)?;
             }
-            _ => return Err(Unsure),
+            _ => return Err(UnsupportedSyntax),
         }
         Ok(self.close(node))
     }
@@ -460,15 +478,15 @@ impl Operators for Parser<'_> {
         })
     }
 
-    fn combine(&mut self, left: u32, precedence: u8) -> Read<u32> {
+    fn combine(&mut self, left: u32, precedence: u8) -> ParseResult<u32> {
         if precedence == CAST {
             return self.infix(kind::TYPE_CAST_EXPRESSION, (left, field::VALUE), field::TYPE, Self::type_alone);
         }
-        let (sign, len) = self.next_operator().ok_or(Unsure)?;
+        let (sign, len) = self.next_operator().ok_or(UnsupportedSyntax)?;
         let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
         self.add_operator(node, sign, len)?;
         let right = self.deeper(|parser| parser.binary(precedence + 1))?;
-        sure(precedence != COMPARE || self.binds() != Some(COMPARE))?;
+        ensure(precedence != COMPARE || self.binds() != Some(COMPARE))?;
         self.add(node, right, field::RIGHT);
         Ok(self.close(node))
     }

@@ -1,15 +1,15 @@
 //! The lexer for Rust, including the comments between tokens, and the finer tokens of macro calls.
 
 use super::kind;
-use crate::lang::descent::lexer::{self, Dialect, signs, words};
-use crate::lang::descent::{self, Read, Unsure};
+use crate::lang::descent::lexer::{self, LexicalRules, signs, words};
+use crate::lang::descent::{self, ParseResult, UnsupportedSyntax};
 
-pub type Lexer<'t> = lexer::Lexer<'t, Rust>;
-type Token = descent::Token<Tok>;
+pub type RustLexer<'t> = lexer::Lexer<'t, RustLexicalRules>;
+type Token = descent::SourceToken<RustTokenKind>;
 
 /// `<`, `>`, `&` and `|` are single tokens: only the parser knows the operator that they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tok {
+pub enum RustTokenKind {
     End,
     Name,
     Word(Word),
@@ -62,7 +62,7 @@ words! {
 }
 
 /// A token in a macro call.
-pub enum Piece {
+pub enum MacroToken {
     Open(u8),
     Close(u8),
     /// `$`
@@ -72,6 +72,7 @@ pub enum Piece {
 }
 
 signs! {
+    RustTokenKind:
     Less [b'<'], Greater [b'>'], And [b'&'], Bar [b'|'], RangeClosed [b'.', b'.', b'='], Ellipsis [b'.', b'.', b'.'],
     Range [b'.', b'.'], Dot [b'.'], Path [b':', b':'], Colon [b':'], FatArrow [b'=', b'>'],
     Operator(kind::SIGN_EQUAL) [b'=', b'='], Assign [b'='], Operator(kind::SIGN_UNEQUAL) [b'!', b'='], Bang [b'!'],
@@ -83,42 +84,42 @@ signs! {
 }
 
 #[derive(Clone, Copy, Default)]
-pub struct Rust {
+pub struct RustLexicalRules {
     /// After a dot, numbers are positions in a tuple: `x.0.1`.
     after_dot: bool,
 }
 
-impl Dialect for Rust {
-    type Kind = Tok;
+impl LexicalRules for RustLexicalRules {
+    type Kind = RustTokenKind;
     type Word = Word;
-    const NAME: Tok = Tok::Name;
-    const COMMA: Tok = Tok::Comma;
+    const NAME: RustTokenKind = RustTokenKind::Name;
+    const COMMA: RustTokenKind = RustTokenKind::Comma;
 
-    fn keyword(word: Word) -> Tok {
-        Tok::Word(word)
+    fn keyword(word: Word) -> RustTokenKind {
+        RustTokenKind::Word(word)
     }
 
-    fn next(lexer: &mut Lexer<'_>) -> Read<Token> {
+    fn next(lexer: &mut RustLexer<'_>) -> ParseResult<Token> {
         let start = lexer.skip()?;
         let kind = match lexer.byte(start) {
-            0 if lexer.source.ends_at(start) => Tok::End,
+            0 if lexer.source.ends_at(start) => RustTokenKind::End,
             b'0'..=b'9' => match lexer.number(start)? {
-                kind::FLOAT_LITERAL => Tok::Float,
-                _ => Tok::Int,
+                kind::FLOAT_LITERAL => RustTokenKind::Float,
+                _ => RustTokenKind::Int,
             },
             _ => match lexer.literal(start)? {
                 Some(kind) => kind,
                 None => lexer.operator(start, sign)?,
             },
         };
-        lexer.state.after_dot = kind == Tok::Dot;
+        lexer.state.after_dot = kind == RustTokenKind::Dot;
         Ok(lexer.token(kind, start))
     }
 }
 
-impl Lexer<'_> {
+impl RustLexer<'_> {
     /// Skips white space and comments; returns the start of the next token.
-    fn skip(&mut self) -> Read<u32> {
+    fn skip(&mut self) -> ParseResult<u32> {
         loop {
             let start = self.at;
             match self.byte(start) {
@@ -130,7 +131,7 @@ impl Lexer<'_> {
     }
 
     /// Words and literals; moves `at` behind them.
-    fn literal(&mut self, start: u32) -> Read<Option<Tok>> {
+    fn literal(&mut self, start: u32) -> ParseResult<Option<RustTokenKind>> {
         Ok(Some(match self.byte(start) {
             b'"' => self.text_end(start)?,
             b'\'' => self.quoted(start)?,
@@ -140,8 +141,8 @@ impl Lexer<'_> {
                 }
                 self.at = self.source.name_end(start, false)?;
                 match self.source.between(start, self.at) {
-                    b"_" => Tok::Blank,
-                    word => keyword(word).map_or(Tok::Name, Tok::Word),
+                    b"_" => RustTokenKind::Blank,
+                    word => keyword(word).map_or(RustTokenKind::Name, RustTokenKind::Word),
                 }
             }
             _ => return Ok(None),
@@ -149,40 +150,42 @@ impl Lexer<'_> {
     }
 
     /// `b"…"`, `r#"…"#`, `b'x'`, and `r#name`.
-    fn prefixed(&mut self, start: u32) -> Read<Option<Tok>> {
+    fn prefixed(&mut self, start: u32) -> ParseResult<Option<RustTokenKind>> {
         let (first, second, third) = (self.byte(start), self.byte(start + 1), self.byte(start + 2));
         Ok(Some(match (first, second, third) {
             (b'b' | b'c', b'"', _) => self.text_end(start + 1)?,
             (b'b', b'\'', _) => match self.quoted(start + 1)? {
-                Tok::Char => Tok::Char,
-                _ => return Err(Unsure),
+                RustTokenKind::Char => RustTokenKind::Char,
+                _ => return Err(UnsupportedSyntax),
             },
             (b'r', b'"', _) | (b'r', b'#', b'"' | b'#') => self.raw_string(start + 1)?,
             (b'b' | b'c', b'r', b'"' | b'#') => self.raw_string(start + 2)?,
             (b'r', b'#', _) => {
                 self.at = self.source.name_end(start + 2, false)?;
                 if self.at == start + 2 || third.is_ascii_digit() {
-                    return Err(Unsure);
+                    return Err(UnsupportedSyntax);
                 }
-                Tok::Name
+                RustTokenKind::Name
             }
             _ => return Ok(None),
         }))
     }
 
-    fn text_end(&mut self, start: u32) -> Read<Tok> {
+    fn text_end(&mut self, start: u32) -> ParseResult<RustTokenKind> {
         let mut at = start + 1;
         loop {
-            at += memchr::memchr2(b'"', b'\\', self.source.rest(at)).ok_or(Unsure)? as u32;
+            at += memchr::memchr2(b'"', b'\\', self.source.rest(at)).ok_or(UnsupportedSyntax)? as u32;
             match self.byte(at) {
                 // Invalid escapes, such as in `\u{…}`, are left to tree-sitter.
-                b'\\' if matches!(self.byte(at + 1), b'u' | b'x') && !self.escapes(at) => return Err(Unsure),
+                b'\\' if matches!(self.byte(at + 1), b'u' | b'x') && !self.escapes(at) => {
+                    return Err(UnsupportedSyntax);
+                }
                 b'\\' => at += 2,
                 _ => break,
             }
         }
         self.at = at + 1;
-        Ok(Tok::Str)
+        Ok(RustTokenKind::Str)
     }
 
     /// Whether `\x` or `\u` is followed by valid digits.
@@ -199,53 +202,53 @@ impl Lexer<'_> {
     }
 
     /// A raw string, from its first `#` or `"`.
-    fn raw_string(&mut self, start: u32) -> Read<Tok> {
+    fn raw_string(&mut self, start: u32) -> ParseResult<RustTokenKind> {
         let hashes = self.source.rest(start).iter().take_while(|byte| **byte == b'#').count();
         let mut at = start + hashes as u32;
         if self.byte(at) != b'"' {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         loop {
-            at += 1 + memchr::memchr(b'"', self.source.rest(at + 1)).ok_or(Unsure)? as u32;
+            at += 1 + memchr::memchr(b'"', self.source.rest(at + 1)).ok_or(UnsupportedSyntax)? as u32;
             let closing = self.source.rest(at + 1).iter().take(hashes).take_while(|byte| **byte == b'#').count();
             if closing == hashes {
                 self.at = at + 1 + hashes as u32;
-                return Ok(Tok::RawStr);
+                return Ok(RustTokenKind::RawStr);
             }
         }
     }
 
     /// A character, or a lifetime.
-    fn quoted(&mut self, start: u32) -> Read<Tok> {
+    fn quoted(&mut self, start: u32) -> ParseResult<RustTokenKind> {
         if self.byte(start + 1) == b'\\' {
             let code = matches!(self.byte(start + 2), b'u' | b'x');
             if code && !self.escapes(start + 1) {
-                return Err(Unsure);
+                return Err(UnsupportedSyntax);
             }
             let from = start + 3;
             let len = memchr::memchr(b'\'', &self.source.rest(from)[..self.source.rest(from).len().min(12)]);
-            let len = len.ok_or(Unsure)? as u32;
+            let len = len.ok_or(UnsupportedSyntax)? as u32;
             if !code && len > 0 {
-                return Err(Unsure);
+                return Err(UnsupportedSyntax);
             }
             self.at = from + len + 1;
-            return Ok(Tok::Char);
+            return Ok(RustTokenKind::Char);
         }
-        let rest = self.source.text.get(start as usize + 1..).ok_or(Unsure)?;
-        let letter = rest.chars().next().ok_or(Unsure)?;
+        let rest = self.source.text.get(start as usize + 1..).ok_or(UnsupportedSyntax)?;
+        let letter = rest.chars().next().ok_or(UnsupportedSyntax)?;
         let behind = start + 1 + letter.len_utf8() as u32;
         if letter != '\'' && self.byte(behind) == b'\'' {
             self.at = behind + 1;
-            return Ok(Tok::Char);
+            return Ok(RustTokenKind::Char);
         }
         self.at = self.source.name_end(start + 1, false)?;
         if self.at == start + 1 || self.byte(start + 1).is_ascii_digit() || self.byte(self.at) == b'#' {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
-        Ok(Tok::Lifetime)
+        Ok(RustTokenKind::Lifetime)
     }
 
-    fn number(&mut self, start: u32) -> Read<u16> {
+    fn number(&mut self, start: u32) -> ParseResult<u16> {
         let digits = |at: u32, part: fn(&u8) -> bool| {
             at + self.source.rest(at).iter().take_while(|byte| part(byte)).count() as u32
         };
@@ -257,7 +260,7 @@ impl Lexer<'_> {
                 false => digits(start + 2, |byte| byte.is_ascii_digit() || *byte == b'_'),
             };
             if end == start + 2 {
-                return Err(Unsure);
+                return Err(UnsupportedSyntax);
             }
             return self.suffixed(end, kind::INTEGER_LITERAL);
         }
@@ -269,7 +272,7 @@ impl Lexer<'_> {
         if self.byte(end) == b'.' {
             let next = self.byte(end + 1);
             if next == b'_' || next >= 0x80 {
-                return Err(Unsure);
+                return Err(UnsupportedSyntax);
             }
             if next.is_ascii_digit() {
                 (float, end) = (true, digits(end + 1, decimal));
@@ -281,7 +284,7 @@ impl Lexer<'_> {
             let sign = u32::from(matches!(self.byte(end + 1), b'+' | b'-'));
             let exponent = digits(end + 1 + sign, decimal);
             if exponent == end + 1 + sign {
-                return Err(Unsure);
+                return Err(UnsupportedSyntax);
             }
             (float, end) = (true, exponent);
         }
@@ -289,11 +292,11 @@ impl Lexer<'_> {
     }
 
     /// The kind of a number with an optional type suffix.
-    fn suffixed(&mut self, end: u32, kind: u16) -> Read<u16> {
+    fn suffixed(&mut self, end: u32, kind: u16) -> ParseResult<u16> {
         let after = self.source.name_end(end, false)?;
         let suffix = self.source.between(end, after);
         if !suffix.is_empty() && (!is_primitive(suffix) || matches!(suffix, b"bool" | b"str" | b"char")) {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         self.at = after;
         Ok(kind)
@@ -323,38 +326,38 @@ impl Lexer<'_> {
     // --- tokens in macro calls ---
 
     /// The next token in a macro call, with its start and end.
-    pub fn piece(&mut self) -> Read<(Piece, u32, u32)> {
+    pub fn piece(&mut self) -> ParseResult<(MacroToken, u32, u32)> {
         self.state.after_dot = false;
         let start = self.skip()?;
-        let node = |kind| Piece::Node(kind, true);
+        let node = |kind| MacroToken::Node(kind, true);
         let piece = match self.byte(start) {
             first @ (b'(' | b'[' | b'{') => {
                 self.at = start + 1;
-                Piece::Open(first)
+                MacroToken::Open(first)
             }
             first @ (b')' | b']' | b'}') => {
                 self.at = start + 1;
-                Piece::Close(first)
+                MacroToken::Close(first)
             }
             b'$' => {
                 self.at = start + 1;
-                Piece::Dollar
+                MacroToken::Dollar
             }
             b'0'..=b'9' => node(self.number(start)?),
             _ => match self.literal(start)? {
                 None => {
                     let (kind, len) = self.tree_sign(start)?;
                     self.at = start + len;
-                    Piece::Node(kind, false)
+                    MacroToken::Node(kind, false)
                 }
-                Some(Tok::Lifetime) => {
+                Some(RustTokenKind::Lifetime) => {
                     self.at = start + 1;
-                    Piece::Node(kind::SIGN_QUOTE, false)
+                    MacroToken::Node(kind::SIGN_QUOTE, false)
                 }
-                Some(Tok::Str) => node(kind::STRING_LITERAL),
-                Some(Tok::RawStr) => node(kind::RAW_STRING_LITERAL),
-                Some(Tok::Char) => node(kind::CHAR_LITERAL),
-                Some(Tok::Blank) => Piece::Node(kind::SIGN_BLANK, false),
+                Some(RustTokenKind::Str) => node(kind::STRING_LITERAL),
+                Some(RustTokenKind::RawStr) => node(kind::RAW_STRING_LITERAL),
+                Some(RustTokenKind::Char) => node(kind::CHAR_LITERAL),
+                Some(RustTokenKind::Blank) => MacroToken::Node(kind::SIGN_BLANK, false),
                 Some(_) => tree_word(self.source.between(start, self.at)),
             },
         };
@@ -362,30 +365,30 @@ impl Lexer<'_> {
     }
 
     /// Reads the name of a macro variable after its `$`; `false` if there is none.
-    pub fn variable(&mut self) -> Read<bool> {
+    pub fn variable(&mut self) -> ParseResult<bool> {
         let first = self.byte(self.at);
         if !(first.is_ascii_alphabetic() || first == b'_') {
             return Ok(false);
         }
         let start = self.at;
         self.at = self.source.name_end(start, false)?;
-        if self.source.between(start, self.at).is_ascii() { Ok(true) } else { Err(Unsure) }
+        if self.source.between(start, self.at).is_ascii() { Ok(true) } else { Err(UnsupportedSyntax) }
     }
 
     /// Reads the separator and the sign of a repetition; returns the start of the sign.
-    pub fn repeated(&mut self) -> Read<u32> {
+    pub fn repeated(&mut self) -> ParseResult<u32> {
         let start = self.skip()?;
         let rest = self.source.rest(start);
-        let len = rest.iter().take(8).position(|byte| matches!(byte, b'+' | b'*' | b'?')).ok_or(Unsure)?;
+        let len = rest.iter().take(8).position(|byte| matches!(byte, b'+' | b'*' | b'?')).ok_or(UnsupportedSyntax)?;
         if rest[..len].iter().any(|byte| matches!(byte, b'\n' | b'/' | b'"' | b'\'' | b'$' | b'(' | b')' | b'[' | b']'))
         {
-            return Err(Unsure);
+            return Err(UnsupportedSyntax);
         }
         self.at = start + len as u32 + 1;
         Ok(self.at - 1)
     }
 
-    fn tree_sign(&self, start: u32) -> Read<(u16, u32)> {
+    fn tree_sign(&self, start: u32) -> ParseResult<(u16, u32)> {
         let (second, third) = (self.byte(start + 1), self.byte(start + 2));
         Ok(match (self.byte(start), second, third) {
             (b'<' | b'>' | b'&' | b'|', _, _) => {
@@ -421,13 +424,13 @@ impl Lexer<'_> {
             (b'#', _, _) => (kind::SIGN_HASH, 1),
             (b'@', _, _) => (kind::SIGN_AT, 1),
             (b'?', _, _) => (kind::SIGN_QUESTION, 1),
-            _ => return Err(Unsure),
+            _ => return Err(UnsupportedSyntax),
         })
     }
 }
 
 /// The kind of a word in a macro call.
-fn tree_word(word: &[u8]) -> Piece {
+fn tree_word(word: &[u8]) -> MacroToken {
     let (kind, named) = match word {
         b"mut" => (kind::MUTABLE_SPECIFIER, true),
         b"self" => (kind::SELF, true),
@@ -461,7 +464,7 @@ fn tree_word(word: &[u8]) -> Piece {
         _ if is_primitive(word) => (kind::PRIMITIVE_TYPE, true),
         _ => (kind::IDENTIFIER, true),
     };
-    Piece::Node(kind, named)
+    MacroToken::Node(kind, named)
 }
 
 pub fn is_primitive(word: &[u8]) -> bool {

@@ -1,48 +1,48 @@
 //! Macro calls and macro definitions.
 
-use super::lex::{Piece, Tok};
+use super::lex::{MacroToken, RustTokenKind};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Lex, Read, Unsure};
+use crate::lang::descent::{Lex, ParseResult, UnsupportedSyntax};
 use crate::tree::flag;
 
 impl Parser<'_> {
     /// `path!(…)`, after the path.
-    pub(super) fn macro_invocation(&mut self, path: u32) -> Read<u32> {
+    pub(super) fn macro_invocation(&mut self, path: u32) -> ParseResult<u32> {
         let node = self.around(kind::MACRO_INVOCATION, path, field::MACRO);
-        self.expect(Tok::Bang)?;
+        self.expect(RustTokenKind::Bang)?;
         self.last(node, field::NO, Self::token_tree)
     }
 
     /// A token tree: the uninterpreted content of brackets.
-    pub(super) fn token_tree(&mut self) -> Read<u32> {
+    pub(super) fn token_tree(&mut self) -> ParseResult<u32> {
         self.tokens(false)
     }
 
     /// With `rules`, a tree in a macro definition, where variables begin with `$`.
-    fn tokens(&mut self, rules: bool) -> Read<u32> {
-        let Tok::Open(open) = self.tok.kind else { return Err(Unsure) };
+    fn tokens(&mut self, rules: bool) -> ParseResult<u32> {
+        let RustTokenKind::Open(open) = self.tok.kind else { return Err(UnsupportedSyntax) };
         let root = self.open(kind::TOKEN_TREE);
         // The enclosing trees, each with its closing bracket. The lexer is behind the first bracket.
         let mut around: Vec<(u32, u8)> = vec![(root, closing(open))];
         while let Some((node, close)) = around.last().copied() {
             let (piece, start, end) = self.lex.piece()?;
             let (kind, flags) = match piece {
-                Piece::Node(kind, named) => (kind, if named { flag::NAMED } else { 0 }),
-                Piece::Open(bracket) => {
+                MacroToken::Node(kind, named) => (kind, if named { flag::NAMED } else { 0 }),
+                MacroToken::Open(bracket) => {
                     let inner = self.tree.push(kind::TOKEN_TREE, flag::NAMED, start, start);
                     self.add(node, inner, field::NO);
                     around.push((inner, closing(bracket)));
                     continue;
                 }
-                Piece::Dollar if !rules => (kind::SIGN_DOLLAR, 0),
-                Piece::Dollar => {
+                MacroToken::Dollar if !rules => (kind::SIGN_DOLLAR, 0),
+                MacroToken::Dollar => {
                     if self.lex.variable()? {
                         let end = self.lex.at;
                         let variable = self.tree.push(kind::METAVARIABLE, flag::NAMED, start, end);
                         self.add(node, variable, field::NO);
                         continue;
                     }
-                    let (Piece::Open(b'('), at, behind) = self.lex.piece()? else { return Err(Unsure) };
+                    let (MacroToken::Open(b'('), at, behind) = self.lex.piece()? else { return Err(UnsupportedSyntax) };
                     let inner = self.tree.push(kind::TOKEN_REPETITION, flag::NAMED, start, start);
                     self.sign(inner, kind::SIGN_DOLLAR, start, start + 1);
                     self.sign(inner, kind::SIGN_OPEN, at, behind);
@@ -50,7 +50,7 @@ impl Parser<'_> {
                     around.push((inner, 0));
                     continue;
                 }
-                Piece::Close(bracket) if close == 0 && bracket == b')' => {
+                MacroToken::Close(bracket) if close == 0 && bracket == b')' => {
                     self.sign(node, kind::SIGN_CLOSE, start, end);
                     let at = self.lex.repeated()?;
                     let sign = match self.lex.byte(at) {
@@ -63,13 +63,13 @@ impl Parser<'_> {
                     around.pop();
                     continue;
                 }
-                Piece::Close(bracket) if bracket == close => {
+                MacroToken::Close(bracket) if bracket == close => {
                     self.tree.set_end(node, end);
                     self.last = end;
                     around.pop();
                     continue;
                 }
-                Piece::Close(_) => return Err(Unsure),
+                MacroToken::Close(_) => return Err(UnsupportedSyntax),
             };
             let token = self.tree.push(kind, flags, start, end);
             self.add(node, token, field::NO);
@@ -79,17 +79,17 @@ impl Parser<'_> {
     }
 
     /// Skips the matcher of a rule, which has no calls.
-    fn skip_tree(&mut self) -> Read<()> {
-        let Tok::Open(open) = self.tok.kind else { return Err(Unsure) };
+    fn skip_tree(&mut self) -> ParseResult<()> {
+        let RustTokenKind::Open(open) = self.tok.kind else { return Err(UnsupportedSyntax) };
         let mut around = vec![closing(open)];
         while let Some(close) = around.last().copied() {
             match self.lex.piece()?.0 {
-                Piece::Open(bracket) => around.push(closing(bracket)),
-                Piece::Close(bracket) if bracket != close => return Err(Unsure),
-                Piece::Close(_) => {
+                MacroToken::Open(bracket) => around.push(closing(bracket)),
+                MacroToken::Close(bracket) if bracket != close => return Err(UnsupportedSyntax),
+                MacroToken::Close(_) => {
                     around.pop();
                 }
-                Piece::Dollar | Piece::Node(..) => {}
+                MacroToken::Dollar | MacroToken::Node(..) => {}
             }
         }
         self.last = self.lex.at;
@@ -102,31 +102,31 @@ impl Parser<'_> {
     }
 
     /// Reads the next token after text that was read without tokens.
-    fn go_on(&mut self) -> Read<()> {
+    fn go_on(&mut self) -> ParseResult<()> {
         self.tok = self.lex.next()?;
         Ok(())
     }
 
-    pub(super) fn macro_definition(&mut self) -> Read<u32> {
+    pub(super) fn macro_definition(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::MACRO_DEFINITION)?;
-        self.expect(Tok::Bang)?;
+        self.expect(RustTokenKind::Bang)?;
         self.part_name(node, field::NAME, kind::IDENTIFIER)?;
-        let Tok::Open(open) = self.tok.kind else { return Err(Unsure) };
-        let close = Tok::Close(closing(open));
+        let RustTokenKind::Open(open) = self.tok.kind else { return Err(UnsupportedSyntax) };
+        let close = RustTokenKind::Close(closing(open));
         self.advance()?;
         while !self.at(close) {
             let rule = self.open(kind::MACRO_RULE);
             self.skip_tree()?;
-            self.expect(Tok::FatArrow)?;
+            self.expect(RustTokenKind::FatArrow)?;
             self.part(rule, field::RIGHT, |parser| parser.tokens(true))?;
             self.attach(node, rule, field::NO);
-            if !self.eat(Tok::Semicolon)? && !self.at(close) {
-                return Err(Unsure);
+            if !self.eat(RustTokenKind::Semicolon)? && !self.at(close) {
+                return Err(UnsupportedSyntax);
             }
         }
         self.advance()?;
         if open != b'{' {
-            self.expect(Tok::Semicolon)?;
+            self.expect(RustTokenKind::Semicolon)?;
         }
         Ok(self.close(node))
     }

@@ -1,27 +1,27 @@
 //! Blocks, statements and control flow.
 
-use super::lex::{Tok, Word};
+use super::lex::{RustTokenKind, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{ParseResult, UnsupportedSyntax};
 
 impl Parser<'_> {
-    pub(super) fn block(&mut self) -> Read<u32> {
+    pub(super) fn block(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::BLOCK);
         self.block_in(node)
     }
 
-    fn block_in(&mut self, node: u32) -> Read<u32> {
-        self.expect(Tok::Open(b'{'))?;
+    fn block_in(&mut self, node: u32) -> ParseResult<u32> {
+        self.expect(RustTokenKind::Open(b'{'))?;
         self.deeper(|parser| parser.inside(|parser| parser.statements(node)))?;
-        self.close_with(Tok::Close(b'}'), node)
+        self.close_with(RustTokenKind::Close(b'}'), node)
     }
 
-    fn add_block(&mut self, node: u32, field: u8) -> Read<()> {
+    fn add_block(&mut self, node: u32, field: u8) -> ParseResult<()> {
         self.part(node, field, Self::block)
     }
 
-    fn statements(&mut self, list: u32) -> Read<()> {
-        while !self.at(Tok::Close(b'}')) {
+    fn statements(&mut self, list: u32) -> ParseResult<()> {
+        while !self.at(RustTokenKind::Close(b'}')) {
             self.remarks(list, kind::LINE_COMMENT);
             let statement = match self.outer()? {
                 Some(node) => node,
@@ -33,7 +33,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn statement(&mut self) -> Read<u32> {
+    fn statement(&mut self) -> ParseResult<u32> {
         if self.at_word(Word::Let) {
             return self.let_declaration();
         }
@@ -55,12 +55,12 @@ impl Parser<'_> {
             None => (self.expression()?, false),
         };
         // The value of the block.
-        if !ends_with_block && self.at(Tok::Close(b'}')) {
+        if !ends_with_block && self.at(RustTokenKind::Close(b'}')) {
             return Ok(value);
         }
         let node = self.around(kind::EXPRESSION_STATEMENT, value, field::NO);
         if !ends_with_block {
-            self.require(Tok::Semicolon)?;
+            self.require(RustTokenKind::Semicolon)?;
             self.mark(node, kind::SIGN_SEMICOLON, field::NO)?;
         }
         Ok(self.close(node))
@@ -68,18 +68,23 @@ impl Parser<'_> {
 
     /// Whether a block or macro call, which could end the statement or arm, continues with `.` or `?`.
     fn goes_on(&self) -> bool {
-        matches!(self.tok.kind, Tok::Dot | Tok::Question)
+        matches!(self.tok.kind, RustTokenKind::Dot | RustTokenKind::Question)
     }
 
     /// The whole expression that begins with a block or macro call.
-    fn whole(&mut self, first: u32) -> Read<u32> {
+    fn whole(&mut self, first: u32) -> ParseResult<u32> {
         let value = self.postfix(first)?;
         self.expression_from(value)
     }
 
     /// Whether `path! {` comes next.
     fn begins_macro(&self) -> bool {
-        if !matches!(self.tok.kind, Tok::Name | Tok::Path | Tok::Word(Word::Crate | Word::SelfValue | Word::Super)) {
+        if !matches!(
+            self.tok.kind,
+            RustTokenKind::Name
+                | RustTokenKind::Path
+                | RustTokenKind::Word(Word::Crate | Word::SelfValue | Word::Super)
+        ) {
             return false;
         }
         let mut at = self.tok.start;
@@ -96,65 +101,66 @@ impl Parser<'_> {
         self.lex.byte(at) == b'{'
     }
 
-    fn let_declaration(&mut self) -> Read<u32> {
+    fn let_declaration(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::LET_DECLARATION)?;
         self.eat_word(Word::Mut)?;
         self.part(node, field::PATTERN, Self::pattern)?;
-        if self.eat(Tok::Colon)? {
+        if self.eat(RustTokenKind::Colon)? {
             self.add_type(node)?;
         }
-        self.part_after(Tok::Assign, node, field::VALUE, Self::expression)?;
+        self.part_after(RustTokenKind::Assign, node, field::VALUE, Self::expression)?;
         if self.eat_word(Word::Else)? {
             self.add_block(node, field::ALTERNATIVE)?;
         }
-        self.close_with(Tok::Semicolon, node)
+        self.close_with(RustTokenKind::Semicolon, node)
     }
 
     /// Whether an expression begins that ends with a block, so that it needs no terminator.
-    fn begins_block(&mut self) -> Read<bool> {
+    fn begins_block(&mut self) -> ParseResult<bool> {
         Ok(match self.tok.kind {
-            Tok::Open(b'{') | Tok::Word(Word::If | Word::Match | Word::While | Word::Loop | Word::For) => true,
-            Tok::Lifetime => true,
-            Tok::Word(Word::Unsafe | Word::Const) => self.peek()?.kind == Tok::Open(b'{'),
-            Tok::Word(Word::Async) => self.begins_async_block()?,
+            RustTokenKind::Open(b'{')
+            | RustTokenKind::Word(Word::If | Word::Match | Word::While | Word::Loop | Word::For) => true,
+            RustTokenKind::Lifetime => true,
+            RustTokenKind::Word(Word::Unsafe | Word::Const) => self.peek()?.kind == RustTokenKind::Open(b'{'),
+            RustTokenKind::Word(Word::Async) => self.begins_async_block()?,
             _ => false,
         })
     }
 
-    fn begins_async_block(&mut self) -> Read<bool> {
-        if self.peek()?.kind != Tok::Word(Word::Move) {
-            return Ok(self.peek()?.kind == Tok::Open(b'{'));
+    fn begins_async_block(&mut self) -> ParseResult<bool> {
+        if self.peek()?.kind != RustTokenKind::Word(Word::Move) {
+            return Ok(self.peek()?.kind == RustTokenKind::Open(b'{'));
         }
         self.ahead(|parser| {
             parser.advance()?;
             parser.advance()?;
-            Ok(parser.at(Tok::Open(b'{')))
+            Ok(parser.at(RustTokenKind::Open(b'{')))
         })
     }
 
     /// An expression that ends with a block, if one begins here.
-    pub(super) fn block_expression(&mut self) -> Read<Option<u32>> {
+    pub(super) fn block_expression(&mut self) -> ParseResult<Option<u32>> {
         if self.begins_block()? { self.block_like().map(Some) } else { Ok(None) }
     }
 
-    fn block_like(&mut self) -> Read<u32> {
+    fn block_like(&mut self) -> ParseResult<u32> {
         self.deeper(Self::block_like_inner)
     }
 
-    fn block_like_inner(&mut self) -> Read<u32> {
+    fn block_like_inner(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::BLOCK);
         let wrapper = match self.tok.kind {
-            Tok::Word(Word::If) => {
+            RustTokenKind::Word(Word::If) => {
                 self.tree.truncate(node);
                 return self.if_expression();
             }
-            Tok::Word(Word::Match) => {
+            RustTokenKind::Word(Word::Match) => {
                 self.tree.truncate(node);
                 return self.match_expression();
             }
-            Tok::Word(Word::Unsafe) => Some(kind::UNSAFE_BLOCK),
-            Tok::Word(Word::Async) => Some(kind::ASYNC_BLOCK),
-            Tok::Word(Word::Const) => Some(kind::CONST_BLOCK),
+            RustTokenKind::Word(Word::Unsafe) => Some(kind::UNSAFE_BLOCK),
+            RustTokenKind::Word(Word::Async) => Some(kind::ASYNC_BLOCK),
+            RustTokenKind::Word(Word::Const) => Some(kind::CONST_BLOCK),
             _ => None,
         };
         if let Some(wrapper) = wrapper {
@@ -165,19 +171,19 @@ impl Parser<'_> {
             self.add_block(node, if wrapper == kind::CONST_BLOCK { field::BODY } else { field::NO })?;
             return Ok(self.close(node));
         }
-        if self.at(Tok::Lifetime) {
+        if self.at(RustTokenKind::Lifetime) {
             self.token(node, field::NO, kind::LABEL)?;
-            self.expect(Tok::Colon)?;
+            self.expect(RustTokenKind::Colon)?;
         }
         match self.tok.kind {
-            Tok::Word(Word::Loop) => {
+            RustTokenKind::Word(Word::Loop) => {
                 self.decide(node, kind::LOOP_EXPRESSION)?;
             }
-            Tok::Word(Word::While) => {
+            RustTokenKind::Word(Word::While) => {
                 self.decide(node, kind::WHILE_EXPRESSION)?;
                 self.condition(node, true)?;
             }
-            Tok::Word(Word::For) => {
+            RustTokenKind::Word(Word::For) => {
                 self.decide(node, kind::FOR_EXPRESSION)?;
                 self.part(node, field::PATTERN, Self::pattern)?;
                 self.expect_word(Word::In)?;
@@ -189,7 +195,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    fn if_expression(&mut self) -> Read<u32> {
+    fn if_expression(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::IF_EXPRESSION)?;
         self.condition(node, true)?;
         self.add_block(node, field::CONSEQUENCE)?;
@@ -206,7 +212,7 @@ impl Parser<'_> {
     }
 
     /// The condition of `if`, `while` or a guard: values and `let` patterns.
-    fn condition(&mut self, node: u32, header: bool) -> Read<()> {
+    fn condition(&mut self, node: u32, header: bool) -> ParseResult<()> {
         let condition = self.in_header(header, |parser| {
             let first = match parser.at_word(Word::Let) {
                 true => parser.let_condition()?,
@@ -232,23 +238,23 @@ impl Parser<'_> {
 
     /// Whether `&&` comes next.
     fn at_and(&self) -> bool {
-        self.at(Tok::And) && self.lex.split_operator(self.tok.start).0 == kind::SIGN_AND
+        self.at(RustTokenKind::And) && self.lex.split_operator(self.tok.start).0 == kind::SIGN_AND
     }
 
     /// `let pattern = value`.
-    fn let_condition(&mut self) -> Read<u32> {
+    fn let_condition(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::LET_CONDITION)?;
         self.part(node, field::PATTERN, Self::pattern)?;
-        self.expect(Tok::Assign)?;
+        self.expect(RustTokenKind::Assign)?;
         self.last(node, field::VALUE, Self::comparison)
     }
 
-    fn match_expression(&mut self) -> Read<u32> {
+    fn match_expression(&mut self) -> ParseResult<u32> {
         let node = self.begin(kind::MATCH_EXPRESSION)?;
         self.part(node, field::VALUE, |parser| parser.in_header(true, Self::expression))?;
-        let body = self.begin_with(Tok::Open(b'{'), kind::MATCH_BLOCK)?;
+        let body = self.begin_with(RustTokenKind::Open(b'{'), kind::MATCH_BLOCK)?;
         self.inside(|parser| {
-            while !parser.at(Tok::Close(b'}')) {
+            while !parser.at(RustTokenKind::Close(b'}')) {
                 parser.part(body, field::NO, Self::arm)?;
             }
             Ok(())
@@ -257,7 +263,7 @@ impl Parser<'_> {
         Ok(self.attach_last(node, body, field::BODY))
     }
 
-    fn arm(&mut self) -> Read<u32> {
+    fn arm(&mut self) -> ParseResult<u32> {
         let node = self.open(kind::MATCH_ARM);
         self.attributes(node)?;
         let pattern = self.open(kind::MATCH_PATTERN);
@@ -266,16 +272,20 @@ impl Parser<'_> {
             self.condition(pattern, false)?;
         }
         self.attach(node, pattern, field::PATTERN);
-        self.expect(Tok::FatArrow)?;
+        self.expect(RustTokenKind::FatArrow)?;
         let (value, ends_with_block) = match self.block_expression()? {
             Some(block) if self.goes_on() => (self.whole(block)?, false),
-            Some(block) if matches!(self.tok.kind, Tok::Comma | Tok::Close(b'}')) || self.begins_arm() => (block, true),
-            Some(_) => return Err(Unsure),
+            Some(block)
+                if matches!(self.tok.kind, RustTokenKind::Comma | RustTokenKind::Close(b'}')) || self.begins_arm() =>
+            {
+                (block, true)
+            }
+            Some(_) => return Err(UnsupportedSyntax),
             None => (self.expression()?, false),
         };
         self.add(node, value, field::VALUE);
-        if !self.eat(Tok::Comma)? && !ends_with_block && !self.at(Tok::Close(b'}')) {
-            return Err(Unsure);
+        if !self.eat(RustTokenKind::Comma)? && !ends_with_block && !self.at(RustTokenKind::Close(b'}')) {
+            return Err(UnsupportedSyntax);
         }
         Ok(self.close(node))
     }
@@ -283,9 +293,15 @@ impl Parser<'_> {
     /// Whether the next token can only begin another arm.
     fn begins_arm(&self) -> bool {
         match self.tok.kind {
-            Tok::Name | Tok::Blank | Tok::Hash | Tok::Path | Tok::Open(b'(' | b'[') | Tok::And | Tok::Bar => true,
-            Tok::Minus | Tok::Range | Tok::RangeClosed | Tok::Less => true,
-            Tok::Word(word) => word != Word::As,
+            RustTokenKind::Name
+            | RustTokenKind::Blank
+            | RustTokenKind::Hash
+            | RustTokenKind::Path
+            | RustTokenKind::Open(b'(' | b'[')
+            | RustTokenKind::And
+            | RustTokenKind::Bar => true,
+            RustTokenKind::Minus | RustTokenKind::Range | RustTokenKind::RangeClosed | RustTokenKind::Less => true,
+            RustTokenKind::Word(word) => word != Word::As,
             _ => self.literal_kind().is_some(),
         }
     }

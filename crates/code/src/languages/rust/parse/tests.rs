@@ -1,6 +1,6 @@
 //! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
-use crate::lang::descent::agreement::{Damage, both, left, same};
+use crate::lang::descent::agreement::{MutationTest, both, left, same};
 use crate::languages::language;
 
 /// Syntax at the level of a file or a module.
@@ -201,7 +201,7 @@ fn misread(text: &str) -> bool {
 fn damage_is_noticed() {
     let all = texts();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let damage = Damage {
+    let damage = MutationTest {
         turns: 12_000,
         pieces: &[
             "(", ")", "[", "]", "{", "}", ":", "::", ",", "\"", "'", "\\", "\n", ";", "=", "=>", "->", "..", ".", "*",

@@ -2,7 +2,7 @@
 
 use crate::facts::BaseKind;
 use crate::languages::LanguageId;
-use crate::resolve::{Program, To, resolve};
+use crate::resolve::{LinkTarget, Program, resolve};
 use std::sync::Arc;
 
 /// The bases of the classes of a file as `Class kind base`.
@@ -15,8 +15,8 @@ fn bases(path: &str, text: &str) -> Vec<String> {
     let base = |link: &crate::resolve::BaseLink| {
         let how = if link.how == BaseKind::Implements { "implements" } else { "extends" };
         let to = match link.to {
-            To::Def(to) => program.file(to.file).facts.path_of(to.def).join("."),
-            To::External(path) => program.external_text(path),
+            LinkTarget::Def(to) => program.file(to.file).facts.path_of(to.def).join("."),
+            LinkTarget::External(path) => program.external_text(path),
         };
         format!("{} {how} {to} {}", facts.path_of(link.class).join("."), link.line)
     };

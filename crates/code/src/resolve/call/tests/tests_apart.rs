@@ -2,7 +2,7 @@
 
 use crate::facts::DefId;
 use crate::languages::LanguageId;
-use crate::resolve::{Gid, Program, To, resolve};
+use crate::resolve::{DefRef, LinkTarget, Program, resolve};
 use std::sync::Arc;
 
 /// Every relationship of the files with a definition of another file or with a test, as `from kind to`.
@@ -15,20 +15,20 @@ fn links(files: &[(&str, &str)]) -> Vec<String> {
         }
     }
     let all = resolve(&mut program);
-    let name = |gid: Gid| {
+    let name = |gid: DefRef| {
         let file = program.file(gid.file);
         [&[&*file.path][..], &file.facts.path_of(gid.def)].concat().join("::")
     };
     let mut found = Vec::new();
     for file in program.ids() {
         let (facts, links) = (&program.file(file).facts, &all[file]);
-        let mut add = |def: DefId, what: &str, to: To| {
-            if let To::Def(to) = to {
-                found.push(format!("{} {what} {}", name(Gid { file, def }), name(to)));
+        let mut add = |def: DefId, what: &str, to: LinkTarget| {
+            if let LinkTarget::Def(to) = to {
+                found.push(format!("{} {what} {}", name(DefRef { file, def }), name(to)));
             }
         };
         links.calls.iter().for_each(|l| add(facts.calls[l.call].owner, "calls", l.to));
-        links.uses.iter().for_each(|l| add(l.owner, "uses", To::Def(l.to)));
+        links.uses.iter().for_each(|l| add(l.owner, "uses", LinkTarget::Def(l.to)));
         links.imports.iter().for_each(|l| add(facts.imports[l.import].owner, "imports", l.to));
         links.bases.iter().for_each(|l| add(l.class, "extends", l.to));
     }

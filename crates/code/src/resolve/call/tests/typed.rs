@@ -1,7 +1,7 @@
 //! Languages with declared types: overloads, traits, aliases, and declared types beside assigned values.
 
 use crate::languages::LanguageId;
-use crate::resolve::{Gid, Program, To, resolve};
+use crate::resolve::{DefRef, LinkTarget, Program, resolve};
 use std::sync::Arc;
 
 /// Every call into the program as `line: target(parameters) confidence`, by line.
@@ -21,7 +21,7 @@ fn calls(files: &[(&str, &str)]) -> Vec<String> {
     let facts = &program.file(first).facts;
     let mut found: Vec<(u32, String)> = Vec::new();
     for link in &links[first].calls {
-        let To::Def(Gid { file, def }) = link.to else { continue };
+        let LinkTarget::Def(DefRef { file, def }) = link.to else { continue };
         let to = &program.file(file).facts;
         let signature = to.def(def).signature.split('(').nth(1).and_then(|s| s.split(')').next()).unwrap_or("");
         let line = facts.calls[link.call].line;

@@ -4,14 +4,14 @@ use crate::audit::AuditKey;
 use crate::features::admin::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
-use crate::registry::{Meta, Op, Stream};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::registry::{DataStream, Meta, Op};
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
-use lukasa_store::audit::{AuditEntry, AuditFind, AuditFlaw, ChainReport, walk};
+use lukasa_store::audit::{AuditEntry, AuditFilter, AuditFlaw, ChainReport, walk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -39,7 +39,7 @@ fn settled(engine: &Engine) -> Result<()> {
 
 /// Filter for entries.
 #[derive(Deserialize, JsonSchema)]
-pub struct Which {
+pub struct AuditEntryFilter {
     /// Only entries made at or after this time.
     #[serde(default)]
     pub since: Option<Time>,
@@ -60,8 +60,8 @@ pub struct Which {
     pub all_projects: bool,
 }
 
-impl Which {
-    fn find(self, engine: &Engine, context: &Context<'_>) -> Result<AuditFind> {
+impl AuditEntryFilter {
+    fn find(self, engine: &Engine, context: &Context<'_>) -> Result<AuditFilter> {
         if self.all_projects {
             context.grants.check("all_projects", CROSS_PROJECT)?;
             metrics().cross_project.inc();
@@ -74,7 +74,7 @@ impl Which {
             None => None,
         };
         let project = (!self.all_projects).then(|| context.scope.project.clone());
-        Ok(AuditFind {
+        Ok(AuditFilter {
             project,
             operation: self.operation,
             user,
@@ -87,7 +87,7 @@ impl Which {
 
 /// One audited operation.
 #[derive(Serialize, JsonSchema)]
-pub struct EntryOut {
+pub struct AuditEntryOut {
     /// The chain of the entry; `number` is its position there.
     pub server: String,
     pub number: u64,
@@ -117,10 +117,10 @@ pub struct EntryOut {
     pub hash: String,
 }
 
-impl From<AuditEntry> for EntryOut {
-    fn from(entry: AuditEntry) -> EntryOut {
+impl From<AuditEntry> for AuditEntryOut {
+    fn from(entry: AuditEntry) -> AuditEntryOut {
         let AuditEntry { server, number, note, hash, .. } = entry;
-        EntryOut {
+        AuditEntryOut {
             server,
             number,
             at: note.at,
@@ -141,12 +141,12 @@ impl From<AuditEntry> for EntryOut {
     }
 }
 
-pub struct List;
+pub struct AuditList;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ListRequest {
+pub struct AuditListRequest {
     #[serde(flatten)]
-    pub which: Which,
+    pub which: AuditEntryFilter,
     /// Maximum number of entries, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
@@ -158,18 +158,18 @@ fn limit() -> usize {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct ListResponse {
+pub struct AuditListResponse {
     pub summary: String,
     /// Newest first.
-    pub entries: Vec<EntryOut>,
+    pub entries: Vec<AuditEntryOut>,
     /// There are older entries.
     pub truncated: bool,
 }
 
-impl Op for List {
+impl Op for AuditList {
     const META: Meta = Meta {
         name: "audit_list",
-        shown: Shown::By(rendering::entries),
+        shown: ResponseView::By(rendering::entries),
         answer: &[
             "entries.operation",
             "entries.at",
@@ -188,41 +188,41 @@ impl Op for List {
         ],
         ..AUDIT
     };
-    type Request = ListRequest;
-    type Response = ListResponse;
+    type Request = AuditListRequest;
+    type Response = AuditListResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: ListRequest) -> Result<ListResponse> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: AuditListRequest) -> Result<AuditListResponse> {
         check_limit(request.limit)?;
         let find = request.which.find(engine, context)?;
         settled(engine)?;
         let mut found = engine.store().audit().find(&context.scope.tenant, &find, request.limit + 1)?;
         let truncated = found.len() > request.limit;
         found.truncate(request.limit);
-        let entries: Vec<EntryOut> = found.into_iter().map(EntryOut::from).collect();
-        Ok(ListResponse { summary: count(entries.len(), "recorded operation"), entries, truncated })
+        let entries: Vec<AuditEntryOut> = found.into_iter().map(AuditEntryOut::from).collect();
+        Ok(AuditListResponse { summary: count(entries.len(), "recorded operation"), entries, truncated })
     }
 }
 
-pub struct Verify;
+pub struct AuditVerify;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct VerifyRequest {
+pub struct AuditVerifyRequest {
     /// Chain ends that were saved elsewhere, `server@number=sha256:…`; each must still be in the log.
     #[serde(default)]
     pub noted: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct VerifyResponse {
+pub struct AuditVerifyResponse {
     pub summary: String,
     pub entries: u64,
     pub chains: Vec<ChainReport>,
 }
 
-impl Op for Verify {
+impl Op for AuditVerify {
     const META: Meta = Meta {
         name: "audit_verify",
-        shown: Shown::By(rendering::chains),
+        shown: ResponseView::By(rendering::chains),
         answer: &["entries", "chains.server", "chains.entries", "chains.sealed"],
         summary: "Check that the record of operations is complete",
         description: "Checks the chain of every server and names the first entry that was changed, removed or moved, or \
@@ -232,10 +232,10 @@ impl Op for Verify {
         examples: &["lukasa audit verify"],
         ..AUDIT
     };
-    type Request = VerifyRequest;
-    type Response = VerifyResponse;
+    type Request = AuditVerifyRequest;
+    type Response = AuditVerifyResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: VerifyRequest) -> Result<VerifyResponse> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: AuditVerifyRequest) -> Result<AuditVerifyResponse> {
         let noted = request.noted.iter().map(|text| read_noted(text)).collect::<Result<Vec<_>>>()?;
         settled(engine)?;
         let (trail, progress) = (engine.store().audit(), &mut *context.progress);
@@ -258,7 +258,7 @@ impl Op for Verify {
             count(entries as usize, "entry").replace("entrys", "entries"),
             count(chains.len(), "chain")
         );
-        Ok(VerifyResponse { summary, entries, chains })
+        Ok(AuditVerifyResponse { summary, entries, chains })
     }
 }
 
@@ -274,27 +274,27 @@ fn read_noted(text: &str) -> Result<(String, u64, Hash)> {
     })
 }
 
-pub struct Export;
+pub struct AuditExport;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ExportRequest {
+pub struct AuditExportRequest {
     /// File to write; `-` is standard output.
     #[serde(default)]
     pub file: Option<String>,
     #[serde(flatten)]
-    pub which: Which,
+    pub which: AuditEntryFilter,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct ExportResponse {
+pub struct AuditExportResponse {
     pub summary: String,
     pub entries: u64,
 }
 
-impl Op for Export {
+impl Op for AuditExport {
     const META: Meta = Meta {
         name: "audit_export",
-        stream: Stream::Out,
+        stream: DataStream::Out,
         answer: &["entries"],
         summary: "Write recorded operations to a file",
         description: "As JSON lines, chain by chain, oldest first, with the hashes that link them.",
@@ -307,10 +307,10 @@ impl Op for Export {
         ],
         ..AUDIT
     };
-    type Request = ExportRequest;
-    type Response = ExportResponse;
+    type Request = AuditExportRequest;
+    type Response = AuditExportResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: ExportRequest) -> Result<ExportResponse> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: AuditExportRequest) -> Result<AuditExportResponse> {
         let find = request.which.find(engine, context)?;
         settled(engine)?;
         let (trail, tenant) = (engine.store().audit(), context.scope.tenant.clone());
@@ -334,6 +334,6 @@ impl Op for Export {
         }
         let output = crate::features::facts::ops::export::sink(&mut context.output, &mut file)?;
         output.flush().map_err(|e| crate::features::facts::ops::export::unwritable(&e))?;
-        Ok(ExportResponse { summary: format!("exported {entries} recorded operations"), entries })
+        Ok(AuditExportResponse { summary: format!("exported {entries} recorded operations"), entries })
     }
 }

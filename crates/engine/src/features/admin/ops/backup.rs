@@ -3,7 +3,7 @@
 use crate::data_files::file_fault;
 use crate::registry::META;
 use crate::registry::{Effect, Meta, Op, StoreNeed};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::{Context, Engine, Grants};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
@@ -41,7 +41,7 @@ pub struct Response {
 impl Op for Backup {
     const META: Meta = Meta {
         name: "backup",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["path", "bytes", "removed"],
         files: &["path"],
         summary: "Back up while others write",
@@ -206,13 +206,13 @@ fn prune(folder: &Path, prefix: &str, new: &Path, keep: usize) -> Result<Vec<Pat
 pub struct RestoreBackup;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct RestoreRequest {
+pub struct RestoreBackupRequest {
     /// The .db or .jsonl file.
     pub path: PathBuf,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct RestoreResponse {
+pub struct RestoreBackupResponse {
     pub summary: String,
     pub projects: Vec<String>,
 }
@@ -220,7 +220,7 @@ pub struct RestoreResponse {
 impl Op for RestoreBackup {
     const META: Meta = Meta {
         name: "restore_backup",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         needs: StoreNeed::MayCreate,
         answer: &["projects"],
         destructive: true,
@@ -234,10 +234,10 @@ impl Op for RestoreBackup {
         examples: &["lukasa restore-backup backups/lukasa-20260131090000.db --store new.db"],
         ..ADMIN
     };
-    type Request = RestoreRequest;
-    type Response = RestoreResponse;
+    type Request = RestoreBackupRequest;
+    type Response = RestoreBackupResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: RestoreRequest) -> Result<RestoreResponse> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: RestoreBackupRequest) -> Result<RestoreBackupResponse> {
         let path = &request.path;
         let mut projects = Vec::new();
         let progress = &mut *context.progress;
@@ -264,6 +264,6 @@ impl Op for RestoreBackup {
             }
         }
         let summary = format!("restored and verified project {}", projects.join(", "));
-        Ok(RestoreResponse { summary, projects })
+        Ok(RestoreBackupResponse { summary, projects })
     }
 }

@@ -6,7 +6,7 @@ use crate::features::facts::ops::{branch, get, history, import, merge, patch, pu
 use crate::features::graph::ops::impact;
 use crate::registry::META;
 use crate::registry::{Meta, Op, StoreNeed};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
@@ -24,12 +24,12 @@ pub struct Request {}
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    pub steps: Vec<Step>,
+    pub steps: Vec<DemoStep>,
 }
 
 /// One step of the example with its result.
 #[derive(Serialize, JsonSchema)]
-pub struct Step {
+pub struct DemoStep {
     pub says: String,
     /// The equivalent command line.
     pub command: String,
@@ -47,7 +47,7 @@ pub struct Step {
 impl Op for Demo {
     const META: Meta = Meta {
         name: "demo",
-        shown: Shown::Alone(rendering::demo),
+        shown: ResponseView::Alone(rendering::demo),
         needs: StoreNeed::Nothing,
         essential: true,
         answer: &["steps.says", "steps.command"],
@@ -78,13 +78,13 @@ impl Op for Demo {
     }
 }
 
-fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
+fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<DemoStep>> {
     let mut story = Story { engine, context, steps: vec![] };
     for name in ["Team", "Service", "Decision"] {
-        story.prepare::<types::Object>(json!({"name": name}))?;
+        story.prepare::<types::TypeObject>(json!({"name": name}))?;
     }
-    story.prepare::<types::Relationship>(json!({"name": "CALLS"}))?;
-    story.step::<types::Relationship>(
+    story.prepare::<types::TypeRelationship>(json!({"name": "CALLS"}))?;
+    story.step::<types::TypeRelationship>(
         "Types say what may be connected: a service has one owner at a time.",
         "lukasa type relationship OWNS --src-type Team --dst-type Service --one-per-dst",
         json!({"name": "OWNS", "src_type": ["Team"], "dst_type": ["Service"], "one_per_dst": true}),
@@ -100,7 +100,7 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         {"relationship": {"type": "APPLIES_TO", "src": "Decision:decision:7", "dst": "Service:billing"}}
     ]);
     let lines: String = facts.as_array().into_iter().flatten().map(|fact| format!("{fact}\n")).collect();
-    story.step_reading::<import::Import>(
+    story.step_reading::<import::ImportOp>(
         "Facts go in as one batch: all of it or none of it.",
         "lukasa import shop.jsonl",
         json!({"file": "shop.jsonl"}),
@@ -116,7 +116,7 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         "lukasa impact billing",
         json!({"ref": "billing"}),
     )?;
-    story.step::<release::Create>(
+    story.step::<release::ReleaseCreate>(
         "Freeze this moment under a name.",
         "lukasa release create 1.0",
         json!({"name": "1.0"}),
@@ -136,7 +136,7 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         "lukasa history billing",
         json!({"ref": "billing"}),
     )?;
-    story.step::<branch::Create>(
+    story.step::<branch::BranchCreate>(
         "A branch stores only what differs; this one is pinned to today's main.",
         "lukasa branch create feature/ports --pinned",
         json!({"name": "feature/ports", "pinned": true}),
@@ -171,12 +171,12 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         "lukasa merge feature/ports",
         json!({"source": "feature/ports"}),
     )?;
-    story.step::<release::Create>(
+    story.step::<release::ReleaseCreate>(
         "Freeze again, and compare the two releases.",
         "lukasa release create 2.0 --base 1.0",
         json!({"name": "2.0", "base": "1.0"}),
     )?;
-    story.step::<release::Diff>("", "lukasa release diff 1.0 2.0", json!({"from": "1.0", "to": "2.0"}))?;
+    story.step::<release::ReleaseDiff>("", "lukasa release diff 1.0 2.0", json!({"from": "1.0", "to": "2.0"}))?;
     story.step::<verify::Verify>("Every hash, chain and count, computed again.", "lukasa verify", json!({}))?;
     Ok(story.steps)
 }
@@ -184,7 +184,7 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
 struct Story<'a, 'b> {
     engine: &'a Engine,
     context: &'a mut Context<'b>,
-    steps: Vec<Step>,
+    steps: Vec<DemoStep>,
 }
 
 impl Story<'_, '_> {
@@ -213,7 +213,7 @@ impl Story<'_, '_> {
             Err(e) => (Value::Null, serde_json::to_value(&e).unwrap_or_default()),
         };
         let (says, command, operation) = (says.into(), command.into(), O::META.name.into());
-        self.steps.push(Step { says, command, operation, request, response, error });
+        self.steps.push(DemoStep { says, command, operation, request, response, error });
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
 //! `find_tools`: finds operations for a purpose, with their arguments.
 
 use crate::registry::META;
-use crate::registry::fields::{Field, fields};
+use crate::registry::fields::{RequestField, fields};
 use crate::registry::{self, Effect, Meta, Op};
-use crate::shape::count;
-use crate::tool::Profile;
-use crate::{Context, Engine, tool};
+use crate::response_budget::Profile;
+use crate::responses::count;
+use crate::{Context, Engine, response_budget};
 use lukasa_model::{Error, Result};
 use lukasa_search::tokens;
 use schemars::JsonSchema;
@@ -130,11 +130,11 @@ enum Detail {
 
 fn arguments(operation: &registry::Operation, detail: Detail) -> Value {
     if detail == Detail::Whole {
-        return tool::arguments(operation);
+        return response_budget::arguments(operation);
     }
     let fields = fields(operation);
     let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
-    let schema = |field: &Field| if detail == Detail::Typed { field.schema() } else { json!({}) };
+    let schema = |field: &RequestField| if detail == Detail::Typed { field.schema() } else { json!({}) };
     let properties: Map<String, Value> = fields.iter().map(|field| (field.name.clone(), schema(field))).collect();
     json!({"properties": properties, "required": required})
 }
@@ -148,7 +148,7 @@ fn with_arguments(answer: Response, found: &[&registry::Operation], profile: Pro
     let Some(best) = found.first() else { return Ok(answer) };
     if profile == Profile::Debug {
         let mut all = answer;
-        all.tools.iter_mut().zip(found).for_each(|(tool, own)| tool.arguments = Some(tool::arguments(own)));
+        all.tools.iter_mut().zip(found).for_each(|(tool, own)| tool.arguments = Some(response_budget::arguments(own)));
         return Ok(all);
     }
     let hint =
@@ -183,7 +183,7 @@ fn with_arguments(answer: Response, found: &[&registry::Operation], profile: Pro
         }
     }
     let all_whole = chosen.tools.len() == found.len()
-        && chosen.tools.iter().zip(found).all(|(tool, own)| tool.arguments == Some(tool::arguments(own)));
+        && chosen.tools.iter().zip(found).all(|(tool, own)| tool.arguments == Some(response_budget::arguments(own)));
     if !all_whole && chosen.hint.is_none() {
         let hinted = Response { hint: cut.hint, ..chosen.clone() };
         if has_room(&hinted, profile)? {
@@ -198,7 +198,8 @@ fn has_room(answer: &Response, profile: Profile) -> Result<bool> {
     let answer =
         serde_json::to_value(answer).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))?;
     let operation = registry::find(FindTools::META.name).ok_or_else(|| Error::internal("an operation finds itself"))?;
-    let shaped = tool::shape(operation, answer, tool::Wish { profile, page: 1 });
+    let shaped =
+        response_budget::fit_response(operation, answer, response_budget::ResponseOptions { profile, page: 1 });
     Ok(shaped.is_ok_and(|shaped| shaped.get("truncated").is_none() && shaped.get("nextPage").is_none()))
 }
 

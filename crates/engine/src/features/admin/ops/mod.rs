@@ -15,9 +15,9 @@ pub const ALL: &[fn() -> Operation] = &[
     Operation::of::<backup::Backup>,
     Operation::of::<backup::RestoreBackup>,
     Operation::of::<verify::Verify>,
-    Operation::of::<audit::List>,
-    Operation::of::<audit::Verify>,
-    Operation::of::<audit::Export>,
+    Operation::of::<audit::AuditList>,
+    Operation::of::<audit::AuditVerify>,
+    Operation::of::<audit::AuditExport>,
     Operation::of::<projects::Projects>,
     Operation::of::<find_tools::FindTools>,
 ];

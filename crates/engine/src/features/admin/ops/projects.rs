@@ -3,8 +3,8 @@
 use crate::features::admin::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::{Result, Scope, Tx};
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ pub struct ProjectOut {
 impl Op for Projects {
     const META: Meta = Meta {
         name: "projects",
-        shown: Shown::By(rendering::projects),
+        shown: ResponseView::By(rendering::projects),
         answer: &["projects.project", "projects.transactions", "store"],
         summary: "List the projects in the store",
         description: "The projects of the tenant, with the number of transactions of each.",

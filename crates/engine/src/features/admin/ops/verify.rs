@@ -2,8 +2,8 @@
 
 use crate::registry::META;
 use crate::registry::{Effect, Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_store::ledger::VerifyReport;
@@ -25,7 +25,7 @@ pub struct Response {
 impl Op for Verify {
     const META: Meta = Meta {
         name: "verify",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["transactions", "things", "statements", "releases", "head_hash"],
         summary: "Check that nothing was lost or changed",
         description: "Recomputes content hashes, the chain of transactions, ids, counts and release digests. Exits \

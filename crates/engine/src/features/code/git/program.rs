@@ -28,14 +28,14 @@ const FATAL: i32 = 128;
 
 /// The references of one repository, read by the `git` program. It is only run to read them, with commands that start
 /// no other program.
-pub struct Program {
+pub struct GitProgram {
     git_dir: PathBuf,
 }
 
-impl Program {
+impl GitProgram {
     /// Fails where there is no `git` program, or where it cannot read the repository either.
-    pub fn new(git_dir: &Path) -> Result<Program> {
-        let program = Program { git_dir: git_dir.to_owned() };
+    pub fn new(git_dir: &Path) -> Result<GitProgram> {
+        let program = GitProgram { git_dir: git_dir.to_owned() };
         match program.run(&["rev-parse", "--git-dir"])? {
             Ok(_) => Ok(program),
             Err(why) => Err(unsupported(git_dir, &why)),

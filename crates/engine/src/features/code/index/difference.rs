@@ -2,13 +2,13 @@
 
 use super::{Changes, State};
 use crate::hex::hex;
-use crate::view::symbols::Kind;
+use crate::view::symbols::SymbolKind;
 use lukasa_code::ids::IdVec;
-use lukasa_code::resolve::{FileId, Links, Program, To};
-use lukasa_code::statements::{self, About, Names};
+use lukasa_code::resolve::{FileId, FileLinks, LinkTarget, Program};
+use lukasa_code::statements::{self, FileDetails, SymbolNames};
 use lukasa_code::type_names;
-use lukasa_model::{Reference, Result, ThingNo, View, Write};
-use lukasa_store::{Fields, Ledger};
+use lukasa_model::{FactNo, Reference, Result, View, Write};
+use lukasa_store::{Ledger, VersionFields};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -23,9 +23,9 @@ const PART: usize = 4_000;
 /// The facts of files, in parts: objects, external names, relationships, and at the end all other writes.
 pub(super) struct Parts<'a> {
     program: &'a Program,
-    names: &'a Names,
-    links: &'a IdVec<FileId, Links>,
-    files: Vec<&'a [Made]>,
+    names: &'a SymbolNames,
+    links: &'a IdVec<FileId, FileLinks>,
+    files: Vec<&'a [FileToWrite]>,
     at: usize,
     last: Vec<Write>,
 }
@@ -33,12 +33,12 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     pub(super) fn new(
         program: &'a Program,
-        names: &'a Names,
-        links: &'a IdVec<FileId, Links>,
-        files: &'a [Made],
+        names: &'a SymbolNames,
+        links: &'a IdVec<FileId, FileLinks>,
+        files: &'a [FileToWrite],
         last: Vec<Write>,
     ) -> Parts<'a> {
-        let size = |file: &Made| match file.source {
+        let size = |file: &FileToWrite| match file.source {
             Some(id) => {
                 let links = &links[id];
                 program.file(id).facts.defs.len() + links.calls.len() + links.uses.len()
@@ -59,7 +59,7 @@ impl<'a> Parts<'a> {
         Parts { program, names, links, files: parts, at: 0, last }
     }
 
-    fn objects(&self, file: &Made) -> Vec<Write> {
+    fn objects(&self, file: &FileToWrite) -> Vec<Write> {
         let objects = match file.source {
             Some(id) => {
                 let links = &self.links[id];
@@ -70,7 +70,7 @@ impl<'a> Parts<'a> {
         objects.into_iter().map(Write::Object).collect()
     }
 
-    fn relationships(&self, file: &Made) -> Vec<Write> {
+    fn relationships(&self, file: &FileToWrite) -> Vec<Write> {
         let Some(id) = file.source else { return vec![] };
         let made = statements::relationships(self.program, self.names, &self.links[id], id);
         made.into_iter().map(Write::Relationship).collect()
@@ -80,9 +80,9 @@ impl<'a> Parts<'a> {
         let files: Vec<FileId> = self.files.iter().copied().flatten().filter_map(|file| file.source).collect();
         let all = files.par_chunks(64).map(|files| {
             let of = |id: &FileId| statements::outside(self.program, self.names, &self.links[*id], *id);
-            files.iter().flat_map(of).collect::<statements::Outside>()
+            files.iter().flat_map(of).collect::<statements::OutsideObjects>()
         });
-        let all = all.reduce(statements::Outside::new, |mut all, more| {
+        let all = all.reduce(statements::OutsideObjects::new, |mut all, more| {
             all.extend(more);
             all
         });
@@ -96,7 +96,7 @@ impl Iterator for Parts<'_> {
     fn next(&mut self) -> Option<Vec<Write>> {
         let (at, parts) = (self.at, self.files.len());
         self.at += 1;
-        let made = |part: usize, make: fn(&Self, &Made) -> Vec<Write>| {
+        let made = |part: usize, make: fn(&Self, &FileToWrite) -> Vec<Write>| {
             let files: Vec<Vec<Write>> = self.files[part].par_iter().map(|file| make(self, file)).collect();
             let mut all = Vec::with_capacity(files.iter().map(Vec::len).sum());
             files.into_iter().for_each(|mut file| all.append(&mut file));
@@ -117,21 +117,21 @@ impl Iterator for Parts<'_> {
 }
 
 /// A file to be written.
-pub(super) struct Made {
+pub(super) struct FileToWrite {
     pub(super) path: String,
     /// None for a file that is not a source.
     pub(super) source: Option<FileId>,
-    pub(super) about: About,
+    pub(super) about: FileDetails,
     pub(super) digest: String,
 }
 
-impl Made {
+impl FileToWrite {
     /// The ids of all facts of the file.
     pub(super) fn ids(
         &self,
         program: &Program,
-        names: &Names,
-        links: &IdVec<FileId, Links>,
+        names: &SymbolNames,
+        links: &IdVec<FileId, FileLinks>,
         namespace: Uuid,
     ) -> FxHashSet<Uuid> {
         let Some(id) = self.source else {
@@ -151,9 +151,9 @@ impl Made {
 
 /// Files whose facts may differ: changed files, files whose names resolve differently, and files that refer to a
 /// changed file.
-pub(super) fn affected(state: &State, links: &IdVec<FileId, Links>, changes: &Changes) -> FxHashSet<FileId> {
+pub(super) fn affected(state: &State, links: &IdVec<FileId, FileLinks>, changes: &Changes) -> FxHashSet<FileId> {
     let changed: FxHashSet<FileId> = changes.changed.keys().filter_map(|path| state.program.find_file(path)).collect();
-    let into_changed = |to: &To| matches!(to, To::Def(gid) if changed.contains(&gid.file));
+    let into_changed = |to: &LinkTarget| matches!(to, LinkTarget::Def(gid) if changed.contains(&gid.file));
     state
         .program
         .ids()
@@ -173,8 +173,8 @@ pub(super) fn affected(state: &State, links: &IdVec<FileId, Links>, changes: &Ch
 /// Facts on the branch that no longer apply, of files that are written again or are gone.
 pub(super) fn no_longer_recorded(
     state: &State,
-    names: &Names,
-    made: &[Made],
+    names: &SymbolNames,
+    made: &[FileToWrite],
     changes: &Changes,
     ledger: &Ledger,
     view: &View,
@@ -195,16 +195,16 @@ pub(super) fn no_longer_recorded(
 
 /// Facts of a file that the branch still has and that are not in `keep`.
 pub(super) fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<Uuid>) -> Result<Vec<Uuid>> {
-    let mut objects = ledger.beginning(view, None, &format!("{path}::"), Fields::Header)?;
+    let mut objects = ledger.states_with_prefix(view, None, &format!("{path}::"), VersionFields::Header)?;
     objects.extend(
         ledger
-            .beginning(view, Some(type_names::FILE), path, Fields::Header)?
+            .states_with_prefix(view, Some(type_names::FILE), path, VersionFields::Header)?
             .into_iter()
             .filter(|s| s.thing.key.as_deref() == Some(path)),
     );
-    let numbers: Vec<ThingNo> = objects.iter().map(|s| s.thing.no).collect();
-    let own: FxHashSet<ThingNo> = numbers.iter().copied().collect();
-    let related: Vec<ThingNo> = ledger
+    let numbers: Vec<FactNo> = objects.iter().map(|s| s.thing.no).collect();
+    let own: FxHashSet<FactNo> = numbers.iter().copied().collect();
+    let related: Vec<FactNo> = ledger
         .relationships_at(&numbers)?
         .into_iter()
         .filter(|t| {
@@ -219,7 +219,7 @@ pub(super) fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<U
         .map(|t| t.no)
         .collect();
     let mut ends: Vec<Uuid> = objects.iter().map(|s| s.thing.id).filter(|id| !keep.contains(id)).collect();
-    for state in ledger.states(view, &related, Fields::Header)? {
+    for state in ledger.states(view, &related, VersionFields::Header)? {
         if state.statement.as_ref().is_some_and(|s| !s.absent) {
             ends.push(state.thing.id);
         }
@@ -230,18 +230,18 @@ pub(super) fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<U
 /// Packages and their names that are no longer used.
 pub(super) fn unused_outside(
     program: &Program,
-    names: &Names,
-    links: &IdVec<FileId, Links>,
+    names: &SymbolNames,
+    links: &IdVec<FileId, FileLinks>,
     ledger: &Ledger,
     view: &View,
 ) -> Result<Vec<Uuid>> {
-    let mut used = statements::Outside::new();
+    let mut used = statements::OutsideObjects::new();
     for id in program.ids() {
         used.extend(statements::outside(program, names, &links[id], id));
     }
     let mut unused = Vec::new();
     for object_type in [type_names::PACKAGE, type_names::EXTERNAL] {
-        for found in ledger.beginning(view, Some(object_type), "", Fields::Header)? {
+        for found in ledger.states_with_prefix(view, Some(object_type), "", VersionFields::Header)? {
             let key = found.thing.key.as_deref().unwrap_or_default().to_owned();
             if !used.contains_key(&(object_type, key)) {
                 unused.push(found.thing.id);
@@ -273,13 +273,13 @@ pub(super) fn renames(state: &State, changes: &Changes) -> Vec<(String, String)>
 }
 
 #[derive(Default)]
-pub(super) struct Counted {
+pub(super) struct WriteCounts {
     pub(super) symbols: usize,
     pub(super) relationships: BTreeMap<String, usize>,
     pub(super) derivations: BTreeMap<String, usize>,
 }
 
-impl Counted {
+impl WriteCounts {
     pub(super) fn add(&mut self, write: &Write) {
         let more = |counts: &mut BTreeMap<String, usize>, name: &str| match counts.get_mut(name) {
             Some(count) => *count += 1,
@@ -289,7 +289,8 @@ impl Counted {
         };
         match write {
             Write::Object(put) => {
-                let symbol = Kind::of_type(&put.type_name).is_some_and(|kind| kind != Kind::File && !kind.outside());
+                let symbol =
+                    SymbolKind::of_type(&put.type_name).is_some_and(|kind| kind != SymbolKind::File && !kind.outside());
                 self.symbols += usize::from(symbol);
             }
             Write::Relationship(put) => {

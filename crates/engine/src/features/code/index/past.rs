@@ -1,25 +1,25 @@
 //! Imports past commits: each is compared with the branch at the commit's time, and the difference is written for that
 //! time only, in one transaction.
 
-use super::difference::{FEW_FILES, Made, Parts, affected, no_longer_recorded, renames, unused_outside};
-use super::{Changes, Known, Pass, State, Workspace, commit_object};
+use super::difference::{FEW_FILES, FileToWrite, Parts, affected, no_longer_recorded, renames, unused_outside};
+use super::{Changes, KnownFile, PassOptions, State, Workspace, commit_object};
 use crate::features::code::files::{self, DIAGNOSTICS, Diagnostic, FILE_BYTES};
-use crate::features::code::git::{self, Entry, Repository};
-use crate::features::code::history::{Placed, Step, place};
-use crate::features::code::place::{self, Place};
-use crate::features::code::rules::{Rules, is_rules};
+use crate::features::code::git::{self, Repository, TreeEntry};
+use crate::features::code::history::{CommitWindow, HistoryCommit, assign_windows};
+use crate::features::code::ignore_rules::{IgnoreRules, is_rules};
 use crate::features::code::trees;
+use crate::features::code::working_tree::{self, WorkingTree};
 use crate::hex::{hex, unhex};
 use crate::{Context, Engine};
-use lukasa_code::facts::Facts;
+use lukasa_code::facts::FileFacts;
 use lukasa_code::resolve::program::is_manifest;
-use lukasa_code::statements::{About, Names};
+use lukasa_code::statements::{FileDetails, SymbolNames};
 use lukasa_code::type_names;
 use lukasa_model::batch::{End, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
 use lukasa_model::{Batch, Error, ErrorCode, Reference, Result, Time, TransactionKind, Tx, View, Write};
 use lukasa_store::ledger::{Committed, ViewSpec};
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::{Ledger, VersionFields};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -38,7 +38,7 @@ const REMEMBERED_BYTES: u64 = 64 << 20;
 
 /// The result of importing commits.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
-pub struct Imported {
+pub struct ImportedHistory {
     /// Commits that were imported.
     pub commits: usize,
     /// Requested commits that the branch had already.
@@ -65,7 +65,7 @@ impl Workspace {
             )
             .hint("ask for fewer; what lies further back can be imported from an older commit that is checked out"));
         }
-        let place = Place::of(&self.root, None)?;
+        let place = WorkingTree::of(&self.root, None)?;
         place.repository.map(drop).ok_or_else(|| self.no_repository())
     }
 
@@ -80,23 +80,23 @@ impl Workspace {
         &self,
         engine: &Engine,
         context: &mut Context<'_>,
-        pass: &Pass,
+        pass: &PassOptions,
         commits: usize,
-    ) -> Result<Imported> {
+    ) -> Result<ImportedHistory> {
         let began = Instant::now();
         let mut current = self.state.lock();
         let ledger = engine.ledger(&self.scope);
-        let mut place = Place::of(&self.root, pass.branch.as_deref())?;
-        place.branch = trees::kept_on(engine, &self.scope, &place, pass.take_over)?.branch;
+        let mut place = WorkingTree::of(&self.root, pass.branch.as_deref())?;
+        place.branch = trees::branch_of_tree(engine, &self.scope, &place, pass.take_over)?.branch;
         let repository = place.repository.as_ref().ok_or_else(|| self.no_repository())?;
-        let mut report = Imported::default();
+        let mut report = ImportedHistory::default();
         let Some(head) = &place.commit else { return Ok(report) };
         let mut line = repository.first_parents(&head.id, commits + 1)?;
         line.reverse();
         let view = ledger.view(&ViewSpec::on(&place.branch))?;
         let placed = placed(&ledger, &view, &line, &mut report)?;
 
-        let mut past = Past::new(repository);
+        let mut past = ProgramAtCommit::new(repository);
         let mut until = None;
         for (done, at) in placed.iter().enumerate() {
             context.stop.check()?;
@@ -118,7 +118,7 @@ impl Workspace {
             batch.header.git_commit = Some(commit.id.clone());
             batch.header.valid_at = Some(at.from);
             let committed = self
-                .state_commit(&mut past, &On { ledger: &ledger, view: &view, commit, at }, batch)
+                .state_commit(&mut past, &CommitContext { ledger: &ledger, view: &view, commit, at }, batch)
                 .map_err(|e| e.at(format!("commit {}", short(commit))))?;
             until = Some(at.until);
             report.commits += 1;
@@ -136,30 +136,35 @@ impl Workspace {
     }
 
     /// Writes the differences between a commit and the view at its time, for its window.
-    fn state_commit(&self, past: &mut Past<'_>, on: &On<'_>, mut batch: Batch) -> Result<Committed> {
-        let On { ledger, view, commit, at } = *on;
+    fn state_commit(
+        &self,
+        past: &mut ProgramAtCommit<'_>,
+        on: &CommitContext<'_>,
+        mut batch: Batch,
+    ) -> Result<Committed> {
+        let CommitContext { ledger, view, commit, at } = *on;
         let changes = past.changes();
         let state = &mut past.state;
         let stated = std::mem::take(&mut state.stated);
         state.resolve();
         let links = state.resolver.links();
         let namespace = ledger.head()?.namespace;
-        let names = Names::new(&state.program, namespace);
+        let names = SymbolNames::new(&state.program, namespace);
         let affected = match stated {
             true => affected(state, links, &changes),
             false => state.program.ids().collect(),
         };
-        let same = |file: &Made| {
+        let same = |file: &FileToWrite| {
             let known = state.known.get(&file.path);
             known.is_some_and(|k| k.facts == file.digest && !changes.changed.contains_key(&file.path))
         };
         let made = self.made(state, &names, links, &affected, &changes, None);
-        let made: Vec<Made> = made.into_iter().filter(|file| !same(file)).collect();
+        let made: Vec<FileToWrite> = made.into_iter().filter(|file| !same(file)).collect();
         let mut ends: Vec<Uuid> = unused_outside(&state.program, &names, links, ledger, view)?;
         ends.extend(no_longer_recorded(state, &names, &made, &changes, ledger, view)?);
         ends.sort_unstable();
         ends.dedup();
-        let mut last = vec![Write::Object(commit_object(&place::Commit {
+        let mut last = vec![Write::Object(commit_object(&working_tree::CheckedOutCommit {
             id: commit.id.clone(),
             time: own_time(commit),
             summary: commit.summary.clone(),
@@ -183,26 +188,32 @@ impl Workspace {
         state.known.retain(|path, _| !changes.removed.contains(path));
         for file in made {
             let content = unhex(&file.about.content_hash).unwrap_or_default();
-            state.known.insert(file.path, Known { content, facts: file.digest, stamp: None });
+            state.known.insert(file.path, KnownFile { content, facts: file.digest, stamp: None });
         }
         Ok(committed)
     }
 }
 
 /// The context in which a commit is written.
-struct On<'a> {
+struct CommitContext<'a> {
     ledger: &'a Ledger,
     view: &'a View,
-    commit: &'a git::Commit,
-    at: &'a Placed,
+    commit: &'a git::GitCommit,
+    at: &'a CommitWindow,
 }
 
 /// Assigns windows to the commits that the branch does not have.
-fn placed(ledger: &Ledger, view: &View, line: &[git::Commit], report: &mut Imported) -> Result<Vec<Placed>> {
+fn placed(
+    ledger: &Ledger,
+    view: &View,
+    line: &[git::GitCommit],
+    report: &mut ImportedHistory,
+) -> Result<Vec<CommitWindow>> {
     let (times, claimed) = recorded_times(ledger, view, 1)?;
-    let step = |commit: &git::Commit| Step { own: own_time(commit), claimed: claimed.get(&*commit.id).copied() };
-    let steps: Vec<Step> = line.iter().map(step).collect();
-    let placed = place(&steps, &times, view.valid);
+    let step =
+        |commit: &git::GitCommit| HistoryCommit { own: own_time(commit), claimed: claimed.get(&*commit.id).copied() };
+    let steps: Vec<HistoryCommit> = line.iter().map(step).collect();
+    let placed = assign_windows(&steps, &times, view.valid);
     for at in &placed {
         let commit = &line[at.at];
         if at.from != own_time(commit) {
@@ -265,7 +276,7 @@ fn recorded_times(ledger: &Ledger, view: &View, from: Tx) -> Result<(BTreeSet<Ti
 }
 
 /// The same write, limited to a window.
-fn within(mut write: Write, at: &Placed) -> Write {
+fn within(mut write: Write, at: &CommitWindow) -> Write {
     let (from, to) = (Some(at.from), Some(at.until));
     match &mut write {
         Write::Object(put) => (put.valid_from, put.valid_to, put.only_this_period) = (from, to, true),
@@ -275,27 +286,27 @@ fn within(mut write: Write, at: &Placed) -> Write {
     write
 }
 
-fn own_time(commit: &git::Commit) -> Time {
+fn own_time(commit: &git::GitCommit) -> Time {
     Time(commit.time_ms.saturating_mul(1_000))
 }
 
-fn short(commit: &git::Commit) -> &str {
+fn short(commit: &git::GitCommit) -> &str {
     &commit.id[..12.min(commit.id.len())]
 }
 
-fn about(commit: &git::Commit, what: impl Into<String>) -> Diagnostic {
+fn about(commit: &git::GitCommit, what: impl Into<String>) -> Diagnostic {
     Diagnostic::new(short(commit), what)
 }
 
 /// The program at a commit, and the files that the branch records at that time.
-struct Past<'a> {
+struct ProgramAtCommit<'a> {
     repository: &'a Repository,
     state: State,
     /// Files of the commit that no ignore rule excludes.
     files: BTreeMap<String, File>,
-    rules: Rules,
+    rules: IgnoreRules,
     rule_files: BTreeMap<String, [u8; 20]>,
-    remembered: FxHashMap<(String, [u8; 20]), Arc<Facts>>,
+    remembered: FxHashMap<(String, [u8; 20]), Arc<FileFacts>>,
     remembered_bytes: u64,
     parsed: usize,
     faults: BTreeSet<Diagnostic>,
@@ -314,19 +325,19 @@ struct File {
 struct Read {
     bytes: u64,
     skipped: bool,
-    facts: Option<Arc<Facts>>,
+    facts: Option<Arc<FileFacts>>,
     parsed: bool,
     manifest: Option<String>,
     faults: Vec<Diagnostic>,
 }
 
-impl<'a> Past<'a> {
-    fn new(repository: &'a Repository) -> Past<'a> {
-        Past {
+impl<'a> ProgramAtCommit<'a> {
+    fn new(repository: &'a Repository) -> ProgramAtCommit<'a> {
+        ProgramAtCommit {
             repository,
             state: State::default(),
             files: BTreeMap::new(),
-            rules: Rules::default(),
+            rules: IgnoreRules::default(),
             rule_files: BTreeMap::new(),
             remembered: FxHashMap::default(),
             remembered_bytes: 0,
@@ -347,11 +358,12 @@ impl<'a> Past<'a> {
             for (path, id) in &rule_files {
                 texts.push((path.as_str(), String::from_utf8_lossy(&self.repository.blob(*id)?).into_owned()));
             }
-            self.rules = Rules::new(texts.iter().map(|(path, text)| (*path, text.as_str())));
+            self.rules = IgnoreRules::new(texts.iter().map(|(path, text)| (*path, text.as_str())));
             self.rule_files = rule_files;
         }
-        let listed: BTreeMap<&String, &Entry> = self.rules.listed(tree.iter()).into_iter().collect();
-        let differs = |path: &String, entry: &Entry| self.files.get(path).is_none_or(|file| file.content != entry.id);
+        let listed: BTreeMap<&String, &TreeEntry> = self.rules.listed(tree.iter()).into_iter().collect();
+        let differs =
+            |path: &String, entry: &TreeEntry| self.files.get(path).is_none_or(|file| file.content != entry.id);
         let fresh: Vec<(&String, [u8; 20])> =
             listed.iter().filter(|(path, entry)| differs(path, entry)).map(|(path, entry)| (*path, entry.id)).collect();
         let read: Vec<Read> =
@@ -424,13 +436,13 @@ impl<'a> Past<'a> {
     fn stand_on(&mut self, ledger: &Ledger, view: &View) -> Result<()> {
         self.state.stated = false;
         self.state.known.clear();
-        for found in ledger.beginning(view, Some(type_names::FILE), "", Fields::Content)? {
+        for found in ledger.states_with_prefix(view, Some(type_names::FILE), "", VersionFields::Content)? {
             let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
             let content = statement.parsed()?;
             let text = |name: &str| content.properties.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
             // As in a pass: a file object written by a client is left alone.
             let Some(id) = unhex(&text("content_hash")) else { continue };
-            self.state.known.insert(path.to_owned(), Known { content: id, facts: text("facts"), stamp: None });
+            self.state.known.insert(path.to_owned(), KnownFile { content: id, facts: text("facts"), stamp: None });
         }
         Ok(())
     }
@@ -440,7 +452,7 @@ impl<'a> Past<'a> {
         for (path, file) in self.files.iter().filter(|(_, file)| !file.skipped) {
             if self.state.known.get(path).is_none_or(|known| known.content != file.content) {
                 let about =
-                    About { content_hash: hex(&file.content), bytes: file.bytes, summaries: Default::default() };
+                    FileDetails { content_hash: hex(&file.content), bytes: file.bytes, summaries: Default::default() };
                 changes.changed.insert(path.clone(), about);
             }
         }

@@ -1,11 +1,11 @@
 //! Reads files on all cores, and parses those with new content.
 
-use super::super::cache::Pack;
-use super::super::files::{self, Diagnostic, Listed, Stamp};
-use super::super::left_out::{self, LeftOut};
+use super::super::cache::CachedFacts;
+use super::super::files::{self, Diagnostic, ListedFile, Stamp};
+use super::super::unsearched::{self, UnsearchedReason};
 use super::{State, Workspace};
 use crate::Context;
-use lukasa_code::facts::Facts;
+use lukasa_code::facts::FileFacts;
 use lukasa_code::resolve::program::is_manifest;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ const LARGE_FILE: u64 = 96 << 10;
 const NEIGHBOURS: usize = 32;
 
 /// A file that was read in this pass.
-pub(super) struct Fresh {
+pub(super) struct ReadFile {
     pub(super) path: String,
     pub(super) stamp: Stamp,
     pub(super) content: [u8; 20],
     pub(super) bytes: u64,
-    pub(super) facts: Option<Arc<Facts>>,
+    pub(super) facts: Option<Arc<FileFacts>>,
     /// The facts were parsed from the text and not taken from the cache.
     pub(super) parsed: bool,
     pub(super) manifest: Option<String>,
@@ -33,14 +33,14 @@ pub(super) struct Fresh {
     pub(super) skipped: bool,
     pub(super) not_text: bool,
     /// Why its text is not searched.
-    pub(super) left_out: Option<LeftOut>,
+    pub(super) left_out: Option<UnsearchedReason>,
     pub(super) faults: Vec<Diagnostic>,
 }
 
-impl Fresh {
+impl ReadFile {
     /// A file that is not read yet.
-    fn of(listed: &Listed) -> Fresh {
-        Fresh {
+    fn of(listed: &ListedFile) -> ReadFile {
+        ReadFile {
             path: listed.path.clone(),
             stamp: listed.stamp,
             content: [0; 20],
@@ -55,7 +55,7 @@ impl Fresh {
         }
     }
 
-    fn found(&mut self, facts: Facts) {
+    fn found(&mut self, facts: FileFacts) {
         if let Some((line, what)) = facts.faults.first() {
             self.faults.push(Diagnostic { line: Some(*line), ..Diagnostic::new(&self.path, what.to_string()) });
         }
@@ -68,14 +68,14 @@ impl Workspace {
     /// from that cache if it has them. Stops reading when the caller no longer waits.
     pub(super) fn read(
         &self,
-        files: &[&Listed],
+        files: &[&ListedFile],
         state: &State,
-        all: Option<&Pack>,
+        all: Option<&CachedFacts>,
         context: &mut Context<'_>,
-    ) -> Vec<Fresh> {
+    ) -> Vec<ReadFile> {
         let stop = context.stop.clone();
-        let read = |listed: &&Listed| match stop.is_stopped() {
-            true => Fresh::of(listed),
+        let read = |listed: &&ListedFile| match stop.is_stopped() {
+            true => ReadFile::of(listed),
             false => self.read_one(listed, state, all),
         };
         if files.len() <= 200 {
@@ -95,7 +95,7 @@ impl Workspace {
                     some.collect::<Vec<_>>()
                 };
                 let threads = (0..rayon::current_num_threads()).into_par_iter().with_max_len(1);
-                let mut fresh: Vec<(usize, Fresh)> = threads.flat_map_iter(read_some).collect();
+                let mut fresh: Vec<(usize, ReadFile)> = threads.flat_map_iter(read_some).collect();
                 teller.unpark();
                 fresh.sort_unstable_by_key(|(at, _)| *at);
                 fresh.into_iter().map(|(_, fresh)| fresh).collect()
@@ -109,9 +109,9 @@ impl Workspace {
         })
     }
 
-    fn read_one(&self, listed: &Listed, state: &State, all: Option<&Pack>) -> Fresh {
+    fn read_one(&self, listed: &ListedFile, state: &State, all: Option<&CachedFacts>) -> ReadFile {
         let path = &listed.path;
-        let mut fresh = Fresh::of(listed);
+        let mut fresh = ReadFile::of(listed);
         let Some(bytes) = files::load(&self.root, path, &mut fresh.faults) else {
             fresh.skipped = true;
             return fresh;
@@ -126,7 +126,7 @@ impl Workspace {
             (fresh.skipped, fresh.not_text) = (true, true);
             return fresh;
         };
-        fresh.left_out = left_out::file(path, Some(files::head(&decoded.text, files::HEAD_BYTES)));
+        fresh.left_out = unsearched::file(path, Some(files::head(&decoded.text, files::HEAD_BYTES)));
         if is_manifest(path) {
             fresh.manifest = Some(decoded.text.clone());
         }
@@ -146,7 +146,7 @@ impl Workspace {
 
 /// The order in which many files are read: large ones first, so that none is started last; then neighbours together,
 /// because they are used together.
-fn jobs(files: &[&Listed]) -> Vec<Vec<usize>> {
+fn jobs(files: &[&ListedFile]) -> Vec<Vec<usize>> {
     let size = |at: &usize| files[*at].stamp.size;
     let (mut large, small): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| size(at) > LARGE_FILE);
     large.sort_by_key(|at| std::cmp::Reverse(size(at)));

@@ -1,18 +1,18 @@
 //! The part of a pass that uses a language model: requests summaries after everything is indexed, and records them.
 
-use super::difference::Made;
-use super::{Report, State, Workspace};
+use super::difference::FileToWrite;
+use super::{PassReport, State, Workspace};
 use crate::features::code::files::Diagnostic;
-use crate::features::code::index::Pass;
-use crate::features::code::summaries::{Summaries, ask, cache, questions, units};
-use crate::group_summaries::Unit;
+use crate::features::code::index::PassOptions;
+use crate::features::code::summaries::{Summaries, cache, questions, requests, units};
+use crate::group_summaries::SummaryUnit;
 use crate::{Context, Engine};
 use lukasa_code::facts::ROOT;
 use lukasa_code::resolve::FileId;
-use lukasa_code::statements::{self, About, Names, Summary};
+use lukasa_code::statements::{self, FileDetails, Summary, SymbolNames};
 use lukasa_code::type_names;
 use lukasa_model::{Batch, Result, TransactionKind, Tx, View, Write};
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::{Ledger, VersionFields};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -47,9 +47,9 @@ impl Workspace {
         &self,
         engine: &Engine,
         context: &mut Context<'_>,
-        pass: &Pass,
+        pass: &PassOptions,
         ledger: &Ledger,
-        report: &mut Report,
+        report: &mut PassReport,
     ) {
         let Some(summaries) = engine.summaries() else { return };
         let Some(asker) = &summaries.asker else { return };
@@ -68,7 +68,7 @@ impl Workspace {
         let stop = pass.interrupted.clone();
         let interrupted = || stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         // Without the lock: other requests may read or index the working tree during slow model requests.
-        let asked = ask::ask(asker, &summaries.cache, &self.root, waiting, &interrupted, context.progress);
+        let asked = requests::ask(asker, &summaries.cache, &self.root, waiting, &interrupted, context.progress);
         done.summaries = asked.answered;
         done.left = all - asked.settled.min(all);
         for (error, count) in &asked.faults {
@@ -91,10 +91,10 @@ impl Workspace {
     }
 
     /// Updates the links and returns the names of all definitions.
-    fn resolved(&self, state: &mut State, ledger: &Ledger) -> Names {
+    fn resolved(&self, state: &mut State, ledger: &Ledger) -> SymbolNames {
         state.resolve();
         let namespace = ledger.head().map_or_else(|_| self.scope.namespace(), |head| head.namespace);
-        Names::new(&state.program, namespace)
+        SymbolNames::new(&state.program, namespace)
     }
 
     /// Writes the files again that have more summaries than the branch records.
@@ -110,14 +110,14 @@ impl Workspace {
         let names = self.resolved(state, ledger);
         let ids: Vec<FileId> = state.program.ids().collect();
         let now: &State = state;
-        let made: Vec<Made> = ids
+        let made: Vec<FileToWrite> = ids
             .par_iter()
             .filter_map(|id| {
                 let file = now.program.file(*id);
                 let known = now.known.get(&*file.path)?;
                 // A file that differs from the branch is left to the next pass.
                 let same = now.loaded.get(&*file.path) == Some(&known.content);
-                let about = About {
+                let about = FileDetails {
                     content_hash: crate::hex::hex(&known.content),
                     bytes: u64::from(file.facts.def(ROOT).span.end),
                     summaries: summaries.of(&now.program, &names, *id),
@@ -125,7 +125,7 @@ impl Workspace {
                 let digest = statements::digest(&now.program, &names, &now.resolver.links()[*id], *id, &about);
                 let code = |digest: &str| statements::digest_parts(digest).0.to_owned();
                 let more = digest != known.facts && code(&digest) == code(&known.facts);
-                (same && more).then(|| Made { path: file.path.to_string(), source: Some(*id), about, digest })
+                (same && more).then(|| FileToWrite { path: file.path.to_string(), source: Some(*id), about, digest })
             })
             .collect();
         let mut last = None;
@@ -163,10 +163,10 @@ impl Workspace {
         &self,
         state: &State,
         summaries: &Summaries,
-        names: &Names,
+        names: &SymbolNames,
         ledger: &Ledger,
         view: &View,
-        made: &[Made],
+        made: &[FileToWrite],
     ) -> Result<bool> {
         let mut found = Vec::new();
         for file in made.iter() {
@@ -176,12 +176,18 @@ impl Workspace {
             if by_model(&known.facts).is_none() || by_model(&known.facts) == by_model(&file.digest) {
                 continue;
             }
-            let wanted: FxHashMap<String, Unit> = units(&state.program, names, id)
+            let wanted: FxHashMap<String, SummaryUnit> = units(&state.program, names, id)
                 .filter(|(def, _)| !file.about.summaries.contains_key(def))
                 .map(|(_, unit)| (unit.name.clone(), unit))
                 .collect();
-            let mut objects = ledger.beginning(view, None, &format!("{}::", file.path), Fields::Content)?;
-            objects.extend(ledger.beginning(view, Some(type_names::FILE), &file.path, Fields::Content)?);
+            let mut objects =
+                ledger.states_with_prefix(view, None, &format!("{}::", file.path), VersionFields::Content)?;
+            objects.extend(ledger.states_with_prefix(
+                view,
+                Some(type_names::FILE),
+                &file.path,
+                VersionFields::Content,
+            )?);
             for object in objects {
                 let name = object.thing.name();
                 let (Some(unit), Some(statement)) = (wanted.get(&name), &object.statement) else { continue };

@@ -4,9 +4,11 @@ use crate::features::code::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::symbols::{Contents, Placed, Rel, Symbols, Way, check_confidence, lines};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::symbols::{
+    LinkDirection, LocatedSymbol, SymbolContents, SymbolRelation, Symbols, check_confidence, lines,
+};
 use crate::{Context, Engine};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::Result;
@@ -76,14 +78,14 @@ pub struct ChainOut {
     pub calls: usize,
     /// Lowest confidence of its calls.
     pub confidence: f64,
-    pub steps: Vec<StepOut>,
+    pub steps: Vec<ChainStepOut>,
 }
 
 /// A symbol of a chain, and its call of the next one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct StepOut {
+pub struct ChainStepOut {
     #[serde(flatten)]
-    pub symbol: Placed,
+    pub symbol: LocatedSymbol,
     /// Lines in this symbol's file that call the next symbol.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub call_lines: Vec<u64>,
@@ -96,7 +98,7 @@ pub struct StepOut {
 impl Op for CallChain {
     const META: Meta = Meta {
         name: "call_chain",
-        shown: Shown::Cut(rendering::chains),
+        shown: ResponseView::Cut(rendering::chains),
         answer: &[
             "chains.steps.key",
             "chains.steps.path",
@@ -199,7 +201,7 @@ fn shortest(symbols: &Symbols<'_>, from: &[Node], to: &[Node], depth: u32, least
     for level in 1..=depth {
         let (mut next, mut arrived) = (Vec::new(), Vec::new());
         for node in &frontier {
-            for (other, edge) in symbols.linked(*node, Rel::Calls, Way::Out) {
+            for (other, edge) in symbols.linked(*node, SymbolRelation::Calls, LinkDirection::Out) {
                 if symbols.confidence(edge) < least {
                     continue;
                 }
@@ -267,10 +269,10 @@ fn sureness(symbols: &Symbols<'_>, chain: &Chain) -> f64 {
 fn chains_out(symbols: &Symbols<'_>, chains: &[Chain]) -> Result<Vec<ChainOut>> {
     let s = &symbols.look.snapshot;
     let nodes: Vec<Node> = chains.iter().flat_map(|c| c.nodes.iter().copied()).collect();
-    let contents: Contents = symbols.contents(&nodes)?;
+    let contents: SymbolContents = symbols.contents(&nodes)?;
     let edges: Vec<_> = chains.iter().flat_map(|c| &c.edges).map(|e| s.edge_thing(*e)).collect();
     let sites = symbols.look.contents(&edges)?;
-    let step = |node: Node, edge: Option<Edge>| StepOut {
+    let step = |node: Node, edge: Option<Edge>| ChainStepOut {
         symbol: symbols.placed(node, &contents),
         call_lines: edge.and_then(|e| sites.get(&s.edge_thing(e))).map(|c| lines(c).0).unwrap_or_default(),
         confidence: edge.and_then(|e| s.confidence(e)),

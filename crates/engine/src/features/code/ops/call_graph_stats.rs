@@ -4,11 +4,11 @@ use crate::features::code::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::symbols::{Kind, Rel, Symbols, Way};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::symbols::{LinkDirection, SymbolKind, SymbolRelation, Symbols};
 use crate::{Context, Engine};
-use lukasa_graph::contents::{Contents, PropertyNo, in_row};
+use lukasa_graph::contents::{PropertyNo, PropertyReader, in_row};
 use lukasa_graph::cypher::value::Value;
 use lukasa_graph::measures::strong_components;
 use lukasa_graph::{Csr, Node};
@@ -104,7 +104,7 @@ pub struct CyclesOut {
 impl Op for CallGraphStats {
     const META: Meta = Meta {
         name: "call_graph_stats",
-        shown: Shown::Cut(rendering::stats),
+        shown: ResponseView::Cut(rendering::stats),
         answer: &[
             "calls",
             "symbols",
@@ -141,7 +141,7 @@ impl Op for CallGraphStats {
             None => true,
             Some(path) => s.key(*node).is_some_and(|key| key.starts_with(path)),
         };
-        let own: Vec<(Node, Kind)> = s
+        let own: Vec<(Node, SymbolKind)> = s
             .nodes()
             .into_iter()
             .filter(within)
@@ -167,7 +167,8 @@ impl Op for CallGraphStats {
             };
             counted.iter().take(request.limit).map(row).collect()
         };
-        let by_way = |way| own.iter().map(|(n, _)| (symbols.linked(*n, Rel::Calls, way).count(), *n)).collect();
+        let by_way =
+            |way| own.iter().map(|(n, _)| (symbols.linked(*n, SymbolRelation::Calls, way).count(), *n)).collect();
         let idle: Vec<Node> = own
             .iter()
             .filter(|(node, kind)| kind.runs() && symbols.callers(*node) == 0 && !recorded.entries.contains(node))
@@ -198,8 +199,8 @@ impl Op for CallGraphStats {
             call_sites: recorded.sites,
             unresolved: recorded.unresolved,
             unresolved_share,
-            most_called: most(by_way(Way::In)),
-            most_calling: most(by_way(Way::Out)),
+            most_called: most(by_way(LinkDirection::In)),
+            most_calling: most(by_way(LinkDirection::Out)),
             entry_points: first(&recorded.entries),
             never_called: idle.len(),
             never_called_exported,
@@ -222,14 +223,14 @@ struct Calls {
 }
 
 impl Calls {
-    fn of(symbols: &Symbols<'_>, own: &[(Node, Kind)]) -> Calls {
+    fn of(symbols: &Symbols<'_>, own: &[(Node, SymbolKind)]) -> Calls {
         let mut calls = Calls::default();
         let dense: FxHashMap<Node, u32> = own.iter().zip(0..).map(|((node, _), at)| (*node, at)).collect();
         let mut edges: Vec<(u32, u32, u16)> = Vec::new();
         for (node, from) in own.iter().map(|(node, _)| (*node, dense[node])) {
-            for (other, edge) in symbols.linked(node, Rel::Calls, Way::Out) {
+            for (other, edge) in symbols.linked(node, SymbolRelation::Calls, LinkDirection::Out) {
                 calls.total += 1;
-                calls.external += usize::from(symbols.kind(other).is_some_and(Kind::outside));
+                calls.external += usize::from(symbols.kind(other).is_some_and(SymbolKind::outside));
                 let how = symbols.look.snapshot.derivation(edge).map_or("unstated", |d| &**d);
                 let known = match calls.by_derivation.get_mut(how) {
                     Some(known) => known,
@@ -277,9 +278,9 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn of(symbols: &Symbols<'_>, own: &[(Node, Kind)]) -> Result<Recorded> {
+    fn of(symbols: &Symbols<'_>, own: &[(Node, SymbolKind)]) -> Result<Recorded> {
         let s = &symbols.look.snapshot;
-        let contents = Contents::new(s, &symbols.look.ledger);
+        let contents = PropertyReader::new(s, &symbols.look.ledger);
         let number = |name: &str| s.properties().number(name);
         let (calls, unresolved, entry, exported) =
             (number("calls"), number("unresolved_calls"), number("entry"), number("exported"));
@@ -291,7 +292,7 @@ impl Recorded {
                 _ => 0,
             };
             let holds = |property: PropertyNo| matches!(in_row(row, property), Some(Value::Bool(true)));
-            if *kind == Kind::File {
+            if *kind == SymbolKind::File {
                 recorded.sites += whole(calls);
             }
             recorded.unresolved += whole(unresolved);

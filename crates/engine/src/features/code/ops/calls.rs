@@ -1,8 +1,10 @@
 //! Request type and traversal shared by `get_callers` and `get_callees`.
 
 use crate::ranges::check_range;
-use crate::shape::count;
-use crate::view::symbols::{Reach, Reached, Rel, Symbols, ThroughOut, Way, check_confidence};
+use crate::responses::count;
+use crate::view::symbols::{
+    CallWalk, LinkDirection, ReachedSymbol, SymbolRelation, Symbols, ThroughOut, check_confidence,
+};
 use lukasa_graph::Node;
 use lukasa_model::Result;
 use lukasa_store::ledger::ViewSpec;
@@ -56,15 +58,15 @@ impl Request {
         check_confidence(self.min_confidence)
     }
 
-    pub(super) fn reach(&self, way: Way) -> Reach {
-        Reach { way, depth: self.depth, min_confidence: self.min_confidence, include_tests: self.include_tests }
+    pub(super) fn reach(&self, way: LinkDirection) -> CallWalk {
+        CallWalk { way, depth: self.depth, min_confidence: self.min_confidence, include_tests: self.include_tests }
     }
 }
 
 /// Calls followed in one direction from a symbol.
-pub(super) struct Followed {
+pub(super) struct FollowedCalls {
     /// Production code before tests, then by depth, highest confidence and key.
-    pub found: Vec<Reached>,
+    pub found: Vec<ReachedSymbol>,
     /// Whether `found` contains everything within reach.
     pub complete: bool,
     /// The symbol calls itself.
@@ -74,21 +76,27 @@ pub(super) struct Followed {
 }
 
 /// Follows calls from `roots`. `own` are the nodes of the symbol itself; nodes in `hidden` are not listed.
-pub(super) fn follow(symbols: &Symbols<'_>, roots: &[Node], own: &[Node], hidden: &[Node], how: &Reach) -> Followed {
+pub(super) fn follow(
+    symbols: &Symbols<'_>,
+    roots: &[Node],
+    own: &[Node],
+    hidden: &[Node],
+    how: &CallWalk,
+) -> FollowedCalls {
     let (mut found, complete) = symbols.reach_beside(roots, hidden, how);
     // Tests come last, so that a limit cuts them off first.
     found.sort_by_cached_key(|reached| symbols.is_test(reached.node));
-    let calls = |node: &Node| symbols.linked(*node, Rel::Calls, how.way);
+    let calls = |node: &Node| symbols.linked(*node, SymbolRelation::Calls, how.way);
     let is_sure = |edge| symbols.confidence(edge) >= how.min_confidence;
     let recursive = own.iter().any(|node| calls(node).any(|(other, edge)| own.contains(&other) && is_sure(edge)));
     let unsure = |node: &Node| {
         calls(node).filter(|(other, edge)| !is_sure(*edge) && (how.include_tests || !symbols.is_test(*other))).count()
     };
-    Followed { found, complete, recursive, less_sure: roots.iter().map(unsure).sum() }
+    FollowedCalls { found, complete, recursive, less_sure: roots.iter().map(unsure).sum() }
 }
 
 /// Returns the nodes already listed, including the symbol itself.
-pub(super) fn listed(symbol: Node, found: &[Reached]) -> FxHashSet<Node> {
+pub(super) fn listed(symbol: Node, found: &[ReachedSymbol]) -> FxHashSet<Node> {
     found.iter().map(|r| r.node).chain([symbol]).collect()
 }
 

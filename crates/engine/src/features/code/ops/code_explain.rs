@@ -1,20 +1,22 @@
 //! `code_explain`: describes a symbol, file or module with its dependencies and dependents.
 
 use crate::features::code::rendering;
-use crate::features::graph::communities::Communities;
+use crate::features::graph::communities::CommunityCache;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Prompt, Resource};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::Look;
-use crate::view::symbols::{Contents, Kind, Placed, Rel, Symbols, Way, about, flagged, number, text};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::ViewGraph;
+use crate::view::symbols::{
+    LinkDirection, LocatedSymbol, SymbolContents, SymbolKind, SymbolRelation, Symbols, about, flagged, number, text,
+};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
-use lukasa_graph::community::Options;
+use lukasa_graph::community::CommunityOptions;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Content, Result, Time, Tx, VersionId};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
@@ -51,10 +53,10 @@ pub struct Response {
     pub dependencies: Vec<GroupOut>,
     /// What depends on it or on its members.
     pub dependents: Vec<GroupOut>,
-    pub symbol: SymbolOut,
+    pub symbol: ExplainedSymbolOut,
     /// The symbol that contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub container: Option<Placed>,
+    pub container: Option<LocatedSymbol>,
     /// Its members in source order; for a type also methods defined in other files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberOut>,
@@ -63,7 +65,7 @@ pub struct Response {
     pub importance: ImportanceOut,
     /// Its community, if communities were computed on this branch.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub community: Option<CommunityOut>,
+    pub community: Option<SymbolCommunityOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryOut>,
     /// A list was cut off at `limit`.
@@ -76,9 +78,9 @@ fn is_zero(n: &usize) -> bool {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct SymbolOut {
+pub struct ExplainedSymbolOut {
     #[serde(flatten)]
-    pub symbol: Placed,
+    pub symbol: LocatedSymbol,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,13 +118,13 @@ pub struct GroupOut {
     /// Number of symbols before the limit.
     pub total: usize,
     /// Highest confidence first, then by key.
-    pub symbols: Vec<NeedOut>,
+    pub symbols: Vec<RelatedSymbolOut>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct NeedOut {
+pub struct RelatedSymbolOut {
     #[serde(flatten)]
-    pub symbol: Placed,
+    pub symbol: LocatedSymbol,
     /// 1 where none is recorded.
     pub confidence: f64,
 }
@@ -130,7 +132,7 @@ pub struct NeedOut {
 #[derive(Serialize, JsonSchema)]
 pub struct MemberOut {
     #[serde(flatten)]
-    pub symbol: Placed,
+    pub symbol: LocatedSymbol,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
@@ -144,7 +146,7 @@ pub struct ImportanceOut {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct CommunityOut {
+pub struct SymbolCommunityOut {
     pub key: String,
     pub summary: String,
     pub size: usize,
@@ -169,7 +171,7 @@ pub struct HistoryOut {
 impl Op for CodeExplain {
     const META: Meta = Meta {
         name: "code_explain",
-        shown: Shown::Cut(rendering::explain),
+        shown: ResponseView::Cut(rendering::explain),
         default_tool: &["ref", "limit"],
         answer: &[
             "symbol.key",
@@ -252,7 +254,7 @@ impl Op for CodeExplain {
                 symbols: others
                     .iter()
                     .take(request.limit)
-                    .map(|(other, confidence)| NeedOut {
+                    .map(|(other, confidence)| RelatedSymbolOut {
                         symbol: symbols.placed(*other, &contents),
                         confidence: *confidence,
                     })
@@ -305,7 +307,7 @@ impl<'s, 'a> Around<'s, 'a> {
     }
 
     /// Returns the related symbols outside of it, each once, with the highest confidence.
-    fn others(&self, rel: Rel, way: Way) -> Vec<(Node, f64)> {
+    fn others(&self, rel: SymbolRelation, way: LinkDirection) -> Vec<(Node, f64)> {
         let mut best: FxHashMap<Node, f64> = FxHashMap::default();
         for node in &self.whole {
             for (other, edge) in self.symbols.linked(*node, rel, way) {
@@ -320,16 +322,17 @@ impl<'s, 'a> Around<'s, 'a> {
     }
 
     fn dependencies(&self) -> Vec<Group> {
-        let outside = |(node, _): &(Node, f64)| self.symbols.kind(*node).is_some_and(Kind::outside);
-        let (external, calls): (Vec<_>, Vec<_>) = self.others(Rel::Calls, Way::Out).into_iter().partition(outside);
+        let outside = |(node, _): &(Node, f64)| self.symbols.kind(*node).is_some_and(SymbolKind::outside);
+        let (external, calls): (Vec<_>, Vec<_>) =
+            self.others(SymbolRelation::Calls, LinkDirection::Out).into_iter().partition(outside);
         let mut all = vec![("calls", calls), ("calls_outside", external)];
         for (name, rel) in [
-            ("imports", Rel::Imports),
-            ("inherits", Rel::Extends),
-            ("implements", Rel::Implements),
-            ("references", Rel::References),
+            ("imports", SymbolRelation::Imports),
+            ("inherits", SymbolRelation::Extends),
+            ("implements", SymbolRelation::Implements),
+            ("references", SymbolRelation::References),
         ] {
-            all.push((name, self.others(rel, Way::Out)));
+            all.push((name, self.others(rel, LinkDirection::Out)));
         }
         all.retain(|(_, others)| !others.is_empty());
         all
@@ -337,20 +340,21 @@ impl<'s, 'a> Around<'s, 'a> {
 
     fn dependents(&self) -> Vec<Group> {
         let is_test = |(node, _): &(Node, f64)| self.symbols.is_test(*node);
-        let (mut tests, callers): (Vec<_>, Vec<_>) = self.others(Rel::Calls, Way::In).into_iter().partition(is_test);
-        let by_file = self.others(Rel::Tests, Way::In);
+        let (mut tests, callers): (Vec<_>, Vec<_>) =
+            self.others(SymbolRelation::Calls, LinkDirection::In).into_iter().partition(is_test);
+        let by_file = self.others(SymbolRelation::Tests, LinkDirection::In);
         if !by_file.is_empty() {
             // For a file, list the test files instead of every test in them.
             tests = by_file;
         }
         let mut all = vec![("called_by", callers)];
         for (name, rel) in [
-            ("imported_by", Rel::Imports),
-            ("inherited_by", Rel::Extends),
-            ("implemented_by", Rel::Implements),
-            ("referenced_by", Rel::References),
+            ("imported_by", SymbolRelation::Imports),
+            ("inherited_by", SymbolRelation::Extends),
+            ("implemented_by", SymbolRelation::Implements),
+            ("referenced_by", SymbolRelation::References),
         ] {
-            all.push((name, self.others(rel, Way::In)));
+            all.push((name, self.others(rel, LinkDirection::In)));
         }
         all.push(("tested_by", tests));
         all.retain(|(_, others)| !others.is_empty());
@@ -358,12 +362,17 @@ impl<'s, 'a> Around<'s, 'a> {
     }
 }
 
-fn symbol_out(symbols: &Symbols<'_>, around: &Around<'_, '_>, node: Node, contents: &Contents) -> SymbolOut {
+fn symbol_out(
+    symbols: &Symbols<'_>,
+    around: &Around<'_, '_>,
+    node: Node,
+    contents: &SymbolContents,
+) -> ExplainedSymbolOut {
     let empty = Content::default();
     let content = contents.get(&node).unwrap_or(&empty);
     let unresolved = around.whole.iter().filter_map(|n| contents.get(n)).filter_map(|c| number(c, "unresolved_calls"));
     let signature = text(content, "signature");
-    SymbolOut {
+    ExplainedSymbolOut {
         symbol: symbols.placed(node, contents),
         end_line: number(content, "end_line"),
         language: text(content, "language"),
@@ -379,7 +388,13 @@ fn symbol_out(symbols: &Symbols<'_>, around: &Around<'_, '_>, node: Node, conten
 }
 
 /// Returns one sentence on what the symbol is and what depends on it.
-fn in_words(symbols: &Symbols<'_>, node: Node, symbol: &SymbolOut, needs: &[Group], needed: &[Group]) -> String {
+fn in_words(
+    symbols: &Symbols<'_>,
+    node: Node,
+    symbol: &ExplainedSymbolOut,
+    needs: &[Group],
+    needed: &[Group],
+) -> String {
     let kind = symbol.symbol.subtype.clone().unwrap_or_else(|| symbol.symbol.type_name.to_lowercase());
     let mut sentence = format!("{} is a {kind}", symbols.short(node));
     if kind.starts_with(['a', 'e', 'i', 'o', 'u']) {
@@ -424,12 +439,13 @@ fn importance(symbols: &Symbols<'_>, node: Node) -> ImportanceOut {
 }
 
 /// Returns the community only if communities are cached: computing them takes longer than the whole operation.
-fn community(engine: &Engine, look: &Look, node: Node) -> Result<Option<CommunityOut>> {
+fn community(engine: &Engine, look: &ViewGraph, node: Node) -> Result<Option<SymbolCommunityOut>> {
     let known = look.view.known;
-    let kept = engine.state::<Communities>().kept(&look.ledger, look.view.branch, known, &Options::default())?;
+    let kept =
+        engine.state::<CommunityCache>().kept(&look.ledger, look.view.branch, known, &CommunityOptions::default())?;
     let Some(kept) = kept.filter(|_| look.is_head) else { return Ok(None) };
     let found = kept.of(look.snapshot.thing(node)).map(|at| &kept.communities[at]);
-    let out = |c: &crate::features::graph::communities::CommunityOut| CommunityOut {
+    let out = |c: &crate::features::graph::communities::CommunityOut| SymbolCommunityOut {
         key: c.key.clone(),
         summary: c.summary.clone(),
         size: c.size,
@@ -437,8 +453,8 @@ fn community(engine: &Engine, look: &Look, node: Node) -> Result<Option<Communit
     Ok(found.map(out))
 }
 
-fn history(look: &Look, node: Node) -> Result<Option<HistoryOut>> {
-    let states = look.ledger.states(&look.view, &[look.snapshot.thing(node)], Fields::Header)?;
+fn history(look: &ViewGraph, node: Node) -> Result<Option<HistoryOut>> {
+    let states = look.ledger.states(&look.view, &[look.snapshot.thing(node)], VersionFields::Header)?;
     let Some(statement) = states.into_iter().next().and_then(|state| state.statement) else { return Ok(None) };
     let tx = statement.version.tx();
     let header = look.ledger.transactions(tx, tx, 1)?.pop().map(|t| t.header).unwrap_or_default();

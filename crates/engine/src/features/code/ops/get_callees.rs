@@ -1,13 +1,15 @@
 //! `get_callees`: symbols that a symbol calls, directly or indirectly.
 
-use super::calls::{Followed, Request, follow, is_zero, listed, missing};
+use super::calls::{FollowedCalls, Request, follow, is_zero, listed, missing};
 use crate::features::code::rendering;
-use crate::names::Resolved;
+use crate::names::ResolvedNode;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::symbols::{CallOut, Kind, Placed, Reach, Reached, Symbols, ThroughOut, Way, number, through};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::symbols::{
+    CallOut, CallWalk, LinkDirection, LocatedSymbol, ReachedSymbol, SymbolKind, Symbols, ThroughOut, number, through,
+};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::Result;
@@ -23,7 +25,7 @@ const MEMBERS: usize = 5_000;
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    pub symbol: Placed,
+    pub symbol: LocatedSymbol,
     /// Production code before tests, then by depth, highest confidence and key.
     pub callees: Vec<CallOut>,
     /// Number of callees before the limit.
@@ -49,7 +51,7 @@ pub struct Response {
 impl Op for GetCallees {
     const META: Meta = Meta {
         name: "get_callees",
-        shown: Shown::Cut(rendering::callees),
+        shown: ResponseView::Cut(rendering::callees),
         default_tool: &["ref", "depth", "limit"],
         answer: &[
             "callees.key",
@@ -79,16 +81,16 @@ impl Op for GetCallees {
         request.check()?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
-        let Resolved { node: symbol, overloads, .. } = look.resolve(&request.reference)?;
+        let ResolvedNode { node: symbol, overloads, .. } = look.resolve(&request.reference)?;
         let (mut roots, whole) = symbols.whole(symbol, MEMBERS);
         roots.extend(overloads);
-        let how = request.reach(Way::Out);
+        let how = request.reach(LinkDirection::Out);
         // A function nested in a function is a callee of it; members of a class or file are part of the symbol itself.
-        let runs = symbols.kind(symbol).is_some_and(Kind::runs);
+        let runs = symbols.kind(symbol).is_some_and(SymbolKind::runs);
         let hidden = if runs { &roots[..1] } else { &roots[..] };
-        let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &[symbol], hidden, &how);
-        let is_outside = |r: &Reached| symbols.kind(r.node).is_some_and(Kind::outside);
-        let (outside, inside): (Vec<Reached>, Vec<Reached>) = found.iter().copied().partition(is_outside);
+        let FollowedCalls { found, complete, recursive, less_sure } = follow(&symbols, &roots, &[symbol], hidden, &how);
+        let is_outside = |r: &ReachedSymbol| symbols.kind(r.node).is_some_and(SymbolKind::outside);
+        let (outside, inside): (Vec<ReachedSymbol>, Vec<ReachedSymbol>) = found.iter().copied().partition(is_outside);
         let through = overriding(&symbols, symbol, &inside, &how, request.limit)?;
         let contents = symbols.contents(&roots)?;
         let unresolved_calls = contents.values().filter_map(|c| number(c, "unresolved_calls")).sum();
@@ -108,7 +110,7 @@ impl Op for GetCallees {
         if unresolved_calls > 0 {
             summary += &format!("; {} could not be resolved", count(unresolved_calls as usize, "call"));
         }
-        let first = |list: &[Reached]| symbols.calls_out(&list[..list.len().min(request.limit)], &roots);
+        let first = |list: &[ReachedSymbol]| symbols.calls_out(&list[..list.len().min(request.limit)], &roots);
         Ok(Response {
             summary,
             symbol: symbols.placed(symbol, &contents),
@@ -130,17 +132,17 @@ impl Op for GetCallees {
 fn overriding(
     symbols: &Symbols<'_>,
     symbol: Node,
-    found: &[Reached],
-    how: &Reach,
+    found: &[ReachedSymbol],
+    how: &CallWalk,
     limit: usize,
 ) -> Result<Vec<ThroughOut>> {
     let mut seen = listed(symbol, found);
     let mut all = Vec::new();
     for call in found.iter().filter(|r| r.depth == 1).take(limit) {
-        let below = symbols.same_method(call.node, Way::In).into_iter();
-        let mut calls: Vec<Reached> = below
+        let below = symbols.same_method(call.node, LinkDirection::In).into_iter();
+        let mut calls: Vec<ReachedSymbol> = below
             .filter(|node| seen.insert(*node) && (how.include_tests || !symbols.is_test(*node)))
-            .map(|node| Reached { node, via: call.node, ..*call })
+            .map(|node| ReachedSymbol { node, via: call.node, ..*call })
             .collect();
         calls.sort_by_cached_key(|c| symbols.key(c.node).into_owned());
         if !calls.is_empty() {
@@ -151,7 +153,13 @@ fn overriding(
 }
 
 /// Returns the answer as one sentence.
-fn in_words(symbols: &Symbols<'_>, symbol: Node, inside: &[Reached], outside: &[Reached], depth: u32) -> String {
+fn in_words(
+    symbols: &Symbols<'_>,
+    symbol: Node,
+    inside: &[ReachedSymbol],
+    outside: &[ReachedSymbol],
+    depth: u32,
+) -> String {
     let (name, who) = (symbols.short(symbol), symbols.who(inside.iter().map(|r| r.node)));
     let others = count(outside.len(), "name");
     match (inside.len(), outside.len(), depth) {

@@ -1,14 +1,15 @@
 //! `get_callers`: symbols that call a symbol, directly or indirectly.
 
-use super::calls::{Followed, Request, follow, is_zero, listed, missing};
+use super::calls::{FollowedCalls, Request, follow, is_zero, listed, missing};
 use crate::features::code::rendering;
-use crate::names::Resolved;
+use crate::names::ResolvedNode;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::view::symbols::{
-    CallOut, NamesakesOut, Placed, Reach, Reached, Symbols, ThroughOut, UnresolvedOut, Way, keys, through,
+    CallOut, CallWalk, LinkDirection, LocatedSymbol, NamesakesOut, ReachedSymbol, Symbols, ThroughOut, UnresolvedOut,
+    keys, through,
 };
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -22,7 +23,7 @@ pub struct GetCallers;
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    pub symbol: Placed,
+    pub symbol: LocatedSymbol,
     /// Production code before tests, then by depth, highest confidence and key.
     pub callers: Vec<CallOut>,
     /// Number of callers before the limit.
@@ -49,7 +50,7 @@ pub struct Response {
 impl Op for GetCallers {
     const META: Meta = Meta {
         name: "get_callers",
-        shown: Shown::Cut(rendering::callers),
+        shown: ResponseView::Cut(rendering::callers),
         essential: true,
         default_tool: &["ref", "depth", "include_tests", "limit"],
         answer: &[
@@ -83,11 +84,11 @@ impl Op for GetCallers {
         request.check()?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
-        let Resolved { node: symbol, overloads, .. } = look.resolve(&request.reference)?;
+        let ResolvedNode { node: symbol, overloads, .. } = look.resolve(&request.reference)?;
         let mut roots = symbols.with_constructors(symbol)?;
         roots.extend(overloads);
-        let how = request.reach(Way::In);
-        let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &roots, &roots, &how);
+        let how = request.reach(LinkDirection::In);
+        let FollowedCalls { found, complete, recursive, less_sure } = follow(&symbols, &roots, &roots, &roots, &how);
         let through = overridden(&symbols, symbol, &found, &how, request.limit)?;
         let shown = &found[..found.len().min(request.limit)];
         let unresolved = symbols.unresolved_around(symbol)?;
@@ -131,14 +132,14 @@ impl Op for GetCallers {
 fn overridden(
     symbols: &Symbols<'_>,
     symbol: Node,
-    found: &[Reached],
-    how: &Reach,
+    found: &[ReachedSymbol],
+    how: &CallWalk,
     limit: usize,
 ) -> Result<Vec<ThroughOut>> {
     let mut seen = listed(symbol, found);
     let mut all = Vec::new();
-    for declared in symbols.same_method(symbol, Way::Out) {
-        let (mut calls, _) = symbols.reach(&[declared], &Reach { depth: 1, ..*how });
+    for declared in symbols.same_method(symbol, LinkDirection::Out) {
+        let (mut calls, _) = symbols.reach(&[declared], &CallWalk { depth: 1, ..*how });
         calls.retain(|call| !seen.contains(&call.node));
         calls.sort_by_cached_key(|call| symbols.is_test(call.node));
         if !calls.is_empty() {
@@ -150,7 +151,7 @@ fn overridden(
 }
 
 /// Returns the answer as one sentence.
-fn in_words(symbols: &Symbols<'_>, symbol: Node, found: &[Reached], depth: u32) -> String {
+fn in_words(symbols: &Symbols<'_>, symbol: Node, found: &[ReachedSymbol], depth: u32) -> String {
     let name = symbols.short(symbol);
     let tests = found.iter().filter(|r| symbols.is_test(r.node)).count();
     let tests = match (tests, found.len()) {

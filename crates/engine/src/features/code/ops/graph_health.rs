@@ -1,17 +1,17 @@
 //! `graph_health`: reports the contents of the index, its faults, and how far it is behind the files.
 
-use crate::features::code::place::Place;
 use crate::features::code::rendering::index;
 use crate::features::code::trees;
-use crate::features::code::watch::{Health, WatchState};
+use crate::features::code::watch::{WatchState, WatcherHealth};
+use crate::features::code::working_tree::WorkingTree;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::{Context, Engine};
 use lukasa_code::type_names;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Result, Time, TransactionKind, Tx};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ pub struct LastIndex {
 pub struct WatcherOut {
     pub root: String,
     #[serde(flatten)]
-    pub health: Health,
+    pub health: WatcherHealth,
 }
 
 /// Maximum number of transactions searched for the last indexing one.
@@ -79,7 +79,7 @@ const FAULTS: usize = 20;
 impl Op for GraphHealth {
     const META: Meta = Meta {
         name: "graph_health",
-        shown: Shown::By(index::health),
+        shown: ResponseView::By(index::health),
         answer: &["files", "pending_changes", "faults", "last_index.at", "watcher_state", "languages"],
         places: &["path"],
         summary: "Show what the index contains and how far it is behind",
@@ -103,18 +103,18 @@ impl Op for GraphHealth {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
-        let place = Place::of(Path::new(&request.path), request.view.branch.as_deref()).ok();
+        let place = WorkingTree::of(Path::new(&request.path), request.view.branch.as_deref()).ok();
         let mut spec = request.view;
         if spec.branch.is_none()
             && spec.as_of.is_none()
             && let Some(place) = &place
         {
-            let branch = trees::kept_on(engine, &context.scope, place, false)?.branch;
+            let branch = trees::branch_of_tree(engine, &context.scope, place, false)?.branch;
             spec.branch = ledger.registry()?.branch(&branch).is_ok().then_some(branch);
         }
         let view = ledger.view(&spec)?;
         let (mut languages, mut calls, mut faults, mut files) = (BTreeMap::new(), 0, Vec::new(), 0);
-        let mut known = ledger.beginning(&view, Some(type_names::FILE), "", Fields::Content)?;
+        let mut known = ledger.states_with_prefix(&view, Some(type_names::FILE), "", VersionFields::Content)?;
         ledger.hide(&mut known)?;
         for found in known {
             let Some(statement) = &found.statement else { continue };

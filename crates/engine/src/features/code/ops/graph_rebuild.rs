@@ -1,11 +1,11 @@
 //! `graph_rebuild`: indexes a whole working tree again.
 
 use super::index_directory::{Response, respond};
-use crate::features::code::index::Pass;
+use crate::features::code::index::PassOptions;
 use crate::features::code::rendering::index;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use schemars::JsonSchema;
@@ -34,7 +34,7 @@ fn here() -> String {
 impl Op for GraphRebuild {
     const META: Meta = Meta {
         name: "graph_rebuild",
-        shown: Shown::By(index::pass),
+        shown: ResponseView::By(index::pass),
         answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
         places: &["path"],
         summary: "Index the whole working tree again",
@@ -53,7 +53,8 @@ impl Op for GraphRebuild {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let workspace = engine.workspace(&context.scope, Path::new(&request.path))?;
-        let pass = Pass { branch: request.branch, rebuild: true, reason: request.reason, ..Pass::default() };
+        let pass =
+            PassOptions { branch: request.branch, rebuild: true, reason: request.reason, ..PassOptions::default() };
         let report = workspace.index(engine, context, &pass)?;
         Ok(respond(report))
     }

@@ -1,11 +1,11 @@
 //! `graph_set_workspace`: indexes a working tree and watches it from now on.
 
-use crate::features::code::Report;
-use crate::features::code::index::Pass;
+use crate::features::code::PassReport;
+use crate::features::code::index::PassOptions;
 use crate::features::code::rendering::index;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use schemars::JsonSchema;
@@ -35,13 +35,13 @@ pub struct Response {
     pub root: String,
     pub watching: bool,
     #[serde(flatten)]
-    pub report: Report,
+    pub report: PassReport,
 }
 
 impl Op for GraphSetWorkspace {
     const META: Meta = Meta {
         name: "graph_set_workspace",
-        shown: Shown::By(index::pass),
+        shown: ResponseView::By(index::pass),
         answer: &["root", "watching", "tx", "files", "symbols", "diagnostics"],
         places: &["path"],
         summary: "Index a working tree and keep it up to date",
@@ -61,7 +61,7 @@ impl Op for GraphSetWorkspace {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let path = Path::new(&request.path);
         let workspace = engine.workspace(&context.scope, path)?;
-        let report = workspace.index(engine, context, &Pass::default())?;
+        let report = workspace.index(engine, context, &PassOptions::default())?;
         if !request.no_watch {
             engine.watch(&context.scope, path)?;
         }

@@ -1,7 +1,7 @@
 //! `import_scip`: imports calls and references from an index that a compiler's tools have written.
 
 use crate::data_files::unreadable;
-use crate::features::code::beneath;
+use crate::features::code::confined_files;
 use crate::features::code::encoding::decode;
 use crate::features::code::files::{self, DIAGNOSTICS, Diagnostic};
 use crate::features::code::git::is_blob_id;
@@ -9,16 +9,18 @@ use crate::features::code::rendering::index;
 use crate::hex::unhex;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
-use lukasa_code::scip::{self, Compiled, Document, Edge, Index, KnownCall, Placed};
+use lukasa_code::scip::{
+    self, CompilerRelationship, CompilerRelationships, KnownCall, MatchedDocument, ScipDocument, ScipIndex,
+};
 use lukasa_code::type_names;
 use lukasa_model::batch::{End, PutRelationship};
 use lukasa_model::id::{object_id, relationship_id};
-use lukasa_model::{Batch, Error, ErrorCode, Result, ThingNo, TransactionKind, Tx, View, Write};
+use lukasa_model::{Batch, Error, ErrorCode, FactNo, Result, TransactionKind, Tx, View, Write};
 use lukasa_store::ledger::ViewSpec;
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::{Ledger, VersionFields};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
@@ -83,7 +85,7 @@ const PART: usize = 256;
 impl Op for ImportScip {
     const META: Meta = Meta {
         name: "import_scip",
-        shown: Shown::By(index::imported),
+        shown: ResponseView::By(index::imported),
         answer: &["documents", "matched_definitions", "added", "upgraded", "ended", "tx", "diagnostics"],
         places: &["path"],
         files: &["file"],
@@ -105,14 +107,14 @@ impl Op for ImportScip {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let began = Instant::now();
         let (bytes, made_ns) = load(Path::new(&request.file))?;
-        let index = Index::read(&bytes)?;
+        let index = ScipIndex::read(&bytes)?;
         let ledger = engine.ledger(&context.scope);
         let branch = request.branch.unwrap_or_else(|| "main".into());
         let tree = Tree::open(Path::new(&request.path), &index, made_ns, &ledger, &branch)?;
         let (placed, skipped, mut diagnostics) = tree.read(&index, context)?;
         let paths: Vec<&str> = placed.iter().map(|(path, _)| path.as_str()).collect();
         let mut known = Known::read(&ledger, &tree, &paths)?;
-        let placed: Vec<Placed<'_>> = placed.into_iter().map(|(_, placed)| placed).collect();
+        let placed: Vec<MatchedDocument<'_>> = placed.into_iter().map(|(_, placed)| placed).collect();
         let mut compiled = scip::link(&index, &placed, &skipped, known.namespace);
         known.find_relationships(&ledger, &tree.view, &compiled)?;
         compiled.adopt(known.calls());
@@ -172,20 +174,20 @@ struct Tree {
     made_ns: i128,
     view: View,
     /// By path: the content id on the branch, and the object.
-    files: FxHashMap<String, (String, Uuid, ThingNo)>,
+    files: FxHashMap<String, (String, Uuid, FactNo)>,
 }
 
-type Read<'a> = (Vec<(String, Placed<'a>)>, Vec<&'a str>, Vec<Diagnostic>);
+type Read<'a> = (Vec<(String, MatchedDocument<'a>)>, Vec<&'a str>, Vec<Diagnostic>);
 
 impl Tree {
-    fn open(root: &Path, index: &Index<'_>, made_ns: i128, ledger: &Ledger, branch: &str) -> Result<Tree> {
+    fn open(root: &Path, index: &ScipIndex<'_>, made_ns: i128, ledger: &Ledger, branch: &str) -> Result<Tree> {
         if !root.is_dir() {
             return Err(Error::not_found(ErrorCode::NoFolder, format!("there is no folder `{}`", root.display()))
                 .hint("name the root of the working tree with --path"));
         }
         let view = ledger.view(&ViewSpec::on(branch))?;
         let mut files = FxHashMap::default();
-        for found in ledger.beginning(&view, Some(type_names::FILE), "", Fields::Content)? {
+        for found in ledger.states_with_prefix(&view, Some(type_names::FILE), "", VersionFields::Content)? {
             let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
             if let Some(Value::String(hash)) = statement.parsed()?.properties.get("content_hash") {
                 files.insert(path.to_owned(), (hash.clone(), found.thing.id, found.thing.no));
@@ -196,7 +198,7 @@ impl Tree {
     }
 
     /// Reads every document with its file, on all cores.
-    fn read<'a>(&self, index: &Index<'a>, context: &mut Context<'_>) -> Result<Read<'a>> {
+    fn read<'a>(&self, index: &ScipIndex<'a>, context: &mut Context<'_>) -> Result<Read<'a>> {
         let (mut placed, mut skipped, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
         let total = index.documents.len() as u64;
         for (part, documents) in index.documents.chunks(PART).enumerate() {
@@ -220,16 +222,16 @@ impl Tree {
     #[allow(clippy::type_complexity, reason = "the line above explains the error")]
     fn read_one<'a>(
         &self,
-        index: &Index<'a>,
+        index: &ScipIndex<'a>,
         bytes: &'a [u8],
-    ) -> Result<std::result::Result<(String, Placed<'a>), (Vec<&'a str>, Diagnostic)>> {
-        let document = Document::read(bytes)?;
+    ) -> Result<std::result::Result<(String, MatchedDocument<'a>), (Vec<&'a str>, Diagnostic)>> {
+        let document = ScipDocument::read(bytes)?;
         let path = format!("{}{}", self.prefix, document.path);
         Ok(match self.source(&path, &document) {
             Ok((text, language)) => {
                 let facts = lukasa_code::parse(&path, &text, language);
                 let encoding = document.encoding.unwrap_or_else(|| index.usual_encoding());
-                let placed = scip::place(&document, encoding, &path, &text, facts);
+                let placed = scip::match_document(&document, encoding, &path, &text, facts);
                 Ok((path, placed))
             }
             Err(why) => Err((scip::defined_in(&document), Diagnostic::new(&path, why))),
@@ -240,10 +242,10 @@ impl Tree {
     fn source(
         &self,
         path: &str,
-        document: &Document<'_>,
+        document: &ScipDocument<'_>,
     ) -> std::result::Result<(String, lukasa_code::LanguageId), String> {
         // A path in an index must not lead to files outside of the working tree.
-        if !beneath::is_beneath(path) || path.contains('\\') {
+        if !confined_files::is_beneath(path) || path.contains('\\') {
             return Err("not a path below the root".into());
         }
         let place = self.root.join(path);
@@ -300,7 +302,7 @@ fn unescape(text: &str) -> Option<String> {
 /// The facts on the branch about the definitions of the documents.
 struct Known {
     namespace: Uuid,
-    objects: FxHashMap<Uuid, ThingNo>,
+    objects: FxHashMap<Uuid, FactNo>,
     /// Packages, and names of packages.
     outside: FxHashSet<Uuid>,
     relationships: FxHashMap<Uuid, Relationship>,
@@ -334,40 +336,40 @@ impl Known {
         };
         for path in paths {
             known.objects.extend(tree.files.get(*path).map(|(_, id, no)| (*id, *no)));
-            for state in ledger.beginning(&tree.view, None, &format!("{path}::"), Fields::Header)? {
+            for state in ledger.states_with_prefix(&tree.view, None, &format!("{path}::"), VersionFields::Header)? {
                 known.objects.insert(state.thing.id, state.thing.no);
             }
         }
         for object_type in [type_names::PACKAGE, type_names::EXTERNAL] {
-            let found = ledger.beginning(&tree.view, Some(object_type), "", Fields::Header)?;
+            let found = ledger.states_with_prefix(&tree.view, Some(object_type), "", VersionFields::Header)?;
             known.outside.extend(found.iter().map(|state| state.thing.id));
         }
         Ok(known)
     }
 
     /// Reads the existing relationships of all sources of relationships in the index.
-    fn find_relationships(&mut self, ledger: &Ledger, view: &View, compiled: &Compiled) -> Result<()> {
+    fn find_relationships(&mut self, ledger: &Ledger, view: &View, compiled: &CompilerRelationships) -> Result<()> {
         let sources: FxHashSet<Uuid> = compiled.edges.iter().map(|edge| edge.src).collect();
-        let numbers: FxHashMap<ThingNo, Uuid> =
+        let numbers: FxHashMap<FactNo, Uuid> =
             sources.iter().filter_map(|id| Some((*self.objects.get(id)?, *id))).collect();
-        let mut asked: Vec<ThingNo> = numbers.keys().copied().collect();
+        let mut asked: Vec<FactNo> = numbers.keys().copied().collect();
         asked.sort_unstable();
         let mut there = ledger.relationships_at(&asked)?;
         there.retain(|thing| {
             let leaves = thing.ends.as_ref().is_some_and(|ends| numbers.contains_key(&ends.src));
             leaves && INDEXED_TYPES.contains(&&*thing.type_name)
         });
-        let mut ends: Vec<ThingNo> = there.iter().filter_map(|t| t.ends.as_ref().map(|ends| ends.dst)).collect();
+        let mut ends: Vec<FactNo> = there.iter().filter_map(|t| t.ends.as_ref().map(|ends| ends.dst)).collect();
         ends.sort_unstable();
         ends.dedup();
-        let ends: FxHashMap<ThingNo, (Uuid, String)> = ledger
-            .things(&ends)?
+        let ends: FxHashMap<FactNo, (Uuid, String)> = ledger
+            .facts(&ends)?
             .into_iter()
             .map(|thing| (thing.no, (thing.id, thing.key.as_deref().unwrap_or_default().to_owned())))
             .collect();
-        let mut asked: Vec<ThingNo> = there.iter().map(|thing| thing.no).collect();
+        let mut asked: Vec<FactNo> = there.iter().map(|thing| thing.no).collect();
         asked.sort_unstable();
-        for state in ledger.states_whole(view, &asked, Fields::Content)? {
+        for state in ledger.states_unredacted(view, &asked, VersionFields::Content)? {
             let Some(statement) = state.statement.filter(|statement| !statement.absent) else { continue };
             let Some(between) = &state.thing.ends else { continue };
             let (Some(src), Some((dst, dst_key))) = (numbers.get(&between.src), ends.get(&between.dst)) else {
@@ -390,7 +392,7 @@ impl Known {
     }
 
     /// Adds the writes that bring the branch up to the index.
-    fn write(&self, compiled: &Compiled, batch: &mut Batch, done: &mut Response) {
+    fn write(&self, compiled: &CompilerRelationships, batch: &mut Batch, done: &mut Response) {
         let contradicted = |r: &Relationship| r.is_call && !is_compiled(&r.content) && compiled.refutes(&r.call());
         let mut ends: Vec<Uuid> =
             self.relationships.iter().filter(|(_, r)| contradicted(r)).map(|(id, _)| *id).collect();
@@ -403,7 +405,7 @@ impl Known {
         let mut needed: FxHashSet<Uuid> = FxHashSet::default();
         let mut puts: Vec<Write> = Vec::new();
         for edge in &compiled.edges {
-            let Edge { type_name, src, dst, .. } = edge;
+            let CompilerRelationship { type_name, src, dst, .. } = edge;
             let there = self.objects.contains_key(dst) || stated.contains_key(dst) || self.outside.contains(dst);
             if !self.objects.contains_key(src)
                 || !there

@@ -1,13 +1,13 @@
 //! `index_directory`: brings a branch up to date with a working tree, and gives an overview of it.
 
-use crate::features::code::Report;
-use crate::features::code::index::Pass;
-use crate::features::code::index::past::Imported;
+use crate::features::code::PassReport;
+use crate::features::code::index::PassOptions;
+use crate::features::code::index::past::ImportedHistory;
 use crate::features::code::rendering::index;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use schemars::JsonSchema;
@@ -45,16 +45,16 @@ fn here() -> String {
 pub struct Response {
     pub summary: String,
     #[serde(flatten)]
-    pub report: Report,
+    pub report: PassReport,
     /// The imported commits, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub history: Option<Imported>,
+    pub history: Option<ImportedHistory>,
 }
 
 impl Op for IndexDirectory {
     const META: Meta = Meta {
         name: "index_directory",
-        shown: Shown::By(index::pass),
+        shown: ResponseView::By(index::pass),
         essential: true,
         default_tool: &["path", "branch"],
         answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
@@ -80,8 +80,12 @@ impl Op for IndexDirectory {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let workspace = engine.workspace(&context.scope, Path::new(&request.path))?;
         request.history.map_or(Ok(()), |commits| workspace.check_history(commits))?;
-        let pass =
-            Pass { branch: request.branch, reason: request.reason, take_over: request.take_over, ..Pass::default() };
+        let pass = PassOptions {
+            branch: request.branch,
+            reason: request.reason,
+            take_over: request.take_over,
+            ..PassOptions::default()
+        };
         let report = workspace.index(engine, context, &pass)?;
         let mut response = respond(report);
         // A folder within a repository stands for the whole repository, which the summary then names.
@@ -100,7 +104,7 @@ impl Op for IndexDirectory {
     }
 }
 
-fn summary(imported: &Imported) -> String {
+fn summary(imported: &ImportedHistory) -> String {
     let mut summary =
         format!("{} imported, {} already there", count(imported.commits, "commit"), imported.already_there);
     if imported.left_out > 0 {
@@ -109,7 +113,7 @@ fn summary(imported: &Imported) -> String {
     summary
 }
 
-pub(super) fn respond(report: Report) -> Response {
+pub(super) fn respond(report: PassReport) -> Response {
     let seconds = report.took_ms as f64 / 1_000.0;
     let summary = if report.tx.is_none() {
         format!("{} on {}, nothing changed, in {seconds:.1} s", count(report.files, "file"), report.branch)
@@ -145,7 +149,7 @@ pub(super) fn respond(report: Report) -> Response {
 }
 
 /// Files whose text is not searched, of those that were read in this pass.
-fn left_out(report: &Report) -> Option<String> {
+fn left_out(report: &PassReport) -> Option<String> {
     let binary = (report.not_text > 0).then(|| format!("{} binary", report.not_text));
     let others = report.left_out.iter().map(|(why, files)| format!("{files} {}", why.name()));
     let all: Vec<String> = binary.into_iter().chain(others).collect();

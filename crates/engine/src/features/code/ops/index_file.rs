@@ -1,15 +1,15 @@
 //! `index_file`: brings the branch up to date and lists the symbols of one file.
 
-use crate::features::code::index::Pass;
+use crate::features::code::index::PassOptions;
 use crate::features::code::rendering::index;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_code::type_names;
 use lukasa_model::{Error, ErrorCode, Result, Tx};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,11 +35,11 @@ pub struct Response {
     pub indexed: bool,
     pub tx: Option<Tx>,
     /// Its symbols.
-    pub symbols: Vec<SymbolOut>,
+    pub symbols: Vec<FileSymbolOut>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct SymbolOut {
+pub struct FileSymbolOut {
     #[serde(rename = "type")]
     pub type_name: String,
     pub key: String,
@@ -50,7 +50,7 @@ pub struct SymbolOut {
 impl Op for IndexFile {
     const META: Meta = Meta {
         name: "index_file",
-        shown: Shown::By(index::file),
+        shown: ResponseView::By(index::file),
         answer: &["key", "symbols.key", "symbols.line", "symbols.signature", "indexed", "tx"],
         places: &["path"],
         summary: "Index what changed and list one file's symbols",
@@ -76,7 +76,7 @@ impl Op for IndexFile {
         }
         let folder = absolute.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
         let workspace = engine.workspace(&context.scope, folder)?;
-        let pass = Pass { branch: request.branch.clone(), ..Pass::default() };
+        let pass = PassOptions { branch: request.branch.clone(), ..PassOptions::default() };
         let report = workspace.index(engine, context, &pass)?;
         // Links on the way to the file are resolved in the root, so they are in the file's folder too.
         let inside = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -86,15 +86,15 @@ impl Op for IndexFile {
         })?;
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&ViewSpec::on(&report.branch))?;
-        let files = ledger.beginning(&view, Some(type_names::FILE), &key, Fields::Header)?;
+        let files = ledger.states_with_prefix(&view, Some(type_names::FILE), &key, VersionFields::Header)?;
         let indexed = files.iter().any(|f| f.thing.key.as_deref() == Some(&key));
         let mut symbols = Vec::new();
-        let mut there = ledger.beginning(&view, None, &format!("{key}::"), Fields::Content)?;
+        let mut there = ledger.states_with_prefix(&view, None, &format!("{key}::"), VersionFields::Content)?;
         ledger.hide(&mut there)?;
         for found in there {
             let Some(statement) = &found.statement else { continue };
             let content = statement.parsed()?;
-            symbols.push(SymbolOut {
+            symbols.push(FileSymbolOut {
                 type_name: found.thing.type_name.to_string(),
                 key: found.thing.key.as_deref().unwrap_or_default().to_owned(),
                 line: content.properties.get("line").and_then(serde_json::Value::as_u64),

@@ -4,9 +4,9 @@ use crate::features::code::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::symbols::{Match, Placed, Query, Symbols, about, text};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::symbols::{LocatedSymbol, MatchKind, NameQuery, Symbols, about, text};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
@@ -43,7 +43,7 @@ fn limit() -> usize {
 pub struct Response {
     pub summary: String,
     /// Best first; at equal score, the one with more callers first.
-    pub symbols: Vec<SymbolOut>,
+    pub symbols: Vec<MatchedSymbolOut>,
     /// Number of symbols that match, listed or not.
     pub total: usize,
     pub truncated: bool,
@@ -51,9 +51,9 @@ pub struct Response {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct SymbolOut {
+pub struct MatchedSymbolOut {
     #[serde(flatten)]
-    pub symbol: Placed,
+    pub symbol: LocatedSymbol,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
     /// One-sentence description.
@@ -62,7 +62,7 @@ pub struct SymbolOut {
     /// How well it matches, 0 to 1.
     pub score: f64,
     #[serde(rename = "match")]
-    pub by: Match,
+    pub by: MatchKind,
     /// Number of callers.
     pub callers: usize,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -72,7 +72,7 @@ pub struct SymbolOut {
 impl Op for SymbolLookup {
     const META: Meta = Meta {
         name: "symbol_lookup",
-        shown: Shown::Cut(rendering::symbols),
+        shown: ResponseView::Cut(rendering::symbols),
         default_tool: &["query", "types", "path", "limit"],
         answer: &["symbols.key", "symbols.type", "symbols.line", "symbols.signature", "symbols.about"],
         summary: "Find symbols by name",
@@ -92,7 +92,7 @@ impl Op for SymbolLookup {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_limit(request.limit)?;
-        let query = Query::new(&request.query);
+        let query = NameQuery::new(&request.query);
         if query.is_empty() {
             return Err(Error::invalid(
                 ErrorCode::InvalidRequest,
@@ -112,12 +112,12 @@ impl Op for SymbolLookup {
         let total = found.len();
         found.truncate(request.limit);
         let contents = symbols.contents(&found.iter().map(|f| f.node).collect::<Vec<_>>())?;
-        let rows: Vec<SymbolOut> = found
+        let rows: Vec<MatchedSymbolOut> = found
             .iter()
             .map(|f| {
                 let content = contents.get(&f.node);
                 let signature = content.and_then(|c| text(c, "signature"));
-                SymbolOut {
+                MatchedSymbolOut {
                     symbol: symbols.placed(f.node, &contents),
                     about: content.and_then(|c| about(c, signature.as_deref(), &symbols.key(f.node))),
                     signature,
@@ -128,7 +128,7 @@ impl Op for SymbolLookup {
                 }
             })
             .collect();
-        let exact = found.iter().filter(|f| f.by == Match::Exact).count();
+        let exact = found.iter().filter(|f| f.by == MatchKind::Exact).count();
         let mut summary = match (exact, total) {
             (_, 0) => format!("no symbol is like `{}`", request.query),
             (0, n) => format!("no symbol is named `{}`; {} near it", request.query, count(n, "name")),

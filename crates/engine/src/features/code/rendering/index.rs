@@ -1,8 +1,8 @@
 //! Reports of indexing: counts, notable symbols and faults.
 
-use crate::rendering::places::{Beside, kind_unless_signed, print};
+use crate::rendering::locations::{RowDetails, kind_unless_signed, print};
 use crate::rendering::values::{at, list, plain, safe};
-use crate::rendering::{Rendering, Row};
+use crate::rendering::{Rendering, ResultRow};
 use serde_json::Value;
 
 /// Prints the report of a pass over a working tree.
@@ -62,7 +62,7 @@ fn look(out: &mut Rendering, look: &Value) {
     if !list(look, "hubs").is_empty() {
         out.heading("called from most places");
         let callers = |r: &Value| format!("{} callers", at(r, "count"));
-        print(out, list(look, "hubs"), &Beside { facts: &[&callers], ..Beside::default() });
+        print(out, list(look, "hubs"), &RowDetails { facts: &[&callers], ..RowDetails::default() });
     }
     if !list(look, "most_imported").is_empty() {
         out.heading("imported by most files");
@@ -94,7 +94,7 @@ fn diagnostics(out: &mut Rendering, response: &Value, what: &str) {
     let left_out = response["diagnostics_left_out"].as_u64().unwrap_or(0);
     out.heading(format!("{} {what}", listed.len() as u64 + left_out));
     let shown = listed.len().min(10);
-    let rows: Vec<Row> = listed.into_iter().take(shown).map(fault).collect();
+    let rows: Vec<ResultRow> = listed.into_iter().take(shown).map(fault).collect();
     out.rows(rows);
     let more = response["diagnostics"].as_array().map_or(0, Vec::len) - shown;
     if more as u64 + left_out > 0 {
@@ -103,10 +103,10 @@ fn diagnostics(out: &mut Rendering, response: &Value, what: &str) {
 }
 
 /// The location of a fault, and its description.
-fn fault(diagnostic: &Value) -> Row {
+fn fault(diagnostic: &Value) -> ResultRow {
     let line = diagnostic["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
     let facts = vec![at(diagnostic, "what")];
-    Row { place: format!("{}{line}", at(diagnostic, "path")), facts, ..Row::default() }
+    ResultRow { place: format!("{}{line}", at(diagnostic, "path")), facts, ..ResultRow::default() }
 }
 
 pub fn file(out: &mut Rendering, response: &Value) {
@@ -114,7 +114,7 @@ pub fn file(out: &mut Rendering, response: &Value) {
     print(
         out,
         list(response, "symbols"),
-        &Beside { facts: &[&kind_unless_signed], about: Some(&signature), below: None },
+        &RowDetails { facts: &[&kind_unless_signed], about: Some(&signature), below: None },
     )
 }
 

@@ -1,6 +1,6 @@
 //! Summaries made by a model, cached in a file of JSON lines that several processes may use at once.
 
-use crate::group_summaries::Unit;
+use crate::group_summaries::SummaryUnit;
 use lukasa_code::statements::Summary;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_store::private;
@@ -18,7 +18,7 @@ pub const PROMPT: u32 = 1;
 const COMPLETE: usize = 32;
 
 /// The cache of summaries in a folder.
-pub struct Cache {
+pub struct SummaryCache {
     folder: PathBuf,
     state: Mutex<State>,
 }
@@ -49,10 +49,10 @@ struct Line<'a> {
     summary: std::borrow::Cow<'a, str>,
 }
 
-impl Cache {
+impl SummaryCache {
     /// Creates no file until there is an entry to add.
-    pub fn new(folder: PathBuf) -> Cache {
-        Cache { folder, state: Mutex::default() }
+    pub fn new(folder: PathBuf) -> SummaryCache {
+        SummaryCache { folder, state: Mutex::default() }
     }
 
     /// Reads what other processes have added.
@@ -72,7 +72,7 @@ impl Cache {
     }
 
     /// The summary of a unit by this model, else by another one. Empty summaries are skipped.
-    pub fn get(&self, unit: &Unit, model: Option<&str>) -> Option<Summary> {
+    pub fn get(&self, unit: &SummaryUnit, model: Option<&str>) -> Option<Summary> {
         let state = self.state.lock();
         let known = state.entries.get(&unit.content)?;
         let mut own = known.iter().rev().filter(|e| *e.name == *unit.name);
@@ -83,7 +83,7 @@ impl Cache {
     }
 
     /// Whether this model was asked about a unit, also if it had nothing to say.
-    pub fn has(&self, unit: &Unit, model: &str) -> bool {
+    pub fn has(&self, unit: &SummaryUnit, model: &str) -> bool {
         let state = self.state.lock();
         let known = state.entries.get(&unit.content).map_or(&[][..], Vec::as_slice);
         known.iter().any(|e| *e.name == *unit.name && *e.summary.model == *model)
@@ -94,7 +94,7 @@ impl Cache {
     }
 
     /// Appends entries as whole lines, under a lock.
-    pub fn add(&self, answers: &[(Unit, Summary)]) -> Result<()> {
+    pub fn add(&self, answers: &[(SummaryUnit, Summary)]) -> Result<()> {
         if answers.is_empty() {
             return Ok(());
         }
@@ -212,8 +212,8 @@ mod tests {
 
     use super::*;
 
-    fn unit(name: &str, content: u64) -> Unit {
-        Unit { name: name.into(), content }
+    fn unit(name: &str, content: u64) -> SummaryUnit {
+        SummaryUnit { name: name.into(), content }
     }
 
     fn summary(text: &str, model: &str) -> Summary {
@@ -224,7 +224,7 @@ mod tests {
     fn what_one_process_adds_another_finds_and_a_torn_line_spoils_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("cache");
-        let (one, other) = (Cache::new(place.clone()), Cache::new(place.clone()));
+        let (one, other) = (SummaryCache::new(place.clone()), SummaryCache::new(place.clone()));
         one.refresh().unwrap();
         assert!(!place.exists(), "nothing is made before there is something to keep");
         one.add(&[(unit("Function:a", 1), summary("One.", "m"))]).unwrap();
@@ -247,14 +247,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/summaries-prompt-1.jsonl");
         let text = std::fs::read_to_string(fixture).unwrap();
-        let cache = Cache::new(folder.path().to_owned());
+        let cache = SummaryCache::new(folder.path().to_owned());
         cache
             .add(&[(unit("Function:a", 0xa0), summary("Says \"é\".", "m")), (unit("Method:b", 1), summary("", "m"))])
             .unwrap();
         assert_eq!(std::fs::read_to_string(cache.file()).unwrap(), text, "this build writes prompt 1");
         let read = |text: String| {
             std::fs::write(folder.path().join("summaries.jsonl"), text).unwrap();
-            let cache = Cache::new(folder.path().to_owned());
+            let cache = SummaryCache::new(folder.path().to_owned());
             cache.refresh().unwrap();
             (
                 cache.get(&unit("Function:a", 0xa0), None).map(|s| s.text.to_string()),
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn the_model_in_use_comes_first_and_having_nothing_to_say_is_remembered() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(folder.path().to_owned());
+        let cache = SummaryCache::new(folder.path().to_owned());
         let it = unit("Function:a", 1);
         cache.add(&[(it.clone(), summary("Old.", "old")), (it.clone(), summary("New.", "new"))]).unwrap();
         cache.add(&[(it.clone(), summary("", "mute"))]).unwrap();
@@ -283,7 +283,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for thread in 0..4u64 {
-                let cache = Cache::new(folder.path().to_owned());
+                let cache = SummaryCache::new(folder.path().to_owned());
                 scope.spawn(move || {
                     for n in 0..25 {
                         cache.add(&[(unit("Function:a", thread * 100 + n), summary("Said.", "m"))]).unwrap();
@@ -291,7 +291,7 @@ mod tests {
                 });
             }
         });
-        let cache = Cache::new(folder.path().to_owned());
+        let cache = SummaryCache::new(folder.path().to_owned());
         cache.refresh().unwrap();
         let found = (0..400).filter(|n| cache.has(&unit("Function:a", *n), "m")).count();
         assert_eq!(found, 100);
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn few_states_are_remembered_as_complete() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(folder.path().join("cache"));
+        let cache = SummaryCache::new(folder.path().join("cache"));
         assert!(!cache.is_complete("0"));
         for n in 0..COMPLETE + 1 {
             cache.set_complete(&n.to_string()).unwrap();

@@ -1,12 +1,12 @@
 //! `agent_claim`: claims a target for an agent, or reports the agent that already holds it.
 
-use crate::caller::asking;
-use crate::claims::{Claimed, Wish};
-use crate::features::code::place::Worktree;
-use crate::features::coordination::{ConflictOut, meant};
+use crate::caller::acting_agent;
+use crate::claims::{ClaimIntent, ClaimOutcome};
+use crate::features::code::working_tree::AgentWorktree;
+use crate::features::coordination::{ConflictOut, claim_target};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::tool::NOTICE;
+use crate::response_budget::NOTICE;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_model::claims::{ClaimType, own_key};
@@ -53,7 +53,7 @@ pub struct Response {
     /// The claim; null when another agent holds the target.
     pub claim_id: Option<String>,
     /// ok: the claim is yours. CONFLICT: another agent holds the target.
-    pub status: Status,
+    pub status: ClaimStatus,
     /// Warning about the text of other agents' intents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
@@ -71,7 +71,7 @@ pub struct Response {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum Status {
+pub enum ClaimStatus {
     #[serde(rename = "ok")]
     Ok,
     #[serde(rename = "CONFLICT")]
@@ -112,11 +112,11 @@ impl Op for AgentClaim {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_text("intent", &request.intent, TITLE_BYTES)?;
-        let agent = asking(request.agent_id.as_deref(), context)?;
+        let agent = acting_agent(request.agent_id.as_deref(), context)?;
         check_text("agent_id", &agent, NAME_BYTES)?;
-        let place = Worktree::of(request.path.as_deref(), request.branch.as_deref())?;
-        let target = meant(engine, context, &request.target_id, request.claim_type, request.new, &place)?;
-        let wish = Wish {
+        let place = AgentWorktree::of(request.path.as_deref(), request.branch.as_deref())?;
+        let target = claim_target(engine, context, &request.target_id, request.claim_type, request.new, &place)?;
+        let wish = ClaimIntent {
             target: target.clone(),
             agent,
             session: request.session_id.or_else(|| context.session.clone()),
@@ -128,12 +128,12 @@ impl Op for AgentClaim {
         };
         let (claim_type, target_id) = (target.kind, target.name);
         Ok(match engine.claim(context, &wish)? {
-            Claimed::Conflict(held, relation) => {
+            ClaimOutcome::Conflict(held, relation) => {
                 let conflict = ConflictOut::of(&held, relation);
                 Response {
                     summary: format!("CONFLICT: `{target_id}` is taken by {}", conflict.words()),
                     claim_id: None,
-                    status: Status::Conflict,
+                    status: ClaimStatus::Conflict,
                     notice: Some(NOTICE),
                     conflict: Some(conflict),
                     target_version_sha: held.target_version_sha,
@@ -142,14 +142,14 @@ impl Op for AgentClaim {
                     already_yours: false,
                 }
             }
-            Claimed::Granted(held) => granted(held, target_id, claim_type, false),
-            Claimed::Yours(held) => granted(held, target_id, claim_type, true),
+            ClaimOutcome::Granted(held) => granted(held, target_id, claim_type, false),
+            ClaimOutcome::Yours(held) => granted(held, target_id, claim_type, true),
         })
     }
 }
 
 fn granted(
-    held: lukasa_model::claims::Held,
+    held: lukasa_model::claims::HeldClaim,
     target_id: String,
     claim_type: ClaimType,
     already_yours: bool,
@@ -158,7 +158,7 @@ fn granted(
     Response {
         summary: format!("`{target_id}` {was} ({})", held.claim_id),
         claim_id: Some(held.claim_id),
-        status: Status::Ok,
+        status: ClaimStatus::Ok,
         notice: None,
         conflict: None,
         target_version_sha: held.target_version_sha,

@@ -1,14 +1,14 @@
 //! `agent_release`: ends an agent's claim, or the claim of an agent that is gone.
 
-use crate::caller::asking;
-use crate::features::code::place::Worktree;
-use crate::features::coordination::{Ending, meant};
-use crate::features::memory::{Kind, NewEpisode, add};
+use crate::caller::acting_agent;
+use crate::features::code::working_tree::AgentWorktree;
+use crate::features::coordination::{ClaimEnding, claim_target};
+use crate::features::memory::{EpisodeKind, NewEpisode, add};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::view::symbols::text;
 use crate::{Context, Engine};
-use lukasa_model::claims::Held;
+use lukasa_model::claims::HeldClaim;
 use lukasa_model::id::check_text;
 use lukasa_model::limits::TITLE_BYTES;
 use lukasa_model::transaction::Header;
@@ -77,7 +77,7 @@ impl Op for AgentRelease {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let agent = asking(request.agent_id.as_deref(), context)?;
+        let agent = acting_agent(request.agent_id.as_deref(), context)?;
         for (what, text) in [("outcome", &request.outcome), ("reason", &request.reason)] {
             if let Some(text) = text.as_deref().filter(|text| !text.is_empty()) {
                 check_text(what, text, TITLE_BYTES)?;
@@ -103,7 +103,7 @@ impl Op for AgentRelease {
             ..context.header(Some(forced.clone().unwrap_or_else(|| format!("release {}", held.target))))
         };
         let outcome = request.outcome.clone().filter(|outcome| !outcome.trim().is_empty());
-        let ending = Ending { reason: "released", by: Some(agent.clone()), outcome, forced };
+        let ending = ClaimEnding { reason: "released", by: Some(agent.clone()), outcome, forced };
         let ended = engine.end_claims(&ledger, &header, &ending, &|claim| claim.claim_id == held.claim_id)?;
         if ended.is_empty() {
             return ended_before(engine, &ledger, &held.claim_id);
@@ -126,8 +126,8 @@ impl Op for AgentRelease {
 }
 
 /// Records the outcome as an episode and returns its id.
-fn kept(engine: &Engine, context: &mut Context<'_>, held: &Held, agent: &str, outcome: &str) -> Result<String> {
-    let mut new = NewEpisode::new(Kind::Observation, outcome);
+fn kept(engine: &Engine, context: &mut Context<'_>, held: &HeldClaim, agent: &str, outcome: &str) -> Result<String> {
+    let mut new = NewEpisode::new(EpisodeKind::Observation, outcome);
     new.title = Some(format!("Released {}", held.target));
     new.agent_id = Some(agent.to_owned());
     new.session_id = held.session_id.clone();
@@ -142,7 +142,7 @@ fn kept(engine: &Engine, context: &mut Context<'_>, held: &Held, agent: &str, ou
 }
 
 /// Returns the held claim with this id or target; `None` for the id of a claim that is not held.
-fn held(engine: &Engine, context: &mut Context<'_>, ledger: &Ledger, name: &str) -> Result<Option<Held>> {
+fn held(engine: &Engine, context: &mut Context<'_>, ledger: &Ledger, name: &str) -> Result<Option<HeldClaim>> {
     let id = own_id(name);
     let all = engine.claims_held(ledger)?;
     if let Some(held) = all.iter().find(|held| held.claim_id == id) {
@@ -155,7 +155,7 @@ fn held(engine: &Engine, context: &mut Context<'_>, ledger: &Ledger, name: &str)
         return Ok(Some(held.clone()));
     }
     // The target may have been deleted, or never created.
-    let target = meant(engine, context, name, None, true, &Worktree::default())?;
+    let target = claim_target(engine, context, name, None, true, &AgentWorktree::default())?;
     let found = all.into_iter().find(|held| held.target == target.name);
     found.map(Some).ok_or_else(|| {
         Error::not_found(ErrorCode::NoClaim, format!("no agent has claimed `{}`", target.name))
@@ -171,7 +171,7 @@ fn is_id(name: &str) -> bool {
     name.strip_prefix("claim:").is_some_and(|id| uuid::Uuid::try_parse(id).is_ok())
 }
 
-fn not_yours(held: &Held, agent: &str) -> Error {
+fn not_yours(held: &HeldClaim, agent: &str) -> Error {
     Error::new(
         ErrorKind::Forbidden,
         ErrorCode::NotHolder,

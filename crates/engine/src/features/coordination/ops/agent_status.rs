@@ -1,18 +1,18 @@
 //! `agent_status`: an agent's claims and recent episodes.
 
-use crate::caller::asking;
+use crate::caller::acting_agent;
 use crate::claims::ClaimOut;
 use crate::features::coordination::rendering;
-use crate::features::memory::recall::{Ask, MemoryOut, Weights, recall};
+use crate::features::memory::recall::{RecallQuery, RecallWeights, RecalledMemoryOut, recall};
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::tool::NOTICE;
+use crate::rendering::ResponseView;
+use crate::response_budget::NOTICE;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::claims::ClaimType;
 use lukasa_model::{Result, Time};
-use lukasa_store::Find;
+use lukasa_store::TransactionFilter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub struct Response {
     /// Claims it holds, oldest first.
     pub active_claims: Vec<ClaimOut>,
     /// Its ten latest episodes, newest first, without sensitive ones.
-    pub recent_episodes: Vec<MemoryOut>,
+    pub recent_episodes: Vec<RecalledMemoryOut>,
     /// The task of its latest claim on a task, or on anything else for a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_task: Option<String>,
@@ -51,7 +51,7 @@ pub struct Response {
 impl Op for AgentStatus {
     const META: Meta = Meta {
         name: "agent_status",
-        shown: Shown::By(rendering::agent),
+        shown: ResponseView::By(rendering::agent),
         answer: &[
             "active_claims.target_id",
             "active_claims.intent",
@@ -75,12 +75,12 @@ impl Op for AgentStatus {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let agent = asking(request.agent_id.as_deref(), context)?;
+        let agent = acting_agent(request.agent_id.as_deref(), context)?;
         let ledger = engine.ledger(&context.scope);
         let mut held = engine.claims_held(&ledger)?;
         held.retain(|claim| claim.agent_id == agent);
         held.sort_by_key(|claim| claim.since);
-        let task = |claim: &lukasa_model::claims::Held| match claim.claim_type {
+        let task = |claim: &lukasa_model::claims::HeldClaim| match claim.claim_type {
             ClaimType::Task => Some(claim.target.clone()),
             _ => claim.task_id.clone(),
         };
@@ -104,15 +104,15 @@ impl Op for AgentStatus {
 }
 
 /// Returns the latest episodes of an agent on all branches.
-fn recent(engine: &Engine, context: &mut Context<'_>, agent: &str) -> Result<Vec<MemoryOut>> {
-    let weights = Weights { similarity: 0.0, recency: 1.0, entities: 0.0, ..Weights::default() };
-    let ask = Ask {
+fn recent(engine: &Engine, context: &mut Context<'_>, agent: &str) -> Result<Vec<RecalledMemoryOut>> {
+    let weights = RecallWeights { similarity: 0.0, recency: 1.0, entities: 0.0, ..RecallWeights::default() };
+    let ask = RecallQuery {
         agent_id: Some(agent.to_owned()),
         weights,
         limit: RECENT,
         moments: false,
         all_branches: true,
-        ..Ask::default()
+        ..RecallQuery::default()
     };
     Ok(recall(engine, context, &ask)?.items)
 }
@@ -120,6 +120,6 @@ fn recent(engine: &Engine, context: &mut Context<'_>, agent: &str) -> Result<Vec
 /// Returns the time of an agent's latest write.
 pub(super) fn last_seen(engine: &Engine, context: &Context<'_>, agent: &str) -> Result<Option<Time>> {
     let mut reader = engine.store().read(&context.scope)?;
-    let last = reader.find_transactions(&Find::Agent(agent.to_owned()), 1)?;
+    let last = reader.find_transactions(&TransactionFilter::Agent(agent.to_owned()), 1)?;
     Ok(last.first().map(|transaction| transaction.recorded_at))
 }

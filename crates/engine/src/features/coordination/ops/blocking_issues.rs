@@ -5,13 +5,13 @@ use crate::claims::ClaimOut;
 use crate::features::coordination::ConflictPair;
 use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{
-    self, Blocker, Status, behind, circle_words, circles, obstacles, waiting_for,
+    self, Blocker, TaskStatus, behind, circle_words, circles, obstacles, waiting_for,
 };
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_model::claims::own_key;
@@ -48,7 +48,7 @@ fn limit() -> usize {
 pub struct Response {
     pub summary: String,
     /// Tasks with the most dependent tasks first.
-    pub issues: Vec<Issue>,
+    pub issues: Vec<BlockingIssue>,
     pub total: usize,
     pub truncated: bool,
     /// Refused claims whose conflicting claim is still held.
@@ -61,10 +61,10 @@ pub struct Response {
 
 /// A task that cannot proceed, and why.
 #[derive(Serialize, JsonSchema)]
-pub struct Issue {
+pub struct BlockingIssue {
     pub task_id: String,
     pub title: String,
-    pub status: Status,
+    pub status: TaskStatus,
     /// Open tasks or other facts it depends on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<Blocker>,
@@ -79,7 +79,7 @@ pub struct Issue {
 impl Op for BlockingIssues {
     const META: Meta = Meta {
         name: "blocking_issues",
-        shown: Shown::By(rendering::blocking),
+        shown: ResponseView::By(rendering::blocking),
         answer: &[
             "issues.task_id",
             "issues.title",
@@ -111,7 +111,7 @@ impl Op for BlockingIssues {
         let (all, held) = (tasks::read(&look)?, held(engine, &look)?);
         let waiting = waiting_for(&all);
         let own = request.task_id.as_deref().map(|id| own_key("task", id));
-        let mut issues: Vec<Issue> = Vec::new();
+        let mut issues: Vec<BlockingIssue> = Vec::new();
         for task in all.iter().filter(|task| task.is_open()) {
             let asked = own.as_ref().is_none_or(|key| own_key("task", &task.key) == *key)
                 && request.feature_id.as_deref().is_none_or(|id| is_part_of(task, id));
@@ -120,7 +120,7 @@ impl Op for BlockingIssues {
                 .into_iter()
                 .map(|held| ClaimOut::of(held.clone(), &context.scope))
                 .collect();
-            if !asked || (blocked_by.is_empty() && claimed.is_empty() && task.status != Status::Blocked) {
+            if !asked || (blocked_by.is_empty() && claimed.is_empty() && task.status != TaskStatus::Blocked) {
                 continue;
             }
             let mut reasons = Vec::new();
@@ -134,7 +134,7 @@ impl Op for BlockingIssues {
             if reasons.is_empty() {
                 reasons.push("marked as blocked".into());
             }
-            issues.push(Issue {
+            issues.push(BlockingIssue {
                 task_id: task.key.clone(),
                 title: task.title.clone(),
                 status: task.status,

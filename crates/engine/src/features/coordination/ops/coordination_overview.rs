@@ -7,13 +7,13 @@ use crate::features::coordination::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::tool::NOTICE;
+use crate::rendering::ResponseView;
+use crate::response_budget::NOTICE;
+use crate::responses::count;
 use crate::{Context, Engine};
-use lukasa_model::claims::Held;
+use lukasa_model::claims::HeldClaim;
 use lukasa_model::{Result, Time};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ pub struct AgentSummary {
 impl Op for CoordinationOverview {
     const META: Meta = Meta {
         name: "coordination_overview",
-        shown: Shown::By(rendering::overview),
+        shown: ResponseView::By(rendering::overview),
         essential: true,
         answer: &[
             "active_claims.agent_id",
@@ -107,7 +107,7 @@ impl Op for CoordinationOverview {
             Ok(AgentSummary { agent_id: (*agent).to_owned(), claim_count: *claims, last_seen })
         };
         let agent_summary = agents.iter().map(summary).collect::<Result<Vec<_>>>()?;
-        let shown: Vec<Held> = held.iter().take(request.limit).cloned().collect();
+        let shown: Vec<HeldClaim> = held.iter().take(request.limit).cloned().collect();
         let mut stale = Vec::new();
         for claim in &shown {
             if engine.is_stale(&ledger, claim)? {
@@ -115,7 +115,7 @@ impl Op for CoordinationOverview {
             }
         }
         let view = ledger.view(&ViewSpec::default())?;
-        let total_claims = ledger.beginning(&view, Some("Claim"), "claim:", Fields::Header)?.len();
+        let total_claims = ledger.states_with_prefix(&view, Some("Claim"), "claim:", VersionFields::Header)?.len();
         let mut text = format!("{} held by {}", count(held.len(), "claim"), count(agents.len(), "agent"));
         if !stale.is_empty() {
             text += &format!(", {} on what has changed since", stale.len());

@@ -1,12 +1,12 @@
 //! `event_list`: lists events after a cursor.
 
-use crate::features::coordination::happenings::{Happening, Heard, Kind, since};
-use crate::outline::Outline;
+use crate::features::coordination::events::{Event, EventCursor, EventKind, since};
 use crate::ranges::check_range;
+use crate::redacted_summary::RedactedSummary;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
-use crate::shape::count;
-use crate::tool::NOTICE;
+use crate::response_budget::NOTICE;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorCode, Result, Tx};
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ pub struct Request {
     /// Only events of these kinds: transaction, claim, conflict, task, episode; all when left out. The replacement of
     /// the log by another one, after a restore or a database fail-over, is always reported.
     #[serde(default)]
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<EventKind>,
     /// Maximum number of transactions to report, 1 to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
@@ -42,7 +42,7 @@ pub struct Response {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
     /// Oldest first.
-    pub events: Vec<Happening>,
+    pub events: Vec<Event>,
     /// Pass it as `after` in the next request.
     pub cursor: String,
     /// The latest transaction.
@@ -53,7 +53,7 @@ pub struct Response {
 
 /// Returns whether an answer contains no events. Clients poll several times a second, so the audit log records only
 /// polls that return events.
-fn is_silence(answer: &Outline) -> bool {
+fn is_silence(answer: &RedactedSummary) -> bool {
     answer.counts().get("events").is_none_or(|events| *events == 0)
 }
 
@@ -84,17 +84,17 @@ impl Op for EventList {
         let ledger = engine.ledger(&context.scope);
         let head = ledger.head()?.tx;
         let heard = match &request.after {
-            Some(after) => after.parse::<Heard>().map_err(|_| {
+            Some(after) => after.parse::<EventCursor>().map_err(|_| {
                 Error::invalid(
                     ErrorCode::InvalidArgument,
                     format!("after: `{after}` is neither a cursor nor a transaction"),
                 )
                 .hint("give the `cursor` of the last answer, or a number such as 41")
             })?,
-            None => Heard { tx: head.saturating_sub(request.limit as Tx), digest: None, conflict: Some(0) },
+            None => EventCursor { tx: head.saturating_sub(request.limit as Tx), digest: None, conflict: Some(0) },
         };
         let (events, heard) = since(engine, &ledger, heard, &request.kinds, request.limit)?;
-        let mut by_kind: BTreeMap<Kind, usize> = BTreeMap::new();
+        let mut by_kind: BTreeMap<EventKind, usize> = BTreeMap::new();
         events.iter().for_each(|event| *by_kind.entry(event.kind).or_default() += 1);
         let counts: Vec<String> = by_kind.iter().map(|(kind, n)| count(*n, kind.name())).collect();
         let summary = if counts.is_empty() { "nothing happened".to_string() } else { counts.join(", ") };

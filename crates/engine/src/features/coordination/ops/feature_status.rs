@@ -6,10 +6,10 @@ use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{self, FEATURE, TRACK, Task};
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::Look;
-use crate::view::symbols::{Rel, Symbols, Way};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::ViewGraph;
+use crate::view::symbols::{LinkDirection, SymbolRelation, Symbols};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::claims::own_key;
@@ -51,13 +51,13 @@ pub struct Response {
     /// Claims on the feature, its tasks and their code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub active_claims: Vec<ClaimOut>,
-    pub code_coverage: Coverage,
+    pub code_coverage: TestCoverage,
     pub view: ViewEcho,
 }
 
 /// Share of the code of the feature's tasks that tests reach, according to the graph.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Coverage {
+pub struct TestCoverage {
     /// Functions and methods in the code of its tasks.
     pub symbols: usize,
     /// Those that a test calls or references, or whose file has a test.
@@ -78,7 +78,7 @@ const NAMED: usize = 20;
 impl Op for FeatureStatus {
     const META: Meta = Meta {
         name: "feature_status",
-        shown: Shown::By(rendering::feature),
+        shown: ResponseView::By(rendering::feature),
         answer: &[
             "title",
             "status",
@@ -150,7 +150,7 @@ impl Op for FeatureStatus {
 }
 
 /// Returns key, title and status of a feature or track.
-fn feature(look: &Look, id: &str) -> Result<(String, String, Option<String>)> {
+fn feature(look: &ViewGraph, id: &str) -> Result<(String, String, Option<String>)> {
     let readings = [(FEATURE, own_key("feature", id)), (TRACK, own_key("track", id)), (FEATURE, id.to_owned())];
     for (type_name, key) in readings {
         if let Ok(found) = look.ledger.find(&look.view, &Reference::exact(type_name, &key)) {
@@ -163,10 +163,10 @@ fn feature(look: &Look, id: &str) -> Result<(String, String, Option<String>)> {
         .hint("`task_update` with `feature_id` makes one; `lukasa list Feature` shows what there is"))
 }
 
-fn coverage(look: &Look, tasks: &[Task]) -> Result<Coverage> {
+fn coverage(look: &ViewGraph, tasks: &[Task]) -> Result<TestCoverage> {
     let symbols = Symbols::new(look);
     let named: BTreeSet<&String> = tasks.iter().flat_map(|task| &task.targets).collect();
-    let mut found = Coverage::default();
+    let mut found = TestCoverage::default();
     let mut nodes: BTreeSet<Node> = BTreeSet::new();
     for name in named {
         match look.node(name) {
@@ -194,7 +194,8 @@ fn coverage(look: &Look, tasks: &[Task]) -> Result<Coverage> {
 
 /// Returns whether a test calls the symbol, or tests it or its enclosing type.
 fn is_tested(symbols: &Symbols<'_>, node: Node) -> bool {
-    let tests = |node: Node| symbols.linked(node, Rel::Tests, Way::In).next().is_some();
-    let called = symbols.linked(node, Rel::Calls, Way::In).any(|(caller, _)| symbols.is_test(caller));
+    let tests = |node: Node| symbols.linked(node, SymbolRelation::Tests, LinkDirection::In).next().is_some();
+    let called =
+        symbols.linked(node, SymbolRelation::Calls, LinkDirection::In).any(|(caller, _)| symbols.is_test(caller));
     called || tests(node) || symbols.owner(node).is_some_and(tests)
 }

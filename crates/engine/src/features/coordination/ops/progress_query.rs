@@ -1,15 +1,15 @@
 //! `progress_query`: lists tasks and their progress.
 
 use crate::features::coordination::rendering;
-use crate::features::coordination::tasks::{self, Blocker, Status, Task};
+use crate::features::coordination::tasks::{self, Blocker, Task, TaskStatus};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::Look;
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::ViewGraph;
 use crate::{Context, Engine};
-use lukasa_model::claims::{Held, own_key};
+use lukasa_model::claims::{HeldClaim, own_key};
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Result, Time};
 use lukasa_store::ledger::ViewSpec;
@@ -76,7 +76,7 @@ pub struct Response {
 pub struct TaskOut {
     pub task_id: String,
     pub title: String,
-    pub status: Status,
+    pub status: TaskStatus,
     pub priority: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
@@ -99,7 +99,7 @@ pub struct TaskOut {
 
 impl TaskOut {
     /// Builds the row of a task, with the claims that concern it among the held ones.
-    pub fn of(task: &Task, held: &[Held]) -> TaskOut {
+    pub fn of(task: &Task, held: &[HeldClaim]) -> TaskOut {
         let own = own_key("task", &task.key);
         TaskOut {
             task_id: task.key.clone(),
@@ -120,7 +120,7 @@ impl TaskOut {
 impl Op for ProgressQuery {
     const META: Meta = Meta {
         name: "progress_query",
-        shown: Shown::By(rendering::tasks),
+        shown: ResponseView::By(rendering::tasks),
         answer: &[
             "tasks.task_id",
             "tasks.title",
@@ -154,7 +154,7 @@ impl Op for ProgressQuery {
         check_limit(request.limit)?;
         let wanted = match request.status.as_str() {
             "all" | "open" => None,
-            word => Some(Status::read(word)?),
+            word => Some(TaskStatus::read(word)?),
         };
         let look = engine.look(context, &request.view)?;
         let held = held(engine, &look)?;
@@ -194,7 +194,7 @@ impl Op for ProgressQuery {
 }
 
 /// Claims exist only now, so a view of the past has none.
-pub(super) fn held(engine: &Engine, look: &Look) -> Result<Vec<Held>> {
+pub(super) fn held(engine: &Engine, look: &ViewGraph) -> Result<Vec<HeldClaim>> {
     if look.is_head { engine.claims_held(&look.ledger) } else { Ok(vec![]) }
 }
 
@@ -204,7 +204,7 @@ pub(super) fn is_part_of(task: &Task, id: &str) -> bool {
 }
 
 pub(super) fn percent(tasks: &[Task]) -> f64 {
-    let counted = tasks.iter().filter(|task| task.status != Status::Cancelled).count();
-    let done = tasks.iter().filter(|task| task.status == Status::Completed).count();
+    let counted = tasks.iter().filter(|task| task.status != TaskStatus::Cancelled).count();
+    let done = tasks.iter().filter(|task| task.status == TaskStatus::Completed).count();
     if counted == 0 { 0.0 } else { (done as f64 / counted as f64 * 1_000.0).round() / 10.0 }
 }

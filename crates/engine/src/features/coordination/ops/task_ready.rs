@@ -6,8 +6,8 @@ use crate::features::coordination::tasks::{self, circle_words, circles, ready};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_store::ledger::ViewSpec;
@@ -63,7 +63,7 @@ pub struct ReadyOut {
 impl Op for TaskReady {
     const META: Meta = Meta {
         name: "task_ready",
-        shown: Shown::By(rendering::ready),
+        shown: ResponseView::By(rendering::ready),
         answer: &["tasks.task_id", "tasks.title", "tasks.priority", "tasks.unblocks", "tasks.yours", "cycles"],
         summary: "What can be worked on now, the best first",
         description: "Lists tasks that are open, wait for nothing, and are not claimed by another agent, neither they nor the \
@@ -100,7 +100,7 @@ impl Op for TaskReady {
         if let Some(circle) = cycles.first() {
             summary += &format!("; {}", circle_words(circle));
         }
-        let out = |ready: &tasks::Ready<'_>| ReadyOut {
+        let out = |ready: &tasks::ReadyTask<'_>| ReadyOut {
             task: TaskOut::of(ready.task, &held),
             unblocks: ready.unblocks,
             yours: ready.yours,

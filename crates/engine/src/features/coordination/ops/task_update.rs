@@ -1,25 +1,25 @@
 //! `task_update`: creates or changes a task; completing it ends the claims made for it.
 
 use crate::claims::ClaimOut;
-use crate::features::code::place::Worktree;
+use crate::features::code::working_tree::AgentWorktree;
 use crate::features::coordination::tasks::{
-    self, BELONGS_TO, BLOCKED_BY, FEATURE, Status, TASK, TRACK, circle_words, circles, priority,
+    self, BELONGS_TO, BLOCKED_BY, FEATURE, TASK, TRACK, TaskStatus, circle_words, circles, priority,
 };
-use crate::features::coordination::{Ending, meant};
-use crate::features::memory::reflect::{self, Reflected};
-use crate::features::memory::{Kind, NewEpisode, Outcome, add};
+use crate::features::coordination::{ClaimEnding, claim_target};
+use crate::features::memory::reflect::{self, Reflection};
+use crate::features::memory::{EpisodeKind, EpisodeOutcome, NewEpisode, add};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::shape::count;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
-use lukasa_model::claims::{Target, own_key};
+use lukasa_model::claims::{ClaimTarget, own_key};
 use lukasa_model::id::{check_text, relationship_id};
 use lukasa_model::limits::{NAME_BYTES, TITLE_BYTES};
 use lukasa_model::transaction::Header;
 use lukasa_model::{Batch, Content, Error, ErrorCode, Reference, Result, Tx, Write};
-use lukasa_store::ledger::{State, ViewSpec};
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::ledger::{FactState, ViewSpec};
+use lukasa_store::{Ledger, VersionFields};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ pub struct Request {
 pub struct Response {
     pub summary: String,
     pub task_id: String,
-    pub status: Status,
+    pub status: TaskStatus,
     /// The number of its current version.
     pub version: u32,
     /// It did not exist before.
@@ -99,7 +99,7 @@ pub struct Response {
     pub claims_released: Vec<ClaimOut>,
     /// The reflection on the episodes of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reflection: Option<Reflected>,
+    pub reflection: Option<Reflection>,
     /// The decision that its completion recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision_id: Option<String>,
@@ -143,24 +143,24 @@ impl Op for TaskUpdate {
         let key = own_key("task", &request.task_id);
         check_text("task_id", &key, NAME_BYTES)?;
         let agent = request.agent_id.clone().or_else(|| context.agent.clone());
-        let status = request.status.as_deref().map(Status::read).transpose()?;
+        let status = request.status.as_deref().map(TaskStatus::read).transpose()?;
         for (what, text) in [("title", &request.title), ("outcome", &request.outcome)] {
             if let Some(text) = text {
                 check_text(what, text, TITLE_BYTES)?;
             }
         }
-        engine.know_agents(context)?;
+        engine.declare_agent_types(context)?;
         let mut targets = Vec::new();
-        let place = Worktree::of(None, request.branch.as_deref())?;
+        let place = AgentWorktree::of(None, request.branch.as_deref())?;
         for name in &request.targets {
-            targets.push(meant(engine, context, name, None, true, &place)?);
+            targets.push(claim_target(engine, context, name, None, true, &place)?);
         }
         check_circle(engine, context, &key, &request)?;
         let mut response = written(engine, context, &key, status, &targets, &request, agent.as_deref())?;
         // Also if nothing changed: the writer that changed it may have stopped before the claims were ended.
-        if status.is_some_and(|status| matches!(status, Status::Completed | Status::Failed)) {
+        if status.is_some_and(|status| matches!(status, TaskStatus::Completed | TaskStatus::Failed)) {
             completed(engine, context, &request, agent, &mut response)?;
-        } else if status == Some(Status::Cancelled) {
+        } else if status == Some(TaskStatus::Cancelled) {
             response.claims_released = released(engine, context, &key, agent.as_deref())?;
         }
         Ok(response)
@@ -172,8 +172,8 @@ fn written(
     engine: &Engine,
     context: &Context<'_>,
     key: &str,
-    status: Option<Status>,
-    targets: &[Target],
+    status: Option<TaskStatus>,
+    targets: &[ClaimTarget],
     request: &Request,
     agent: Option<&str>,
 ) -> Result<Response> {
@@ -182,7 +182,7 @@ fn written(
     let mut tries = TRIES;
     loop {
         let view = ledger.view(&ViewSpec::default())?;
-        let found = ledger.keyed(&view, TASK, &[key.to_owned()], Fields::Content)?.pop();
+        let found = ledger.states_keyed(&view, TASK, &[key.to_owned()], VersionFields::Content)?.pop();
         let before = found.and_then(|state| state.statement);
         let version = before.as_ref().map_or(0, |statement| statement.number);
         let mut content = before.map(|statement| statement.parsed()).transpose()?.unwrap_or_default();
@@ -226,12 +226,18 @@ fn written(
     }
 }
 
-fn was(content: &Content) -> Status {
-    content.status.as_deref().and_then(|word| Status::read(word).ok()).unwrap_or_default()
+fn was(content: &Content) -> TaskStatus {
+    content.status.as_deref().and_then(|word| TaskStatus::read(word).ok()).unwrap_or_default()
 }
 
 /// Changes the fields of the request and keeps the others.
-fn apply(content: &mut Content, key: &str, status: Status, targets: &[Target], request: &Request) -> Result<()> {
+fn apply(
+    content: &mut Content,
+    key: &str,
+    status: TaskStatus,
+    targets: &[ClaimTarget],
+    request: &Request,
+) -> Result<()> {
     if let Some(title) = request.title.clone().or_else(|| content.title.clone()) {
         content.title = Some(title);
     } else {
@@ -266,13 +272,13 @@ fn tie(
     ledger: &Ledger,
     view: &lukasa_model::View,
     key: &str,
-    targets: &[Target],
+    targets: &[ClaimTarget],
     request: &Request,
     batch: &mut Batch,
 ) -> Result<()> {
     let task = || Reference::exact(TASK, key);
-    let is_there = |type_name: &str, key: &str| -> Result<Option<State>> {
-        Ok(ledger.keyed(view, type_name, &[key.to_owned()], Fields::Header)?.pop())
+    let is_there = |type_name: &str, key: &str| -> Result<Option<FactState>> {
+        Ok(ledger.states_keyed(view, type_name, &[key.to_owned()], VersionFields::Header)?.pop())
     };
     for (type_name, word, id) in [(FEATURE, "feature", &request.feature_id), (TRACK, "track", &request.track_id)] {
         let Some(id) = id else { continue };
@@ -334,8 +340,8 @@ fn check_circle(engine: &Engine, context: &mut Context<'_>, key: &str, request: 
 
 fn released(engine: &Engine, context: &Context<'_>, key: &str, agent: Option<&str>) -> Result<Vec<ClaimOut>> {
     let header = Header { agent: agent.map(str::to_owned), ..context.header(Some(format!("{key} is over"))) };
-    let ending = Ending { reason: "task_completed", by: agent.map(str::to_owned), ..Ending::default() };
-    let of_task = |claim: &lukasa_model::claims::Held| {
+    let ending = ClaimEnding { reason: "task_completed", by: agent.map(str::to_owned), ..ClaimEnding::default() };
+    let of_task = |claim: &lukasa_model::claims::HeldClaim| {
         claim.target == key || claim.task_id.as_deref().is_some_and(|task| own_key("task", task) == key)
     };
     let ended = engine.end_claims(&engine.ledger(&context.scope), &header, &ending, &of_task)?;
@@ -355,8 +361,11 @@ fn completed(
     let key = response.task_id.clone();
     response.claims_released = released(engine, context, &key, agent.as_deref())?;
     let branch = request.branch.clone().unwrap_or_default();
-    let ask =
-        reflect::Ask { task_id: Some(request.task_id.clone()), branch: branch.clone(), ..reflect::Ask::default() };
+    let ask = reflect::ReflectionScope {
+        task_id: Some(request.task_id.clone()),
+        branch: branch.clone(),
+        ..reflect::ReflectionScope::default()
+    };
     // The decision is about the task and not one of its episodes: it is recorded once, after the reflection.
     let id = decision_id(&key, response.version);
     if matches!(is_decided(engine, context, &id, &branch), Ok(true)) {
@@ -380,14 +389,14 @@ fn completed(
 
 /// The key of the decision that records the end of a version of a task.
 fn decision_id(key: &str, version: u32) -> String {
-    format!("{}{key}-v{version}", Kind::Decision.prefix())
+    format!("{}{key}-v{version}", EpisodeKind::Decision.prefix())
 }
 
 fn is_decided(engine: &Engine, context: &Context<'_>, id: &str, branch: &str) -> Result<bool> {
     let ledger = engine.ledger(&context.scope);
     let branch = Some(branch.to_owned()).filter(|branch| !branch.is_empty());
     let view = ledger.view(&ViewSpec { branch, ..ViewSpec::default() })?;
-    match ledger.find(&view, &Reference::exact(Kind::Decision.type_name(), id)) {
+    match ledger.find(&view, &Reference::exact(EpisodeKind::Decision.type_name(), id)) {
         Ok(_) => Ok(true),
         Err(error) if error.code == ErrorCode::NotFound => Ok(false),
         Err(error) => Err(error),
@@ -405,18 +414,19 @@ fn decision(
     let key = &response.task_id;
     let ledger = engine.ledger(&context.scope);
     let view = ledger.view(&ViewSpec::default())?;
-    let task = ledger.keyed(&view, TASK, std::slice::from_ref(key), Fields::Content)?.pop();
+    let task = ledger.states_keyed(&view, TASK, std::slice::from_ref(key), VersionFields::Content)?.pop();
     let content = task.and_then(|task| task.statement).map(|s| s.parsed()).transpose()?.unwrap_or_default();
     let title = content.title.clone().unwrap_or_else(|| key.clone());
-    let outcome = if response.status == Status::Completed { Outcome::Success } else { Outcome::Failure };
-    let how = if outcome == Outcome::Success { "completed" } else { "failed" };
+    let outcome =
+        if response.status == TaskStatus::Completed { EpisodeOutcome::Success } else { EpisodeOutcome::Failure };
+    let how = if outcome == EpisodeOutcome::Success { "completed" } else { "failed" };
     let words = request.outcome.clone().unwrap_or_else(|| format!("{key} {how}"));
     let targets = content.properties.get("targets").and_then(Value::as_array).cloned().unwrap_or_default();
     let files: BTreeSet<String> = targets
         .iter()
-        .filter_map(|target| Target::read(target.as_str()?, None).ok().flatten()?.file().map(str::to_owned))
+        .filter_map(|target| ClaimTarget::read(target.as_str()?, None).ok().flatten()?.file().map(str::to_owned))
         .collect();
-    let mut new = NewEpisode::new(Kind::Decision, format!("{title}: {words}"));
+    let mut new = NewEpisode::new(EpisodeKind::Decision, format!("{title}: {words}"));
     new.id = Some(decision_id(key, response.version));
     new.title = Some(title.clone());
     new.outcome = Some(outcome);

@@ -2,8 +2,8 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::transaction::Header;
@@ -43,7 +43,7 @@ pub struct Request {
 impl Op for BatchOp {
     const META: Meta = Meta {
         name: "batch",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Write many facts in one transaction, all or nothing",
         description: "Commits whole or not at all. With `expected_version` on a write, or with `preconditions`, it fails \

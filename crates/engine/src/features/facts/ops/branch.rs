@@ -1,9 +1,9 @@
 //! `branch …`: creates, lists, moves, closes and reopens branches.
 
 use crate::features::facts::rendering;
-use crate::registry::{Link, Meta, Op, Resource};
 use crate::registry::{META, NAMED, WRITE};
-use crate::rendering::Shown;
+use crate::registry::{Meta, Op, OperationLink, Resource};
+use crate::rendering::ResponseView;
 use crate::{Context, Engine};
 use lukasa_model::{Branch, BranchMode, Error, ErrorCode, Result, Tx};
 use lukasa_store::ledger::NewBranch;
@@ -24,15 +24,15 @@ pub struct BranchOut {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct One {
+pub struct BranchResponse {
     pub summary: String,
     pub branch: BranchOut,
 }
 
-fn one(engine: &Engine, context: &Context<'_>, branch: Branch, what: &str) -> Result<One> {
+fn one(engine: &Engine, context: &Context<'_>, branch: Branch, what: &str) -> Result<BranchResponse> {
     let registry = engine.ledger(&context.scope).registry()?;
     let summary = format!("{what} branch {}", branch.name);
-    Ok(One { summary, branch: out(&branch, &registry) })
+    Ok(BranchResponse { summary, branch: out(&branch, &registry) })
 }
 
 fn out(branch: &Branch, registry: &lukasa_model::Registry) -> BranchOut {
@@ -46,10 +46,10 @@ fn out(branch: &Branch, registry: &lukasa_model::Registry) -> BranchOut {
     }
 }
 
-pub struct Create;
+pub struct BranchCreate;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct CreateRequest {
+pub struct BranchCreateRequest {
     /// Name of the new branch.
     #[schemars(length(min = 1))]
     pub name: String,
@@ -70,10 +70,10 @@ pub struct CreateRequest {
     pub reason: Option<String>,
 }
 
-impl Op for Create {
+impl Op for BranchCreate {
     const META: Meta = Meta {
         name: "branch_create",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         rest: &["POST /graph/branches"],
         summary: "Make a branch",
@@ -83,13 +83,13 @@ impl Op for Create {
         positional: &["name"],
         toolset: "branches",
         examples: &["lukasa branch create feature/payments --pinned"],
-        links: &[Link { to: super::list::List::META.name, route: 1, with: &[("branch", NAMED)] }],
+        links: &[OperationLink { to: super::list::List::META.name, route: 1, with: &[("branch", NAMED)] }],
         ..WRITE
     };
-    type Request = CreateRequest;
-    type Response = One;
+    type Request = BranchCreateRequest;
+    type Response = BranchResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: CreateRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: BranchCreateRequest) -> Result<BranchResponse> {
         if request.at.is_some() && !request.pinned {
             return Err(Error::invalid(
                 ErrorCode::AtNeedsPinned,
@@ -110,25 +110,25 @@ impl Op for Create {
     }
 }
 
-pub struct List;
+pub struct BranchList;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ListRequest {
+pub struct BranchListRequest {
     /// Include closed branches.
     #[serde(default)]
     pub all: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Many {
+pub struct BranchListResponse {
     pub summary: String,
     pub branches: Vec<BranchOut>,
 }
 
-impl Op for List {
+impl Op for BranchList {
     const META: Meta = Meta {
         name: "branch_list",
-        shown: Shown::By(rendering::branches),
+        shown: ResponseView::By(rendering::branches),
         answer: &["branches.name", "branches.parent", "branches.closed", "branches.mode"],
         rest: &["GET /graph/branches"],
         summary: "List branches",
@@ -139,10 +139,10 @@ impl Op for List {
         resource: Some(Resource { path: "branches", title: "Branches", about: "Every branch", field: "" }),
         ..META
     };
-    type Request = ListRequest;
-    type Response = Many;
+    type Request = BranchListRequest;
+    type Response = BranchListResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: ListRequest) -> Result<Many> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: BranchListRequest) -> Result<BranchListResponse> {
         let registry = engine.ledger(&context.scope).registry()?;
         let branches: Vec<_> =
             registry.branches().into_iter().filter(|b| request.all || !b.closed).map(|b| out(b, &registry)).collect();
@@ -150,14 +150,14 @@ impl Op for List {
             1 => "1 branch".to_string(),
             n => format!("{n} branches"),
         };
-        Ok(Many { summary, branches })
+        Ok(BranchListResponse { summary, branches })
     }
 }
 
-pub struct Move;
+pub struct BranchMove;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct MoveRequest {
+pub struct BranchMoveRequest {
     /// The pinned branch to move.
     #[schemars(length(min = 1))]
     pub name: String,
@@ -169,10 +169,10 @@ pub struct MoveRequest {
     pub reason: Option<String>,
 }
 
-impl Op for Move {
+impl Op for BranchMove {
     const META: Meta = Meta {
         name: "branch_move",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         summary: "Move the fork of a pinned branch",
         description: "From now on the branch sees its parent as of that transaction. Earlier views keep the old fork.",
@@ -182,10 +182,10 @@ impl Op for Move {
         examples: &["lukasa branch move feature/payments"],
         ..WRITE
     };
-    type Request = MoveRequest;
-    type Response = One;
+    type Request = BranchMoveRequest;
+    type Response = BranchResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: MoveRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: BranchMoveRequest) -> Result<BranchResponse> {
         let header = context.header(request.reason);
         let branch = engine.ledger(&context.scope).move_fork(&request.name, request.to, &header)?;
         let what = format!("moved to transaction {}:", branch.fork);
@@ -194,7 +194,7 @@ impl Op for Move {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct NameRequest {
+pub struct BranchNameRequest {
     /// Name of the branch.
     #[schemars(length(min = 1))]
     pub name: String,
@@ -203,12 +203,12 @@ pub struct NameRequest {
     pub reason: Option<String>,
 }
 
-pub struct Close;
+pub struct BranchClose;
 
-impl Op for Close {
+impl Op for BranchClose {
     const META: Meta = Meta {
         name: "branch_close",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         summary: "Close a branch; it can still be read",
         description: "A closed branch takes no writes. Branches are never deleted.",
@@ -218,22 +218,22 @@ impl Op for Close {
         examples: &["lukasa branch close feature/payments"],
         ..WRITE
     };
-    type Request = NameRequest;
-    type Response = One;
+    type Request = BranchNameRequest;
+    type Response = BranchResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: NameRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: BranchNameRequest) -> Result<BranchResponse> {
         let header = context.header(request.reason);
         let branch = engine.ledger(&context.scope).set_closed(&request.name, true, &header)?;
         one(engine, context, branch, "closed")
     }
 }
 
-pub struct Open;
+pub struct BranchOpen;
 
-impl Op for Open {
+impl Op for BranchOpen {
     const META: Meta = Meta {
         name: "branch_open",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         summary: "Open a closed branch again",
         description: "It takes writes again.",
@@ -243,10 +243,10 @@ impl Op for Open {
         examples: &["lukasa branch open feature/payments"],
         ..WRITE
     };
-    type Request = NameRequest;
-    type Response = One;
+    type Request = BranchNameRequest;
+    type Response = BranchResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: NameRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: BranchNameRequest) -> Result<BranchResponse> {
         let header = context.header(request.reason);
         let branch = engine.ledger(&context.scope).set_closed(&request.name, false, &header)?;
         one(engine, context, branch, "opened")

@@ -2,7 +2,7 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::End;
@@ -38,7 +38,7 @@ pub struct Request {
 impl Op for Delete {
     const META: Meta = Meta {
         name: "delete",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         destructive: true,
         rest: &["DELETE /graph/objects/{ref}"],

@@ -3,21 +3,21 @@
 use crate::features::facts::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
+use crate::responses::FactChangeOut;
+use crate::responses::count;
 use crate::sensitive::is_sensitive;
-use crate::shape::ChangeOut;
-use crate::shape::count;
-use crate::view::symbols::Kind;
+use crate::view::symbols::SymbolKind;
 use crate::{Context, Engine};
 use lukasa_code::type_names;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, ErrorCode, Result, Statement, Thing, View};
+use lukasa_model::{Error, ErrorCode, Fact, Result, Version, View};
 use lukasa_store::Ledger;
-use lukasa_store::ledger::{Change, Comparison, Difference, ViewSpec};
+use lukasa_store::ledger::{DiffOptions, FactChange, ViewDifference, ViewSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub struct Diff;
+pub struct DiffOp;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
@@ -54,16 +54,16 @@ pub struct Response {
     pub added: usize,
     pub removed: usize,
     pub modified: usize,
-    pub changes: Vec<ChangeOut>,
+    pub changes: Vec<FactChangeOut>,
     pub truncated: bool,
     pub from: ViewEcho,
     pub to: ViewEcho,
 }
 
-impl Op for Diff {
+impl Op for DiffOp {
     const META: Meta = Meta {
         name: "diff",
-        shown: Shown::By(rendering::difference),
+        shown: ResponseView::By(rendering::difference),
         answer: &[
             "changes.change",
             "changes.key",
@@ -98,7 +98,7 @@ impl Op for Diff {
         let to_branch = request.to_branch.or_else(|| request.from_branch.clone());
         let from = view_at(&ledger, request.from_branch, request.from.as_deref())?;
         let to = view_at(&ledger, to_branch, request.to.as_deref())?;
-        let meaning = Meaning::new(engine, context, &to, &request.types, request.all)?;
+        let meaning = ComparisonOptions::new(engine, context, &to, &request.types, request.all)?;
         compare(&ledger, &from, &to, &meaning, request.limit)
     }
 }
@@ -112,18 +112,18 @@ pub fn view_at(ledger: &Ledger, branch: Option<String>, moment: Option<&str>) ->
 }
 
 /// Compares two views and builds the response.
-pub fn compare(ledger: &Ledger, from: &View, to: &View, meaning: &Meaning, limit: usize) -> Result<Response> {
+pub fn compare(ledger: &Ledger, from: &View, to: &View, meaning: &ComparisonOptions, limit: usize) -> Result<Response> {
     shaped(meaning.compare(ledger, from, to, limit)?, from, to)
 }
 
 /// Which differences count as changes.
-pub struct Meaning {
+pub struct ComparisonOptions {
     /// Type names in their declared spelling; empty for all.
     types: Vec<String>,
     all: bool,
 }
 
-impl Meaning {
+impl ComparisonOptions {
     /// `types` may contain comma-separated names. Refuses a type that no object or relationship has.
     pub fn new(
         engine: &Engine,
@@ -131,38 +131,38 @@ impl Meaning {
         view: &View,
         types: &[String],
         all: bool,
-    ) -> Result<Meaning> {
+    ) -> Result<ComparisonOptions> {
         let asked: Vec<&str> =
             types.iter().flat_map(|t| t.split(',')).map(str::trim).filter(|t| !t.is_empty()).collect();
         if asked.is_empty() {
-            return Ok(Meaning { types: vec![], all });
+            return Ok(ComparisonOptions { types: vec![], all });
         }
         let look = engine.look_at(context, view.clone(), false)?;
         let types = asked.into_iter().flat_map(|name| match look.spelled_types(name) {
             Ok(both) => both.into_iter().map(Ok).collect(),
             Err(e) => vec![Err(e)],
         });
-        Ok(Meaning { types: types.collect::<Result<_>>()?, all })
+        Ok(ComparisonOptions { types: types.collect::<Result<_>>()?, all })
     }
 
     /// The differences between two views that count as changes, up to `limit` of them listed.
-    pub fn compare(&self, ledger: &Ledger, from: &View, to: &View, limit: usize) -> Result<Difference> {
-        let wanted = |thing: &Thing| {
+    pub fn compare(&self, ledger: &Ledger, from: &View, to: &View, limit: usize) -> Result<ViewDifference> {
+        let wanted = |thing: &Fact| {
             let of_type = |t: &String| t.eq_ignore_ascii_case(&thing.type_name);
             (self.all || !thing.type_name.eq_ignore_ascii_case(type_names::COMMIT))
                 && (self.types.is_empty() || self.types.iter().any(of_type))
         };
-        let positions = |thing: &Thing| if self.all { &[][..] } else { positions(thing) };
-        ledger.diff_of(from, to, &Comparison { limit, wanted: &wanted, positions: &positions })
+        let positions = |thing: &Fact| if self.all { &[][..] } else { positions(thing) };
+        ledger.diff_of(from, to, &DiffOptions { limit, wanted: &wanted, positions: &positions })
     }
 }
 
 /// Returns the paths whose values only describe a position in the source.
-fn positions(thing: &Thing) -> &'static [&'static str] {
+fn positions(thing: &Fact) -> &'static [&'static str] {
     let is_edge = type_names::relationship_type(&thing.type_name).is_some();
     match thing.ends.is_some() {
         true if is_edge => &["/properties/line", "/properties/lines"],
-        false if Kind::of_type(&thing.type_name).is_some_and(|kind| kind != Kind::File) => {
+        false if SymbolKind::of_type(&thing.type_name).is_some_and(|kind| kind != SymbolKind::File) => {
             &["/properties/line", "/properties/end_line"]
         }
         // A digest of the facts read from the file, which changes with line numbers.
@@ -179,7 +179,7 @@ pub fn in_words(added: usize, removed: usize, modified: usize) -> String {
     }
 }
 
-fn shaped(difference: Difference, from: &View, to: &View) -> Result<Response> {
+fn shaped(difference: ViewDifference, from: &View, to: &View) -> Result<Response> {
     let (added, removed, modified) = (difference.added, difference.removed, difference.modified);
     let changes: Vec<_> = difference.changes.into_iter().map(change_out).collect::<Result<_>>()?;
     let summary = in_words(added, removed, modified);
@@ -188,11 +188,11 @@ fn shaped(difference: Difference, from: &View, to: &View) -> Result<Response> {
 }
 
 /// Converts a change for the response; title and summary of a sensitive fact are left out.
-pub fn change_out(change: Change) -> Result<ChangeOut> {
-    let read = |statement: &Option<Statement>| statement.as_ref().map(Statement::parsed).transpose();
+pub fn change_out(change: FactChange) -> Result<FactChangeOut> {
+    let read = |statement: &Option<Version>| statement.as_ref().map(Version::parsed).transpose();
     let (before, after) = (read(&change.before)?, read(&change.after)?);
     let hidden = before.iter().chain(&after).any(is_sensitive);
-    Ok(ChangeOut {
+    Ok(FactChangeOut {
         change: change.class,
         kind: change.thing.kind(),
         id: change.thing.id,

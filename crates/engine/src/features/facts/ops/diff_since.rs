@@ -1,19 +1,19 @@
 //! `diff_since`: lists changes since a transaction, time, commit or an agent's last write.
 
-use super::diff::{self, Meaning, change_out, in_words};
+use super::diff::{self, ComparisonOptions, change_out, in_words};
 use super::log::TransactionOut;
 use crate::features::facts::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Prompt};
-use crate::rendering::Shown;
-use crate::shape::{ChangeOut, open};
+use crate::rendering::ResponseView;
+use crate::responses::{FactChangeOut, open};
 use crate::view::symbols::{self, keys};
 use crate::{Context, Engine};
 use lukasa_model::change::ChangeSummary;
-use lukasa_model::statement::Kind;
+use lukasa_model::version::FactKind;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Result, Time, Tx};
-use lukasa_store::ledger::{Change, ChangeClass};
+use lukasa_store::ledger::{ChangeClass, FactChange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ pub struct Response {
     pub removed: Vec<DeltaOut>,
     pub modified: Vec<DeltaOut>,
     /// Number of changes of each kind, listed or not.
-    pub counts: Counts,
+    pub counts: ChangeCounts,
     /// Not all changes are listed.
     pub truncated: bool,
     pub from: ViewEcho,
@@ -58,7 +58,7 @@ pub struct Response {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct Counts {
+pub struct ChangeCounts {
     pub added: usize,
     pub removed: usize,
     pub modified: usize,
@@ -70,7 +70,7 @@ pub struct DeltaOut {
     /// `Type:key`, or its id.
     #[serde(rename = "ref")]
     pub reference: String,
-    pub kind: Kind,
+    pub kind: FactKind,
     #[serde(rename = "type")]
     pub type_name: String,
     /// For code: its key, `path::Class::method`.
@@ -98,10 +98,10 @@ pub struct DeltaOut {
 }
 
 impl DeltaOut {
-    fn of(change: Change) -> Result<DeltaOut> {
+    fn of(change: FactChange) -> Result<DeltaOut> {
         let shown = change.after.as_ref().or(change.before.as_ref());
         let period = shown.map(|statement| statement.period);
-        let own = symbols::Kind::of_type(&change.thing.type_name);
+        let own = symbols::SymbolKind::of_type(&change.thing.type_name);
         let key = change.thing.key.as_deref().filter(|_| own.is_some()).map(str::to_owned);
         let is_symbol = |key: &&String| key.contains("::");
         let in_project = own.is_some_and(|kind| !kind.outside());
@@ -116,7 +116,7 @@ impl DeltaOut {
         })
     }
 
-    fn plain(change: ChangeOut) -> DeltaOut {
+    fn plain(change: FactChangeOut) -> DeltaOut {
         DeltaOut {
             reference: String::new(),
             kind: change.kind,
@@ -138,7 +138,7 @@ const LISTED: usize = 100;
 impl Op for DiffSince {
     const META: Meta = Meta {
         name: "diff_since",
-        shown: Shown::By(rendering::difference_since),
+        shown: ResponseView::By(rendering::difference_since),
         default_tool: &["since", "branch", "types", "limit"],
         answer: &[
             "counts",
@@ -183,7 +183,7 @@ impl Op for DiffSince {
         let ledger = engine.ledger(&context.scope);
         let from = diff::view_at(&ledger, request.branch.clone(), Some(&request.since))?;
         let to = diff::view_at(&ledger, request.branch, None)?;
-        let meaning = Meaning::new(engine, context, &to, &request.types, request.all)?;
+        let meaning = ComparisonOptions::new(engine, context, &to, &request.types, request.all)?;
         let registry = ledger.registry()?;
         let mut next = from.known + 1;
         let (mut transactions, mut transactions_total) = (Vec::new(), 0);
@@ -202,7 +202,7 @@ impl Op for DiffSince {
             }
         }
         let found = meaning.compare(&ledger, &from, &to, request.limit)?;
-        let counts = Counts { added: found.added, removed: found.removed, modified: found.modified };
+        let counts = ChangeCounts { added: found.added, removed: found.removed, modified: found.modified };
         let listed = found.changes.len();
         let (mut added, mut removed, mut modified) = (Vec::new(), Vec::new(), Vec::new());
         for change in found.changes {

@@ -1,15 +1,15 @@
 //! `export`: writes the facts of a view, or the whole log, to a stream.
 
 use crate::registry::META;
-use crate::registry::{Meta, Op, Stream};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::registry::{DataStream, Meta, Op};
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine, sensitive};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::types::Registry;
-use lukasa_model::{Error, ErrorCode, ErrorKind, Result, ThingNo, View, Write as Fact};
-use lukasa_store::ledger::{HeadRow, ViewSpec, hide};
-use lukasa_store::{Fields, Ledger, private};
+use lukasa_model::{Error, ErrorCode, ErrorKind, FactNo, Result, View, Write as Fact};
+use lukasa_store::ledger::{ViewRow, ViewSpec, hide};
+use lukasa_store::{Ledger, VersionFields, private};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,11 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-pub struct Export;
+pub struct ExportOp;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+pub enum ExportFormat {
     /// One object or relationship per line.
     #[default]
     Jsonl,
@@ -37,7 +37,7 @@ pub struct Request {
     pub file: String,
     /// Format of the file.
     #[serde(default)]
-    pub format: Format,
+    pub format: ExportFormat,
     /// Export the whole log with every version and branch instead of one view.
     #[serde(default)]
     pub history: bool,
@@ -58,11 +58,11 @@ pub struct Response {
     pub left_out: u64,
 }
 
-impl Op for Export {
+impl Op for ExportOp {
     const META: Meta = Meta {
         name: "export",
-        shown: Shown::Summary,
-        stream: Stream::Out,
+        shown: ResponseView::Summary,
+        stream: DataStream::Out,
         answer: &["objects", "relationships", "left_out"],
         files: &["file"],
         instead_of_view: &["history"],
@@ -90,7 +90,7 @@ impl Op for Export {
                 // A log with gaps cannot be verified, so nothing may be left out.
                 context.grants.check("export --history", sensitive::SCOPE)?;
             }
-            if request.view != ViewSpec::default() || request.format != Format::Jsonl {
+            if request.view != ViewSpec::default() || request.format != ExportFormat::Jsonl {
                 return Err(Error::invalid(ErrorCode::HistoryIsWhole, "`history` exports everything, as JSON lines")
                     .hint("leave out branch, times and format"));
             }
@@ -109,8 +109,8 @@ impl Op for Export {
         let view = ledger.view(&request.view)?;
         let output = sink(&mut context.output, &mut file)?;
         let (objects, relationships, left_out) = match request.format {
-            Format::Jsonl => jsonl(&ledger, &view, kept.as_deref(), output)?,
-            Format::NodeLink => node_link(&ledger, &view, kept.as_deref(), output)?,
+            ExportFormat::Jsonl => jsonl(&ledger, &view, kept.as_deref(), output)?,
+            ExportFormat::NodeLink => node_link(&ledger, &view, kept.as_deref(), output)?,
         };
         output.flush().map_err(|e| unwritable(&e))?;
         let (o, r) = (count(objects as usize, "object"), count(relationships as usize, "relationship"));
@@ -151,12 +151,12 @@ pub fn unwritable(error: &std::io::Error) -> Error {
 }
 
 /// Names of objects by number, for the ends of relationships.
-type Names = FxHashMap<ThingNo, String>;
+type Names = FxHashMap<FactNo, String>;
 
 fn jsonl(ledger: &Ledger, view: &View, kept: Option<&Registry>, out: &mut dyn Write) -> Result<(u64, u64, u64)> {
     let (mut objects, mut relationships, mut left_out) = (0, 0, 0);
     let mut names = Names::default();
-    for row in ledger.heads(view, Fields::Content)? {
+    for row in ledger.stream_view(view, VersionFields::Content)? {
         let row = stripped(row?, kept)?;
         let Some(fact) = fact(&row, &mut names)? else {
             left_out += u64::from(row.thing.ends.is_some());
@@ -176,7 +176,7 @@ pub fn line(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
 }
 
 /// Removes the sensitive properties that the caller may not read.
-fn stripped(mut row: HeadRow, kept: Option<&Registry>) -> Result<HeadRow> {
+fn stripped(mut row: ViewRow, kept: Option<&Registry>) -> Result<ViewRow> {
     if let Some(registry) = kept {
         sensitive::count(hide(registry, &row.thing, &mut row.statement)?.len());
     }
@@ -185,7 +185,7 @@ fn stripped(mut row: HeadRow, kept: Option<&Registry>) -> Result<HeadRow> {
 
 /// Converts a visible row to the write that recreates it. Returns `None` for internal types and for lasting
 /// relationships whose object has ended, which an import could not attach.
-fn fact(row: &HeadRow, names: &mut Names) -> Result<Option<Fact>> {
+fn fact(row: &ViewRow, names: &mut Names) -> Result<Option<Fact>> {
     let content = row.statement.parsed()?;
     let type_name = row.thing.type_name.to_string();
     let period = row.statement.period;
@@ -223,7 +223,7 @@ fn node_link(ledger: &Ledger, view: &View, kept: Option<&Registry>, out: &mut dy
         if section == 1 {
             put(out, "],\"links\":[\n")?;
         }
-        for row in ledger.heads(view, Fields::Content)? {
+        for row in ledger.stream_view(view, VersionFields::Content)? {
             let row = stripped(row?, kept)?;
             if (section == 1) != row.thing.ends.is_some() {
                 continue;
@@ -243,7 +243,7 @@ fn node_link(ledger: &Ledger, view: &View, kept: Option<&Registry>, out: &mut dy
     Ok((counts[0], counts[1], left_out))
 }
 
-fn node_or_link(row: &HeadRow, fact: &Fact, names: &Names) -> Value {
+fn node_or_link(row: &ViewRow, fact: &Fact, names: &Names) -> Value {
     let own = match fact {
         Fact::Object(put) => serde_json::to_value(put),
         Fact::Relationship(put) => serde_json::to_value(put),

@@ -3,17 +3,17 @@
 use crate::features::facts::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
-use crate::rendering::Shown;
-use crate::shape;
+use crate::rendering::ResponseView;
+use crate::responses;
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_model::plan::Side;
 use lukasa_model::view::ViewEcho;
 use lukasa_store::ledger::ViewSpec;
+use responses::{EndOut, FactVersionOut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shape::{EndOut, ThingOut};
 
 pub struct Get;
 
@@ -36,7 +36,7 @@ fn links() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    pub thing: ThingOut,
+    pub thing: FactVersionOut,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkOut>,
     /// Number of all relationships, listed or not.
@@ -64,7 +64,7 @@ pub struct LinkOut {
 impl Op for Get {
     const META: Meta = Meta {
         name: "get",
-        shown: Shown::By(rendering::get),
+        shown: ResponseView::By(rendering::get),
         answer: &[
             "thing.title",
             "thing.properties",
@@ -125,7 +125,7 @@ impl Op for Get {
                 })
             })
             .collect::<Result<_>>()?;
-        let thing = ThingOut::found(&found)?;
+        let thing = FactVersionOut::found(&found)?;
         let name = match &found.ends {
             Some(ends) => format!("{} —{}→ {}", ends[0].0.name(), found.thing.type_name, ends[1].0.name()),
             None => found.thing.name(),

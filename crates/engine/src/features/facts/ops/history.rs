@@ -3,11 +3,11 @@
 use crate::features::facts::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::change::ChangeSummary;
-use lukasa_model::statement::Role;
+use lukasa_model::version::MergeRole;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, Result, Time, VersionId};
 use lukasa_store::ledger::ViewSpec;
@@ -75,14 +75,14 @@ pub struct VersionOut {
 
 #[derive(Serialize, JsonSchema)]
 pub struct MergedFrom {
-    pub role: Role,
+    pub role: MergeRole,
     pub version_id: VersionId,
 }
 
 impl Op for History {
     const META: Meta = Meta {
         name: "history",
-        shown: Shown::By(rendering::versions),
+        shown: ResponseView::By(rendering::versions),
         answer: &[
             "versions.version",
             "versions.recorded_at",

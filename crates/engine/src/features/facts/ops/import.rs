@@ -1,9 +1,9 @@
 //! `import`: reads facts from a stream, in batches of bounded size.
 
 use crate::registry::WRITE;
-use crate::registry::{Meta, Op, Stream};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::registry::{DataStream, Meta, Op};
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::transaction::Header;
 use lukasa_model::{Batch, Error, ErrorCode, Result, Time, TransactionKind, Tx, Write};
@@ -17,11 +17,11 @@ use std::path::Path;
 
 mod node_link;
 
-pub struct Import;
+pub struct ImportOp;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+pub enum ImportFormat {
     /// One object, relationship or end per line; a dump is recognized by its first line.
     #[default]
     Jsonl,
@@ -35,7 +35,7 @@ pub struct Request {
     pub file: String,
     /// Format of the file.
     #[serde(default)]
-    pub format: Format,
+    pub format: ImportFormat,
     /// The branch to write to.
     #[serde(default)]
     pub branch: Option<String>,
@@ -70,11 +70,11 @@ pub struct Response {
 /// Maximum bytes of a line: a version may have 1 MiB of properties, and JSON may escape every byte.
 const LINE_BYTES: u64 = 8 << 20;
 
-impl Op for Import {
+impl Op for ImportOp {
     const META: Meta = Meta {
         name: "import",
-        shown: Shown::Summary,
-        stream: Stream::In,
+        shown: ResponseView::Summary,
+        stream: DataStream::In,
         answer: &["objects", "relationships", "unchanged", "transactions", "last_tx", "lines"],
         files: &["file"],
         summary: "Read facts from a file",
@@ -137,8 +137,10 @@ impl Op for Import {
             }
         };
         match request.format {
-            Format::NodeLink => node_link::read(input, &mut |place, write| importer.take(place, write, *progress))?,
-            Format::Jsonl => {
+            ImportFormat::NodeLink => {
+                node_link::read(input, &mut |place, write| importer.take(place, write, *progress))?
+            }
+            ImportFormat::Jsonl => {
                 if is_dump(input)? {
                     return restore(&ledger, input, *progress);
                 }
@@ -211,7 +213,7 @@ impl Importer<'_> {
         if self.batch.writes.is_empty() {
             return Ok(());
         }
-        self.engine.know_written(self.ledger.scope(), &self.batch)?;
+        self.engine.declare_needed_packs(self.ledger.scope(), &self.batch)?;
         let committed = self.ledger.commit(&self.batch).map_err(|e| self.explain(e))?;
         self.batch.writes.clear();
         self.places.clear();

@@ -2,7 +2,7 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::PutRelationship;
@@ -73,7 +73,7 @@ pub struct Request {
 impl Op for LinkOp {
     const META: Meta = Meta {
         name: "link",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         rest: &["POST /graph/relationships"],
         summary: "Write a relationship between two objects",

@@ -4,18 +4,18 @@ use crate::features::facts::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
-use lukasa_model::statement::Kind;
+use lukasa_model::version::FactKind;
 use lukasa_model::view::ViewEcho;
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
+use responses::FactVersionOut;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shape::ThingOut;
 
 pub struct List;
 
@@ -48,7 +48,7 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    pub objects: Vec<ThingOut>,
+    pub objects: Vec<FactVersionOut>,
     /// Number of objects that match, listed or not.
     pub total: usize,
     pub truncated: bool,
@@ -61,7 +61,7 @@ pub struct Response {
 impl Op for List {
     const META: Meta = Meta {
         name: "list",
-        shown: Shown::By(rendering::listed),
+        shown: ResponseView::By(rendering::listed),
         answer: &["objects.key", "objects.title", "objects.type", "objects.properties"],
         rest: &["GET /graph/objects"],
         summary: "List objects",
@@ -81,7 +81,7 @@ impl Op for List {
         let view = ledger.view(&request.view)?;
         let registry = ledger.registry()?;
         let (mut objects, mut total, mut before, mut last) = (Vec::new(), 0, 0, None);
-        for row in ledger.heads(&view, Fields::Content)?.only(Kind::Object) {
+        for row in ledger.stream_view(&view, VersionFields::Content)?.only(FactKind::Object) {
             let row = row?;
             let by_type = match &request.type_name {
                 Some(wanted) => registry.is_same_type(wanted, &row.thing.type_name, false),
@@ -90,7 +90,7 @@ impl Op for List {
             if !by_type {
                 continue;
             }
-            let thing = ThingOut::object(&row)?;
+            let thing = FactVersionOut::object(&row)?;
             let fits = request.label.as_ref().is_none_or(|l| thing.content.labels.contains(l))
                 && request.status.as_ref().is_none_or(|s| thing.content.status.as_ref() == Some(s));
             if fits {

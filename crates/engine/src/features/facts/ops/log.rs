@@ -4,8 +4,8 @@ use crate::features::facts::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::{Result, Time, Transaction, TransactionKind, Tx};
 use schemars::JsonSchema;
@@ -90,7 +90,7 @@ impl TransactionOut {
 impl Op for Log {
     const META: Meta = Meta {
         name: "log",
-        shown: Shown::Cut(rendering::log),
+        shown: ResponseView::Cut(rendering::log),
         answer: &[
             "transactions.tx",
             "transactions.recorded_at",

@@ -1,15 +1,15 @@
 //! `merge`: applies one branch's changes to another, or lists their conflicts.
 
-use crate::claims::{Change, Edits};
+use crate::claims::{CodeChange, EditPolicy};
 use crate::features::facts::rendering;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::telemetry::events::Ended;
+use crate::rendering::ResponseView;
+use crate::telemetry::events::EndedOperation;
 use crate::telemetry::metrics;
-use crate::writes::overtaken;
+use crate::writes::end_invalidated_claims;
 use crate::{Context, Engine};
-use lukasa_model::claims::{Target, claimed, in_the_way};
+use lukasa_model::claims::{ClaimTarget, claim_conflict, conflicting_claim};
 use lukasa_model::{Error, Result};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::{MergeReport, MergeRequest, ViewSpec};
@@ -52,7 +52,7 @@ pub struct Response {
 impl Op for Merge {
     const META: Meta = Meta {
         name: "merge",
-        shown: Shown::By(rendering::merge),
+        shown: ResponseView::By(rendering::merge),
         answer: &["counts", "conflicts", "tx", "dry_run", "items.key", "items.class", "items.type"],
         rest: &["POST /graph/branches/{into}/merge"],
         summary: "Merge one branch into another",
@@ -100,17 +100,17 @@ impl Op for Merge {
         };
         if let (Some(tx), Some(agent)) = (report.tx, asked.header.agent.as_deref()) {
             let changed = targets(&report);
-            let files = changed.iter().filter_map(Target::file).collect();
-            let change = Change { agent: Some(agent), branch: &target, worktree: None, tx, files };
-            warnings.extend(overtaken(engine, &ledger, &change));
+            let files = changed.iter().filter_map(ClaimTarget::file).collect();
+            let change = CodeChange { agent: Some(agent), branch: &target, worktree: None, tx, files };
+            warnings.extend(end_invalidated_claims(engine, &ledger, &change));
         }
         Ok(Response { summary, dry_run: request.dry_run, report, warnings })
     }
 }
 
 /// The facts that a merge changes and that can be claimed.
-fn targets(report: &MergeReport) -> Vec<Target> {
-    let own = report.items.iter().filter_map(|item| Target::of_object(&item.type_name, item.key.as_deref()?));
+fn targets(report: &MergeReport) -> Vec<ClaimTarget> {
+    let own = report.items.iter().filter_map(|item| ClaimTarget::of_object(&item.type_name, item.key.as_deref()?));
     own.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
@@ -126,20 +126,20 @@ fn heeded(engine: &Engine, ledger: &Ledger, asked: &MergeRequest) -> Result<Vec<
     let targets = targets(&would);
     let in_the_way = targets
         .iter()
-        .filter_map(|target| in_the_way(&held, target, Some(agent)).map(|(claim, how)| (target, claim, how)));
+        .filter_map(|target| conflicting_claim(&held, target, Some(agent)).map(|(claim, how)| (target, claim, how)));
     // Each claim is reported once, even if it covers several changed facts.
     let mut seen = BTreeSet::new();
     let in_the_way = in_the_way.filter(|(_, claim, _)| seen.insert(claim.claim_id.as_str()));
-    let mut errors = in_the_way.map(|(target, claim, how)| claimed(target, claim, how));
+    let mut errors = in_the_way.map(|(target, claim, how)| claim_conflict(target, claim, how));
     match engine.claims().edits(engine) {
-        Edits::Warn => Ok(errors.map(|error| error.message).collect()),
-        Edits::Refuse if asked.dry_run => Ok(errors.map(|error| error.message).collect()),
-        Edits::Refuse => errors.next().map_or(Ok(vec![]), Err),
+        EditPolicy::Warn => Ok(errors.map(|error| error.message).collect()),
+        EditPolicy::Refuse if asked.dry_run => Ok(errors.map(|error| error.message).collect()),
+        EditPolicy::Refuse => errors.next().map_or(Ok(vec![]), Err),
     }
 }
 
 /// Counts conflicts: those of a dry run together, those of a refused merge by field.
-fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+fn ended(context: &Context<'_>, ended: &EndedOperation<'_>) {
     let tenant = &context.scope.tenant;
     match ended.answer {
         Ok(answer) => {

@@ -2,12 +2,12 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::{Batch, Error, ErrorCode, Result, Time, Write};
-use lukasa_store::ledger::{Found, ViewSpec};
+use lukasa_store::ledger::{ViewSpec, VisibleFact};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -67,7 +67,7 @@ const TRIES: usize = 16;
 impl Op for Patch {
     const META: Meta = Meta {
         name: "patch",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         rest: &["PATCH /graph/objects/{ref}"],
         summary: "Change some fields and keep the rest",
@@ -104,7 +104,7 @@ impl Op for Patch {
 }
 
 /// Changes only the visible version: versions that begin later stay as they are.
-fn patched(found: &Found, until: Time, request: &Request) -> Result<Write> {
+fn patched(found: &VisibleFact, until: Time, request: &Request) -> Result<Write> {
     let valid_to = (until != Time::MAX).then_some(until);
     let only_this_period = valid_to.is_some();
     let mut content = found.statement.parsed()?;

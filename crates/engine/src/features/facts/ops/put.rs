@@ -5,8 +5,8 @@ use super::get::Get;
 use super::history::History;
 use super::patch::Patch;
 use crate::registry::WRITE;
-use crate::registry::{Link, Meta, Op};
-use crate::rendering::Shown;
+use crate::registry::{Meta, Op, OperationLink};
+use crate::rendering::ResponseView;
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::PutObject;
@@ -73,7 +73,7 @@ pub struct Request {
 impl Op for Put {
     const META: Meta = Meta {
         name: "put",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         default_tool: &["type", "key", "title", "properties", "branch"],
         answer: &["tx", "written", "unchanged"],
         rest: &["POST /graph/objects"],
@@ -87,10 +87,10 @@ impl Op for Put {
             "lukasa put Decision decision:42 --set outcome=accepted --valid-from 2026-01-31",
         ],
         links: &[
-            Link { to: Get::META.name, route: 1, with: &[("ref", WRITTEN)] },
-            Link { to: History::META.name, route: 1, with: &[("ref", WRITTEN)] },
-            Link { to: Patch::META.name, route: 1, with: &[("ref", WRITTEN)] },
-            Link { to: Delete::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            OperationLink { to: Get::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            OperationLink { to: History::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            OperationLink { to: Patch::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            OperationLink { to: Delete::META.name, route: 1, with: &[("ref", WRITTEN)] },
         ],
         ..WRITE
     };

@@ -1,13 +1,13 @@
 //! `release …`: creates, lists, shows and compares releases.
 
-use super::diff::{self, Meaning, compare};
+use super::diff::{self, ComparisonOptions, compare};
 use crate::features::facts::rendering;
 use crate::ranges::check_limit;
-use crate::registry::{Link, Meta, Op, Resource};
 use crate::registry::{META, NAMED, WRITE};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::telemetry::events::Ended;
+use crate::registry::{Meta, Op, OperationLink, Resource};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::telemetry::events::EndedOperation;
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_model::types::Release;
@@ -51,7 +51,7 @@ fn out(release: &Release, registry: &Registry) -> ReleaseOut {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct One {
+pub struct ReleaseResponse {
     pub summary: String,
     pub release: ReleaseOut,
 }
@@ -60,10 +60,10 @@ fn members(release: &ReleaseOut) -> String {
     format!("{}, {}", count(release.objects as usize, "object"), count(release.relationships as usize, "relationship"))
 }
 
-pub struct Create;
+pub struct ReleaseCreate;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct CreateRequest {
+pub struct ReleaseCreateRequest {
     /// Name, unique without regard to case, for example 1.2.0.
     #[schemars(length(min = 1))]
     pub name: String,
@@ -81,10 +81,10 @@ pub struct CreateRequest {
     pub reason: Option<String>,
 }
 
-impl Op for Create {
+impl Op for ReleaseCreate {
     const META: Meta = Meta {
         name: "release_create",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &[
             "release.name",
             "release.branch",
@@ -102,16 +102,16 @@ impl Op for Create {
         toolset: "releases",
         examples: &["lukasa release create 1.0 --description \"first\""],
         links: &[
-            Link { to: Show::META.name, route: 1, with: &[("name", NAMED)] },
-            Link { to: Diff::META.name, route: 1, with: &[("from", NAMED), ("to", NAMED)] },
+            OperationLink { to: ReleaseShow::META.name, route: 1, with: &[("name", NAMED)] },
+            OperationLink { to: ReleaseDiff::META.name, route: 1, with: &[("from", NAMED), ("to", NAMED)] },
         ],
         ended: Some(ended),
         ..WRITE
     };
-    type Request = CreateRequest;
-    type Response = One;
+    type Request = ReleaseCreateRequest;
+    type Response = ReleaseResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: CreateRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: ReleaseCreateRequest) -> Result<ReleaseResponse> {
         let ledger = engine.ledger(&context.scope);
         let new = NewRelease {
             name: request.name,
@@ -122,14 +122,14 @@ impl Op for Create {
         let release = ledger.create_release(&new, &context.header(request.reason))?;
         let release = out(&release, &*ledger.registry()?);
         let summary = format!("release {} of {}: {}", release.name, release.branch, members(&release));
-        Ok(One { summary, release })
+        Ok(ReleaseResponse { summary, release })
     }
 }
 
-pub struct List;
+pub struct ReleaseList;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ListRequest {
+pub struct ReleaseListRequest {
     /// Maximum number of releases, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
@@ -144,16 +144,16 @@ fn limit() -> usize {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Many {
+pub struct ReleaseListResponse {
     pub summary: String,
     pub releases: Vec<ReleaseOut>,
     pub truncated: bool,
 }
 
-impl Op for List {
+impl Op for ReleaseList {
     const META: Meta = Meta {
         name: "release_list",
-        shown: Shown::By(rendering::releases),
+        shown: ResponseView::By(rendering::releases),
         answer: &["releases.name", "releases.branch", "releases.tx", "releases.description", "releases.tags"],
         rest: &["GET /product-versions"],
         summary: "List releases",
@@ -164,29 +164,33 @@ impl Op for List {
         resource: Some(Resource { path: "releases", title: "Releases", about: "Every release", field: "" }),
         ..META
     };
-    type Request = ListRequest;
-    type Response = Many;
+    type Request = ReleaseListRequest;
+    type Response = ReleaseListResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: ListRequest) -> Result<Many> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: ReleaseListRequest) -> Result<ReleaseListResponse> {
         check_limit(request.limit)?;
         let registry = engine.ledger(&context.scope).registry()?;
         let after = request.after.map(|a| a.to_lowercase());
         let mut fitting = registry.releases().filter(|r| after.as_ref().is_none_or(|a| r.name.to_lowercase() > *a));
         let releases: Vec<_> = fitting.by_ref().take(request.limit).map(|r| out(r, &registry)).collect();
-        Ok(Many { summary: count(releases.len(), "release"), releases, truncated: fitting.next().is_some() })
+        Ok(ReleaseListResponse {
+            summary: count(releases.len(), "release"),
+            releases,
+            truncated: fitting.next().is_some(),
+        })
     }
 }
 
-pub struct Show;
+pub struct ReleaseShow;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ShowRequest {
+pub struct ReleaseShowRequest {
     /// The release.
     #[schemars(length(min = 1))]
     pub name: String,
 }
 
-impl Op for Show {
+impl Op for ReleaseShow {
     const META: Meta = Meta {
         name: "release_show",
         answer: &[
@@ -207,21 +211,21 @@ impl Op for Show {
         examples: &["lukasa release show 1.0"],
         ..META
     };
-    type Request = ShowRequest;
-    type Response = One;
+    type Request = ReleaseShowRequest;
+    type Response = ReleaseResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: ShowRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: ReleaseShowRequest) -> Result<ReleaseResponse> {
         let registry = engine.ledger(&context.scope).registry()?;
         let release = out(registry.release(&request.name)?, &registry);
         let summary = format!("release {}: {}", release.name, members(&release));
-        Ok(One { summary, release })
+        Ok(ReleaseResponse { summary, release })
     }
 }
 
-pub struct Diff;
+pub struct ReleaseDiff;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct DiffRequest {
+pub struct ReleaseDiffRequest {
     /// The release to compare from.
     pub from: String,
     /// The release to compare to.
@@ -237,10 +241,10 @@ pub struct DiffRequest {
     pub limit: usize,
 }
 
-impl Op for Diff {
+impl Op for ReleaseDiff {
     const META: Meta = Meta {
         name: "release_diff",
-        shown: Shown::By(rendering::difference),
+        shown: ResponseView::By(rendering::difference),
         answer: &[
             "changes.change",
             "changes.key",
@@ -260,20 +264,20 @@ impl Op for Diff {
         examples: &["lukasa release diff 1.0 2.0"],
         ..META
     };
-    type Request = DiffRequest;
+    type Request = ReleaseDiffRequest;
     type Response = diff::Response;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: DiffRequest) -> Result<diff::Response> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: ReleaseDiffRequest) -> Result<diff::Response> {
         let ledger = engine.ledger(&context.scope);
         let view = |name: &str| ledger.view(&ViewSpec::default().as_of(&format!("release:{name}")));
         let (from, to) = (view(&request.from)?, view(&request.to)?);
-        let meaning = Meaning::new(engine, context, &to, &request.types, request.all)?;
+        let meaning = ComparisonOptions::new(engine, context, &to, &request.types, request.all)?;
         compare(&ledger, &from, &to, &meaning, request.limit)
     }
 }
 
 /// Records the size and the duration of a release.
-fn ended(_: &Context<'_>, ended: &Ended<'_>) {
+fn ended(_: &Context<'_>, ended: &EndedOperation<'_>) {
     let Ok(answer) = ended.answer else { return };
     let size = ["release.objects", "release.relationships"].iter().filter_map(|path| answer.number(path)).sum();
     metrics().release_size.record(size);

@@ -2,7 +2,7 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
@@ -39,7 +39,7 @@ const LINKS: usize = 100_000;
 impl Op for Rename {
     const META: Meta = Meta {
         name: "rename",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Give an object another key; the old name still finds it",
         description: "A key never changes, so a rename ends the object, writes a new one under the new key with a \

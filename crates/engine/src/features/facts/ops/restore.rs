@@ -2,7 +2,7 @@
 
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
@@ -38,7 +38,7 @@ fn ended(history: &[HistoryEntry]) -> Option<&HistoryEntry> {
 impl Op for Restore {
     const META: Meta = Meta {
         name: "restore",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Bring back a deleted fact, or an earlier version",
         description: "Writes the content of an earlier version again, from now on. The history keeps both.",
@@ -83,7 +83,7 @@ impl Op for Restore {
             }
             Some(ends) => {
                 let mut reader = ledger.store().read(ledger.scope())?;
-                let both = reader.things_numbered(&[ends.src, ends.dst])?;
+                let both = reader.facts_numbered(&[ends.src, ends.dst])?;
                 let id = |no| both.iter().find(|t| t.no == no).map(|t| t.id).unwrap_or_default();
                 let put = PutRelationship::new(&thing.type_name, id(ends.src), id(ends.dst));
                 PutRelationship { discriminator: ends.discriminator.to_string(), ..put }.with_content(content).into()

@@ -1,10 +1,10 @@
 //! `tag …`: names that point to releases.
 
 use crate::features::facts::rendering;
-use crate::registry::{Link, Meta, Op};
 use crate::registry::{META, NAMED, WRITE};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::registry::{Meta, Op, OperationLink};
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::writes::WriteOut;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -13,19 +13,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, JsonSchema)]
-pub struct One {
+pub struct TagResponse {
     pub summary: String,
     pub tag: Tag,
 }
 
-fn one(tag: Tag) -> One {
-    One { summary: format!("tag {} points to release {}", tag.name, tag.release), tag }
+fn one(tag: Tag) -> TagResponse {
+    TagResponse { summary: format!("tag {} points to release {}", tag.name, tag.release), tag }
 }
 
-pub struct Create;
+pub struct TagCreate;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct CreateRequest {
+pub struct TagCreateRequest {
     /// The tag, for example stable.
     #[schemars(length(min = 1))]
     pub name: String,
@@ -39,10 +39,10 @@ pub struct CreateRequest {
     pub reason: Option<String>,
 }
 
-impl Op for Create {
+impl Op for TagCreate {
     const META: Meta = Meta {
         name: "tag_create",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tag"],
         rest: &["POST /tags", "POST /graph/tags"],
         summary: "Point a tag to a release",
@@ -52,37 +52,37 @@ impl Op for Create {
         toolset: "releases",
         examples: &["lukasa tag create stable 1.0"],
         links: &[
-            Link { to: Show::META.name, route: 1, with: &[("name", NAMED)] },
-            Link { to: Show::META.name, route: 2, with: &[("name", NAMED)] },
-            Link { to: Describe::META.name, route: 1, with: &[("name", NAMED)] },
-            Link { to: Delete::META.name, route: 1, with: &[("name", NAMED)] },
+            OperationLink { to: TagShow::META.name, route: 1, with: &[("name", NAMED)] },
+            OperationLink { to: TagShow::META.name, route: 2, with: &[("name", NAMED)] },
+            OperationLink { to: TagDescribe::META.name, route: 1, with: &[("name", NAMED)] },
+            OperationLink { to: TagDelete::META.name, route: 1, with: &[("name", NAMED)] },
         ],
         ..WRITE
     };
-    type Request = CreateRequest;
-    type Response = One;
+    type Request = TagCreateRequest;
+    type Response = TagResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: CreateRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: TagCreateRequest) -> Result<TagResponse> {
         let tag = Tag { name: request.name, release: request.release, description: request.description };
         engine.ledger(&context.scope).create_tag(&tag, &context.header(request.reason)).map(one)
     }
 }
 
-pub struct List;
+pub struct TagList;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ListRequest {}
+pub struct TagListRequest {}
 
 #[derive(Serialize, JsonSchema)]
-pub struct Many {
+pub struct TagListResponse {
     pub summary: String,
     pub tags: Vec<Tag>,
 }
 
-impl Op for List {
+impl Op for TagList {
     const META: Meta = Meta {
         name: "tag_list",
-        shown: Shown::By(rendering::tags),
+        shown: ResponseView::By(rendering::tags),
         answer: &["tags"],
         rest: &["GET /tags"],
         summary: "List tags",
@@ -92,25 +92,25 @@ impl Op for List {
         examples: &["lukasa tag list"],
         ..META
     };
-    type Request = ListRequest;
-    type Response = Many;
+    type Request = TagListRequest;
+    type Response = TagListResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, _: ListRequest) -> Result<Many> {
+    fn run(engine: &Engine, context: &mut Context<'_>, _: TagListRequest) -> Result<TagListResponse> {
         let tags: Vec<_> = engine.ledger(&context.scope).registry()?.tags().cloned().collect();
-        Ok(Many { summary: count(tags.len(), "tag"), tags })
+        Ok(TagListResponse { summary: count(tags.len(), "tag"), tags })
     }
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct NameRequest {
+pub struct TagNameRequest {
     /// The tag.
     #[schemars(length(min = 1))]
     pub name: String,
 }
 
-pub struct Show;
+pub struct TagShow;
 
-impl Op for Show {
+impl Op for TagShow {
     const META: Meta = Meta {
         name: "tag_show",
         answer: &["tag"],
@@ -123,18 +123,18 @@ impl Op for Show {
         examples: &["lukasa tag show stable"],
         ..META
     };
-    type Request = NameRequest;
-    type Response = One;
+    type Request = TagNameRequest;
+    type Response = TagResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: NameRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: TagNameRequest) -> Result<TagResponse> {
         Ok(one(engine.ledger(&context.scope).registry()?.tag(&request.name)?.clone()))
     }
 }
 
-pub struct Describe;
+pub struct TagDescribe;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct DescribeRequest {
+pub struct TagDescribeRequest {
     /// The tag.
     #[schemars(length(min = 1))]
     pub name: String,
@@ -143,10 +143,10 @@ pub struct DescribeRequest {
     pub description: Option<String>,
 }
 
-impl Op for Describe {
+impl Op for TagDescribe {
     const META: Meta = Meta {
         name: "tag_describe",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tag"],
         rest: &["PUT /tags/{name}"],
         summary: "Change the description of a tag",
@@ -157,21 +157,21 @@ impl Op for Describe {
         examples: &["lukasa tag describe stable \"for everyone\""],
         ..WRITE
     };
-    type Request = DescribeRequest;
-    type Response = One;
+    type Request = TagDescribeRequest;
+    type Response = TagResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: DescribeRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: TagDescribeRequest) -> Result<TagResponse> {
         let header = context.header(None);
         engine.ledger(&context.scope).describe_tag(&request.name, request.description, &header).map(one)
     }
 }
 
-pub struct Delete;
+pub struct TagDelete;
 
-impl Op for Delete {
+impl Op for TagDelete {
     const META: Meta = Meta {
         name: "tag_delete",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         destructive: true,
         rest: &["DELETE /tags/{name}"],
@@ -183,10 +183,10 @@ impl Op for Delete {
         examples: &["lukasa tag delete stable"],
         ..WRITE
     };
-    type Request = NameRequest;
+    type Request = TagNameRequest;
     type Response = WriteOut;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: NameRequest) -> Result<WriteOut> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: TagNameRequest) -> Result<WriteOut> {
         let done = engine.ledger(&context.scope).delete_tag(&request.name, &context.header(None))?;
         Ok(WriteOut::of(done, &format!("deleted tag {}", request.name)))
     }

@@ -3,20 +3,20 @@
 use crate::features::facts::rendering;
 use crate::registry::{META, WRITE};
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::writes::WriteOut;
 use crate::{Context, Engine};
-use lukasa_model::types::{Count, Embedding, Multiplicity, Ranking, Settings};
+use lukasa_model::types::{Count, Multiplicity, Ranking, Settings, TypeEmbedding};
 use lukasa_model::{Error, ErrorCode, ObjectType, RelationshipType, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub struct Object;
+pub struct TypeObject;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ObjectRequest {
+pub struct TypeObjectRequest {
     /// Name of the type.
     #[schemars(length(min = 1))]
     pub name: String,
@@ -40,13 +40,13 @@ pub struct ObjectRequest {
     pub ignore: Vec<String>,
     /// Embedding policy as JSON: {"policy": "required", "relevant_paths": ["/title"], "fts": true}.
     #[serde(default)]
-    pub embedding: Option<Embedding>,
+    pub embedding: Option<TypeEmbedding>,
 }
 
-impl Op for Object {
+impl Op for TypeObject {
     const META: Meta = Meta {
         name: "type_object",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Declare an object type",
         description: "Properties of its objects are validated against the JSON Schema from now on; what was stated \
@@ -58,10 +58,10 @@ impl Op for Object {
         examples: &["lukasa type object Service --schema '{\"type\":\"object\",\"required\":[\"owner\"]}'"],
         ..WRITE
     };
-    type Request = ObjectRequest;
+    type Request = TypeObjectRequest;
     type Response = WriteOut;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: ObjectRequest) -> Result<WriteOut> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: TypeObjectRequest) -> Result<WriteOut> {
         let declared = ObjectType {
             name: request.name,
             description: request.description,
@@ -78,10 +78,10 @@ impl Op for Object {
     }
 }
 
-pub struct Relationship;
+pub struct TypeRelationship;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct RelationshipRequest {
+pub struct TypeRelationshipRequest {
     /// Name of the type.
     #[schemars(length(min = 1))]
     pub name: String,
@@ -132,10 +132,10 @@ pub struct RelationshipRequest {
     pub reciprocal_boost: bool,
 }
 
-impl Op for Relationship {
+impl Op for TypeRelationship {
     const META: Meta = Meta {
         name: "type_relationship",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Declare a relationship type",
         description: "Allowed ends, how many per end, whether it outlasts its ends, and how it ranks.",
@@ -146,10 +146,10 @@ impl Op for Relationship {
         examples: &["lukasa type relationship OWNS --src-type Team --dst-type Service --one-per-dst"],
         ..WRITE
     };
-    type Request = RelationshipRequest;
+    type Request = TypeRelationshipRequest;
     type Response = WriteOut;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: RelationshipRequest) -> Result<WriteOut> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: TypeRelationshipRequest) -> Result<WriteOut> {
         let limit = |one| if one { Count::One } else { Count::Many };
         let usual = Ranking::default();
         let declared = RelationshipType {
@@ -181,30 +181,30 @@ fn schema(given: Map<String, Value>) -> Value {
     if given.is_empty() { Value::Null } else { Value::Object(given) }
 }
 
-fn strategies(given: Map<String, Value>) -> Result<lukasa_model::three_way::Strategies> {
+fn strategies(given: Map<String, Value>) -> Result<lukasa_model::three_way::MergeStrategies> {
     serde_json::from_value(Value::Object(given)).map_err(|e| {
         Error::invalid(ErrorCode::InvalidStrategy, format!("the merge strategies cannot be read: {e}"))
             .hint("strategies: source_wins, target_wins, union, concat, fail")
     })
 }
 
-pub struct List;
+pub struct TypeList;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ListRequest {}
+pub struct TypeListRequest {}
 
 #[derive(Serialize, JsonSchema)]
-pub struct Many {
+pub struct TypeListResponse {
     pub summary: String,
     pub strict: bool,
     pub object_types: Vec<ObjectType>,
     pub relationship_types: Vec<RelationshipType>,
 }
 
-impl Op for List {
+impl Op for TypeList {
     const META: Meta = Meta {
         name: "type_list",
-        shown: Shown::By(rendering::types),
+        shown: ResponseView::By(rendering::types),
         answer: &["object_types.name", "relationship_types.name", "object_types.description", "strict"],
         summary: "List declared types",
         description: "Object and relationship types, and whether the project is strict.",
@@ -213,10 +213,10 @@ impl Op for List {
         examples: &["lukasa type list"],
         ..META
     };
-    type Request = ListRequest;
-    type Response = Many;
+    type Request = TypeListRequest;
+    type Response = TypeListResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, _: ListRequest) -> Result<Many> {
+    fn run(engine: &Engine, context: &mut Context<'_>, _: TypeListRequest) -> Result<TypeListResponse> {
         let registry = engine.ledger(&context.scope).registry()?;
         let object_types: Vec<_> = registry.object_types().into_iter().cloned().collect();
         let relationship_types: Vec<_> = registry.relationship_types().into_iter().cloned().collect();
@@ -227,21 +227,21 @@ impl Op for List {
             count(relationship_types.len(), "relationship type"),
             if strict { "refused" } else { "accepted with a warning" }
         );
-        Ok(Many { summary, strict, object_types, relationship_types })
+        Ok(TypeListResponse { summary, strict, object_types, relationship_types })
     }
 }
 
-pub struct Show;
+pub struct TypeShow;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ShowRequest {
+pub struct TypeShowRequest {
     /// Name of the type.
     #[schemars(length(min = 1))]
     pub name: String,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct One {
+pub struct TypeShowResponse {
     pub summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object_type: Option<ObjectType>,
@@ -249,7 +249,7 @@ pub struct One {
     pub relationship_type: Option<RelationshipType>,
 }
 
-impl Op for Show {
+impl Op for TypeShow {
     const META: Meta = Meta {
         name: "type_show",
         answer: &["object_type", "relationship_type"],
@@ -261,10 +261,10 @@ impl Op for Show {
         examples: &["lukasa type show Service"],
         ..META
     };
-    type Request = ShowRequest;
-    type Response = One;
+    type Request = TypeShowRequest;
+    type Response = TypeShowResponse;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: ShowRequest) -> Result<One> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: TypeShowRequest) -> Result<TypeShowResponse> {
         let registry = engine.ledger(&context.scope).registry()?;
         let object_type = registry.object_type(&request.name).cloned();
         let relationship_type = registry.relationship_type(&request.name).cloned();
@@ -273,29 +273,29 @@ impl Op for Show {
                 .hint("`lukasa type list` shows those that are"));
         }
         let kind = if object_type.is_some() { "object" } else { "relationship" };
-        Ok(One { summary: format!("{kind} type {}", request.name), object_type, relationship_type })
+        Ok(TypeShowResponse { summary: format!("{kind} type {}", request.name), object_type, relationship_type })
     }
 }
 
-pub struct Strict;
+pub struct TypeStrict;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct StrictRequest {
+pub struct TypeStrictRequest {
     /// `on` refuses unknown types, `off` accepts them with a warning.
-    pub mode: Mode,
+    pub mode: StrictMode,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum StrictMode {
     On,
     Off,
 }
 
-impl Op for Strict {
+impl Op for TypeStrict {
     const META: Meta = Meta {
         name: "type_strict",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["tx", "written", "unchanged"],
         summary: "Refuse unknown types, or accept them with a warning",
         description: "A new project accepts any type and warns.",
@@ -306,11 +306,11 @@ impl Op for Strict {
         examples: &["lukasa type strict on"],
         ..WRITE
     };
-    type Request = StrictRequest;
+    type Request = TypeStrictRequest;
     type Response = WriteOut;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: StrictRequest) -> Result<WriteOut> {
-        let strict = matches!(request.mode, Mode::On);
+    fn run(engine: &Engine, context: &mut Context<'_>, request: TypeStrictRequest) -> Result<WriteOut> {
+        let strict = matches!(request.mode, StrictMode::On);
         let done = engine.ledger(&context.scope).set_settings(Settings { strict }, &context.header(None))?;
         Ok(WriteOut::of(done, if strict { "unknown types are refused" } else { "unknown types are accepted" }))
     }

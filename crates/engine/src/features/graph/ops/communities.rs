@@ -1,14 +1,14 @@
 //! `communities`: groups of closely connected objects, computed from the graph and not recorded as facts.
 
 use crate::features::graph::communities::options;
-use crate::features::graph::communities::{CommunityOut, Kept};
+use crate::features::graph::communities::{CommunityOut, ComputedCommunities};
 use crate::features::graph::rendering;
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::{Look, NodeRow, NodesOut};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::{ComputedNode, NodesOut, ViewGraph};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::community::Algorithm;
@@ -82,7 +82,7 @@ pub struct Response {
 impl Op for Communities {
     const META: Meta = Meta {
         name: "communities",
-        shown: Shown::Cut(rendering::communities),
+        shown: ResponseView::Cut(rendering::communities),
         answer: &[
             "communities.label",
             "communities.summary",
@@ -115,7 +115,7 @@ impl Op for Communities {
         } else {
             engine.communities(&look, &options)?
         };
-        engine.sum_up_later(&look, &kept);
+        engine.summarise_in_background(&look, &kept);
         let chosen = match (&request.community, &request.of) {
             (Some(word), _) => Some(kept.find(word)?),
             (None, Some(name)) => Some(of(&look, &kept, name)?),
@@ -125,7 +125,7 @@ impl Op for Communities {
     }
 }
 
-fn of(look: &Look, kept: &Arc<Kept>, name: &str) -> Result<usize> {
+fn of(look: &ViewGraph, kept: &Arc<ComputedCommunities>, name: &str) -> Result<usize> {
     let node = look.node(name)?;
     kept.of(look.snapshot.thing(node)).ok_or_else(|| {
         lukasa_model::Error::not_found(ErrorCode::NotFound, format!("`{name}` is in no community"))
@@ -133,13 +133,13 @@ fn of(look: &Look, kept: &Arc<Kept>, name: &str) -> Result<usize> {
     })
 }
 
-fn answer(look: &Look, kept: &Arc<Kept>, chosen: Option<usize>, limit: usize) -> Response {
+fn answer(look: &ViewGraph, kept: &Arc<ComputedCommunities>, chosen: Option<usize>, limit: usize) -> Response {
     let total = kept.communities.len();
     let (communities, members, truncated, summary) = match chosen {
         Some(i) => {
             let community = kept.communities[i].clone();
             let nodes: Vec<Node> = kept.members(i).iter().filter_map(|t| look.snapshot.find(*t)).collect();
-            let members = look.nodes_out(nodes.iter().take(limit).map(|n| NodeRow::new(*n)).collect());
+            let members = look.nodes_out(nodes.iter().take(limit).map(|n| ComputedNode::new(*n)).collect());
             let summary = format!("{}: {}", community.label, community.summary);
             (vec![community], Some(members), nodes.len() > limit, summary)
         }

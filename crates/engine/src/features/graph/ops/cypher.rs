@@ -5,12 +5,14 @@ use crate::features::graph::rendering::cypher;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Shell};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
-use lukasa_graph::cypher::functions::{Surroundings, find};
+use lukasa_graph::cypher::functions::{FunctionContext, find};
 use lukasa_graph::cypher::value::Value as Found;
-use lukasa_graph::cypher::{Limits, Outcome, Parameters, Place, PlanStep, Reader, prepare, stored};
+use lukasa_graph::cypher::{
+    PlanStep, QueryContext, QueryLimits, QueryParameters, QueryResult, QueryResultReader, prepare, stored,
+};
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
@@ -99,7 +101,7 @@ pub struct Response {
 impl Op for Cypher {
     const META: Meta = Meta {
         name: "cypher",
-        shown: Shown::Cut(cypher::table),
+        shown: ResponseView::Cut(cypher::table),
         answer: &["rows", "columns", "plan"],
         rest: &["POST /v1/graph/cypher"],
         summary: "Ask the graph a question in openCypher",
@@ -128,12 +130,12 @@ impl Op for Cypher {
         check_range("limit", request.limit, 1, MOST_ROWS)?;
         let look = engine.look(context, &request.view)?;
         let now = i128::from(engine.clock().now().0) * 1_000;
-        let place = Place { snapshot: &look.snapshot, ledger: &look.ledger, now, silent_type: None };
+        let place = QueryContext { snapshot: &look.snapshot, ledger: &look.ledger, now, silent_type: None };
         let read = |(name, value): (&String, &Value)| match stored::checked(value) {
             Ok(value) => Ok((name.clone(), value)),
             Err(wrong) => Err(Error::invalid(ErrorCode::InvalidArgument, format!("the parameter `{name}`: {wrong}"))),
         };
-        let parameters: Parameters = request.parameters.iter().map(read).collect::<Result<_>>()?;
+        let parameters: QueryParameters = request.parameters.iter().map(read).collect::<Result<_>>()?;
         let mut start = Instant::now();
         let mut prepared =
             prepare(&request.query, &parameters, place).map_err(|f| hinted(f.into_error(&request.query)))?;
@@ -148,7 +150,7 @@ impl Op for Cypher {
             start = Instant::now();
         }
         prepared = prepared.stopping(context.stop.flag());
-        let limits = Limits {
+        let limits = QueryLimits {
             deadline: start + Duration::from_millis(request.timeout_ms),
             timeout_ms: request.timeout_ms,
             rows: request.limit,
@@ -157,7 +159,7 @@ impl Op for Cypher {
         let outcome = prepared.run(limits).map_err(|t| hinted(t.into_error(&request.query)))?;
         let rows = shown(&outcome, &place, &limits)?;
         let took_ms = (start.elapsed().as_secs_f64() * 1e6).round() / 1e3;
-        let Outcome { columns, truncated, plan, .. } = outcome;
+        let QueryResult { columns, truncated, plan, .. } = outcome;
         let summary = match (prepared.only_explains(), truncated) {
             (true, _) => "the plan, not run".into(),
             (false, true) => format!("the first {} of more", count(rows.len(), "row")),
@@ -180,16 +182,16 @@ fn hinted(error: Error) -> Error {
     }
 }
 
-fn shown(outcome: &Outcome, place: &Place<'_>, limits: &Limits) -> Result<Vec<Vec<Value>>> {
-    let shape = Shape { snapshot: place.snapshot, reader: Reader::new(place), limits, bytes: Cell::new(0) };
+fn shown(outcome: &QueryResult, place: &QueryContext<'_>, limits: &QueryLimits) -> Result<Vec<Vec<Value>>> {
+    let shape = Shape { snapshot: place.snapshot, reader: QueryResultReader::new(place), limits, bytes: Cell::new(0) };
     outcome.rows.iter().map(|row| row.iter().map(|value| shape.json(value)).collect()).collect()
 }
 
 /// Converts query values to JSON.
 struct Shape<'a> {
     snapshot: &'a Snapshot,
-    reader: Reader<'a>,
-    limits: &'a Limits,
+    reader: QueryResultReader<'a>,
+    limits: &'a QueryLimits,
     /// Approximate number of bytes written.
     bytes: Cell<usize>,
 }
@@ -237,7 +239,7 @@ impl Shape<'_> {
             }),
             // Numbers that JSON cannot represent, dates and times become strings.
             other => {
-                let around = Surroundings { now: 0, longest_list: 1 };
+                let around = FunctionContext { now: 0, longest_list: 1 };
                 match find("toString").map(|f| (f.run)(std::slice::from_ref(other), &around)) {
                     Some(Ok(Found::Text(text))) => json!(&*text),
                     _ => Value::Null,

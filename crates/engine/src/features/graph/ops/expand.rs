@@ -4,19 +4,19 @@ use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::sensitive::is_sensitive;
-use crate::shape::count;
-use crate::telemetry::events::Ended;
+use crate::telemetry::events::EndedOperation;
 use crate::telemetry::{log, metrics};
-use crate::view::{Look, PathOut};
+use crate::view::{PathOut, ViewGraph};
 use crate::{Context, Engine};
-use lukasa_graph::expand::{Dedupe, Expand as Plan, Expanded, Judge, Phase, expand};
-use lukasa_graph::predicate::{Path, Predicate, Subject};
+use lukasa_graph::expand::{ContentFilter, Dedupe, ExpandedGraph, ExpansionPlan as Plan, Phase, expand};
+use lukasa_graph::predicate::{FieldPath, Predicate, Subject};
 use lukasa_graph::walk::{Cap, Direction};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Content, Error, ErrorCode, Result, ThingNo, Time};
+use lukasa_model::{Content, Error, ErrorCode, FactNo, Result, Time};
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
-pub struct Expand;
+pub struct ExpandOp;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
@@ -52,10 +52,10 @@ pub struct Request {
     pub phases: Vec<PhaseIn>,
     /// Conditions: `{"node": {"status": {"in": ["open"]}}, "edge": {"weight": {">=": 0.5}}}`.
     #[serde(default)]
-    pub filters: Filters,
+    pub filters: ExpandFilters,
     /// Fields to return: `{"object": ["title", "properties.summary"], "edge": ["weight"]}`.
     #[serde(default)]
-    pub include: Include,
+    pub include: ExpandFields,
     /// What is visited only once.
     #[serde(default)]
     pub dedupe: Dedupe,
@@ -107,14 +107,14 @@ pub struct PhaseIn {
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Filters {
+pub struct ExpandFilters {
     pub node: Value,
     pub edge: Value,
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Include {
+pub struct ExpandFields {
     #[serde(alias = "node")]
     pub object: Option<Vec<String>>,
     pub edge: Option<Vec<String>>,
@@ -155,10 +155,10 @@ pub struct ExpandMeta {
     pub ts: i64,
 }
 
-impl Op for Expand {
+impl Op for ExpandOp {
     const META: Meta = Meta {
         name: "expand",
-        shown: Shown::Cut(rendering::traversed),
+        shown: ResponseView::Cut(rendering::traversed),
         answer: &["nodes.key", "nodes.type", "nodes.title", "nodes.depth", "meta.truncated"],
         rest: &["POST /graph/expand"],
         summary: "Walk hop by hop with rules, conditions and chosen fields",
@@ -264,13 +264,13 @@ fn predicate(json: &Value, relationship: bool) -> Result<Predicate> {
     if json.is_null() { Ok(Predicate::default()) } else { Predicate::parse(json, relationship) }
 }
 
-fn paths(names: &[String], relationship: bool) -> Result<Vec<Path>> {
+fn paths(names: &[String], relationship: bool) -> Result<Vec<FieldPath>> {
     check_range("include", names.len(), 0, 64)?;
     let own = if relationship { ["id", "type", "src", "dst"] } else { ["id", "type", "key", "depth"] };
-    names.iter().filter(|n| !own.contains(&n.as_str())).map(|n| Path::parse(n, relationship)).collect()
+    names.iter().filter(|n| !own.contains(&n.as_str())).map(|n| FieldPath::parse(n, relationship)).collect()
 }
 
-fn plan(look: &Look, request: &Request, depth: u32) -> Result<Plan> {
+fn plan(look: &ViewGraph, request: &Request, depth: u32) -> Result<Plan> {
     let phase = |direction, edge_types: &[String], node_types: &[String]| {
         look.filter(edge_types, node_types, &[]).map(|filter| Phase { direction, filter })
     };
@@ -291,14 +291,14 @@ fn plan(look: &Look, request: &Request, depth: u32) -> Result<Plan> {
 
 /// Reads contents from the store one layer at a time, and only if a condition or a field needs them.
 struct ByContent<'a> {
-    look: &'a Look,
+    look: &'a ViewGraph,
     nodes: Predicate,
     edges: Predicate,
-    read: FxHashMap<ThingNo, Content>,
+    read: FxHashMap<FactNo, Content>,
 }
 
 impl ByContent<'_> {
-    fn load(&mut self, things: impl Iterator<Item = ThingNo>) -> Result<()> {
+    fn load(&mut self, things: impl Iterator<Item = FactNo>) -> Result<()> {
         let missing: Vec<_> = things.filter(|t| !self.read.contains_key(t)).collect();
         if !missing.is_empty() {
             self.read.extend(self.look.contents(&missing)?);
@@ -306,19 +306,19 @@ impl ByContent<'_> {
         Ok(())
     }
 
-    fn read_nodes(&mut self, nodes: &[Node], show: &[Path]) -> Result<()> {
+    fn read_nodes(&mut self, nodes: &[Node], show: &[FieldPath]) -> Result<()> {
         let snapshot = &self.look.snapshot;
         if show.is_empty() { Ok(()) } else { self.load(nodes.iter().map(|n| snapshot.thing(*n))) }
     }
 
-    fn read_edges(&mut self, edges: &[Edge], show: &[Path]) -> Result<()> {
+    fn read_edges(&mut self, edges: &[Edge], show: &[FieldPath]) -> Result<()> {
         let snapshot = &self.look.snapshot;
         // Weights and confidences are in the snapshot.
-        let more = show.iter().any(|p| !matches!(p, Path::Field(f) if f == "weight" || f == "confidence"));
+        let more = show.iter().any(|p| !matches!(p, FieldPath::Field(f) if f == "weight" || f == "confidence"));
         if more { self.load(edges.iter().map(|e| snapshot.edge_thing(*e))) } else { Ok(()) }
     }
 
-    fn node_out(&self, found: &Expanded, place: usize, show: &[Path]) -> Map<String, Value> {
+    fn node_out(&self, found: &ExpandedGraph, place: usize, show: &[FieldPath]) -> Map<String, Value> {
         let (node, s) = (found.nodes[place], &self.look.snapshot);
         let mut out = Map::new();
         out.insert("id".into(), json!(s.id(node)));
@@ -337,7 +337,7 @@ impl ByContent<'_> {
         out
     }
 
-    fn edge_out(&self, found: &Expanded, place: usize, show: &[Path]) -> Map<String, Value> {
+    fn edge_out(&self, found: &ExpandedGraph, place: usize, show: &[FieldPath]) -> Map<String, Value> {
         let (edge, s) = (found.edges[place], &self.look.snapshot);
         let (src, dst) = s.ends(edge);
         let mut out = Map::new();
@@ -355,7 +355,7 @@ impl ByContent<'_> {
     }
 }
 
-impl Judge for ByContent<'_> {
+impl ContentFilter for ByContent<'_> {
     fn edges(&mut self, edges: &[Edge]) -> Result<Vec<bool>> {
         if self.edges.is_empty() {
             return Ok(vec![true; edges.len()]);
@@ -386,12 +386,12 @@ impl Judge for ByContent<'_> {
 }
 
 /// Adds the requested fields that exist, properties under `properties`.
-fn project(out: &mut Map<String, Value>, show: &[Path], subject: &Subject<'_>) {
+fn project(out: &mut Map<String, Value>, show: &[FieldPath], subject: &Subject<'_>) {
     for path in show {
         let Some(value) = path.read(subject) else { continue };
         match path {
-            Path::Field(field) => drop(out.insert(field.clone(), value)),
-            Path::Property(name) => {
+            FieldPath::Field(field) => drop(out.insert(field.clone(), value)),
+            FieldPath::Property(name) => {
                 let inner = out.entry("properties").or_insert_with(|| json!({}));
                 if let Value::Object(inner) = inner {
                     inner.insert(name.clone(), value);
@@ -401,7 +401,7 @@ fn project(out: &mut Map<String, Value>, show: &[Path], subject: &Subject<'_>) {
     }
 }
 
-fn summary(request: &Request, found: &Expanded) -> String {
+fn summary(request: &Request, found: &ExpandedGraph) -> String {
     let mut text = format!(
         "{} and {} from {}, {} deep",
         count(found.nodes.len(), "object"),
@@ -425,7 +425,7 @@ fn summary(request: &Request, found: &Expanded) -> String {
 }
 
 /// Records sizes, latency and the event of an expansion.
-fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+fn ended(context: &Context<'_>, ended: &EndedOperation<'_>) {
     let Ok(answer) = ended.answer else { return };
     let (nodes, edges) = (answer.number("nodes").unwrap_or(0.0), answer.number("edges").unwrap_or(0.0));
     let depth = answer.number("meta.depth_reached");
@@ -439,7 +439,7 @@ fn ended(context: &Context<'_>, ended: &Ended<'_>) {
     ended.walked(context, depth);
     let asked = |name: &str| json!(ended.request.count(name));
     log::event(
-        log::Level::Info,
+        log::LogLevel::Info,
         "graph.expand",
         &[
             ("roots_count", json!(answer.count("meta.roots_count"))),

@@ -3,8 +3,8 @@
 use crate::features::graph::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_graph::measures::{Degrees, component_sizes, components, degrees};
 use lukasa_model::Result;
@@ -37,13 +37,13 @@ pub struct Response {
     pub largest_component: usize,
     /// Relationships of an object, in both directions.
     pub degrees: Degrees,
-    pub memory: MemoryOut,
+    pub memory: GraphMemoryOut,
     pub view: ViewEcho,
 }
 
 /// Memory of this graph and of all cached graphs.
 #[derive(Serialize, JsonSchema)]
-pub struct MemoryOut {
+pub struct GraphMemoryOut {
     pub bytes: usize,
     pub bytes_per_node: f64,
     pub bytes_per_edge: f64,
@@ -60,7 +60,7 @@ fn is_zero(n: &usize) -> bool {
 impl Op for GraphStats {
     const META: Meta = Meta {
         name: "graph_stats",
-        shown: Shown::Cut(rendering::stats),
+        shown: ResponseView::Cut(rendering::stats),
         answer: &["nodes", "edges", "nodes_by_type", "edges_by_type", "components", "largest_component"],
         summary: "Show the size and structure of the graph",
         description: "Counts by type, connected components, degrees, and the memory that the graph uses per object and \
@@ -111,7 +111,7 @@ impl Op for GraphStats {
             components,
             largest_component,
             degrees: degrees((0..flat.len()).map(|v| flat.out.degree(v) + flat.into.degree(v)).collect()),
-            memory: MemoryOut {
+            memory: GraphMemoryOut {
                 bytes: memory.bytes,
                 bytes_per_node: memory.bytes_per_node.round(),
                 bytes_per_edge: memory.bytes_per_edge.round(),

@@ -4,14 +4,14 @@ use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::sensitive::is_sensitive;
-use crate::shape::count;
-use crate::telemetry::events::Ended;
+use crate::telemetry::events::EndedOperation;
 use crate::telemetry::log;
-use crate::view::Look;
+use crate::view::ViewGraph;
 use crate::{Context, Engine};
-use lukasa_graph::paths::{Sure, surest};
+use lukasa_graph::paths::{LikelyPath, most_likely};
 use lukasa_graph::walk::{Direction, Filter};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::Result;
@@ -80,7 +80,7 @@ fn max_results() -> usize {
 pub struct Response {
     pub summary: String,
     /// Highest confidence first, then nearest, then most central.
-    pub entities: Vec<EntityOut>,
+    pub entities: Vec<TraversedEntityOut>,
     /// Relationships on the paths to these entities.
     pub relationships: Vec<RelationshipOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub struct Response {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct EntityOut {
+pub struct TraversedEntityOut {
     pub id: Uuid,
     #[serde(rename = "type")]
     pub type_name: String,
@@ -145,7 +145,7 @@ pub struct GraphPath {
 impl Op for GraphTraverse {
     const META: Meta = Meta {
         name: "graph_traverse",
-        shown: Shown::Cut(rendering::entities),
+        shown: ResponseView::Cut(rendering::entities),
         answer: &[
             "entities.name",
             "entities.type",
@@ -185,9 +185,10 @@ impl Op for GraphTraverse {
             ..look.filter(&request.relationship_types, &[], &[])?
         };
         let (reached, explored, cut) =
-            surest(&look.snapshot, &roots, None, request.direction, &filter, request.max_hops);
+            most_likely(&look.snapshot, &roots, None, request.direction, &filter, request.max_hops);
         let wanted = look.filter(&[], &request.entity_types, &[])?;
-        let mut listed: Vec<&Sure> = reached.iter().filter(|sure| wanted.node(&look.snapshot, sure.node)).collect();
+        let mut listed: Vec<&LikelyPath> =
+            reached.iter().filter(|sure| wanted.node(&look.snapshot, sure.node)).collect();
         let s = &look.snapshot;
         listed.sort_by(|a, b| {
             let surest = b.confidence.total_cmp(&a.confidence).then(a.hops.cmp(&b.hops));
@@ -224,7 +225,7 @@ impl Op for GraphTraverse {
     }
 }
 
-fn path(look: &Look, sure: &Sure) -> GraphPath {
+fn path(look: &ViewGraph, sure: &LikelyPath) -> GraphPath {
     GraphPath {
         nodes: sure.path.nodes.iter().map(|n| look.snapshot.id(*n)).collect(),
         edges: sure.path.edges.iter().map(|e| look.snapshot.edge_type(*e).to_string()).collect(),
@@ -233,14 +234,18 @@ fn path(look: &Look, sure: &Sure) -> GraphPath {
     }
 }
 
-fn shape(look: &Look, listed: &[&Sure], edges: &[Edge]) -> Result<(Vec<EntityOut>, Vec<RelationshipOut>)> {
+fn shape(
+    look: &ViewGraph,
+    listed: &[&LikelyPath],
+    edges: &[Edge],
+) -> Result<(Vec<TraversedEntityOut>, Vec<RelationshipOut>)> {
     let s = &look.snapshot;
     let things: Vec<_> = listed.iter().map(|t| s.thing(t.node)).chain(edges.iter().map(|e| s.edge_thing(*e))).collect();
     let mut contents = look.contents(&things)?;
     let key = |node: Node| s.key(node).map(str::to_owned);
     let entities = listed.iter().map(|sure| {
         let content = contents.remove(&s.thing(sure.node)).filter(|content| !is_sensitive(content)).unwrap_or_default();
-        EntityOut {
+        TraversedEntityOut {
             id: s.id(sure.node),
             type_name: s.type_name(sure.node).to_string(),
             name: content.title.or_else(|| key(sure.node)).unwrap_or_else(|| s.id(sure.node).to_string()),
@@ -268,11 +273,11 @@ fn shape(look: &Look, listed: &[&Sure], edges: &[Edge]) -> Result<(Vec<EntityOut
 }
 
 /// Records latency and the event of a query.
-fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+fn ended(context: &Context<'_>, ended: &EndedOperation<'_>) {
     let Ok(answer) = ended.answer else { return };
     ended.walked(context, answer.number("traversal_depth_reached"));
     log::event(
-        log::Level::Info,
+        log::LogLevel::Info,
         "graph_query",
         &[
             ("entry_entities", json!(ended.request.count("entry_entity_ids"))),

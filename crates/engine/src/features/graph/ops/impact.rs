@@ -2,19 +2,19 @@
 
 use crate::claims::ClaimOut;
 use crate::features::graph::rendering;
-use crate::names::Resolved;
+use crate::names::ResolvedNode;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::Look;
-use crate::view::symbols::{Kind, Rel, Symbols, Way, number};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::ViewGraph;
+use crate::view::symbols::{LinkDirection, SymbolKind, SymbolRelation, Symbols, number};
 use crate::{Context, Engine};
-use lukasa_graph::walk::{Direction, Filter, Reached, Walk, walk};
+use lukasa_graph::walk::{Direction, Filter, PooledWalkResult, Walk, walk};
 use lukasa_graph::{Node, TypeNo};
 use lukasa_model::Result;
-use lukasa_model::claims::{Held, Relation, Target};
+use lukasa_model::claims::{ClaimTarget, HeldClaim, TargetRelation};
 use lukasa_model::view::ViewEcho;
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -83,7 +83,7 @@ pub struct Response {
     /// Other services that were reached, with the numbers of their objects that depend on it or that it depends on.
     pub impacted_services: Vec<ServiceOut>,
     pub impacted_contracts: Vec<ContractOut>,
-    pub impacted_entities: Vec<EntityOut>,
+    pub impacted_entities: Vec<DomainEntityOut>,
     /// What depends on it, nearest first.
     pub dependents: Vec<ReachedOut>,
     pub total_dependents: usize,
@@ -134,7 +134,7 @@ pub struct ContractOut {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct EntityOut {
+pub struct DomainEntityOut {
     pub entity: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owning_service: Option<String>,
@@ -143,7 +143,7 @@ pub struct EntityOut {
 impl Op for Impact {
     const META: Meta = Meta {
         name: "impact",
-        shown: Shown::Cut(rendering::impact),
+        shown: ResponseView::Cut(rendering::impact),
         essential: true,
         default_tool: &["ref", "max_depth", "limit"],
         answer: &[
@@ -183,11 +183,11 @@ impl Op for Impact {
         check_range("limit", request.limit, 1, 1_000)?;
         check_range("relationship_types", request.relationship_types.len(), 0, 32)?;
         let look = engine.look(context, &request.view)?;
-        let Resolved { node: source, overloads, .. } = look.resolve(&request.reference)?;
+        let ResolvedNode { node: source, overloads, .. } = look.resolve(&request.reference)?;
         let symbols = Symbols::new(&look);
         let containment = Containment::new(&look);
         let given = !request.relationship_types.is_empty();
-        let runs = !given && symbols.kind(source).is_some_and(Kind::runs);
+        let runs = !given && symbols.kind(source).is_some_and(SymbolKind::runs);
         let mut whole = if given { vec![source] } else { containment.whole(&symbols, source) };
         whole.extend(overloads);
         let filter = filter(&look, &request.relationship_types, &containment)?;
@@ -197,7 +197,7 @@ impl Op for Impact {
         };
         let calling = if runs { calling(&look, &filter) } else { filter.clone() };
         let (up, down) = (follow(Direction::In, &calling), follow(Direction::Out, &filter));
-        let mut overriding = if runs { symbols.same_method(source, Way::In) } else { vec![] };
+        let mut overriding = if runs { symbols.same_method(source, LinkDirection::In) } else { vec![] };
         overriding.retain(|node| !up.nodes.contains(node));
         let mut services = Services { look: &look, containment: &containment, known: FxHashMap::default() };
         let reached = Both { up: &up, down: &down, whole: whole.len() };
@@ -259,19 +259,26 @@ impl Op for Impact {
 }
 
 /// Claims on the source, on anything in it, and on what depends on it.
-fn touched(look: &Look, source: Node, up: &Reached, overriding: &[Node], held: Vec<Held>) -> Vec<Held> {
+fn touched(
+    look: &ViewGraph,
+    source: Node,
+    up: &PooledWalkResult,
+    overriding: &[Node],
+    held: Vec<HeldClaim>,
+) -> Vec<HeldClaim> {
     if held.is_empty() {
         return held;
     }
     let s = &look.snapshot;
-    let target = |node: Node| Target::of_object(s.type_name(node), s.key(node)?);
+    let target = |node: Node| ClaimTarget::of_object(s.type_name(node), s.key(node)?);
     let own = target(source);
-    let reached: Vec<Target> = up.nodes.iter().chain(overriding).filter_map(|node| target(*node)).collect();
+    let reached: Vec<ClaimTarget> = up.nodes.iter().chain(overriding).filter_map(|node| target(*node)).collect();
     let mut held = held;
     held.retain(|claim| {
         let at = claim.at();
         // A container of the source changes with it, but its other parts do not.
-        let of = |target: &Target| matches!(target.relation(&at), Some(Relation::Same | Relation::Within));
+        let of =
+            |target: &ClaimTarget| matches!(target.relation(&at), Some(TargetRelation::Same | TargetRelation::Within));
         own.as_ref().is_some_and(|own| own.relation(&at).is_some()) || reached.iter().any(of)
     });
     held.sort_by_key(|claim| claim.since);
@@ -279,7 +286,7 @@ fn touched(look: &Look, source: Node, up: &Reached, overriding: &[Node], held: V
 }
 
 /// The filter for the requested types, else for all types that do not merely record or contain.
-fn filter(look: &Look, types: &[String], containment: &Containment<'_>) -> Result<Filter> {
+fn filter(look: &ViewGraph, types: &[String], containment: &Containment<'_>) -> Result<Filter> {
     if !types.is_empty() {
         return look.filter(types, &[], &[]);
     }
@@ -290,29 +297,40 @@ fn filter(look: &Look, types: &[String], containment: &Containment<'_>) -> Resul
 
 /// Restricts a filter to callers and users of a function. Containing types are excluded, because everything that uses
 /// the type would be reached through them.
-fn calling(look: &Look, filter: &Filter) -> Filter {
+fn calling(look: &ViewGraph, filter: &Filter) -> Filter {
     let types = look.snapshot.names().types();
-    let is_apart = |t: &str| matches!(Rel::of_type(t), Some(Rel::Extends | Rel::Implements | Rel::Imports));
+    let is_apart = |t: &str| {
+        matches!(
+            SymbolRelation::of_type(t),
+            Some(SymbolRelation::Extends | SymbolRelation::Implements | SymbolRelation::Imports)
+        )
+    };
     let edge_types = types.iter().enumerate().map(|(i, t)| filter.edge_type(TypeNo::at(i)) && !is_apart(t));
-    let is_passed = |kind: Kind| kind.runs() || kind == Kind::File || kind.outside();
-    let node_types = types.iter().map(|t| Kind::of_type(t).is_none_or(is_passed));
+    let is_passed = |kind: SymbolKind| kind.runs() || kind == SymbolKind::File || kind.outside();
+    let node_types = types.iter().map(|t| SymbolKind::of_type(t).is_none_or(is_passed));
     Filter { edge_types: Some(edge_types.collect()), node_types: Some(node_types.collect()), ..filter.clone() }
 }
 
-fn is_type(look: &Look, node: Node, names: &[&str]) -> bool {
+fn is_type(look: &ViewGraph, node: Node, names: &[&str]) -> bool {
     let name = look.snapshot.type_name(node).to_ascii_lowercase().replace(['_', '-'], "");
     names.contains(&name.as_str())
 }
 
 /// The dependents, with overriding methods first, because they have to change with it.
-fn dependents(look: &Look, overriding: &[Node], up: &Reached, roots: usize, limit: usize) -> Result<Vec<ReachedOut>> {
+fn dependents(
+    look: &ViewGraph,
+    overriding: &[Node],
+    up: &PooledWalkResult,
+    roots: usize,
+    limit: usize,
+) -> Result<Vec<ReachedOut>> {
     let overriding = overriding.iter().take(limit).map(|node| (*node, 1, OVERRIDES.to_owned())).collect();
     let mut all = reached(look, overriding)?;
     all.extend(list(look, up, roots, limit - all.len())?);
     Ok(all)
 }
 
-fn list(look: &Look, found: &Reached, roots: usize, limit: usize) -> Result<Vec<ReachedOut>> {
+fn list(look: &ViewGraph, found: &PooledWalkResult, roots: usize, limit: usize) -> Result<Vec<ReachedOut>> {
     let trails = found.trails(&look.snapshot);
     let via = |i| trails.edge_to(i).map(|edge| look.snapshot.edge_type(edge).to_string()).unwrap_or_default();
     let all = (roots..found.nodes.len()).take(limit);
@@ -320,7 +338,7 @@ fn list(look: &Look, found: &Reached, roots: usize, limit: usize) -> Result<Vec<
 }
 
 /// Objects as the response lists them, with their distances and the relationships by which they were reached.
-fn reached(look: &Look, all: Vec<(Node, u32, String)>) -> Result<Vec<ReachedOut>> {
+fn reached(look: &ViewGraph, all: Vec<(Node, u32, String)>) -> Result<Vec<ReachedOut>> {
     let s = &look.snapshot;
     let symbols = Symbols::new(look);
     let code: Vec<Node> = all.iter().map(|(node, ..)| *node).filter(|node| symbols.kind(*node).is_some()).collect();
@@ -338,7 +356,7 @@ fn reached(look: &Look, all: Vec<(Node, u32, String)>) -> Result<Vec<ReachedOut>
 
 /// The edge types that mean containment, as tables by type number.
 struct Containment<'a> {
-    look: &'a Look,
+    look: &'a ViewGraph,
     /// Types of edges from container to contents.
     above: Vec<bool>,
     /// Types of edges from contents to container.
@@ -346,7 +364,7 @@ struct Containment<'a> {
 }
 
 impl Containment<'_> {
-    fn new(look: &Look) -> Containment<'_> {
+    fn new(look: &ViewGraph) -> Containment<'_> {
         let table = |names: &[&str]| {
             let all = look.snapshot.names().types().iter();
             all.map(|t| names.iter().any(|n| t.eq_ignore_ascii_case(n))).collect()
@@ -354,7 +372,7 @@ impl Containment<'_> {
         Containment { look, above: table(&CONTAINS), below: table(&CONTAINED) }
     }
 
-    fn ends(links: lukasa_graph::Links<'_>, table: &[bool]) -> Vec<Node> {
+    fn ends(links: lukasa_graph::EdgeList<'_>, table: &[bool]) -> Vec<Node> {
         links.iter().filter(|(_, _, t)| table[t.index()]).map(|(node, _, _)| node).collect()
     }
 
@@ -387,7 +405,7 @@ impl Containment<'_> {
                 break;
             }
         }
-        if symbols.kind(node).is_some_and(|kind| kind != Kind::File) {
+        if symbols.kind(node).is_some_and(|kind| kind != SymbolKind::File) {
             return all;
         }
         let mut level = vec![node];
@@ -402,7 +420,7 @@ impl Containment<'_> {
 
 /// Tests by their type, by their label, or by a TESTS relationship: those that use the object directly, and those that
 /// were reached through others.
-fn tests(symbols: &Symbols<'_>, whole: &[Node], up: &Reached) -> (Vec<String>, Vec<String>) {
+fn tests(symbols: &Symbols<'_>, whole: &[Node], up: &PooledWalkResult) -> (Vec<String>, Vec<String>) {
     let s = &symbols.look.snapshot;
     let is_test = |node: Node| {
         s.type_name(node).to_ascii_lowercase().contains("test")
@@ -418,8 +436,8 @@ fn tests(symbols: &Symbols<'_>, whole: &[Node], up: &Reached) -> (Vec<String>, V
 
 /// What was reached in either direction. What was reached in both counts as a dependent.
 struct Both<'a> {
-    up: &'a Reached,
-    down: &'a Reached,
+    up: &'a PooledWalkResult,
+    down: &'a PooledWalkResult,
     /// The number of roots, which are the first nodes in each direction.
     whole: usize,
 }
@@ -431,7 +449,7 @@ impl Both<'_> {
         self.up.nodes.iter().chain(&self.down.nodes).copied().filter(|n| seen.insert(*n)).collect()
     }
 
-    fn services(&self, look: &Look, services: &mut Services<'_>, own: Option<&str>) -> Vec<ServiceOut> {
+    fn services(&self, look: &ViewGraph, services: &mut Services<'_>, own: Option<&str>) -> Vec<ServiceOut> {
         let mut found: BTreeMap<String, ServiceOut> = BTreeMap::new();
         for (reached, depends) in [(self.up, true), (self.down, false)] {
             let trails = reached.trails(&look.snapshot);
@@ -455,7 +473,7 @@ impl Both<'_> {
         all
     }
 
-    fn contracts(&self, look: &Look, services: &mut Services<'_>) -> Vec<ContractOut> {
+    fn contracts(&self, look: &ViewGraph, services: &mut Services<'_>) -> Vec<ContractOut> {
         let s = &look.snapshot;
         let nodes = self.nodes();
         let reached: FxHashSet<Node> = nodes.iter().copied().collect();
@@ -477,16 +495,16 @@ impl Both<'_> {
             .collect()
     }
 
-    fn entities(&self, look: &Look, services: &mut Services<'_>) -> Vec<EntityOut> {
+    fn entities(&self, look: &ViewGraph, services: &mut Services<'_>) -> Vec<DomainEntityOut> {
         let nodes = self.nodes();
         let entities = nodes.iter().filter(|n| is_type(look, **n, &["domainentity", "entity"]));
-        entities.map(|n| EntityOut { entity: look.snapshot.name(*n), owning_service: services.of(*n) }).collect()
+        entities.map(|n| DomainEntityOut { entity: look.snapshot.name(*n), owning_service: services.of(*n) }).collect()
     }
 }
 
 /// The service of each node: the nearest one that contains it, else the `service_name` in its content.
 struct Services<'a> {
-    look: &'a Look,
+    look: &'a ViewGraph,
     containment: &'a Containment<'a>,
     known: FxHashMap<Node, Option<String>>,
 }

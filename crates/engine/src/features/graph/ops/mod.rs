@@ -19,7 +19,7 @@ pub const ALL: &[fn() -> Operation] = &[
     Operation::of::<neighbors::Neighbors>,
     Operation::of::<impact::Impact>,
     Operation::of::<traverse::Traverse>,
-    Operation::of::<expand::Expand>,
+    Operation::of::<expand::ExpandOp>,
     Operation::of::<graph_traverse::GraphTraverse>,
     Operation::of::<paths::ShortestPath>,
     Operation::of::<paths::Paths>,

@@ -4,10 +4,10 @@ use crate::features::facts::ops::put::{Put, WRITTEN};
 use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
-use crate::registry::{Link, Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::{EdgesOut, Look, NodeRow, NodesOut, Types};
+use crate::registry::{Meta, Op, OperationLink};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::{ComputedNode, EdgesOut, NodesOut, TypeFilter, ViewGraph};
 use crate::{Context, Engine};
 use lukasa_graph::walk::{Direction, Filter, Walk, walk};
 use lukasa_graph::{Edge, Node};
@@ -35,7 +35,7 @@ pub struct Request {
     #[serde(default)]
     pub direction: Direction,
     #[serde(flatten)]
-    pub types: Types,
+    pub types: TypeFilter,
     /// Maximum number of objects, including the center, 1 to 1,000.
     #[serde(default = "max_nodes")]
     #[schemars(range(min = 1, max = 1_000))]
@@ -70,7 +70,7 @@ pub struct Response {
 impl Op for Neighbors {
     const META: Meta = Meta {
         name: "neighbors",
-        shown: Shown::Cut(rendering::neighbors),
+        shown: ResponseView::Cut(rendering::neighbors),
         answer: &[
             "nodes.key",
             "nodes.type",
@@ -80,7 +80,7 @@ impl Op for Neighbors {
             "center_node",
         ],
         rest: &["GET /graph/objects/{ref}/neighbors"],
-        follows: &[Link { to: Put::META.name, route: 1, with: &[("ref", WRITTEN)] }],
+        follows: &[OperationLink { to: Put::META.name, route: 1, with: &[("ref", WRITTEN)] }],
         summary: "Show the objects around an object",
         description: "All objects within a radius, nearest first, then most central, with the relationships among the \
                       listed objects. Objects of other types than requested are not listed, but paths may lead \
@@ -107,10 +107,10 @@ impl Op for Neighbors {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let found = around(engine, context, &request)?;
         let s = &found.look.snapshot;
-        let row = |(distance, node): &(u32, Node)| NodeRow {
+        let row = |(distance, node): &(u32, Node)| ComputedNode {
             distance: Some(*distance),
             pagerank: Some(s.rank(*node)),
-            ..NodeRow::new(*node)
+            ..ComputedNode::new(*node)
         };
         Ok(Response {
             summary: found.summary,
@@ -125,8 +125,8 @@ impl Op for Neighbors {
 }
 
 /// The objects around one object.
-pub struct Around {
-    pub look: Look,
+pub struct Neighborhood {
+    pub look: ViewGraph,
     pub center: Node,
     /// Distances and nodes, the center first.
     pub near: Vec<(u32, Node)>,
@@ -137,7 +137,7 @@ pub struct Around {
 }
 
 /// Finds the objects around the center of a request.
-pub fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> Result<Around> {
+pub fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> Result<Neighborhood> {
     check_range("radius", request.radius, 1, 8)?;
     check_range("max_nodes", request.max_nodes, 1, 1_000)?;
     request.types.check()?;
@@ -175,11 +175,11 @@ pub fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> 
     if truncated {
         summary += &format!("; the nearest {} are shown", near.len() - 1);
     }
-    Ok(Around { center, near, edges, total, truncated, summary, look })
+    Ok(Neighborhood { center, near, edges, total, truncated, summary, look })
 }
 
 /// Relationships with both ends among these nodes, in the order they were first recorded.
-pub fn among(look: &Look, nodes: &[Node], filter: &Filter) -> Vec<Edge> {
+pub fn among(look: &ViewGraph, nodes: &[Node], filter: &Filter) -> Vec<Edge> {
     let s = &look.snapshot;
     let inside: rustc_hash::FxHashSet<Node> = nodes.iter().copied().collect();
     let mut edges: Vec<Edge> = nodes

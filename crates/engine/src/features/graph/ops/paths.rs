@@ -4,11 +4,11 @@ use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::{PathOut, Types};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::{PathOut, TypeFilter};
 use crate::{Context, Engine};
-use lukasa_graph::paths::{all_simple, shortest, surest};
+use lukasa_graph::paths::{all_simple, most_likely, shortest};
 use lukasa_graph::walk::{Cap, Direction, Filter};
 use lukasa_model::Result;
 use lukasa_model::view::ViewEcho;
@@ -22,7 +22,7 @@ pub struct Paths;
 /// The criterion for the best path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum PathCriterion {
     /// Fewest hops.
     #[default]
     Hops,
@@ -45,13 +45,13 @@ pub struct ShortestRequest {
     pub max_depth: Option<u32>,
     /// The criterion for the best path.
     #[serde(default)]
-    pub by: By,
+    pub by: PathCriterion,
     /// Ignore relationships with lower confidence, 0 to 1; relationships without a confidence count as 1.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: Option<f64>,
     #[serde(flatten)]
-    pub types: Types,
+    pub types: TypeFilter,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
@@ -69,7 +69,7 @@ pub struct ShortestResponse {
 impl Op for ShortestPath {
     const META: Meta = Meta {
         name: "shortest_path",
-        shown: Shown::Cut(rendering::shortest_path),
+        shown: ResponseView::Cut(rendering::shortest_path),
         answer: &["path.nodes", "path.edges.type", "path.hops", "path.confidence"],
         summary: "Find the shortest path between two objects",
         description: "A path with the fewest hops, or with `by confidence` the one with the highest confidence. With \
@@ -89,7 +89,7 @@ impl Op for ShortestPath {
     type Response = ShortestResponse;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: ShortestRequest) -> Result<ShortestResponse> {
-        let (most, usual) = if request.by == By::Hops { (32, 16) } else { (8, 6) };
+        let (most, usual) = if request.by == PathCriterion::Hops { (32, 16) } else { (8, 6) };
         let depth = request.max_depth.unwrap_or(usual);
         check_range("max_depth", depth, 1, most)?;
         check_range("min_confidence", request.min_confidence.unwrap_or(0.0), 0.0, 1.0)?;
@@ -99,10 +99,10 @@ impl Op for ShortestPath {
         let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[])? };
         let s = &look.snapshot;
         let (found, cut) = match request.by {
-            By::Hops => (shortest(s, from, to, request.direction, &filter, depth), None),
-            By::Confidence if from == to => (shortest(s, from, to, request.direction, &filter, depth), None),
-            By::Confidence => {
-                let (reached, _, cut) = surest(s, &[from], Some(to), request.direction, &filter, depth);
+            PathCriterion::Hops => (shortest(s, from, to, request.direction, &filter, depth), None),
+            PathCriterion::Confidence if from == to => (shortest(s, from, to, request.direction, &filter, depth), None),
+            PathCriterion::Confidence => {
+                let (reached, _, cut) = most_likely(s, &[from], Some(to), request.direction, &filter, depth);
                 (reached.into_iter().find(|sure| sure.node == to).map(|sure| sure.path), cut)
             }
         };
@@ -145,7 +145,7 @@ pub struct PathsRequest {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: Option<f64>,
     #[serde(flatten)]
-    pub types: Types,
+    pub types: TypeFilter,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
@@ -172,7 +172,7 @@ pub struct PathsResponse {
 impl Op for Paths {
     const META: Meta = Meta {
         name: "paths",
-        shown: Shown::Cut(rendering::all_paths),
+        shown: ResponseView::Cut(rendering::all_paths),
         answer: &["paths.nodes", "paths.edges.type", "paths.hops"],
         summary: "Find all paths between two objects",
         description: "All paths without a cycle, shortest first, up to a length and a number. Parallel relationships \

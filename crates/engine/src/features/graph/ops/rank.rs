@@ -5,12 +5,12 @@ use crate::ranges::check_limit;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::{Look, NodeRow, NodesOut};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::{ComputedNode, NodesOut, ViewGraph};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
-use lukasa_graph::rank::{DAMPING, Method, Weights, around};
+use lukasa_graph::rank::{DAMPING, EdgeWeights, RankMethod, around};
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_store::ledger::ViewSpec;
@@ -67,7 +67,7 @@ pub struct Response {
 impl Op for Rank {
     const META: Meta = Meta {
         name: "rank",
-        shown: Shown::Cut(rendering::ranks),
+        shown: ResponseView::Cut(rendering::ranks),
         answer: &["nodes.key", "nodes.type", "nodes.pagerank", "nodes.score"],
         summary: "List the most central objects",
         description: "PageRank of all objects, or personalized PageRank around seeds: a random walk that follows \
@@ -111,9 +111,9 @@ impl Op for Rank {
                 seeds.extend(seeds_of(engine, &look, seed)?);
             }
             let given: Vec<_> = request.edge_weights.into_iter().collect();
-            let weights = Weights::new(s, &look.registry, &given);
+            let weights = EdgeWeights::new(s, &look.registry, &given);
             let (all, method) = around(s, &weights, &seeds, request.damping);
-            (all, if method == Method::PowerIteration { "power_iteration" } else { "forward_push" })
+            (all, if method == RankMethod::PowerIteration { "power_iteration" } else { "forward_push" })
         };
         if let Some(type_name) = request.type_name {
             let filter = look.filter(&[], &[type_name], &[])?;
@@ -128,10 +128,10 @@ impl Op for Rank {
             Some(_) => format!("{} near {}", count(total, "object"), request.seeds.join(", ")),
             None => "nothing to rank".into(),
         };
-        let row = |(node, score): &(Node, f64)| NodeRow {
+        let row = |(node, score): &(Node, f64)| ComputedNode {
             score: Some(*score),
             degree: Some(s.degree(*node)),
-            ..NodeRow::new(*node)
+            ..ComputedNode::new(*node)
         };
         Ok(Response {
             summary,
@@ -146,7 +146,7 @@ impl Op for Rank {
 
 /// Parses a seed: `name=weight`, or a name, whose weight is 1. A name may contain `=`. The weight of a community is
 /// divided among its members.
-fn seeds_of(engine: &Engine, look: &Look, seed: &str) -> Result<Vec<(Node, f64)>> {
+fn seeds_of(engine: &Engine, look: &ViewGraph, seed: &str) -> Result<Vec<(Node, f64)>> {
     let weighted = seed.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
     let (name, weight) = match weighted {
         Some(weighted) if look.node(seed).is_err() => weighted,

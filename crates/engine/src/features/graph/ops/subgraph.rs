@@ -5,9 +5,9 @@ use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::{EdgesOut, Look, NodeRow, NodesOut, Types};
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::{ComputedNode, EdgesOut, NodesOut, TypeFilter, ViewGraph};
 use crate::{Context, Engine};
 use lukasa_graph::walk::{Direction, Walk, walk};
 use lukasa_graph::{Edge, Node};
@@ -43,7 +43,7 @@ pub struct Request {
     #[schemars(range(min = 0, max = 4))]
     pub radius: u32,
     #[serde(flatten)]
-    pub types: Types,
+    pub types: TypeFilter,
     /// Maximum number of objects, 1 to 5,000.
     #[serde(default = "max_nodes")]
     #[schemars(range(min = 1, max = 5_000))]
@@ -84,7 +84,7 @@ pub struct Response {
 impl Op for Subgraph {
     const META: Meta = Meta {
         name: "subgraph",
-        shown: Shown::Cut(rendering::subgraph),
+        shown: ResponseView::Cut(rendering::subgraph),
         answer: &["nodes.key", "nodes.type", "nodes.title", "drawing", "total_edges"],
         summary: "Show some objects with every relationship among them",
         description: "The part of the graph between the named objects, and with `radius` the objects around them. \
@@ -132,7 +132,7 @@ impl Op for Subgraph {
         };
         Ok(Response {
             summary,
-            nodes: look.nodes_out(found.nodes.iter().map(|n| NodeRow::new(*n)).collect()),
+            nodes: look.nodes_out(found.nodes.iter().map(|n| ComputedNode::new(*n)).collect()),
             edges: look.edges_out(edges),
             truncated,
             total_edges,
@@ -143,7 +143,7 @@ impl Op for Subgraph {
 }
 
 /// The captions of nodes in a drawing: the name, or the type and title of an object without a key.
-fn captions(look: &Look, nodes: &[Node]) -> Result<Vec<String>> {
+fn captions(look: &ViewGraph, nodes: &[Node]) -> Result<Vec<String>> {
     let s = &look.snapshot;
     let nameless: Vec<_> = nodes.iter().filter(|n| s.key(**n).is_none()).map(|n| s.thing(*n)).collect();
     let contents = look.contents(&nameless)?;
@@ -163,7 +163,7 @@ fn numbered(nodes: &[Node]) -> FxHashMap<Node, usize> {
     nodes.iter().enumerate().map(|(i, node)| (*node, i)).collect()
 }
 
-fn dot(look: &Look, nodes: &[Node], captions: &[String], edges: &[Edge]) -> String {
+fn dot(look: &ViewGraph, nodes: &[Node], captions: &[String], edges: &[Edge]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let (s, numbers) = (&look.snapshot, numbered(nodes));
     let mut text = String::from("digraph lukasa {\n");
@@ -177,7 +177,7 @@ fn dot(look: &Look, nodes: &[Node], captions: &[String], edges: &[Edge]) -> Stri
     text + "}\n"
 }
 
-fn mermaid(look: &Look, nodes: &[Node], captions: &[String], edges: &[Edge]) -> String {
+fn mermaid(look: &ViewGraph, nodes: &[Node], captions: &[String], edges: &[Edge]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "#quot;"));
     let (s, numbers) = (&look.snapshot, numbered(nodes));
     let mut text = String::from("graph LR\n");

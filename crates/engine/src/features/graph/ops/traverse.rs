@@ -2,18 +2,18 @@
 
 use crate::cursor::Cursor;
 use crate::features::graph::rendering;
-use crate::outline::Outline;
 use crate::ranges::check_range;
+use crate::redacted_summary::RedactedSummary;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::telemetry::events::Ended;
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::telemetry::events::EndedOperation;
 use crate::telemetry::log;
-use crate::view::{EdgesOut, Look, NodeRow, NodesOut, Types};
+use crate::view::{ComputedNode, EdgesOut, NodesOut, TypeFilter, ViewGraph};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
-use lukasa_graph::walk::{Cap, Direction, Reached, Walk, walk};
+use lukasa_graph::walk::{Cap, Direction, PooledWalkResult, Walk, walk};
 use lukasa_model::Result;
 use lukasa_model::json::{self, Hash};
 use lukasa_model::view::ViewEcho;
@@ -48,7 +48,7 @@ pub struct Request {
     #[schemars(range(min = 1, max = 10_000))]
     pub max_edges: usize,
     #[serde(flatten)]
-    pub types: Types,
+    pub types: TypeFilter,
     /// Only objects with at least one of these labels, at most 64; all when left out.
     #[serde(default)]
     #[schemars(length(max = 64))]
@@ -134,7 +134,7 @@ pub struct PageMeta {
 impl Op for Traverse {
     const META: Meta = Meta {
         name: "traverse",
-        shown: Shown::Cut(rendering::traversed),
+        shown: ResponseView::Cut(rendering::traversed),
         answer: &["nodes.key", "nodes.type", "nodes.title", "nodes.depth", "total_nodes"],
         rest: &["POST /graph/traverse"],
         summary: "Walk from objects along relationships",
@@ -198,7 +198,7 @@ impl Op for Traverse {
             previous_cursor = has_previous_page.then(|| seal(from, true));
             engine.graphs().projections.pin(&context.scope, &look.view, &look.snapshot);
         }
-        let node = |i: usize| NodeRow { depth: Some(found.depth(i)), ..NodeRow::new(found.nodes[i]) };
+        let node = |i: usize| ComputedNode { depth: Some(found.depth(i)), ..ComputedNode::new(found.nodes[i]) };
         let edges: Vec<_> = if to - from == total {
             found.edges(&look.snapshot)
         } else {
@@ -215,7 +215,7 @@ impl Op for Traverse {
         };
         earlier.sort_by_key(|n| look.snapshot.thing(*n));
         earlier.dedup();
-        let earlier = (!earlier.is_empty()).then(|| earlier.into_iter().map(NodeRow::new).collect());
+        let earlier = (!earlier.is_empty()).then(|| earlier.into_iter().map(ComputedNode::new).collect());
         Ok(Response {
             earlier_nodes: earlier.map(|rows| look.nodes_out(rows)),
             summary: summary(&look, &request, roots.len(), &found, from..to),
@@ -261,14 +261,20 @@ fn check(request: &Request) -> Result<()> {
 }
 
 /// A hash of what a cursor belongs to: the request without its paging fields, and the objects that its roots name.
-fn digest(request: &Request, look: &Look, roots: &[Node]) -> Hash {
+fn digest(request: &Request, look: &ViewGraph, roots: &[Node]) -> Hash {
     let unpaged = Request { cursor: None, limit: 0, ..request.clone() };
     let things: Vec<_> = roots.iter().map(|r| look.snapshot.thing(*r)).collect();
     let value = serde_json::to_value((unpaged, things)).expect("a request is plain data");
     Hash::of(json::canonical(&value).as_bytes())
 }
 
-fn summary(look: &Look, request: &Request, roots: usize, found: &Reached, page: std::ops::Range<usize>) -> String {
+fn summary(
+    look: &ViewGraph,
+    request: &Request,
+    roots: usize,
+    found: &PooledWalkResult,
+    page: std::ops::Range<usize>,
+) -> String {
     let others = (0..found.nodes.len()).filter(|i| found.depth(*i) > 0).count();
     let from = match found.nodes.as_slice() {
         [] => String::new(),
@@ -293,12 +299,12 @@ fn summary(look: &Look, request: &Request, roots: usize, found: &Reached, page: 
 }
 
 /// Records latency and the event of a page.
-fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+fn ended(context: &Context<'_>, ended: &EndedOperation<'_>) {
     let Ok(answer) = ended.answer else { return };
     ended.walked(context, answer.number("max_depth_reached"));
     let meta = |name: &str| json!(answer.count(&format!("meta.{name}")));
     log::event(
-        log::Level::Info,
+        log::LogLevel::Info,
         "graph.traverse.page",
         &[
             ("roots_count", meta("roots_count")),
@@ -315,8 +321,8 @@ fn ended(context: &Context<'_>, ended: &Ended<'_>) {
             ("truncated", json!(answer.truncated())),
             ("approx_position_start", meta("approx_position_start")),
             ("approx_position_end", meta("approx_position_end")),
-            ("next_cursor_set", json!(answer.at("next_cursor") != &Outline::Absent)),
-            ("prev_cursor_set", json!(answer.at("previous_cursor") != &Outline::Absent)),
+            ("next_cursor_set", json!(answer.at("next_cursor") != &RedactedSummary::Absent)),
+            ("prev_cursor_set", json!(answer.at("previous_cursor") != &RedactedSummary::Absent)),
             ("elapsed_ms", ended.elapsed_ms()),
         ],
     );

@@ -2,16 +2,17 @@
 
 use crate::features::graph::ops::neighbors::among;
 use crate::features::memory::context_graph::{
-    Chosen, EdgeOut, Mode, NodeOut, POLICY, around, governed_by, is_protected, policies_of, prompt,
+    ContextEdgeOut, ContextGraphMode, ContextNodeOut, POLICY, SelectedNodes, around, governed_by, is_protected,
+    policies_of, prompt,
 };
-use crate::features::search::{Ask, Recipe, find};
+use crate::features::search::{Recipe, SearchQuestion, find};
 use crate::ranges::check_range;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::responses::count;
 use crate::sensitive::is_sensitive;
-use crate::shape::count;
-use crate::view::Look;
-use crate::view::Read;
+use crate::view::NodeContents;
+use crate::view::ViewGraph;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::walk::Filter;
@@ -20,7 +21,7 @@ use lukasa_model::view::ViewEcho;
 use lukasa_model::{Batch, Error, ErrorCode, Result};
 use lukasa_search::pipeline::fuse::Fusion;
 use lukasa_search::recipes::CONTEXT_GRAPH as RECIPE;
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
@@ -43,7 +44,7 @@ pub struct Request {
     /// anchor: nodes around the anchors; semantic: also similar nodes; policy_first: only those that the policies
     /// govern.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: ContextGraphMode,
     /// Description of the task for semantic mode; the titles of the anchors when left out.
     #[serde(default)]
     pub query: Option<String>,
@@ -104,10 +105,10 @@ pub struct Response {
     /// Id of the recorded graph; null when it was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_graph_id: Option<String>,
-    pub mode: Mode,
+    pub mode: ContextGraphMode,
     /// Nearest first.
-    pub nodes: Vec<NodeOut>,
-    pub edges: Vec<EdgeOut>,
+    pub nodes: Vec<ContextNodeOut>,
+    pub edges: Vec<ContextEdgeOut>,
     pub governance: Governance,
     pub actual_node_count: usize,
     pub actual_edge_count: usize,
@@ -180,7 +181,7 @@ impl Op for BuildContextGraph {
     }
 }
 
-fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Request) -> Result<Response> {
+fn build(engine: &Engine, context: &mut Context<'_>, look: &ViewGraph, request: &Request) -> Result<Response> {
     let s = &look.snapshot;
     let anchors = engine.nodes(look, &request.anchors)?;
     let named = engine.nodes(look, &request.policies)?;
@@ -190,9 +191,9 @@ fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
     }
     let mut chosen = around(s, &anchors, request.max_depth, request.max_nodes);
     match request.mode {
-        Mode::Anchor => {}
-        Mode::Semantic => add_alike(engine, context, look, request, &anchors, &mut chosen)?,
-        Mode::PolicyFirst => {
+        ContextGraphMode::Anchor => {}
+        ContextGraphMode::Semantic => add_alike(engine, context, look, request, &anchors, &mut chosen)?,
+        ContextGraphMode::PolicyFirst => {
             let policies = if named.is_empty() { of_type(look, POLICY) } else { named.clone() };
             let governed = governed_by(s, &policies);
             chosen = intersected(look, request, &anchors, &governed);
@@ -205,7 +206,7 @@ fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
             policies.push(policy);
         }
     }
-    let read = Read::of(look, &nodes.iter().chain(&policies).copied().collect::<Vec<_>>())?;
+    let read = NodeContents::of(look, &nodes.iter().chain(&policies).copied().collect::<Vec<_>>())?;
     let reached = chosen.nodes.len();
     chosen.nodes.retain(|(node, _)| !read.content(*node).is_some_and(is_sensitive));
     let withheld = reached - chosen.nodes.len();
@@ -217,7 +218,7 @@ fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
     let edges = among(look, &all.iter().map(|(node, _)| *node).collect::<Vec<_>>(), &Filter::default());
     let (text, included) = prompt(look, &read, &policies, &chosen.nodes, &edges, request.token_budget);
     let to_include = chosen.nodes.iter().filter(|(node, _)| !governing.contains(node)).count();
-    let node = |(node, depth): &(Node, u32)| NodeOut::of(s, &read, *node, *depth, request.include_properties);
+    let node = |(node, depth): &(Node, u32)| ContextNodeOut::of(s, &read, *node, *depth, request.include_properties);
     let protected = all.iter().filter(|(node, _)| is_protected(s, *node)).count();
     let mut summary = format!(
         "{} and {} in the mode {}",
@@ -244,7 +245,7 @@ fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
         actual_node_count: all.len(),
         actual_edge_count: edges.len(),
         nodes: all.iter().map(node).collect(),
-        edges: edges.iter().map(|edge| EdgeOut::of(s, *edge)).collect(),
+        edges: edges.iter().map(|edge| ContextEdgeOut::of(s, *edge)).collect(),
         governance: Governance {
             policies_applied: policies.iter().map(|policy| s.name(*policy)).collect(),
             protected_node_count: protected,
@@ -266,15 +267,15 @@ fn echo(view: &ViewEcho) -> Result<Value> {
 fn add_alike(
     engine: &Engine,
     context: &mut Context<'_>,
-    look: &Look,
+    look: &ViewGraph,
     request: &Request,
     anchors: &[Node],
-    chosen: &mut Chosen,
+    chosen: &mut SelectedNodes,
 ) -> Result<()> {
     let words = match &request.query {
         Some(query) => query.clone(),
         None => {
-            let read = Read::of(look, anchors)?;
+            let read = NodeContents::of(look, anchors)?;
             let title = |node: &Node| read.content(*node).and_then(|content| content.title.clone());
             anchors
                 .iter()
@@ -289,7 +290,7 @@ fn add_alike(
     let found = find(
         look,
         &texts,
-        &Ask {
+        &SearchQuestion {
             text: &words,
             recipe: Recipe::Mixed,
             lexical: true,
@@ -313,10 +314,10 @@ fn add_alike(
 }
 
 /// Keeps the anchors and the governed nodes around them; without anchors, all governed nodes.
-fn intersected(look: &Look, request: &Request, anchors: &[Node], governed: &[Node]) -> Chosen {
+fn intersected(look: &ViewGraph, request: &Request, anchors: &[Node], governed: &[Node]) -> SelectedNodes {
     if anchors.is_empty() {
         let nodes: Vec<(Node, u32)> = governed.iter().take(request.max_nodes).map(|node| (*node, 1)).collect();
-        return Chosen { truncated: governed.len() > nodes.len(), nodes };
+        return SelectedNodes { truncated: governed.len() > nodes.len(), nodes };
     }
     let governed: FxHashSet<Node> = governed.iter().copied().collect();
     let mut chosen = around(&look.snapshot, anchors, request.max_depth, usize::MAX / 16);
@@ -326,7 +327,7 @@ fn intersected(look: &Look, request: &Request, anchors: &[Node], governed: &[Nod
     chosen
 }
 
-fn of_type(look: &Look, type_name: &str) -> Vec<Node> {
+fn of_type(look: &ViewGraph, type_name: &str) -> Vec<Node> {
     let s = &look.snapshot;
     let own = |node: &Node| s.type_name(*node).eq_ignore_ascii_case(type_name) && !s.is_ended(*node);
     s.nodes().into_iter().filter(own).collect()
@@ -334,7 +335,7 @@ fn of_type(look: &Look, type_name: &str) -> Vec<Node> {
 
 /// Records the graph with its parameters and returns its key.
 fn keep(engine: &Engine, context: &Context<'_>, request: &Request, response: &Response) -> Result<String> {
-    engine.know_agents(context)?;
+    engine.declare_agent_types(context)?;
     let key = format!("context:{}", engine.clock().new_id());
     let graph = serde_json::to_value(response).map_err(|e| Error::internal(e.to_string()))?;
     let session = request.session_id.clone().or_else(|| context.session.clone());
@@ -371,7 +372,7 @@ fn replay(engine: &Engine, context: &mut Context<'_>, id: &str, spec: &ViewSpec)
     let ledger = engine.ledger(&context.scope);
     let view = ledger.view(spec)?;
     let found = ledger.find(&view, &engine.reference(context, spec, id)?)?;
-    let kept = ledger.states(&view, &[found.thing.no], Fields::Content)?.pop().and_then(|state| state.statement);
+    let kept = ledger.states(&view, &[found.thing.no], VersionFields::Content)?.pop().and_then(|state| state.statement);
     let content = kept.map(|statement| statement.parsed()).transpose()?;
     let graph = content.and_then(|content| content.properties.get("graph").cloned());
     let Some(graph) = graph.filter(|_| found.thing.type_name.eq_ignore_ascii_case(CONTEXT_GRAPH)) else {

@@ -7,7 +7,7 @@ use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::{Batch, Error, ErrorCode, Result};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ impl Op for ContextGraphUsage {
     type Response = WriteOut;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
-        engine.know_agents(context)?;
+        engine.declare_agent_types(context)?;
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&ViewSpec::default())?;
         let graph = ledger.find(&view, &engine.reference(context, &ViewSpec::default(), &request.context_graph_id)?)?;
@@ -79,7 +79,8 @@ impl Op for ContextGraphUsage {
             let message = format!("`{}` is not a context graph that was kept", request.context_graph_id);
             return Err(Error::invalid(ErrorCode::NotAContextGraph, message));
         }
-        let kept = ledger.states(&view, &[graph.thing.no], Fields::Content)?.pop().and_then(|state| state.statement);
+        let kept =
+            ledger.states(&view, &[graph.thing.no], VersionFields::Content)?.pop().and_then(|state| state.statement);
         let content = kept.map(|statement| statement.parsed()).transpose()?.unwrap_or_default();
         let shown: Vec<&str> = content
             .properties

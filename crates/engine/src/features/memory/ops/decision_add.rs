@@ -1,12 +1,12 @@
 //! `decision_add`: records a decision with its rationale, trade-offs and affected files.
 
-use crate::features::memory::episodes::{Added, NewEpisode, add};
+use crate::features::memory::episodes::{AddedEpisode, NewEpisode, add};
 use crate::features::memory::rendering;
-use crate::features::memory::{Kind, Outcome};
+use crate::features::memory::{EpisodeKind, EpisodeOutcome};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::{Result, Time};
 use schemars::JsonSchema;
@@ -45,7 +45,7 @@ pub struct Request {
     pub status: String,
     /// success, failure or partial.
     #[serde(default)]
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<EpisodeOutcome>,
     /// The task it belongs to.
     #[serde(default)]
     pub task_id: Option<String>,
@@ -74,13 +74,13 @@ fn accepted() -> String {
 pub struct Response {
     pub summary: String,
     #[serde(flatten)]
-    pub added: Added,
+    pub added: AddedEpisode,
 }
 
 impl Op for DecisionAdd {
     const META: Meta = Meta {
         name: "decision_add",
-        shown: Shown::By(rendering::added),
+        shown: ResponseView::By(rendering::added),
         essential: true,
         default_tool: &["title", "rationale", "tradeoffs", "affected_files", "supersedes", "task_id"],
         answer: &["episode_id", "ref", "entities.ref", "facts"],
@@ -117,7 +117,7 @@ impl Op for DecisionAdd {
             task_id: request.task_id,
             time: request.time,
             supersedes: request.supersedes,
-            ..NewEpisode::new(Kind::Decision, request.content.unwrap_or(request.title))
+            ..NewEpisode::new(EpisodeKind::Decision, request.content.unwrap_or(request.title))
         };
         let added = add(engine, context, request.branch.as_deref().unwrap_or(""), new)?;
         let summary = match added.repeated {

@@ -1,13 +1,13 @@
 //! `episode_add`: records an episode and links it to the code and other facts it involves.
 
-use crate::features::memory::episodes::{AT_ONCE, Added, NewEpisode, add_all};
+use crate::features::memory::episodes::{AT_ONCE, AddedEpisode, NewEpisode, add_all};
 use crate::features::memory::facts::NewFact;
 use crate::features::memory::rendering;
-use crate::features::memory::{Kind, Outcome};
+use crate::features::memory::{EpisodeKind, EpisodeOutcome};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op, snake_case};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorCode, Result, Time};
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ pub struct Request {
     pub content: Option<String>,
     /// Type of the episode; OBSERVATION when left out.
     #[serde(rename = "type", default)]
-    pub kind: Kind,
+    pub kind: EpisodeKind,
     /// Keys of the facts it involves, for example `src/auth.ts::login`; up to 200.
     #[serde(default)]
     pub entities: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Request {
     pub new: bool,
     /// success, failure or partial.
     #[serde(default)]
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<EpisodeOutcome>,
     /// Fields of the type. DECISION: title, rationale, tradeoffs, affected_files; EDIT: file, diff_summary,
     /// lines_before, lines_after, reason; TEST_RESULT: passed, failed, test_files; ERROR: error_type, stack_summary.
     #[serde(default)]
@@ -74,16 +74,16 @@ pub struct Request {
 /// One entry of `episodes`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct One {
+struct EpisodeEntry {
     content: String,
     #[serde(rename = "type", alias = "kind", default)]
-    kind: Kind,
+    kind: EpisodeKind,
     #[serde(default)]
     entities: Vec<String>,
     #[serde(default)]
     new: bool,
     #[serde(default)]
-    outcome: Option<Outcome>,
+    outcome: Option<EpisodeOutcome>,
     #[serde(default)]
     metadata: Map<String, Value>,
     #[serde(default)]
@@ -109,16 +109,16 @@ pub struct Response {
     pub summary: String,
     /// The recorded episode; the last one if several were given.
     #[serde(flatten)]
-    pub added: Added,
+    pub added: AddedEpisode,
     /// All recorded episodes, if several were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub episodes: Vec<Added>,
+    pub episodes: Vec<AddedEpisode>,
 }
 
 impl Op for EpisodeAdd {
     const META: Meta = Meta {
         name: "episode_add",
-        shown: Shown::By(rendering::added),
+        shown: ResponseView::By(rendering::added),
         essential: true,
         default_tool: &["content", "type", "entities", "metadata", "outcome", "task_id"],
         answer: &["episode_id", "ref", "episodes.ref", "episodes.episode_id", "entities.ref", "facts"],
@@ -199,7 +199,7 @@ fn one_of(at: usize, value: Value) -> Result<NewEpisode> {
         }
         other => other,
     };
-    let one: One = serde_json::from_value(named)
+    let one: EpisodeEntry = serde_json::from_value(named)
         .map_err(|e| Error::invalid(ErrorCode::InvalidRequest, format!("episodes[{at}] does not fit: {e}")))?;
     Ok(NewEpisode {
         kind: one.kind,
@@ -220,7 +220,7 @@ fn one_of(at: usize, value: Value) -> Result<NewEpisode> {
     })
 }
 
-fn summary(added: &[Added]) -> String {
+fn summary(added: &[AddedEpisode]) -> String {
     let repeated = added.iter().filter(|one| one.repeated).count();
     match added {
         [one] if one.repeated => format!("{} was remembered before, nothing written", one.episode_id),

@@ -1,15 +1,15 @@
 //! `episode_recall` and `decision_query`: search agent memory.
 
-use crate::features::memory::Kind;
+use crate::features::memory::EpisodeKind;
 use crate::features::memory::recall::{
-    Ask, MemoryOut, Recalled, Recipe, Remembered, SessionOut, Weights, WhenOut, recall,
+    MemoryCounts, RecallQuery, RecallScoring, RecallWeights, Recalled, RecalledMemoryOut, SessionOut, WhenOut, recall,
 };
 use crate::features::memory::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::tool::{NOTICE, Profile};
+use crate::rendering::ResponseView;
+use crate::response_budget::{NOTICE, Profile};
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Result, Time};
@@ -39,7 +39,7 @@ pub struct Request {
     pub session_id: Option<String>,
     /// Only episodes of these types; all types, and facts, when left out.
     #[serde(default)]
-    pub types: Vec<Kind>,
+    pub types: Vec<EpisodeKind>,
     /// Keys of code; episodes that involve the same code rank higher.
     #[serde(default)]
     pub entities: Vec<String>,
@@ -58,10 +58,10 @@ pub struct Request {
     /// fitting: the recall pipeline, where recency only counts for relevant episodes; added: similarity, recency and
     /// entities summed.
     #[serde(default)]
-    pub recipe: Recipe,
+    pub recipe: RecallScoring,
     /// Weights of similarity, recency and shared entities (0.5, 0.3, 0.2) and the decay lambda per day (0.05).
     #[serde(default)]
-    pub weights: Weights,
+    pub weights: RecallWeights,
     /// Use times in the query as filters; on by default.
     #[serde(default = "yes")]
     pub moments: bool,
@@ -93,7 +93,7 @@ pub struct Response {
     /// Warning that applies to all texts below.
     pub notice: &'static str,
     /// Best first.
-    pub episodes: Vec<MemoryOut>,
+    pub episodes: Vec<RecalledMemoryOut>,
     /// Number of candidates.
     pub total: usize,
     /// Sessions with the most relevant episodes.
@@ -131,11 +131,11 @@ impl Response {
 }
 
 /// Explains why there are no results, with the number of recorded episodes.
-fn nothing(remembered: Remembered, what: &str) -> String {
+fn nothing(remembered: MemoryCounts, what: &str) -> String {
     match remembered {
-        Remembered { all: 0, .. } => "nothing is remembered yet".into(),
-        Remembered { within: 0, all } => format!("the filters leave none of the {all} that are remembered"),
-        Remembered { within, .. } => format!("nothing fits, of {}", count(within, what)),
+        MemoryCounts { all: 0, .. } => "nothing is remembered yet".into(),
+        MemoryCounts { within: 0, all } => format!("the filters leave none of the {all} that are remembered"),
+        MemoryCounts { within, .. } => format!("nothing fits, of {}", count(within, what)),
     }
 }
 
@@ -151,7 +151,7 @@ fn tokens(profile: Profile) -> usize {
 impl Op for EpisodeRecall {
     const META: Meta = Meta {
         name: "episode_recall",
-        shown: Shown::By(rendering::recalled),
+        shown: ResponseView::By(rendering::recalled),
         essential: true,
         default_tool: &["query", "types", "entities", "agent_id", "task_id", "since", "limit"],
         answer: &[
@@ -185,7 +185,7 @@ impl Op for EpisodeRecall {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let ask = Ask {
+        let ask = RecallQuery {
             query: request.query,
             weights: request.weights,
             recipe: request.recipe,
@@ -208,7 +208,7 @@ impl Op for EpisodeRecall {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Decisions {
+pub struct DecisionQueryRequest {
     /// Subject of the decision, up to 800 characters; the newest decisions when left out.
     #[serde(default)]
     pub query: String,
@@ -240,7 +240,7 @@ pub struct Decisions {
 impl Op for DecisionQuery {
     const META: Meta = Meta {
         name: "decision_query",
-        shown: Shown::By(rendering::recalled),
+        shown: ResponseView::By(rendering::recalled),
         answer: &[
             "episodes.content",
             "episodes.rationale",
@@ -263,14 +263,14 @@ impl Op for DecisionQuery {
         of_any_agent: true,
         ..META
     };
-    type Request = Decisions;
+    type Request = DecisionQueryRequest;
     type Response = Response;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: Decisions) -> Result<Response> {
-        let ask = Ask {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: DecisionQueryRequest) -> Result<Response> {
+        let ask = RecallQuery {
             query: request.query,
-            weights: Weights::of_decisions(),
-            kinds: vec![Kind::Decision],
+            weights: RecallWeights::of_decisions(),
+            kinds: vec![EpisodeKind::Decision],
             agent_id: request.agent_id,
             task_id: request.task_id,
             since: request.since,
@@ -279,7 +279,7 @@ impl Op for DecisionQuery {
             tokens: tokens(request.profile),
             all_branches: request.all_branches,
             view: request.view,
-            ..Ask::default()
+            ..RecallQuery::default()
         };
         Ok(Response::of(recall(engine, context, &ask)?, "decision"))
     }

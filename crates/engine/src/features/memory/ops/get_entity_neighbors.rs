@@ -1,12 +1,12 @@
 //! `get_entity_neighbors`: neighbours of an entity, with the field names of knowledge-graph APIs.
 
 use crate::features::graph::ops::neighbors::{self, around};
-use crate::features::memory::context_graph::{EdgeOut, NodeOut};
+use crate::features::memory::context_graph::{ContextEdgeOut, ContextNodeOut};
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::tool::NOTICE;
-use crate::view::Read;
-use crate::view::Types;
+use crate::response_budget::NOTICE;
+use crate::view::NodeContents;
+use crate::view::TypeFilter;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::walk::Direction;
@@ -55,9 +55,9 @@ pub struct Response {
     /// Warning about names and properties.
     pub notice: &'static str,
     /// The entity first, then by distance, then by PageRank.
-    pub nodes: Vec<NodeOut>,
+    pub nodes: Vec<ContextNodeOut>,
     /// Relationships between these entities.
-    pub edges: Vec<EdgeOut>,
+    pub edges: Vec<ContextEdgeOut>,
     /// Number of entities within the depth.
     pub total: usize,
     pub truncated: bool,
@@ -83,7 +83,7 @@ impl Op for GetEntityNeighbors {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let types = Types { relationship_types: request.edge_types, ..Types::default() };
+        let types = TypeFilter { relationship_types: request.edge_types, ..TypeFilter::default() };
         let same = neighbors::Request {
             reference: request.node_id,
             radius: request.depth,
@@ -94,14 +94,15 @@ impl Op for GetEntityNeighbors {
         };
         let found = around(engine, context, &same)?;
         let s = &found.look.snapshot;
-        let read = Read::of(&found.look, &found.near.iter().map(|(_, node)| *node).collect::<Vec<_>>())?;
-        let node = |(depth, node): &(u32, Node)| NodeOut::of(s, &read, *node, *depth, request.include_properties);
+        let read = NodeContents::of(&found.look, &found.near.iter().map(|(_, node)| *node).collect::<Vec<_>>())?;
+        let node =
+            |(depth, node): &(u32, Node)| ContextNodeOut::of(s, &read, *node, *depth, request.include_properties);
         Ok(Response {
             summary: found.summary,
             node_id: s.name(found.center),
             notice: NOTICE,
             nodes: found.near.iter().map(node).collect(),
-            edges: found.edges.iter().map(|edge| EdgeOut::of(s, *edge)).collect(),
+            edges: found.edges.iter().map(|edge| ContextEdgeOut::of(s, *edge)).collect(),
             total: found.total,
             truncated: found.truncated,
             view: found.look.view.echo(),

@@ -1,13 +1,13 @@
 //! `memory_linked_search`: searches code by words, and returns it with the memories linked to it.
 
-use crate::features::search::{Ask, Recipe, find, is_code, round};
+use crate::features::search::{Recipe, SearchQuestion, find, is_code, round};
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::response_budget::NOTICE;
+use crate::responses::count;
 use crate::sensitive::is_sensitive;
-use crate::shape::count;
-use crate::tool::NOTICE;
-use crate::view::Read;
+use crate::view::NodeContents;
 use crate::view::memories as links;
 use crate::view::symbols::{Symbols, keys, number, text};
 use crate::{Context, Engine};
@@ -85,14 +85,14 @@ pub struct LinkedOut {
     pub start_line: Option<u64>,
     pub score: f64,
     /// Newest first.
-    pub memories: Vec<MemoryOut>,
+    pub memories: Vec<LinkedMemoryOut>,
     /// Number of memories, without sensitive ones.
     pub total_memories: usize,
 }
 
 /// A memory linked to code.
 #[derive(Serialize, JsonSchema)]
-pub struct MemoryOut {
+pub struct LinkedMemoryOut {
     #[serde(rename = "ref")]
     pub reference: String,
     #[serde(rename = "type")]
@@ -154,7 +154,7 @@ impl Op for MemoryLinkedSearch {
         let found = find(
             &look,
             &texts,
-            &Ask {
+            &SearchQuestion {
                 text: words,
                 recipe: Recipe::Code,
                 lexical: true,
@@ -171,7 +171,7 @@ impl Op for MemoryLinkedSearch {
         let mut hits: Vec<(&Candidate, Vec<Node>)> =
             found.candidates.iter().take(looked).map(|hit| (hit, about(hit.node))).collect();
         let all = hits.iter().flat_map(|(hit, linked)| std::iter::once(hit.node).chain(linked.iter().copied()));
-        let read = Read::of(&look, &all.collect::<Vec<_>>())?;
+        let read = NodeContents::of(&look, &all.collect::<Vec<_>>())?;
         for (_, linked) in &mut hits {
             linked.retain(|node| read.content(*node).is_some_and(|content| !is_sensitive(content)));
             linked.sort_by_key(|node| (std::cmp::Reverse(read.stated(*node)), s.thing(*node)));
@@ -188,7 +188,7 @@ impl Op for MemoryLinkedSearch {
                 let content = read.content(*node);
                 let own = |name: &str| content.and_then(|content| text(content, name));
                 let text = TEXTS.iter().find_map(|name| own(name)).or_else(|| content.and_then(|c| c.title.clone()));
-                MemoryOut {
+                LinkedMemoryOut {
                     reference: s.name(*node),
                     type_name: s.type_name(*node).to_string(),
                     subtype: content.and_then(|content| content.subtype.clone()),

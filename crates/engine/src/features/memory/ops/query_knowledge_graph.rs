@@ -5,7 +5,7 @@ use crate::features::search::ops::search::{self, Search};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::tool::NOTICE;
+use crate::response_budget::NOTICE;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_model::view::ViewEcho;
@@ -43,7 +43,7 @@ pub struct Response {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
     /// Best first.
-    pub nodes: Vec<FoundOut>,
+    pub nodes: Vec<KnowledgeNodeOut>,
     /// Number of matches.
     pub total: usize,
     /// Share of the embeddable facts that have a vector; absent if meaning was not used.
@@ -55,7 +55,7 @@ pub struct Response {
 
 /// A node that matches the query.
 #[derive(Serialize, JsonSchema)]
-pub struct FoundOut {
+pub struct KnowledgeNodeOut {
     /// `Type:key`, or its id.
     pub node_id: String,
     pub node_type: String,
@@ -94,7 +94,7 @@ impl Op for QueryKnowledgeGraph {
         let found = Search::run(engine, context, same)?;
         let node = |item: crate::features::search::ItemOut| {
             let text = |name: &str| item.fields.get(name).and_then(Value::as_str).map(str::to_owned);
-            FoundOut {
+            KnowledgeNodeOut {
                 node_type: text("type").unwrap_or_default(),
                 name: text("title").unwrap_or_else(|| item.reference.clone()),
                 node_id: item.reference,
@@ -103,7 +103,7 @@ impl Op for QueryKnowledgeGraph {
                 reasons: item.reasons,
             }
         };
-        let nodes: Vec<FoundOut> = found.items.into_iter().map(node).collect();
+        let nodes: Vec<KnowledgeNodeOut> = found.items.into_iter().map(node).collect();
         Ok(Response {
             summary: found.summary,
             notice: (!nodes.is_empty()).then_some(NOTICE),

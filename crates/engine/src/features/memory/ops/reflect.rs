@@ -1,11 +1,11 @@
 //! `reflect`: finds patterns in the newest episodes.
 
-use crate::features::memory::reflect::{Ask, LIMIT, Reflected, reflect};
+use crate::features::memory::reflect::{LIMIT, Reflection, ReflectionScope, reflect};
 use crate::features::memory::rendering;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use schemars::JsonSchema;
@@ -38,13 +38,13 @@ fn limit() -> usize {
 pub struct Response {
     pub summary: String,
     #[serde(flatten)]
-    pub reflected: Reflected,
+    pub reflected: Reflection,
 }
 
 impl Op for Reflect {
     const META: Meta = Meta {
         name: "reflect",
-        shown: Shown::By(rendering::reflected),
+        shown: ResponseView::By(rendering::reflected),
         answer: &[
             "learnings.content",
             "learnings.confidence",
@@ -69,7 +69,7 @@ impl Op for Reflect {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let ask = Ask {
+        let ask = ReflectionScope {
             task_id: request.task_id,
             agent_id: request.agent_id,
             limit: request.limit,

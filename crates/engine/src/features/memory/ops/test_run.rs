@@ -1,16 +1,16 @@
 //! `test_run`: runs the project's tests, and records the result.
 
-use crate::features::code::beneath;
-use crate::features::code::place::Place;
+use crate::features::code::confined_files;
 use crate::features::code::trees;
+use crate::features::code::working_tree::WorkingTree;
 use crate::features::memory::episodes::{NewEpisode, add};
 use crate::features::memory::rendering;
 use crate::features::memory::testing::{command, detect, output, run};
-use crate::features::memory::{Kind, Outcome};
+use crate::features::memory::{EpisodeKind, EpisodeOutcome};
 use crate::ranges::check_range;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use schemars::JsonSchema;
@@ -104,7 +104,7 @@ pub struct Response {
 impl Op for TestRun {
     const META: Meta = Meta {
         name: "test_run",
-        shown: Shown::By(rendering::tested),
+        shown: ResponseView::By(rendering::tested),
         answer: &["status", "failed_tests", "passed", "failed", "exit_code", "output", "episode_id"],
         summary: "Run the project's tests, and remember how they went",
         description: "Runs the test program of the working tree (cargo, npm, go or pytest by what lies in its root, or a command \
@@ -126,13 +126,13 @@ impl Op for TestRun {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_range("timeout_seconds", request.timeout_seconds, 1, 3_600)?;
-        let mut place = Place::of(Path::new(&request.path), request.branch.as_deref())?;
-        place.branch = trees::kept_on(engine, &context.scope, &place, false)?.branch;
+        let mut place = WorkingTree::of(Path::new(&request.path), request.branch.as_deref())?;
+        place.branch = trees::branch_of_tree(engine, &context.scope, &place, false)?.branch;
         let command = match request.command.is_empty() {
             true => detect(&place.root, &request.tests)?,
             false => command::given(&request.command, &request.tests)?,
         };
-        engine.know_agents(context)?;
+        engine.declare_agent_types(context)?;
         // Check the branch first: the result of an hour of tests must not be lost because the branch is unknown.
         let ledger = engine.ledger(&context.scope);
         let known = ledger.registry()?.branch(&place.branch).is_ok();
@@ -166,7 +166,7 @@ impl Op for TestRun {
         if status != "passed" {
             content.push_str(&format!("\n{output}"));
         }
-        let outcome = if status == "passed" { Outcome::Success } else { Outcome::Failure };
+        let outcome = if status == "passed" { EpisodeOutcome::Success } else { EpisodeOutcome::Failure };
         let new = NewEpisode {
             entities: request.entities,
             outcome: Some(outcome),
@@ -175,7 +175,7 @@ impl Op for TestRun {
             agent_id: request.agent_id,
             session_id: request.session_id,
             mentions: results.failed_tests.iter().take(NAMES).cloned().collect(),
-            ..NewEpisode::new(Kind::TestResult, content)
+            ..NewEpisode::new(EpisodeKind::TestResult, content)
         };
         let added = add(engine, context, branch, new)?;
         Ok(Response {
@@ -196,7 +196,7 @@ impl Op for TestRun {
     }
 }
 
-fn line(status: &str, results: &output::Results, seconds: u64) -> String {
+fn line(status: &str, results: &output::TestResults, seconds: u64) -> String {
     let counts = match (results.passed, results.failed) {
         (Some(passed), Some(failed)) => format!("{passed} passed, {failed} failed"),
         _ => "counts unknown: the output does not say how many tests ran".into(),
@@ -215,7 +215,7 @@ fn files_of(tests: &[String], failed: &[String], root: &Path) -> Vec<String> {
         .iter()
         .chain(failed)
         .map(|test| test.split("::").next().unwrap_or(test))
-        .filter(|file| beneath::is_beneath(file) && root.join(file).is_file())
+        .filter(|file| confined_files::is_beneath(file) && root.join(file).is_file())
         .map(str::to_owned)
         .collect();
     files.sort();

@@ -1,17 +1,17 @@
 //! `trace_decision_lineage`: the causes and consequences of a decision.
 
-use crate::features::memory::lineage::{Step, Way, trace};
+use crate::features::memory::lineage::{LineageDirection, LineageStep, trace};
 use crate::features::memory::rendering;
 use crate::features::search::is_code;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
+use crate::response_budget::NOTICE;
+use crate::responses::count;
 use crate::sensitive::is_sensitive;
-use crate::shape::count;
-use crate::tool::NOTICE;
-use crate::view::Look;
-use crate::view::Read;
+use crate::view::NodeContents;
+use crate::view::ViewGraph;
 use crate::view::memories as links;
 use crate::view::symbols::Symbols;
 use crate::{Context, Engine};
@@ -32,7 +32,7 @@ pub struct Request {
     pub decision_id: String,
     /// upstream: what led to it; downstream: what came of it; both.
     #[serde(default)]
-    pub direction: Way,
+    pub direction: LineageDirection,
     /// Maximum number of steps, 1 to 8.
     #[serde(default = "depth")]
     #[schemars(range(min = 1, max = 8))]
@@ -59,20 +59,20 @@ pub struct Response {
     /// A notice for titles.
     pub notice: &'static str,
     /// The fact at which the trace begins.
-    pub decision: StepOut,
+    pub decision: LineageStepOut,
     /// Causes, nearest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub upstream: Option<Vec<StepOut>>,
+    pub upstream: Option<Vec<LineageStepOut>>,
     /// Consequences, nearest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub downstream: Option<Vec<StepOut>>,
+    pub downstream: Option<Vec<LineageStepOut>>,
     pub truncated: bool,
     pub view: ViewEcho,
 }
 
 /// A cause or consequence.
 #[derive(Serialize, JsonSchema)]
-pub struct StepOut {
+pub struct LineageStepOut {
     /// `Type:key`, or its id.
     #[serde(rename = "ref")]
     pub reference: String,
@@ -105,7 +105,7 @@ pub struct StepOut {
 impl Op for TraceDecisionLineage {
     const META: Meta = Meta {
         name: "trace_decision_lineage",
-        shown: Shown::By(rendering::lineage),
+        shown: ResponseView::By(rendering::lineage),
         answer: &[
             "decision.title",
             "decision.ref",
@@ -140,12 +140,13 @@ impl Op for TraceDecisionLineage {
         let go = |upstream| {
             trace(&look.snapshot, start, upstream, request.depth, request.limit, |node| is_code(&symbols, node))
         };
-        let before = (request.direction != Way::Downstream).then(|| go(true));
-        let after = (request.direction != Way::Upstream).then(|| go(false));
+        let before = (request.direction != LineageDirection::Downstream).then(|| go(true));
+        let after = (request.direction != LineageDirection::Upstream).then(|| go(false));
         let all = before.iter().chain(&after).flat_map(|(steps, _)| steps.iter().map(|step| step.node)).chain([start]);
-        let read = Read::of(&look, &all.collect::<Vec<Node>>())?;
-        let out =
-            |found: &(Vec<Step>, bool)| found.0.iter().map(|step| step_out(&look, &read, step)).collect::<Vec<_>>();
+        let read = NodeContents::of(&look, &all.collect::<Vec<Node>>())?;
+        let out = |found: &(Vec<LineageStep>, bool)| {
+            found.0.iter().map(|step| step_out(&look, &read, step)).collect::<Vec<_>>()
+        };
         let truncated = before.iter().chain(&after).any(|(_, more)| *more);
         let (upstream, downstream) = (before.as_ref().map(out), after.as_ref().map(out));
         let mut parts = Vec::new();
@@ -167,10 +168,10 @@ impl Op for TraceDecisionLineage {
     }
 }
 
-fn thing(look: &Look, read: &Read, node: Node) -> StepOut {
+fn thing(look: &ViewGraph, read: &NodeContents, node: Node) -> LineageStepOut {
     let s = &look.snapshot;
     let content = read.content(node);
-    StepOut {
+    LineageStepOut {
         reference: s.name(node),
         id: s.id(node),
         type_name: s.type_name(node).to_string(),
@@ -185,8 +186,8 @@ fn thing(look: &Look, read: &Read, node: Node) -> StepOut {
     }
 }
 
-fn step_out(look: &Look, read: &Read, step: &Step) -> StepOut {
-    StepOut {
+fn step_out(look: &ViewGraph, read: &NodeContents, step: &LineageStep) -> LineageStepOut {
+    LineageStepOut {
         depth: step.depth,
         via: Some(look.snapshot.edge_type(step.edge).to_string()),
         from: Some(look.snapshot.name(step.from)),

@@ -9,14 +9,14 @@ const NAMES: usize = 1_000;
 
 /// Parsed results; numbers only if the output contains them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Results {
+pub struct TestResults {
     pub passed: Option<u64>,
     pub failed: Option<u64>,
     pub passed_tests: Vec<String>,
     pub failed_tests: Vec<String>,
 }
 
-impl Results {
+impl TestResults {
     /// Whether the output contained the number of passed or of failed tests.
     pub fn are_known(&self) -> bool {
         self.passed.is_some() || self.failed.is_some()
@@ -24,7 +24,7 @@ impl Results {
 }
 
 /// A line with the result of one test: the pattern, the group of the name, and whether it passed.
-struct Line(Regex, bool);
+struct ResultLine(Regex, bool);
 
 /// A summary line: the pattern with groups `passed` and `failed`, either of which may be missing.
 static TOTALS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -49,7 +49,7 @@ static TOTALS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .collect()
 });
 
-static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
+static LINES: LazyLock<Vec<ResultLine>> = LazyLock::new(|| {
     [
         (r"^test (\S+)(?: - .*)? \.\.\. ok", true),
         (r"^test (\S+)(?: - .*)? \.\.\. FAILED", false),
@@ -64,12 +64,12 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
         (r"^\s*--- FAIL: (\S+)", false),
     ]
     .iter()
-    .map(|(pattern, passed)| Line(rule(pattern), *passed))
+    .map(|(pattern, passed)| ResultLine(rule(pattern), *passed))
     .collect()
 });
 
 /// Parses the output of a run.
-pub fn read(output: &str) -> Results {
+pub fn read(output: &str) -> TestResults {
     let (mut passed, mut failed) = (BTreeSet::new(), BTreeSet::new());
     let mut sums: (Option<u64>, Option<u64>) = (None, None);
     let add = |sum: &mut Option<u64>, more: Option<u64>| {
@@ -86,7 +86,7 @@ pub fn read(output: &str) -> Results {
             add(&mut sums.1, Some(not));
             continue;
         }
-        for Line(pattern, is_pass) in LINES.iter() {
+        for ResultLine(pattern, is_pass) in LINES.iter() {
             if let Some(found) = pattern.captures(&plain) {
                 let into = if *is_pass { &mut passed } else { &mut failed };
                 into.insert(found[1].to_owned());
@@ -109,7 +109,7 @@ pub fn read(output: &str) -> Results {
     let names = |set: BTreeSet<String>| set.into_iter().take(NAMES).collect::<Vec<_>>();
     let (by_name, any) = ((passed.len() as u64, failed.len() as u64), !passed.is_empty() || !failed.is_empty());
     let known = sums.0.is_some() || sums.1.is_some();
-    Results {
+    TestResults {
         passed: if known { Some(sums.0.unwrap_or(0)) } else { any.then_some(by_name.0) },
         failed: if known { Some(sums.1.unwrap_or(0)) } else { any.then_some(by_name.1) },
         passed_tests: names(passed),

@@ -1,7 +1,7 @@
 //! Runs a program with limits of time and output.
 
 use super::TestCommand;
-use crate::Stop;
+use crate::Cancellation;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ const SECRETS: [&str; 7] = [
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct ProgramRun {
     /// Its exit code; `None` if it was stopped or killed.
     pub exit_code: Option<i32>,
     pub timed_out: bool,
@@ -43,7 +43,7 @@ pub struct Ran {
 }
 
 /// Runs the command in a folder with a timeout, without input.
-pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Stop) -> Result<Ran> {
+pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Cancellation) -> Result<ProgramRun> {
     let mut process = Command::new(&command.program);
     process.args(&command.arguments).current_dir(folder);
     process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -63,7 +63,7 @@ pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Stop) ->
         Error::new(kind, ErrorCode::TestCommandFailed, format!("`{}` cannot be run: {e}", command.program))
             .hint("is it installed, and can it be found?")
     })?;
-    let kept = Arc::new(Mutex::new(Kept::default()));
+    let kept = Arc::new(Mutex::new(OutputTail::default()));
     let readers: Vec<_> = [
         child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
         child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
@@ -96,7 +96,7 @@ pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Stop) ->
     }
     stop.check()?;
     let (output, dropped) = kept.lock().text();
-    Ok(Ran { exit_code: status.and_then(|status| status.code()), timed_out, output, dropped, took })
+    Ok(ProgramRun { exit_code: status.and_then(|status| status.code()), timed_out, output, dropped, took })
 }
 
 /// Stops a program and its children.
@@ -113,12 +113,12 @@ fn end(child: &mut Child) {
 
 /// The last bytes of the output.
 #[derive(Default)]
-struct Kept {
+struct OutputTail {
     bytes: VecDeque<u8>,
     dropped: u64,
 }
 
-impl Kept {
+impl OutputTail {
     fn add(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
         let over = self.bytes.len().saturating_sub(KEPT);
@@ -132,7 +132,7 @@ impl Kept {
     }
 }
 
-fn keep(mut stream: Box<dyn Read + Send>, kept: &Mutex<Kept>) {
+fn keep(mut stream: Box<dyn Read + Send>, kept: &Mutex<OutputTail>) {
     let mut buffer = [0; 8_192];
     // A read error counts as the end.
     while let Ok(n @ 1..) = stream.read(&mut buffer) {
@@ -150,8 +150,8 @@ mod tests {
         TestCommand { program: "sh".into(), arguments: vec!["-c".into(), script.into()] }
     }
 
-    fn ran(script: &str, most: Duration) -> Ran {
-        run(&sh(script), &std::env::temp_dir(), most, &Stop::default()).unwrap()
+    fn ran(script: &str, most: Duration) -> ProgramRun {
+        run(&sh(script), &std::env::temp_dir(), most, &Cancellation::default()).unwrap()
     }
 
     #[test]
@@ -170,10 +170,10 @@ mod tests {
             &TestCommand { program: "no-such-program-here".into(), arguments: vec![] },
             Path::new("/"),
             long,
-            &Stop::default(),
+            &Cancellation::default(),
         );
         assert_eq!(none.unwrap_err().code, ErrorCode::TestCommandFailed);
-        let stop = Stop::default();
+        let stop = Cancellation::default();
         stop.stop();
         assert_eq!(run(&sh("sleep 600"), Path::new("/"), long, &stop).unwrap_err().code, ErrorCode::Cancelled);
     }

@@ -20,18 +20,18 @@ const PROBE: usize = 3;
 pub struct Breaker {
     /// Time, number of successes, number of failures.
     attempts: VecDeque<(Time, u64, u64)>,
-    open: Option<Open>,
+    open: Option<OpenBreaker>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenBreaker {
     since: Time,
     next_probe: Time,
 }
 
 /// How many jobs may be tried now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Allowed {
+pub enum AllowedJobs {
     All,
     /// At most this many jobs.
     Probe(usize),
@@ -48,11 +48,11 @@ pub enum BreakerState {
 
 impl Breaker {
     /// Returns how many jobs may be tried now.
-    pub fn allowed(&self, now: Time) -> Allowed {
+    pub fn allowed(&self, now: Time) -> AllowedJobs {
         match self.open {
-            None => Allowed::All,
-            Some(open) if now >= open.next_probe => Allowed::Probe(PROBE),
-            Some(open) => Allowed::NotBefore(open.next_probe),
+            None => AllowedJobs::All,
+            Some(open) if now >= open.next_probe => AllowedJobs::Probe(PROBE),
+            Some(open) => AllowedJobs::NotBefore(open.next_probe),
         }
     }
 
@@ -75,14 +75,14 @@ impl Breaker {
         }
         let (good, bad) = self.attempts.iter().fold((0, 0), |(good, bad), (_, g, b)| (good + g, bad + b));
         if good + bad >= ENOUGH && bad as f64 > TOO_MANY * (good + bad) as f64 {
-            self.open = Some(Open { since: now, next_probe: Time(now.0 + PROBE_EVERY) });
+            self.open = Some(OpenBreaker { since: now, next_probe: Time(now.0 + PROBE_EVERY) });
         }
     }
 
     pub fn state(&self) -> BreakerState {
         match self.open {
             None => BreakerState::Closed,
-            Some(Open { since, next_probe }) => BreakerState::Open { since, next_probe },
+            Some(OpenBreaker { since, next_probe }) => BreakerState::Open { since, next_probe },
         }
     }
 }
@@ -111,9 +111,9 @@ mod tests {
         let mut breaker = Breaker::default();
         breaker.record(at(0), 0, 20);
         breaker.record(at(300), 0, 20);
-        assert_eq!(breaker.allowed(at(300)), Allowed::All, "old failures do not count");
+        assert_eq!(breaker.allowed(at(300)), AllowedJobs::All, "old failures do not count");
         breaker.record(at(599), 0, 10);
-        assert_eq!(breaker.allowed(at(599)), Allowed::NotBefore(at(719)));
+        assert_eq!(breaker.allowed(at(599)), AllowedJobs::NotBefore(at(719)));
         let mut breaker = Breaker::default();
         breaker.record(at(0), 100, 0);
         breaker.record(at(299), 0, 60);
@@ -125,16 +125,16 @@ mod tests {
         let mut breaker = Breaker::default();
         breaker.record(at(0), 0, 30);
         assert_eq!(breaker.state(), BreakerState::Open { since: at(0), next_probe: at(120) });
-        assert_eq!(breaker.allowed(at(119)), Allowed::NotBefore(at(120)));
-        assert_eq!(breaker.allowed(at(120)), Allowed::Probe(3));
+        assert_eq!(breaker.allowed(at(119)), AllowedJobs::NotBefore(at(120)));
+        assert_eq!(breaker.allowed(at(120)), AllowedJobs::Probe(3));
         breaker.record(at(121), 0, 3);
-        assert_eq!(breaker.allowed(at(240)), Allowed::NotBefore(at(241)));
+        assert_eq!(breaker.allowed(at(240)), AllowedJobs::NotBefore(at(241)));
         breaker.record(at(241), 0, 0);
-        assert_eq!(breaker.allowed(at(241)), Allowed::Probe(3), "a probe without jobs changes nothing");
+        assert_eq!(breaker.allowed(at(241)), AllowedJobs::Probe(3), "a probe without jobs changes nothing");
         breaker.record(at(242), 2, 1);
         assert_ne!(breaker.state(), BreakerState::Closed, "not while something fails");
         breaker.record(at(365), 3, 0);
-        assert_eq!((breaker.state(), breaker.allowed(at(365))), (BreakerState::Closed, Allowed::All));
+        assert_eq!((breaker.state(), breaker.allowed(at(365))), (BreakerState::Closed, AllowedJobs::All));
         breaker.record(at(366), 0, 29);
         assert_eq!(breaker.state(), BreakerState::Closed, "earlier failures are dropped");
     }

@@ -1,8 +1,8 @@
 //! An embedding model behind any OpenAI-compatible endpoint.
 
-use crate::model_endpoint::{EMBEDDING, Endpoint, EndpointConfig, Key};
+use crate::model_endpoint::{EMBEDDING, Endpoint, EndpointConfig, EndpointKey};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
-use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
+use lukasa_search::embed::{EmbedError, Embedder, EmbedderModel, Purpose};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub struct EmbeddingEndpointConfig {
     pub model: String,
     /// Change it when the endpoint serves other weights under the same name.
     pub version: String,
-    pub key: Option<Key>,
+    pub key: Option<EndpointKey>,
     pub dimensions: usize,
     pub batch: usize,
     pub prefix: String,
@@ -37,7 +37,7 @@ pub struct EmbeddingEndpoint {
     endpoint: Endpoint,
     /// The same endpoint with a shorter timeout, for questions.
     questions: Endpoint,
-    model: Model,
+    model: EmbedderModel,
     batch: usize,
 }
 
@@ -61,7 +61,7 @@ impl EmbeddingEndpoint {
         };
         let endpoint = Endpoint::called(&at, EMBEDDING)?;
         let questions = Endpoint::called(&EndpointConfig { timeout: at.timeout.min(QUESTION), ..at }, EMBEDDING)?;
-        let model = Model {
+        let model = EmbedderModel {
             name: endpoint.name().to_string(),
             version: config.version.clone(),
             dimensions: config.dimensions,
@@ -81,7 +81,7 @@ impl EmbeddingEndpoint {
 }
 
 impl Embedder for EmbeddingEndpoint {
-    fn model(&self) -> &Model {
+    fn model(&self) -> &EmbedderModel {
         &self.model
     }
 

@@ -48,7 +48,7 @@ impl InputRules {
 
 /// The text that is sent to a model for one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
+pub struct EmbeddingInput {
     pub text: String,
     /// Hash of the text; the vector is stored under it.
     pub hash: Hash,
@@ -66,7 +66,7 @@ pub struct Input {
 ///
 /// The text resembles prose, as models were trained on it: the title, then one line per property, with its name unless the
 /// property is a text.
-pub fn build(key: Option<&str>, content: &Content, relevant: &[String], rules: &InputRules) -> Input {
+pub fn build(key: Option<&str>, content: &Content, relevant: &[String], rules: &InputRules) -> EmbeddingInput {
     let mut redacted = 0;
     let mut fields = Vec::new();
     if !content.labels.is_empty() {
@@ -101,7 +101,7 @@ pub fn build(key: Option<&str>, content: &Content, relevant: &[String], rules: &
         left = left.saturating_sub(push_line(&mut text, &name, shown));
         dropped += usize::from(shown.len() < value.len());
     }
-    Input { hash: Hash::of(text.as_bytes()), text, redacted: redacted as u32, dropped }
+    EmbeddingInput { hash: Hash::of(text.as_bytes()), text, redacted: redacted as u32, dropped }
 }
 
 fn push_line(text: &mut String, name: &str, value: &str) -> usize {

@@ -1,31 +1,31 @@
 //! The objects whose texts are embedded: everything visible now, on every branch.
 
 use super::change::significant;
-use super::input::{self, Input, InputRules};
+use super::input::{self, EmbeddingInput, InputRules};
 use crate::sensitive::is_sensitive;
 use lukasa_model::change::ChangeSummary;
 use lukasa_model::id::{MAIN, PROJECT_WIDE};
-use lukasa_model::statement::Kind;
 use lukasa_model::timeline::visible;
-use lukasa_model::types::{Embedding, EmbeddingPolicy, Registry, system};
-use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Time, Tx, View};
+use lukasa_model::types::{EmbeddingPolicy, Registry, TypeEmbedding, system};
+use lukasa_model::version::FactKind;
+use lukasa_model::{BranchNo, Fact, FactNo, Result, Time, Tx, Version, View};
 use lukasa_store::ledger::hide;
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::{Ledger, VersionFields};
 use rustc_hash::FxHashMap;
 
 /// Objects per page: large enough for efficient queries, small enough for memory.
 pub const PAGE: usize = 1_024;
 
 /// The current version of an object on a branch.
-pub struct Object {
+pub struct EmbeddableObject {
     pub branch: BranchNo,
-    pub thing: Thing,
-    pub statement: Statement,
+    pub thing: Fact,
+    pub statement: Version,
 }
 
-impl Object {
+impl EmbeddableObject {
     /// How it is embedded; `None` if it is not.
-    pub fn policy(&self, registry: &Registry) -> Option<Embedding> {
+    pub fn policy(&self, registry: &Registry) -> Option<TypeEmbedding> {
         let declared = registry.object_type(&self.thing.type_name).map(|t| t.embedding.clone()).unwrap_or_default();
         let own = self.thing.ends.is_some() || system::is(&self.thing.type_name) || self.is_sensitive();
         (!own && declared.policy != EmbeddingPolicy::Disabled).then_some(declared)
@@ -39,7 +39,7 @@ impl Object {
     }
 
     /// Builds the text to embed for the object.
-    pub fn input(&self, embedding: &Embedding, rules: &InputRules) -> Result<Input> {
+    pub fn input(&self, embedding: &TypeEmbedding, rules: &InputRules) -> Result<EmbeddingInput> {
         let content = self.statement.parsed()?;
         Ok(input::build(self.thing.key.as_deref(), &content, &embedding.relevant_paths, rules))
     }
@@ -59,17 +59,17 @@ pub fn on_branch(
     ledger: &Ledger,
     view: &View,
     registry: &Registry,
-    things: &[ThingNo],
+    things: &[FactNo],
     after: Option<Tx>,
-) -> Result<Vec<(Object, bool)>> {
-    let fields = if after.is_some() { Fields::All } else { Fields::Content };
+) -> Result<Vec<(EmbeddableObject, bool)>> {
+    let fields = if after.is_some() { VersionFields::All } else { VersionFields::Content };
     let mut reader = ledger.store().read(ledger.scope())?;
-    let mut numbered: Vec<Thing> = reader.things_numbered(things)?;
+    let mut numbered: Vec<Fact> = reader.facts_numbered(things)?;
     numbered.retain(|thing| thing.ends.is_none());
     numbered.sort_by_key(|thing| thing.no);
-    let numbers: Vec<ThingNo> = numbered.iter().map(|thing| thing.no).collect();
-    let mut statements: FxHashMap<ThingNo, Vec<Statement>> = FxHashMap::default();
-    for statement in reader.statements(&numbers, fields)? {
+    let numbers: Vec<FactNo> = numbered.iter().map(|thing| thing.no).collect();
+    let mut statements: FxHashMap<FactNo, Vec<Version>> = FxHashMap::default();
+    for statement in reader.versions(&numbers, fields)? {
         statements.entry(statement.thing).or_default().push(statement);
     }
     drop(reader);
@@ -78,7 +78,7 @@ pub fn on_branch(
         let own = statements.remove(&thing.no).unwrap_or_default();
         let Some(mut now) = visible(&own, &view.lineage, view.valid).filter(|s| !s.absent).cloned() else { continue };
         hide(registry, &thing, &mut now)?;
-        let object = Object { branch: view.branch, thing, statement: now };
+        let object = EmbeddableObject { branch: view.branch, thing, statement: now };
         let paths = object.policy(registry).map(|embedding| embedding.relevant_paths).unwrap_or_default();
         let later = own.iter().filter(|s| after.is_some_and(|after| s.version.tx() > after));
         let mut weighty = after.is_none();
@@ -93,7 +93,7 @@ pub fn on_branch(
 }
 
 /// Calls `each` with the objects visible now on the main branch, then with those that other branches change, page by page.
-pub fn each_page(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<Object>) -> Result<()>) -> Result<()> {
+pub fn each_page(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<EmbeddableObject>) -> Result<()>) -> Result<()> {
     each_page_of_main(ledger, now, each)?;
     let (registry, head) = (ledger.registry()?, ledger.head()?);
     for branch in registry.branches().iter().map(|branch| branch.number).filter(|number| *number != MAIN) {
@@ -108,14 +108,18 @@ pub fn each_page(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<Object>) -
 }
 
 /// Calls `each` with the objects visible now on the main branch, page by page.
-pub fn each_page_of_main(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<Object>) -> Result<()>) -> Result<()> {
+pub fn each_page_of_main(
+    ledger: &Ledger,
+    now: Time,
+    each: &mut dyn FnMut(Vec<EmbeddableObject>) -> Result<()>,
+) -> Result<()> {
     let view = view_now(ledger, MAIN, now)?;
-    let mut rows = ledger.heads(&view, Fields::Content)?.only(Kind::Object);
+    let mut rows = ledger.stream_view(&view, VersionFields::Content)?.only(FactKind::Object);
     let registry = ledger.registry()?;
     while let Some(page) = rows.next_page()? {
-        let object = |mut row: lukasa_store::ledger::HeadRow| {
+        let object = |mut row: lukasa_store::ledger::ViewRow| {
             hide(&registry, &row.thing, &mut row.statement)?;
-            Ok(Object { branch: MAIN, thing: row.thing, statement: row.statement })
+            Ok(EmbeddableObject { branch: MAIN, thing: row.thing, statement: row.statement })
         };
         each(page.into_iter().filter(|row| !row.is_system()).map(object).collect::<Result<_>>()?)?;
     }

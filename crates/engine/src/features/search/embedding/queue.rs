@@ -2,12 +2,12 @@
 
 use super::input::InputRules;
 use super::kind;
-use super::objects::{Object, PAGE, each_page, on_branch, view_now};
+use super::objects::{EmbeddableObject, PAGE, each_page, on_branch, view_now};
 use lukasa_model::id::{MAIN, PROJECT_WIDE};
 use lukasa_model::types::{EmbeddingPolicy, Registry};
-use lukasa_model::{BranchNo, Error, Position, Result, ThingNo, Time, Tx, VersionId};
-use lukasa_search::embed::Model;
-use lukasa_store::derived::{Lane, NewJob};
+use lukasa_model::{BranchNo, Error, FactNo, Position, Result, Time, Tx, VersionId};
+use lukasa_search::embed::EmbedderModel;
+use lukasa_store::derived::{JobLane, NewJob};
 use lukasa_store::{Head, Ledger};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,22 +21,22 @@ const REST: i64 = 30_000_000;
 const REMEMBERED: usize = 10_000;
 
 /// Enqueues the objects of one project for one model.
-pub struct Queue {
+pub struct EmbeddingQueue {
     ledger: Ledger,
     model: String,
     kind: String,
     rules: InputRules,
-    central: Option<Box<Central>>,
+    central: Option<Box<Centrality>>,
     /// The earliest time at which recently enqueued objects may be embedded again.
     recent: Mutex<FxHashMap<String, Time>>,
 }
 
 /// Returns the current centrality of objects of a branch, in their order; more central ones are embedded earlier.
-type Central = dyn Fn(BranchNo, &[ThingNo], Time) -> Result<Vec<f64>> + Send + Sync;
+type Centrality = dyn Fn(BranchNo, &[FactNo], Time) -> Result<Vec<f64>> + Send + Sync;
 
 /// What was done with the objects that were examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Enqueued {
+pub struct EnqueueCounts {
     /// Enqueued, or moved back to the beginning of the queue.
     pub required: usize,
     pub optional: usize,
@@ -52,7 +52,7 @@ pub struct Enqueued {
     pub waiting: usize,
 }
 
-impl Enqueued {
+impl EnqueueCounts {
     /// Number of objects that were enqueued.
     pub fn total(&self) -> usize {
         self.required + self.optional
@@ -61,8 +61,8 @@ impl Enqueued {
 
 /// The payload of a job: an object on a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Payload {
-    pub thing: ThingNo,
+pub struct EmbeddingJob {
+    pub thing: FactNo,
     pub branch: BranchNo,
 }
 
@@ -71,11 +71,11 @@ pub fn job_key(branch: BranchNo, id: Uuid) -> String {
     format!("{branch}/{id}")
 }
 
-impl Queue {
+impl EmbeddingQueue {
     /// Creates the queue of a project for a model; embeds objects in the order they were enqueued.
-    pub fn new(ledger: Ledger, model: &Model, rules: InputRules) -> Queue {
+    pub fn new(ledger: Ledger, model: &EmbedderModel, rules: InputRules) -> EmbeddingQueue {
         let model = model.id();
-        Queue { ledger, kind: kind(&model), model, rules, central: None, recent: Mutex::default() }
+        EmbeddingQueue { ledger, kind: kind(&model), model, rules, central: None, recent: Mutex::default() }
     }
 
     /// Orders required and optional objects by centrality. The function is called with up to a thousand objects at a time;
@@ -83,8 +83,8 @@ impl Queue {
     #[must_use]
     pub fn by_centrality(
         mut self,
-        central: impl Fn(BranchNo, &[ThingNo], Time) -> Result<Vec<f64>> + Send + Sync + 'static,
-    ) -> Queue {
+        central: impl Fn(BranchNo, &[FactNo], Time) -> Result<Vec<f64>> + Send + Sync + 'static,
+    ) -> EmbeddingQueue {
         self.central = Some(Box::new(central));
         self
     }
@@ -109,11 +109,11 @@ impl Queue {
 
     /// Examines everything committed since the last call, by any process; all objects on the first call for a model, and after
     /// a type was declared. Reads only the head if nothing was committed.
-    pub fn follow(&self, now: Time) -> Result<Enqueued> {
+    pub fn follow(&self, now: Time) -> Result<EnqueueCounts> {
         let (derived, scope) = (self.ledger.store().derived(), self.ledger.scope());
         let head = self.ledger.head()?;
         let done = match derived.mark(scope, &self.kind)? {
-            Some(mark) if mark == head.position().mark() => return Ok(Enqueued::default()),
+            Some(mark) if mark == head.position().mark() => return Ok(EnqueueCounts::default()),
             Some(mark) if self.follows(mark, &head)? => self.since(Position::tx_of_mark(mark), head.tx, now)?,
             _ => self.catch_up(now)?,
         };
@@ -134,10 +134,10 @@ impl Queue {
     }
 
     /// Examines the facts of transactions `after+1..=to`.
-    pub fn since(&self, after: Tx, to: Tx, now: Time) -> Result<Enqueued> {
+    pub fn since(&self, after: Tx, to: Tx, now: Time) -> Result<EnqueueCounts> {
         let touched = self.touched(after, to)?;
         let registry = self.ledger.registry()?;
-        let mut done = Enqueued::default();
+        let mut done = EnqueueCounts::default();
         for (branch, mut things) in touched {
             things.sort_unstable();
             things.dedup();
@@ -158,12 +158,12 @@ impl Queue {
     }
 
     /// Returns the facts that were changed, per branch. Only their numbers are kept, because a load may change a million.
-    fn touched(&self, after: Tx, to: Tx) -> Result<BTreeMap<BranchNo, Vec<ThingNo>>> {
-        let mut touched: BTreeMap<BranchNo, Vec<ThingNo>> = BTreeMap::new();
+    fn touched(&self, after: Tx, to: Tx) -> Result<BTreeMap<BranchNo, Vec<FactNo>>> {
+        let mut touched: BTreeMap<BranchNo, Vec<FactNo>> = BTreeMap::new();
         let mut reader = self.ledger.store().read(self.ledger.scope())?;
         let mut last = VersionId::last_of(after);
         loop {
-            let page = reader.statements_after(last, PAGE)?;
+            let page = reader.versions_after(last, PAGE)?;
             let full = page.len() == PAGE;
             last = page.last().map_or(last, |statement| statement.version);
             for statement in page.iter().filter(|statement| statement.version.tx() <= to) {
@@ -177,10 +177,10 @@ impl Queue {
     }
 
     /// Examines all objects. Jobs that exist are left unchanged.
-    pub fn catch_up(&self, now: Time) -> Result<Enqueued> {
+    pub fn catch_up(&self, now: Time) -> Result<EnqueueCounts> {
         let waiting = self.waiting()?;
         let registry = self.ledger.registry()?;
-        let mut done = Enqueued::default();
+        let mut done = EnqueueCounts::default();
         each_page(&self.ledger, now, &mut |page| {
             for part in into_parts(page) {
                 self.offer(&registry, part, Some(&waiting), now, &mut done)?;
@@ -206,10 +206,10 @@ impl Queue {
     fn offer(
         &self,
         registry: &Registry,
-        objects: Vec<Object>,
+        objects: Vec<EmbeddableObject>,
         waiting: Option<&FxHashMap<String, bool>>,
         now: Time,
-        done: &mut Enqueued,
+        done: &mut EnqueueCounts,
     ) -> Result<()> {
         let mut wanted = Vec::new();
         for object in objects {
@@ -250,11 +250,11 @@ impl Queue {
         let priorities = self.priorities(&things, now)?;
         let mut jobs = Vec::with_capacity(wanted.len());
         for ((key, input, required, object), priority) in wanted.into_iter().zip(priorities) {
-            let lane = if elsewhere.contains(&input) { Lane::Mismatch } else { Lane::Ordinary };
+            let lane = if elsewhere.contains(&input) { JobLane::Mismatch } else { JobLane::Ordinary };
             done.required += usize::from(required);
             done.optional += usize::from(!required);
-            done.mismatched += usize::from(lane == Lane::Mismatch);
-            let payload = Payload { thing: object.thing.no, branch: object.branch };
+            done.mismatched += usize::from(lane == JobLane::Mismatch);
+            let payload = EmbeddingJob { thing: object.thing.no, branch: object.branch };
             let payload = serde_json::to_string(&payload).expect("numbers are plain data");
             let not_before = if required { now } else { self.rested(&key, now) };
             jobs.push(NewJob { key, lane, required, priority, payload, not_before });
@@ -263,11 +263,11 @@ impl Queue {
     }
 
     /// Returns the priority of objects within their class (required or optional).
-    fn priorities(&self, things: &[(BranchNo, ThingNo)], now: Time) -> Result<Vec<f64>> {
+    fn priorities(&self, things: &[(BranchNo, FactNo)], now: Time) -> Result<Vec<f64>> {
         let Some(central) = &self.central else { return Ok(vec![0.0; things.len()]) };
         let mut all = Vec::with_capacity(things.len());
         for of_branch in things.chunk_by(|a, b| a.0 == b.0) {
-            let numbers: Vec<ThingNo> = of_branch.iter().map(|(_, thing)| *thing).collect();
+            let numbers: Vec<FactNo> = of_branch.iter().map(|(_, thing)| *thing).collect();
             let found = central(of_branch[0].0, &numbers, now)?;
             if found.len() != numbers.len() {
                 return Err(Error::internal("the centrality function returned another number of values than objects"));
@@ -298,7 +298,7 @@ impl Queue {
     }
 }
 
-fn into_parts(mut page: Vec<Object>) -> Vec<Vec<Object>> {
+fn into_parts(mut page: Vec<EmbeddableObject>) -> Vec<Vec<EmbeddableObject>> {
     let mut parts = Vec::new();
     while page.len() > PAGE {
         let rest = page.split_off(PAGE);

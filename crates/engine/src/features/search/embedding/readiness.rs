@@ -3,7 +3,7 @@
 use super::breaker::{Breaker, BreakerState};
 use super::kind;
 use super::objects::{PAGE, each_page_of_main};
-use super::queue::Queue;
+use super::queue::EmbeddingQueue;
 use crate::telemetry::metrics;
 use lukasa_model::json::Hash;
 use lukasa_model::types::EmbeddingPolicy;
@@ -26,15 +26,15 @@ pub struct Readiness {
     pub model: String,
     /// The model whose vectors search reads, and to which coverage refers.
     pub reads: String,
-    pub required: Coverage,
-    pub optional: Coverage,
+    pub required: EmbeddingCoverage,
+    pub optional: EmbeddingCoverage,
     /// Number of objects of types that are not embedded.
     pub disabled: u64,
     /// Absent if there is nothing to embed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staleness: Option<Staleness>,
     pub backlog: Backlog,
-    pub breaker: BreakerTold,
+    pub breaker: BreakerReport,
     /// Every model with vectors.
     pub models: Vec<ModelCount>,
     /// Number of secrets redacted in the texts whose vectors search reads.
@@ -43,22 +43,22 @@ pub struct Readiness {
 
 /// How many objects have a vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Coverage {
+pub struct EmbeddingCoverage {
     pub objects: u64,
     pub embedded: u64,
     /// 100 if there are no objects.
     pub percent: f64,
 }
 
-impl Coverage {
+impl EmbeddingCoverage {
     fn count(&mut self, embedded: bool) {
         self.objects += 1;
         self.embedded += u64::from(embedded);
     }
 
-    fn done(self) -> Coverage {
+    fn done(self) -> EmbeddingCoverage {
         let percent = if self.objects == 0 { 100.0 } else { 100.0 * self.embedded as f64 / self.objects as f64 };
-        Coverage { percent, ..self }
+        EmbeddingCoverage { percent, ..self }
     }
 }
 
@@ -87,7 +87,7 @@ pub struct Backlog {
 /// The state of the circuit breaker, for answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "state")]
-pub enum BreakerTold {
+pub enum BreakerReport {
     Closed,
     Open { since: Time, next_probe: Time },
 }
@@ -103,11 +103,11 @@ pub struct ModelCount {
 }
 
 /// Examines every object of the main branch. `reads` is the model whose vectors search reads.
-pub fn readiness(queue: &Queue, breaker: &Breaker, reads: &str, now: Time) -> Result<Readiness> {
+pub fn readiness(queue: &EmbeddingQueue, breaker: &Breaker, reads: &str, now: Time) -> Result<Readiness> {
     let ledger = queue.ledger();
     let (derived, scope) = (ledger.store().derived(), ledger.scope());
     let registry = ledger.registry()?;
-    let (mut required, mut optional, mut disabled) = (Coverage::default(), Coverage::default(), 0);
+    let (mut required, mut optional, mut disabled) = (EmbeddingCoverage::default(), EmbeddingCoverage::default(), 0);
     let mut lags = Vec::new();
     each_page_of_main(ledger, now, &mut |page| {
         for part in page.chunks(PAGE) {
@@ -169,8 +169,8 @@ pub fn readiness(queue: &Queue, breaker: &Breaker, reads: &str, now: Time) -> Re
             alert: counts.required > BACKLOG,
         },
         breaker: match breaker.state() {
-            BreakerState::Closed => BreakerTold::Closed,
-            BreakerState::Open { since, next_probe } => BreakerTold::Open { since, next_probe },
+            BreakerState::Closed => BreakerReport::Closed,
+            BreakerState::Open { since, next_probe } => BreakerReport::Open { since, next_probe },
         },
         redactions: models.iter().filter(|m| m.model == reads).map(|m| m.redactions).sum(),
         models,

@@ -1,7 +1,7 @@
 //! Corrects what cannot be derived from commits: jobs of deleted objects, objects missing in the queue, unused vectors.
 
 use super::objects::{PAGE, each_page, on_branch, view_now};
-use super::queue::{Enqueued, Payload, Queue};
+use super::queue::{EmbeddingJob, EmbeddingQueue, EnqueueCounts};
 use lukasa_model::json::Hash;
 use lukasa_model::{BranchNo, Result, Time};
 use rustc_hash::FxHashSet;
@@ -12,22 +12,22 @@ pub const KEPT: i64 = 30 * 24 * 3_600 * 1_000_000;
 
 /// What a reconciliation changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reconciled {
+pub struct ReconcileCounts {
     /// Jobs of objects that were deleted or are no longer embedded.
     pub orphans: u64,
     /// Vectors of texts that no branch contains any more.
     pub forgotten: u64,
-    pub enqueued: Enqueued,
+    pub enqueued: EnqueueCounts,
 }
 
 /// Run it about once a day, in the background.
-pub fn reconcile(queue: &Queue, now: Time) -> Result<Reconciled> {
+pub fn reconcile(queue: &EmbeddingQueue, now: Time) -> Result<ReconcileCounts> {
     let orphans = remove_orphans(queue, now)?;
     let enqueued = queue.catch_up(now)?;
-    Ok(Reconciled { orphans, forgotten: forget(queue, now)?, enqueued })
+    Ok(ReconcileCounts { orphans, forgotten: forget(queue, now)?, enqueued })
 }
 
-fn remove_orphans(queue: &Queue, now: Time) -> Result<u64> {
+fn remove_orphans(queue: &EmbeddingQueue, now: Time) -> Result<u64> {
     let ledger = queue.ledger();
     let (derived, scope) = (ledger.store().derived(), ledger.scope());
     let registry = ledger.registry()?;
@@ -37,10 +37,10 @@ fn remove_orphans(queue: &Queue, now: Time) -> Result<u64> {
         let Some(end) = page.last() else { return Ok(removed) };
         last = end.key.clone();
         let mut orphans: FxHashSet<&String> = page.iter().map(|job| &job.key).collect();
-        let mut by_branch: BTreeMap<BranchNo, Vec<(&String, Payload)>> = BTreeMap::new();
+        let mut by_branch: BTreeMap<BranchNo, Vec<(&String, EmbeddingJob)>> = BTreeMap::new();
         for job in &page {
             // A job with an unreadable payload belongs to no object.
-            if let Ok(payload) = serde_json::from_str::<Payload>(&job.payload) {
+            if let Ok(payload) = serde_json::from_str::<EmbeddingJob>(&job.payload) {
                 by_branch.entry(payload.branch).or_default().push((&job.key, payload));
             }
         }
@@ -62,7 +62,7 @@ fn remove_orphans(queue: &Queue, now: Time) -> Result<u64> {
 }
 
 /// Removes old vectors, of every model, whose text no object has now.
-fn forget(queue: &Queue, now: Time) -> Result<u64> {
+fn forget(queue: &EmbeddingQueue, now: Time) -> Result<u64> {
     let ledger = queue.ledger();
     let (derived, scope) = (ledger.store().derived(), ledger.scope());
     let old = Time(now.0 - KEPT);

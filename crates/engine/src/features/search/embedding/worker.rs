@@ -1,17 +1,17 @@
 //! Processes the queue: leases jobs, embeds the current text of their objects, stores the vectors, returns failed jobs.
 
 use super::backoff;
-use super::breaker::{Allowed, Breaker};
-use super::input::{Input, InputRules};
+use super::breaker::{AllowedJobs, Breaker};
+use super::input::{EmbeddingInput, InputRules};
 use super::objects::{on_branch, view_now};
-use super::queue::{Payload, Queue};
+use super::queue::{EmbeddingJob, EmbeddingQueue};
 use crate::telemetry::metrics;
 use lukasa_model::json::Hash;
 use lukasa_model::{BranchNo, Error, Result, Time};
 use lukasa_search::embed::{EmbedError, Embedder, Purpose};
 use lukasa_search::vectors::Quantised;
 use lukasa_store::Ledger;
-use lukasa_store::derived::{Failure, Job, Vector};
+use lukasa_store::derived::{Job, JobFailure, Vector};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const RECENT: f64 = 0.1;
 const BROKEN: &str = "broken: ";
 
 /// Computes the vectors of one project with one model. Any number of workers may run at the same time, in any process.
-pub struct Worker {
+pub struct EmbeddingWorker {
     ledger: Ledger,
     kind: String,
     model: String,
@@ -42,7 +42,7 @@ pub struct Worker {
 
 /// The outcome of one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Worked {
+pub struct WorkerStep {
     pub leased: usize,
     /// Vectors that were computed.
     pub embedded: usize,
@@ -59,9 +59,13 @@ pub struct Worked {
     pub error: Option<String>,
 }
 
-impl Worker {
+impl EmbeddingWorker {
     /// Creates a worker for a queue. Fails if the embedder has another model than the queue.
-    pub fn new(queue: &Queue, embedder: Arc<dyn Embedder>, breaker: Arc<Mutex<Breaker>>) -> Result<Worker> {
+    pub fn new(
+        queue: &EmbeddingQueue,
+        embedder: Arc<dyn Embedder>,
+        breaker: Arc<Mutex<Breaker>>,
+    ) -> Result<EmbeddingWorker> {
         let model = embedder.model().id();
         if model != queue.model() {
             return Err(Error::internal("a worker has another model than its queue"));
@@ -69,7 +73,7 @@ impl Worker {
         let ledger = queue.ledger().clone();
         let clock = Arc::clone(ledger.clock());
         let drawn = move || f64::from(clock.new_id().as_u128() as u32) / f64::from(u32::MAX) * 2.0 - 1.0;
-        Ok(Worker {
+        Ok(EmbeddingWorker {
             kind: queue.kind().to_owned(),
             model,
             embedder,
@@ -84,7 +88,7 @@ impl Worker {
 
     /// Sets the random source of retry delays, for tests.
     #[must_use]
-    pub fn with_jitter(mut self, jitter: impl Fn() -> f64 + Send + Sync + 'static) -> Worker {
+    pub fn with_jitter(mut self, jitter: impl Fn() -> f64 + Send + Sync + 'static) -> EmbeddingWorker {
         self.jitter = Box::new(jitter);
         self
     }
@@ -95,13 +99,13 @@ impl Worker {
 
     /// Processes up to `limit` jobs, with one call of the model per batch. Stops at the first failure; the remaining jobs stay
     /// in the queue.
-    pub fn work(&self, now: Time, limit: usize) -> Result<Worked> {
-        let mut worked = Worked::default();
+    pub fn work(&self, now: Time, limit: usize) -> Result<WorkerStep> {
+        let mut worked = WorkerStep::default();
         while worked.leased < limit {
             let most = match self.breaker.lock().allowed(now) {
-                Allowed::All => self.embedder.batch().max(1).min(limit - worked.leased),
-                Allowed::Probe(few) => few.min(limit - worked.leased),
-                Allowed::NotBefore(then) => {
+                AllowedJobs::All => self.embedder.batch().max(1).min(limit - worked.leased),
+                AllowedJobs::Probe(few) => few.min(limit - worked.leased),
+                AllowedJobs::NotBefore(then) => {
                     worked.paused_until = Some(then);
                     break;
                 }
@@ -123,7 +127,7 @@ impl Worker {
         Ok(worked)
     }
 
-    fn batch(&self, owner: &str, jobs: &[Job], now: Time, worked: &mut Worked) -> Result<()> {
+    fn batch(&self, owner: &str, jobs: &[Job], now: Time, worked: &mut WorkerStep) -> Result<()> {
         let (derived, scope) = (self.ledger.store().derived(), self.ledger.scope());
         let mut inputs = self.inputs(jobs, now)?;
         let hashes: Vec<Hash> = inputs.values().map(|input| input.hash).collect();
@@ -147,7 +151,7 @@ impl Worker {
         }
         let suspect = |job: &Job| job.last_error.as_deref().is_some_and(|error| error.starts_with(BROKEN));
         let (alone, together): (Vec<_>, Vec<_>) = left.into_iter().partition(|(job, _)| suspect(job));
-        let mut calls: Vec<Vec<(&Job, Input)>> = Vec::new();
+        let mut calls: Vec<Vec<(&Job, EmbeddingInput)>> = Vec::new();
         if !together.is_empty() {
             calls.push(together);
         }
@@ -180,7 +184,8 @@ impl Worker {
                         EmbedError::Unavailable(_) => error.to_string(),
                         EmbedError::Broken(_) => format!("{BROKEN}{error}"),
                     };
-                    let failures: Vec<Failure> = call.iter().map(|(job, _)| self.failure(job, &message, now)).collect();
+                    let failures: Vec<JobFailure> =
+                        call.iter().map(|(job, _)| self.failure(job, &message, now)).collect();
                     derived.fail(scope, &self.kind, owner, &failures)?;
                     self.breaker.lock().record(now, 0, failures.len() as u64);
                     metrics().embedding_failure_rate.blend_of(&[], 1.0, RECENT);
@@ -195,17 +200,17 @@ impl Worker {
         Ok(())
     }
 
-    fn failure(&self, job: &Job, error: &str, now: Time) -> Failure {
+    fn failure(&self, job: &Job, error: &str, now: Time) -> JobFailure {
         let wait = backoff::wait(job.attempts, (self.jitter)());
-        Failure { key: job.key.clone(), error: error.to_owned(), not_before: Time(now.0 + wait) }
+        JobFailure { key: job.key.clone(), error: error.to_owned(), not_before: Time(now.0 + wait) }
     }
 
     /// Returns the current input of each job, by key: the object may have changed or been deleted since it was enqueued.
-    fn inputs(&self, jobs: &[Job], now: Time) -> Result<FxHashMap<String, Input>> {
-        let mut by_branch: BTreeMap<BranchNo, Vec<(&Job, Payload)>> = BTreeMap::new();
+    fn inputs(&self, jobs: &[Job], now: Time) -> Result<FxHashMap<String, EmbeddingInput>> {
+        let mut by_branch: BTreeMap<BranchNo, Vec<(&Job, EmbeddingJob)>> = BTreeMap::new();
         for job in jobs {
             // A job with an unreadable payload is removed like one without an object.
-            if let Ok(payload) = serde_json::from_str::<Payload>(&job.payload) {
+            if let Ok(payload) = serde_json::from_str::<EmbeddingJob>(&job.payload) {
                 by_branch.entry(payload.branch).or_default().push((job, payload));
             }
         }
@@ -227,8 +232,8 @@ impl Worker {
     }
 
     /// Embeds each distinct text once.
-    fn embed(&self, call: &[(&Job, Input)], now: Time) -> Result<Vec<Vector>, EmbedError> {
-        let different: BTreeMap<Hash, &Input> = call.iter().map(|(_, input)| (input.hash, input)).collect();
+    fn embed(&self, call: &[(&Job, EmbeddingInput)], now: Time) -> Result<Vec<Vector>, EmbedError> {
+        let different: BTreeMap<Hash, &EmbeddingInput> = call.iter().map(|(_, input)| (input.hash, input)).collect();
         let texts: Vec<&str> = different.values().map(|input| input.text.as_str()).collect();
         let began = Instant::now();
         let made = self.embedder.embed(&texts, Purpose::Keep)?;
@@ -237,7 +242,7 @@ impl Worker {
         if made.len() != texts.len() || made.iter().any(|vector| vector.len() != dimensions) {
             return Err(EmbedError::Broken("the model gave other vectors than it was asked for".into()));
         }
-        let keep = |(input, vector): (&&Input, &Vec<f32>)| {
+        let keep = |(input, vector): (&&EmbeddingInput, &Vec<f32>)| {
             let kept = Quantised::from_f32(vector).map_err(|e| EmbedError::Broken(e.to_string()))?;
             Ok(Vector { input: input.hash, bytes: kept.to_bytes(), made_at: now, redacted: input.redacted })
         };

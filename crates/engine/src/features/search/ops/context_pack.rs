@@ -1,23 +1,23 @@
 //! `context_pack`: returns the context of a task in one answer, within a token budget.
 
-use crate::caller::asking;
-use crate::claims::{Claimed, Wish};
+use crate::caller::acting_agent;
+use crate::claims::{ClaimIntent, ClaimOutcome};
 use crate::cursor::Cursor;
-use crate::features::code::index::Pass;
-use crate::features::code::place::Worktree;
-use crate::features::search::pack::{self, Budget, ClaimNote, Core, Pack, fit, gather};
+use crate::features::code::index::PassOptions;
+use crate::features::code::working_tree::AgentWorktree;
+use crate::features::search::pack::{self, Budget, ClaimNote, ContextPackOut, PackCode, fit, gather};
 use crate::features::search::rendering;
-use crate::features::search::{Ask, Recipe, find};
+use crate::features::search::{Recipe, SearchQuestion, find};
 use crate::ranges::check_range;
 use crate::registry::{META, WRITE};
 use crate::registry::{Meta, Op, Prompt, StoreNeed};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::tool::NOTICE;
-use crate::tool::Profile;
-use crate::view::Look;
+use crate::rendering::ResponseView;
+use crate::response_budget::NOTICE;
+use crate::response_budget::Profile;
+use crate::responses::count;
+use crate::view::ViewGraph;
 use crate::{Context, Engine};
-use lukasa_model::claims::{Target, own_key};
+use lukasa_model::claims::{ClaimTarget, own_key};
 use lukasa_model::json::{self, Hash};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
 use lukasa_search::pipeline::fuse::Fusion;
@@ -86,7 +86,7 @@ fn yes() -> bool {
 impl Op for ContextPack {
     const META: Meta = Meta {
         name: "context_pack",
-        shown: Shown::Cut(rendering::pack),
+        shown: ResponseView::Cut(rendering::pack),
         needs: StoreNeed::MayCreate,
         essential: true,
         default_tool: &["task", "path", "task_id", "claim", "cursor"],
@@ -143,13 +143,13 @@ impl Op for ContextPack {
         ..META
     };
     type Request = Request;
-    type Response = Pack;
+    type Response = ContextPackOut;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Pack> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<ContextPackOut> {
         let tokens = check(&request)?;
         if request.claim {
             context.grants.check(Self::META.name, WRITE.scope)?;
-            asking(request.agent_id.as_deref(), context)?;
+            acting_agent(request.agent_id.as_deref(), context)?;
             if request.view.as_of.is_some() || request.view.known_at.is_some() {
                 return Err(Error::invalid(ErrorCode::CannotClaim, "what was is not to be claimed")
                     .hint("leave out `as_of` and `known_at`, or `claim`"));
@@ -160,7 +160,8 @@ impl Op for ContextPack {
             // Indexing writes, so the caller needs the write scope.
             context.grants.check(Self::META.name, WRITE.scope)?;
             let workspace = engine.workspace(&context.scope, Path::new(path))?;
-            let report = workspace.index(engine, context, &Pass { bystander: true, ..Pass::default() })?;
+            let report =
+                workspace.index(engine, context, &PassOptions { bystander: true, ..PassOptions::default() })?;
             indexed = Some(report.branch.clone());
         }
         let mut view = request.view.clone();
@@ -182,7 +183,7 @@ impl Op for ContextPack {
         let found = find(
             &look,
             &texts,
-            &Ask {
+            &SearchQuestion {
                 text: &request.task,
                 recipe,
                 lexical: true,
@@ -212,7 +213,7 @@ impl Op for ContextPack {
             }
         }
         let doubt = pack::doubt(&texts, &found, &core, &request.task);
-        let frame = Pack {
+        let frame = ContextPackOut {
             summary: summary(&core, &request.task, doubt.is_some(), notes.are_empty() || tokens >= ROOMY)
                 + &claimed(notes.claims, None),
             low_confidence: doubt,
@@ -220,7 +221,7 @@ impl Op for ContextPack {
             files: core.files.clone(),
             notice: (!notes.are_empty()).then_some(NOTICE),
             freshness: freshness(&look, &core, texts.without_source.len()),
-            ..Pack::default()
+            ..ContextPackOut::default()
         };
         // Reserve room for the claims and the cursor.
         let for_claims = if request.claim { CLAIM_TOKENS * claims_within(tokens) } else { 0 };
@@ -235,7 +236,7 @@ impl Op for ContextPack {
             pack.summary = pack.summary.replace(&claimed(all, None), &claimed(all, Some(shown)));
         }
         if request.claim {
-            let place = Worktree::of(request.path.as_deref(), request.view.branch.as_deref())?;
+            let place = AgentWorktree::of(request.path.as_deref(), request.view.branch.as_deref())?;
             claim(engine, context, &request, &core, &place, &mut pack)?;
         }
         if request.profile == Profile::Debug && given > 0 && pack.left_out > 0 {
@@ -264,13 +265,13 @@ fn claim(
     engine: &Engine,
     context: &mut Context<'_>,
     request: &Request,
-    core: &Core,
-    place: &Worktree,
-    pack: &mut Pack,
+    core: &PackCode,
+    place: &AgentWorktree,
+    pack: &mut ContextPackOut,
 ) -> Result<()> {
-    let agent = asking(request.agent_id.as_deref(), context)?;
+    let agent = acting_agent(request.agent_id.as_deref(), context)?;
     let of = |out: &pack::SliceOut| {
-        let same = |slice: &&pack::Slice| {
+        let same = |slice: &&pack::CodeSlice| {
             (&slice.file, &slice.name, slice.start_line) == (&out.file, &out.symbol_name, out.start_line)
         };
         let key = core.slices.iter().find(same)?.key.clone();
@@ -281,8 +282,8 @@ fn claim(
         if pack.token_estimate + CLAIM_TOKENS + lukasa_search::count::count(&key) > pack.token_budget {
             break;
         }
-        let wish = Wish {
-            target: Target::code(&key)?,
+        let wish = ClaimIntent {
+            target: ClaimTarget::code(&key)?,
             agent: agent.clone(),
             session: context.session.clone(),
             intent: request.task.split_whitespace().take(40).collect::<Vec<_>>().join(" ").chars().take(400).collect(),
@@ -293,10 +294,10 @@ fn claim(
         };
         let target_id = wish.target.name.clone();
         pack.claims.push(match engine.claim(context, &wish)? {
-            Claimed::Granted(held) | Claimed::Yours(held) => {
+            ClaimOutcome::Granted(held) | ClaimOutcome::Yours(held) => {
                 ClaimNote { target_id, status: "ok", claim_id: Some(held.claim_id), held_by: None }
             }
-            Claimed::Conflict(held, _) => {
+            ClaimOutcome::Conflict(held, _) => {
                 ClaimNote { target_id, status: "CONFLICT", claim_id: None, held_by: Some(held.agent_id) }
             }
         });
@@ -349,7 +350,7 @@ fn request_hash(request: &Request) -> Hash {
 }
 
 /// Returns the summary: where to start, what that symbol does, and whether the match is uncertain.
-fn summary(core: &Core, task: &str, in_doubt: bool, with_about: bool) -> String {
+fn summary(core: &PackCode, task: &str, in_doubt: bool, with_about: bool) -> String {
     let Some(first) = core.slices.first() else {
         let words: String = task.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
         return match core.files.first() {
@@ -380,7 +381,7 @@ fn claimed(all: usize, shown: Option<usize>) -> String {
 }
 
 /// Returns branch, transaction and the files that may be out of date, in one line.
-fn freshness(look: &Look, core: &Core, without_source: usize) -> String {
+fn freshness(look: &ViewGraph, core: &PackCode, without_source: usize) -> String {
     let mut text = format!("{} at tx {}", look.view.branch_name, look.view.known);
     if !look.is_head {
         text.push_str(&format!(", as of {}", look.view.valid));

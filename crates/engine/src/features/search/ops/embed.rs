@@ -3,8 +3,8 @@
 use crate::features::search::rendering::embedding;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use schemars::JsonSchema;
@@ -49,7 +49,7 @@ pub struct Response {
 impl Op for Embed {
     const META: Meta = Meta {
         name: "embed",
-        shown: Shown::By(embedding::embed),
+        shown: ResponseView::By(embedding::embed),
         answer: &["embedded", "failed", "waiting", "error", "paused_until", "model"],
         summary: "Make the vectors that are missing",
         description: "Search finds everything by words at once; by meaning it finds what has a vector. This makes the vectors \

@@ -1,19 +1,19 @@
 //! `find_pattern`: finds code that matches a named pattern or a shape, grouped, with suggestions.
 
 use crate::features::search::rendering::questions;
-use crate::features::search::{Ask, Recipe, find};
+use crate::features::search::{Recipe, SearchQuestion, find};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::view::symbols::{Symbols, keys, number};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, ErrorCode, Result};
 use lukasa_search::pipeline::fuse::Fusion;
-use lukasa_search::pipeline::seeds::Nearest;
+use lukasa_search::pipeline::seeds::NearestNodes;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,8 @@ mod named;
 mod shape;
 
 use code::Code;
-use named::{NAMED, Pattern};
-use shape::Shape;
+use named::{NAMED, NamedPattern};
+use shape::GraphShape;
 
 /// The operation `find_pattern`.
 pub struct FindPattern;
@@ -54,7 +54,7 @@ fn limit() -> usize {
 pub struct Response {
     pub summary: String,
     /// One group per pattern with matches.
-    pub groups: Vec<GroupOut>,
+    pub groups: Vec<PatternGroupOut>,
     /// A group was cut off at `limit`.
     pub truncated: bool,
     pub view: ViewEcho,
@@ -72,7 +72,7 @@ pub enum Severity {
 
 /// The matches of one pattern.
 #[derive(Serialize, JsonSchema)]
-pub struct GroupOut {
+pub struct PatternGroupOut {
     pub pattern: String,
     pub title: String,
     /// Number of matches before the limit.
@@ -81,13 +81,13 @@ pub struct GroupOut {
     /// Meaning of the pattern, and how to fix it.
     pub suggestion: String,
     /// Worst first.
-    pub items: Vec<ItemOut>,
+    pub items: Vec<PatternItemOut>,
     pub truncated: bool,
 }
 
 /// A match of a pattern.
 #[derive(Serialize, JsonSchema)]
-pub struct ItemOut {
+pub struct PatternItemOut {
     /// `Type:key`, or the id of an object without a key.
     #[serde(rename = "ref")]
     pub reference: String,
@@ -98,7 +98,7 @@ pub struct ItemOut {
 }
 
 /// A match, before it is converted for the response.
-struct Item {
+struct PatternMatch {
     node: Node,
     detail: String,
 }
@@ -106,7 +106,7 @@ struct Item {
 impl Op for FindPattern {
     const META: Meta = Meta {
         name: "find_pattern",
-        shown: Shown::Cut(questions::patterns),
+        shown: ResponseView::Cut(questions::patterns),
         default_tool: &["pattern", "path", "limit"],
         answer: &["groups.items.ref", "groups.items.detail", "groups.pattern", "groups.count", "groups.severity"],
         summary: "Find patterns in the code, with what to do about them",
@@ -137,10 +137,10 @@ impl Op for FindPattern {
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let path = request.path.as_deref().map(|path| path.strip_prefix("./").unwrap_or(path));
-        let groups_of = Telling { symbols: &symbols, limit: request.limit };
+        let groups_of = GroupBuilder { symbols: &symbols, limit: request.limit };
         let mut groups = Vec::new();
-        let what = match Asked::read(asked) {
-            Asked::Named(patterns) => {
+        let what = match RequestedPattern::read(asked) {
+            RequestedPattern::Named(patterns) => {
                 let code = Code::new(&symbols, path);
                 for pattern in &patterns {
                     groups.push(groups_of.group(pattern, (pattern.find)(&code)?)?);
@@ -150,12 +150,12 @@ impl Op for FindPattern {
                     _ => count(patterns.len(), "pattern"),
                 }
             }
-            Asked::Shape => {
-                let shape = Shape::read(asked, &look)?;
+            RequestedPattern::Shape => {
+                let shape = GraphShape::read(asked, &look)?;
                 groups.push(groups_of.shape(asked, shape.find(&symbols, path))?);
                 "the shape".into()
             }
-            Asked::Words => {
+            RequestedPattern::Words => {
                 groups.push(words(engine, context, &groups_of, asked, path)?);
                 "these words (no pattern of that name)".into()
             }
@@ -177,22 +177,22 @@ impl Op for FindPattern {
 }
 
 /// How the `pattern` field is interpreted.
-enum Asked {
-    Named(Vec<&'static Pattern>),
+enum RequestedPattern {
+    Named(Vec<&'static NamedPattern>),
     Shape,
     Words,
 }
 
-impl Asked {
-    fn read(text: &str) -> Asked {
+impl RequestedPattern {
+    fn read(text: &str) -> RequestedPattern {
         let name = text.to_lowercase().replace(['-', ' '], "_");
         if name == "all" {
-            return Asked::Named(NAMED.iter().collect());
+            return RequestedPattern::Named(NAMED.iter().collect());
         }
         match NAMED.iter().find(|pattern| pattern.name == name) {
-            Some(pattern) => Asked::Named(vec![pattern]),
-            None if text.contains("->") || text.contains("<-") => Asked::Shape,
-            None => Asked::Words,
+            Some(pattern) => RequestedPattern::Named(vec![pattern]),
+            None if text.contains("->") || text.contains("<-") => RequestedPattern::Shape,
+            None => RequestedPattern::Words,
         }
     }
 }
@@ -203,16 +203,16 @@ fn known() -> String {
 }
 
 /// Converts matches for the response.
-struct Telling<'a> {
+struct GroupBuilder<'a> {
     symbols: &'a Symbols<'a>,
     limit: usize,
 }
 
-impl Telling<'_> {
-    fn items(&self, found: &[Item]) -> Result<Vec<ItemOut>> {
+impl GroupBuilder<'_> {
+    fn items(&self, found: &[PatternMatch]) -> Result<Vec<PatternItemOut>> {
         let found = &found[..found.len().min(self.limit)];
         let contents = self.symbols.contents(&found.iter().map(|item| item.node).collect::<Vec<_>>())?;
-        let items = found.iter().map(|item| ItemOut {
+        let items = found.iter().map(|item| PatternItemOut {
             reference: self.symbols.look.snapshot.name(item.node),
             line: contents.get(&item.node).and_then(|content| number(content, "line")),
             detail: item.detail.clone(),
@@ -220,8 +220,8 @@ impl Telling<'_> {
         Ok(items.collect())
     }
 
-    fn group(&self, pattern: &Pattern, found: Vec<Item>) -> Result<GroupOut> {
-        Ok(GroupOut {
+    fn group(&self, pattern: &NamedPattern, found: Vec<PatternMatch>) -> Result<PatternGroupOut> {
+        Ok(PatternGroupOut {
             pattern: pattern.name.into(),
             title: pattern.title.into(),
             count: found.len(),
@@ -232,8 +232,8 @@ impl Telling<'_> {
         })
     }
 
-    fn shape(&self, asked: &str, (found, complete): (Vec<Item>, bool)) -> Result<GroupOut> {
-        Ok(GroupOut {
+    fn shape(&self, asked: &str, (found, complete): (Vec<PatternMatch>, bool)) -> Result<PatternGroupOut> {
+        Ok(PatternGroupOut {
             pattern: asked.into(),
             title: "Places of this shape".into(),
             count: found.len(),
@@ -251,15 +251,15 @@ impl Telling<'_> {
 fn words(
     engine: &Engine,
     context: &mut Context<'_>,
-    groups_of: &Telling<'_>,
+    groups_of: &GroupBuilder<'_>,
     asked: &str,
     path: Option<&str>,
-) -> Result<GroupOut> {
+) -> Result<PatternGroupOut> {
     let look = groups_of.symbols.look;
     let s = &look.snapshot;
     let texts = engine.texts(context, look)?;
     let allowed = |node: Node| path.is_none_or(|path| s.key(node).is_some_and(|key| keys::path(key).starts_with(path)));
-    let ask = Ask {
+    let ask = SearchQuestion {
         text: asked,
         recipe: Recipe::Auto,
         lexical: true,
@@ -267,15 +267,15 @@ fn words(
         intent: None,
         fusion: Fusion::WeightedSum,
         pool: groups_of.limit,
-        nearest: Nearest::default(),
+        nearest: NearestNodes::default(),
         allowed: &allowed,
     };
-    let found: Vec<Item> = find(look, &texts, &ask)
+    let found: Vec<PatternMatch> = find(look, &texts, &ask)
         .candidates
         .iter()
-        .map(|candidate| Item { node: candidate.node, detail: format!("score {:.3}", candidate.score()) })
+        .map(|candidate| PatternMatch { node: candidate.node, detail: format!("score {:.3}", candidate.score()) })
         .collect();
-    Ok(GroupOut {
+    Ok(PatternGroupOut {
         pattern: asked.into(),
         title: "Found by words".into(),
         count: found.len(),

@@ -1,26 +1,26 @@
 //! `graph_query`: answers a question in words or in openCypher, with single facts, communities, or both.
 
-use crate::features::graph::communities::Kept;
+use crate::features::graph::communities::ComputedCommunities;
 use crate::features::graph::ops::cypher;
 use crate::features::search::rendering::questions;
-use crate::features::search::{Ask, Recipe, find};
+use crate::features::search::{Recipe, SearchQuestion, find};
 use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::shape::count;
-use crate::view::Look;
+use crate::rendering::ResponseView;
+use crate::responses::count;
+use crate::view::ViewGraph;
 use crate::view::symbols::{Symbols, keys, number, text};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
-use lukasa_graph::community::Options;
+use lukasa_graph::community::CommunityOptions;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Content, Error, ErrorCode, Result, Tx};
 use lukasa_search::pipeline::fuse::{Candidate, Fusion, best};
-use lukasa_search::pipeline::seeds::{Nearest, by_words};
+use lukasa_search::pipeline::seeds::{NearestNodes, by_words};
 use lukasa_search::question;
 use lukasa_search::recipes::{ANY_FIELD, GRAPH_QUERY};
-use lukasa_search::text::{Doc, Field, Gathered, Term, TextIndex};
+use lukasa_search::text::{Doc, DocumentBatch, Term, TextField, TextIndex};
 use lukasa_search::tokens::stemmed;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
@@ -66,7 +66,7 @@ const OPEN: [&str; 26] = [
 /// Language of the question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Language {
+pub enum QuestionLanguage {
     /// In words.
     #[default]
     Natural,
@@ -77,7 +77,7 @@ pub enum Language {
 /// What a question in words is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum QuestionMode {
     /// Single objects.
     #[default]
     Local,
@@ -93,10 +93,10 @@ pub struct Request {
     pub query: String,
     /// Language of the question.
     #[serde(default)]
-    pub language: Language,
+    pub language: QuestionLanguage,
     /// What a question in words is about: local (single objects), global (communities) or hybrid (both).
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: QuestionMode,
     /// Maximum number of rows per section, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
@@ -112,9 +112,9 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    pub language: Language,
+    pub language: QuestionLanguage,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub mode: Option<QuestionMode>,
     /// Objects, best first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<LocalOut>,
@@ -209,7 +209,7 @@ pub struct WordOut {
 impl Op for GraphQuery {
     const META: Meta = Meta {
         name: "graph_query",
-        shown: Shown::Cut(questions::query),
+        shown: ResponseView::Cut(questions::query),
         default_tool: &["query", "language", "mode", "limit"],
         answer: &[
             "local.rows.ref",
@@ -250,25 +250,25 @@ impl Op for GraphQuery {
         if request.query.trim().is_empty() {
             return Err(Error::invalid(ErrorCode::InvalidRequest, "there is no question").hint("give `query`"));
         }
-        if request.language == Language::Cypher {
+        if request.language == QuestionLanguage::Cypher {
             return in_cypher(engine, context, request);
         }
         let look = engine.look(context, &request.view)?;
         let local = match request.mode {
-            Mode::Global => None,
-            Mode::Local | Mode::Hybrid => Some(local(engine, context, &look, &request)?),
+            QuestionMode::Global => None,
+            QuestionMode::Local | QuestionMode::Hybrid => Some(local(engine, context, &look, &request)?),
         };
         let global = match request.mode {
-            Mode::Local => None,
-            Mode::Global | Mode::Hybrid => {
-                let kept = engine.communities(&look, &Options::default())?;
+            QuestionMode::Local => None,
+            QuestionMode::Global | QuestionMode::Hybrid => {
+                let kept = engine.communities(&look, &CommunityOptions::default())?;
                 Some(global(&look, &kept, &request))
             }
         };
         let cut = |listed: usize, total: usize| listed < total;
         Ok(Response {
             summary: in_words(local.as_ref(), global.as_ref()),
-            language: Language::Natural,
+            language: QuestionLanguage::Natural,
             mode: Some(request.mode),
             truncated: local.as_ref().is_some_and(|l| cut(l.rows.len(), l.total))
                 || global.as_ref().is_some_and(|g| cut(g.rows.len(), g.total)),
@@ -285,7 +285,7 @@ fn in_cypher(engine: &Engine, context: &mut Context<'_>, request: Request) -> Re
     let answer = cypher::Cypher::run(engine, context, asked)?;
     Ok(Response {
         summary: answer.summary.clone(),
-        language: Language::Cypher,
+        language: QuestionLanguage::Cypher,
         mode: None,
         local: None,
         global: None,
@@ -315,9 +315,9 @@ fn in_words(local: Option<&LocalOut>, global: Option<&GlobalOut>) -> String {
     parts.join("; ")
 }
 
-fn local(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Request) -> Result<LocalOut> {
+fn local(engine: &Engine, context: &mut Context<'_>, look: &ViewGraph, request: &Request) -> Result<LocalOut> {
     let texts = engine.texts(context, look)?;
-    let ask = Ask {
+    let ask = SearchQuestion {
         text: &request.query,
         recipe: Recipe::Auto,
         lexical: true,
@@ -325,7 +325,7 @@ fn local(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
         intent: None,
         fusion: Fusion::WeightedSum,
         pool: GRAPH_QUERY.pool.max(request.limit),
-        nearest: Nearest::default(),
+        nearest: NearestNodes::default(),
         allowed: &|_| true,
     };
     let answered = find(look, &texts, &ask);
@@ -335,7 +335,7 @@ fn local(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
 }
 
 /// Converts candidates to rows.
-fn rows(look: &Look, found: &[Candidate]) -> Result<Vec<RowOut>> {
+fn rows(look: &ViewGraph, found: &[Candidate]) -> Result<Vec<RowOut>> {
     let s = &look.snapshot;
     let symbols = Symbols::new(look);
     let contents = symbols.contents(&found.iter().map(|candidate| candidate.node).collect::<Vec<_>>())?;
@@ -380,7 +380,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// Returns communities by how well they match the question.
-fn global(look: &Look, kept: &Kept, request: &Request) -> GlobalOut {
+fn global(look: &ViewGraph, kept: &ComputedCommunities, request: &Request) -> GlobalOut {
     let terms = question::terms(&request.query);
     let index = areas(look, kept);
     let scores = if is_open(&terms) { vec![] } else { by_words(&index, &terms, &ANY_FIELD) };
@@ -423,16 +423,16 @@ fn is_open(terms: &[Term]) -> bool {
 }
 
 /// Scores communities by their names, summaries and members.
-fn areas(look: &Look, kept: &Kept) -> TextIndex {
+fn areas(look: &ViewGraph, kept: &ComputedCommunities) -> TextIndex {
     let s = &look.snapshot;
-    let mut all = Gathered::default();
+    let mut all = DocumentBatch::default();
     for (at, area) in kept.communities.iter().enumerate() {
         all.begin(Doc::at(at));
-        all.add(Field::Name, &area.label);
-        all.add(Field::Text, &area.summary);
+        all.add(TextField::Name, &area.label);
+        all.add(TextField::Text, &area.summary);
         for node in kept.members(at).iter().take(GRAPH_QUERY.members).filter_map(|thing| s.find(*thing)) {
             if let Some(key) = s.key(node) {
-                all.add(Field::Body, keys::name(key));
+                all.add(TextField::Body, keys::name(key));
             }
         }
     }

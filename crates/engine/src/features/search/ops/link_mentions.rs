@@ -4,10 +4,10 @@ use crate::features::search::{property_texts, title};
 use crate::ranges::check_range;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::sensitive::is_sensitive;
-use crate::shape::count;
-use crate::view::Look;
+use crate::view::ViewGraph;
 use crate::view::symbols::Symbols;
 use crate::{Context, Engine};
 use lukasa_code::type_names;
@@ -15,10 +15,10 @@ use lukasa_graph::{Edge, Node};
 use lukasa_model::batch::{End, PutRelationship};
 use lukasa_model::id::relationship_id;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Content, Result, ThingNo, Tx, Write};
+use lukasa_model::{Batch, Content, FactNo, Result, Tx, Write};
 use lukasa_search::recipes::RECALL;
 use lukasa_search::titles;
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::{Committed, ViewSpec};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -77,7 +77,7 @@ pub struct Response {
 impl Op for LinkMentions {
     const META: Meta = Meta {
         name: "link_mentions",
-        shown: Shown::Summary,
+        shown: ResponseView::Summary,
         answer: &["mentions", "added", "changed", "removed", "objects", "stated_otherwise", "tx"],
         summary: "State which objects mention which others by title",
         description: "Looks for the titles of objects in the texts of others and states MENTIONS relationships, which \
@@ -128,13 +128,13 @@ impl Op for LinkMentions {
 
 /// The objects that mention and are mentioned.
 struct Corpus<'a> {
-    look: &'a Look,
+    look: &'a ViewGraph,
     /// In the order in which they were first recorded.
     nodes: Vec<Node>,
 }
 
 impl<'a> Corpus<'a> {
-    fn choose(look: &'a Look, types: &[String]) -> Result<Corpus<'a>> {
+    fn choose(look: &'a ViewGraph, types: &[String]) -> Result<Corpus<'a>> {
         let s = &look.snapshot;
         let symbols = Symbols::new(look);
         let filter = look.filter(&[], types, &[])?;
@@ -156,9 +156,9 @@ impl<'a> Corpus<'a> {
         for nodes in self.nodes.chunks(AT_ONCE * 8) {
             progress((done + all.len()) as u64, Some(2 * self.nodes.len() as u64));
             let read = nodes.par_chunks(AT_ONCE).map(|nodes| {
-                let numbers: Vec<ThingNo> = nodes.iter().map(|node| s.thing(*node)).collect();
-                let states = self.look.ledger.states(&self.look.view, &numbers, Fields::Content)?;
-                let content = |statement: Option<lukasa_model::Statement>| match statement {
+                let numbers: Vec<FactNo> = nodes.iter().map(|node| s.thing(*node)).collect();
+                let states = self.look.ledger.states(&self.look.view, &numbers, VersionFields::Content)?;
+                let content = |statement: Option<lukasa_model::Version>| match statement {
                     Some(statement) => statement.parsed(),
                     None => Ok(Content::default()),
                 };
@@ -173,7 +173,7 @@ impl<'a> Corpus<'a> {
 
     /// The titles that each object mentions, without its own. Everything is read twice rather than kept, because the texts of a
     /// large corpus are larger than the mentions in them.
-    fn mentions(&self, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Found> {
+    fn mentions(&self, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<TitleMentions> {
         let open = |content: &Content| title(content).filter(|_| !is_sensitive(content));
         let own = self.each(progress, 0, |content| open(content).map(|t| titles::keys(&t)).unwrap_or_default())?;
         let mut having: FxHashMap<String, Vec<u32>> = FxHashMap::default();
@@ -194,7 +194,7 @@ impl<'a> Corpus<'a> {
             found.retain(|key| !own.contains(key));
             found
         })?;
-        Ok(Found { having, mentioned })
+        Ok(TitleMentions { having, mentioned })
     }
 
     /// Returns the writes after which these mentions are recorded, and no other mentions of this derivation among the objects.
@@ -210,7 +210,7 @@ impl<'a> Corpus<'a> {
             there.extend(out.map(|(_, edge, _)| (s.edge_id(edge), edge)));
         }
         let ours = |edge: Edge| s.derivation(edge).is_some_and(|derivation| &**derivation == DERIVATION);
-        let things: Vec<ThingNo> = there.values().filter(|e| ours(**e)).map(|e| s.edge_thing(*e)).collect();
+        let things: Vec<FactNo> = there.values().filter(|e| ours(**e)).map(|e| s.edge_thing(*e)).collect();
         let contents = self.look.contents(&things)?;
         let mut difference = Difference::default();
         let mut kept: FxHashSet<Uuid> = FxHashSet::default();
@@ -246,7 +246,7 @@ impl<'a> Corpus<'a> {
 }
 
 /// Titles and the objects that mention them; objects are numbered by their place in the corpus.
-struct Found {
+struct TitleMentions {
     /// The objects that each title refers to.
     having: FxHashMap<String, Vec<u32>>,
     /// The titles that each object mentions.
@@ -275,7 +275,7 @@ impl Mention {
     }
 }
 
-impl Found {
+impl TitleMentions {
     /// Returns every pair once. All mentions of a title together weigh as much as those of any other title. If several objects
     /// have a title, the confidence is the probability that this one is meant.
     fn weighed(&self) -> Vec<Mention> {
@@ -319,7 +319,7 @@ struct Difference {
 }
 
 /// Writes everything as one transaction, or nothing.
-fn write(look: &Look, branch: &str, header: Header, writes: Vec<Write>) -> Result<Committed> {
+fn write(look: &ViewGraph, branch: &str, header: Header, writes: Vec<Write>) -> Result<Committed> {
     if writes.len() <= FEW_WRITES {
         return look.ledger.commit(&Batch { header, writes, ..Batch::on(branch) });
     }
@@ -339,7 +339,7 @@ mod tests {
     fn rare_titles_weigh_more_and_shared_ones_are_less_sure() {
         let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_string()).collect::<BTreeSet<_>>();
         let having = [("paris", vec![1, 2]), ("rome", vec![3]), ("city of rome", vec![3])];
-        let found = Found {
+        let found = TitleMentions {
             having: having.into_iter().map(|(key, of)| (key.to_string(), of)).collect(),
             mentioned: vec![keys(&["paris", "rome"]), keys(&["rome", "city of rome"]), keys(&[]), keys(&[])],
         };

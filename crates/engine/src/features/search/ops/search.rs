@@ -1,31 +1,32 @@
 //! `search`: ranks facts by the words and the meaning of a query and explains each result.
 
 mod debug;
-mod earlier;
 mod events;
+mod legacy;
 mod paging;
 
 use crate::caller::SEARCH_DEBUG;
 use crate::cursor::Cursor;
 use crate::features::search::rendering;
 use crate::features::search::{
-    Allowed, Answered, Ask, ItemOut, Meaning, PathOut, Recipe, Role, Want, find, round, show,
+    AnswerOptions, ItemOut, ItemRole, NodeFilter, RankedCandidates, Recipe, SearchPathOut, SearchQuestion,
+    SemanticMatches, find, round, show,
 };
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
+use crate::responses::count;
 use crate::sensitive::is_sensitive;
-use crate::shape::count;
-use crate::view::Look;
-use crate::view::Read;
+use crate::view::NodeContents;
+use crate::view::ViewGraph;
 use crate::{Context, Engine};
 use debug::{CostsOut, DebugOut, debug, figures};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result, Time};
 use lukasa_search::count::count as tokens;
-use lukasa_search::ladder::{Costs, Step};
+use lukasa_search::load_shedding::{SheddingStep, StageTimes};
 use lukasa_search::pipeline::expand::{Expansion, expand};
 use lukasa_search::pipeline::fuse::{Fusion, NORMALIZATION};
 use lukasa_search::pipeline::intent::{Intent, detect, template};
@@ -206,7 +207,7 @@ pub struct Response {
     /// Best first.
     pub items: Vec<ItemOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub path_summaries: Vec<PathOut>,
+    pub path_summaries: Vec<SearchPathOut>,
     /// Number of matches before the limit.
     pub total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -269,7 +270,7 @@ pub struct RerankOut {
 impl Op for Search {
     const META: Meta = Meta {
         name: "search",
-        shown: Shown::Cut(rendering::search),
+        shown: ResponseView::Cut(rendering::search),
         essential: true,
         default_tool: &["query", "limit", "object_types", "recipe", "include_citations", "cursor"],
         answer: &[
@@ -305,7 +306,7 @@ impl Op for Search {
             "lukasa search \"login error\" --object-types DECISION --include-citations",
         ],
         for_people: Some(for_people),
-        translate: Some(earlier::translate),
+        translate: Some(legacy::translate),
         ended: Some(events::ended),
         headers: &[("cache-control", "no-store"), ("x-search-normalization-version", NORMALIZATION)],
         ..META
@@ -329,10 +330,10 @@ impl Op for Search {
         // A further page repeats the load shedding of the first page; otherwise it would be part of another list.
         let steps = match paging.order {
             None => searching.shed(request.rerank == Some(true)),
-            Some(_) => Step::of_bits(paging.spared),
+            Some(_) => SheddingStep::of_bits(paging.spared),
         };
-        let mut costs = Costs::default();
-        let wholes = searching.wholes();
+        let mut costs = StageTimes::default();
+        let wholes = searching.full_builds();
         let texts = engine.texts(context, look)?;
         // Building indexes and loading the tokenizer is not part of the usual cost, so it happens before the timer
         // starts.
@@ -340,21 +341,24 @@ impl Op for Search {
         let mut timer = Timer(Instant::now());
         let intent = request.intent.or_else(|| detect(&request.query));
         let wanted = |name: &str| request.channels.is_empty() || request.channels.iter().any(|c| c == name);
-        let raw = pool(SEARCH.pool, steps.contains(&Step::CandidatePoolReduced));
+        let raw = pool(SEARCH.pool, steps.contains(&SheddingStep::CandidatePoolReduced));
         let allowed = filter(look, &request)?;
         costs.rest_ms += timer.lap();
-        let vectors = wanted("vector") && !steps.contains(&Step::VectorDisabledPerf);
+        let vectors = wanted("vector") && !steps.contains(&SheddingStep::VectorDisabledPerf);
         let meaning = match vectors {
-            true => {
-                engine.nearest(context, look, &request.query, filters(&request).then_some(&allowed as Allowed<'_>))?
-            }
-            false => Meaning::default(),
+            true => engine.nearest(
+                context,
+                look,
+                &request.query,
+                filters(&request).then_some(&allowed as NodeFilter<'_>),
+            )?,
+            false => SemanticMatches::default(),
         };
         costs.vector_ms = (timer.lap() - meaning.preparing_ms).max(0.0);
         let mut found = find(
             look,
             &texts,
-            &Ask {
+            &SearchQuestion {
                 text: &request.query,
                 recipe: request.recipe,
                 lexical: wanted("lexical"),
@@ -379,7 +383,7 @@ impl Op for Search {
             true => raw,
             false => end,
         };
-        let mut read = Read::of(look, &heads(&found, total.min(ahead)))?;
+        let mut read = NodeContents::of(look, &heads(&found, total.min(ahead)))?;
         if dated(&request) {
             read.add(look, &heads(&found, total))?;
             found.candidates.retain(|candidate| fits(&read, candidate.node, &request));
@@ -396,7 +400,7 @@ impl Op for Search {
         timer.lap();
         let total = found.candidates.len();
         let mut how = expansion(look, &request, intent, &allowed)?;
-        if steps.contains(&Step::ExpansionTrimmed) {
+        if steps.contains(&SheddingStep::ExpansionTrimmed) {
             how.per_primary = (how.per_primary as f64 * SHEDDING.expansion).ceil() as usize;
         }
         if how.per_primary > 0 {
@@ -441,7 +445,7 @@ impl Op for Search {
         let key = engine.graphs().cursor_key(&look.ledger)?;
         let seal = |place: usize, backwards| {
             let cursor = Cursor::new(&look.view, &joined(&hash, &order), place, backwards);
-            cursor.sparing(Step::bits(&steps)).seal(&key)
+            cursor.sparing(SheddingStep::bits(&steps)).seal(&key)
         };
         let best = found.candidates.iter().map(|candidate| candidate.node).find_map(|node| {
             let content = read.content(node).filter(|content| !is_sensitive(content))?;
@@ -478,13 +482,13 @@ impl Op for Search {
             view: look.view.echo(),
         };
         let mut around = response.fit_around(request.max_token_budget);
-        let mut want = Want {
+        let mut want = AnswerOptions {
             limit: request.limit,
             room: request.max_token_budget.saturating_sub(around),
             place: paging.place,
             backwards: paging.backwards,
             read: known,
-            paths: request.include_path_summaries && !steps.contains(&Step::PathsDisabledPerf),
+            paths: request.include_path_summaries && !steps.contains(&SheddingStep::PathsDisabledPerf),
             // A caller without the scope gets the results without citations, not an error.
             citations: request.include_citations && context.grants.cover(CITATIONS),
             include: &request.include,
@@ -510,14 +514,14 @@ impl Op for Search {
         }
         costs.paths_ms = timer.lap();
         // A request that built an index also read everything else for the first time, so its costs are not typical.
-        if searching.wholes() == wholes {
+        if searching.full_builds() == wholes {
             searching.learn(&costs, &steps);
         }
         let tokens = around + shown.tokens;
         let used = tokens as f64 / request.max_token_budget as f64;
         figures(look, &found, &costs, &steps, intent, response.meta.rerank.as_ref(), used);
         let given: Vec<_> =
-            shown.items.iter().filter(|item| item.role != Role::Reference).map(|item| item.thing).collect();
+            shown.items.iter().filter(|item| item.role != ItemRole::Reference).map(|item| item.thing).collect();
         searching.give(context, look, now, &given);
         let page = shown.page;
         response.next_cursor = (page.end < found.candidates.len()).then(|| seal(page.end, false));
@@ -620,7 +624,7 @@ fn dated(request: &Request) -> bool {
 }
 
 /// Returns the predicate for the request's filters by type and label.
-fn filter<'l>(look: &'l Look, request: &Request) -> Result<impl Fn(Node) -> bool + Sync + use<'l>> {
+fn filter<'l>(look: &'l ViewGraph, request: &Request) -> Result<impl Fn(Node) -> bool + Sync + use<'l>> {
     let kept = look.filter(&[], &request.object_types, &request.labels_any)?;
     let refused = match request.exclude_object_types.is_empty() {
         true => None,
@@ -633,7 +637,7 @@ fn filter<'l>(look: &'l Look, request: &Request) -> Result<impl Fn(Node) -> bool
 }
 
 /// Returns whether a node was recorded within the requested period.
-fn fits(read: &Read, node: Node, request: &Request) -> bool {
+fn fits(read: &NodeContents, node: Node, request: &Request) -> bool {
     let (after, before) = (request.updated_after, request.updated_before);
     read.stated(node).is_some_and(|at| after.is_none_or(|after| at > after) && before.is_none_or(|before| at < before))
 }
@@ -643,19 +647,19 @@ fn pool(size: usize, is_reduced: bool) -> usize {
     if is_reduced { (size as f64 * SHEDDING.pool) as usize } else { size }
 }
 
-fn heads(found: &Answered, most: usize) -> Vec<Node> {
+fn heads(found: &RankedCandidates, most: usize) -> Vec<Node> {
     found.candidates.iter().take(most).map(|candidate| candidate.node).collect()
 }
 
-fn considered(found: &Answered, names: &[&str]) -> usize {
+fn considered(found: &RankedCandidates, names: &[&str]) -> usize {
     found.channels.iter().filter(|c| names.contains(&c.name)).map(|c| c.found.len()).max().unwrap_or(0)
 }
 
 fn expansion<'a>(
-    look: &Look,
+    look: &ViewGraph,
     request: &Request,
     intent: Option<Intent>,
-    allowed: Allowed<'a>,
+    allowed: NodeFilter<'a>,
 ) -> Result<Expansion<'a>> {
     let Neighbor { per_primary_limit, global_limit, edge_types, max_depth } = &request.neighbor;
     let names = look.snapshot.names();
@@ -672,7 +676,7 @@ fn expansion<'a>(
 }
 
 /// Combines each candidate's score with its nearness to the anchor, 1 / (1 + hops).
-fn anchored(look: &Look, found: &mut Answered, request: &Request) -> Result<()> {
+fn anchored(look: &ViewGraph, found: &mut RankedCandidates, request: &Request) -> Result<()> {
     let Some(anchor) = &request.anchor else { return Ok(()) };
     let root = look.node(anchor)?;
     let s = &look.snapshot;
@@ -687,7 +691,7 @@ fn anchored(look: &Look, found: &mut Answered, request: &Request) -> Result<()> 
 }
 
 /// Lowers the score of older facts where the intent's template has a recency share.
-fn fade(look: &Look, found: &mut Answered, read: &Read, intent: Option<Intent>, now: Time) {
+fn fade(look: &ViewGraph, found: &mut RankedCandidates, read: &NodeContents, intent: Option<Intent>, now: Time) {
     let share = template(intent).recency;
     if share == 0.0 || found.recipe != Recipe::Objects {
         return;
@@ -700,15 +704,15 @@ fn fade(look: &Look, found: &mut Answered, read: &Read, intent: Option<Intent>, 
 /// Reranks the best candidates; keeps the order when the reranker fails or exceeds its timeout.
 fn second_look(
     engine: &Engine,
-    look: &Look,
-    read: &Read,
-    found: &mut Answered,
+    look: &ViewGraph,
+    read: &NodeContents,
+    found: &mut RankedCandidates,
     request: &Request,
-    steps: &[Step],
+    steps: &[SheddingStep],
 ) -> RerankOut {
     let began = Instant::now();
     let reranker = engine.searching().reranker();
-    let pool = pool(SEARCH.rerank_pool, steps.contains(&Step::RerankPoolReduced));
+    let pool = pool(SEARCH.rerank_pool, steps.contains(&SheddingStep::RerankPoolReduced));
     let nodes = heads(found, pool);
     let mut out = RerankOut {
         applied: false,
@@ -718,13 +722,13 @@ fn second_look(
         error: None,
         latency_ms: 0.0,
     };
-    if steps.contains(&Step::RerankDisabledPerf) {
+    if steps.contains(&SheddingStep::RerankDisabledPerf) {
         return out;
     }
     let text = |node: &Node| read.content(*node).map(|content| serde_json::to_string(content).unwrap_or_default());
     let texts: Vec<String> = nodes.iter().map(|node| text(node).unwrap_or_default()).collect();
     let (send, receive) = mpsc::channel();
-    let patience = reranker.patience();
+    let patience = reranker.timeout();
     let (question, terms, judge) = (request.query.clone(), found.terms.clone(), Arc::clone(&reranker));
     std::thread::spawn(move || {
         let _ = send.send(judge.judge(&question, &terms, &texts));
@@ -745,10 +749,10 @@ fn second_look(
 /// part of the summary because every response profile includes it.
 fn summary(
     request: &Request,
-    found: &Answered,
+    found: &RankedCandidates,
     best: Option<(String, Option<String>)>,
     total: usize,
-    steps: &[Step],
+    steps: &[SheddingStep],
 ) -> String {
     let summary = match best {
         None => format!("nothing found for `{}`; other words, or fewer filters, may help", request.query),

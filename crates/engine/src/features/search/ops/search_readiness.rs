@@ -4,7 +4,7 @@ use crate::features::search::embedding::{Readiness, readiness};
 use crate::features::search::rendering::embedding;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
-use crate::rendering::Shown;
+use crate::rendering::ResponseView;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_store::ledger::ViewSpec;
@@ -42,7 +42,7 @@ pub struct TextOut {
 impl Op for SearchReadiness {
     const META: Meta = Meta {
         name: "search_readiness",
-        shown: Shown::By(embedding::readiness),
+        shown: ResponseView::By(embedding::readiness),
         answer: &["embedding.ready", "embedding", "text.symbols", "text.files", "text.objects"],
         rest: &["GET /graph/search/readiness"],
         summary: "How ready search is",
@@ -84,7 +84,7 @@ impl Op for SearchReadiness {
                 files: texts.files.len(),
                 objects: texts.objects.len(),
                 without_source: texts.without_source.len(),
-                bytes: lukasa_graph::lookup::Kept::bytes(&*texts),
+                bytes: lukasa_graph::lookup::SnapshotDerived::bytes(&*texts),
             },
             embedding,
         })

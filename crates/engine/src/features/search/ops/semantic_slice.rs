@@ -3,30 +3,33 @@
 use crate::features::code::sources;
 use crate::features::search::pack::walked;
 use crate::features::search::rendering::questions;
-use crate::features::search::{Ask, Recipe, find, round};
+use crate::features::search::{Recipe, SearchQuestion, find, round};
 use crate::hex::unhex;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
-use crate::rendering::Shown;
-use crate::tool::{NOTICE, Profile};
-use crate::view::Look;
-use crate::view::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way, about, lines, local, number, text};
+use crate::rendering::ResponseView;
+use crate::response_budget::{NOTICE, Profile};
+use crate::view::ViewGraph;
+use crate::view::symbols::{
+    CallWalk, LinkDirection, LocatedSymbol, ReachedSymbol, SymbolContents, SymbolKind, Symbols, about, lines, local,
+    number, text,
+};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Content, Error, ErrorCode, ErrorKind, Result, Statement, Time, Tx};
+use lukasa_model::{Content, Error, ErrorCode, ErrorKind, Result, Time, Tx, Version};
 use lukasa_search::count::{count as tokens, count_within};
 use lukasa_search::pipeline::fuse::Fusion;
-use lukasa_search::pipeline::seeds::Nearest;
+use lukasa_search::pipeline::seeds::NearestNodes;
 use lukasa_search::recipes::{PACK, POOLS};
-use lukasa_store::Fields;
+use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod knowledge;
 
-use knowledge::{KnownOut, known_about};
+use knowledge::{KnowledgeOut, known_about};
 
 /// The operation `semantic_slice`.
 pub struct SemanticSlice;
@@ -113,12 +116,12 @@ pub struct Response {
     pub found_by: &'static str,
     /// The most confident first, then by key; at most 10.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub incoming_callers: Vec<CallOut>,
+    pub incoming_callers: Vec<SliceCallOut>,
     /// Number of callers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_callers: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub outgoing_calls: Vec<CallOut>,
+    pub outgoing_calls: Vec<SliceCallOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_calls: Option<usize>,
     /// A notice for decisions and learnings, if there are any.
@@ -126,10 +129,10 @@ pub struct Response {
     pub notice: Option<&'static str>,
     /// The newest 3.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub relevant_decisions: Vec<KnownOut>,
+    pub relevant_decisions: Vec<KnowledgeOut>,
     /// The most confident 3.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub relevant_learnings: Vec<KnownOut>,
+    pub relevant_learnings: Vec<KnowledgeOut>,
     /// Share of a random walk that visits this symbol. The walk starts at the matches of the question, or at the symbol itself.
     /// If the request has a score, that score.
     pub ppr_score: f64,
@@ -148,7 +151,7 @@ pub struct Response {
 
 /// A caller or callee.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct CallOut {
+pub struct SliceCallOut {
     pub key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -178,7 +181,7 @@ pub struct FreshnessOut {
 impl Op for SemanticSlice {
     const META: Meta = Meta {
         name: "semantic_slice",
-        shown: Shown::Cut(questions::slice),
+        shown: ResponseView::Cut(questions::slice),
         essential: true,
         default_tool: &["symbol", "file", "query", "context"],
         answer: &[
@@ -222,7 +225,7 @@ impl Op for SemanticSlice {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
-        let found = Finding { engine, symbols: &symbols, request: &request }.find(context)?;
+        let found = SymbolFinder { engine, symbols: &symbols, request: &request }.find(context)?;
         let (node, found_by) = (found.node, found.by);
         // The answer names the symbol itself, and counts its own tokens.
         drop(context.taken.take());
@@ -230,29 +233,29 @@ impl Op for SemanticSlice {
             Some(given) => given,
             None => walked(&look, &found.seeds).get(&node).copied().unwrap_or(0.0),
         };
-        Slice { engine, symbols: &symbols, node, found_by, ppr_score: round(ppr_score), extent: request.context }
+        SliceBuilder { engine, symbols: &symbols, node, found_by, ppr_score: round(ppr_score), extent: request.context }
             .make(request.profile)
     }
 }
 
 /// Finds the symbol that a request names.
-struct Finding<'a> {
+struct SymbolFinder<'a> {
     engine: &'a Engine,
     symbols: &'a Symbols<'a>,
     request: &'a Request,
 }
 
 /// The symbol, and how it was found.
-struct Found {
+struct FoundSymbol {
     node: Node,
     by: &'static str,
     /// The nodes at which the random walk starts.
     seeds: Vec<(Node, f64)>,
 }
 
-impl Found {
-    fn named(node: Node, by: &'static str) -> Found {
-        Found { node, by, seeds: vec![(node, 1.0)] }
+impl FoundSymbol {
+    fn named(node: Node, by: &'static str) -> FoundSymbol {
+        FoundSymbol { node, by, seeds: vec![(node, 1.0)] }
     }
 }
 
@@ -260,14 +263,14 @@ fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 
-impl Finding<'_> {
-    fn find(&self, context: &mut Context<'_>) -> Result<Found> {
+impl SymbolFinder<'_> {
+    fn find(&self, context: &mut Context<'_>) -> Result<FoundSymbol> {
         let (symbol, query) = (given(&self.request.symbol), given(&self.request.query));
         let file = given(&self.request.file).map(|file| self.symbols.look.node(file)).transpose();
         let named = match (symbol, file) {
             (_, Err(e)) => Err(e),
             (Some(name), Ok(file)) => self.named(name, file),
-            (None, Ok(Some(file))) if query.is_none() => Ok(Found::named(file, "file")),
+            (None, Ok(Some(file))) if query.is_none() => Ok(FoundSymbol::named(file, "file")),
             (None, Ok(file)) => {
                 let Some(query) = query else {
                     return Err(Error::invalid(ErrorCode::InvalidRequest, "nothing says which symbol is meant")
@@ -284,7 +287,7 @@ impl Finding<'_> {
         }
     }
 
-    fn named(&self, name: &str, file: Option<Node>) -> Result<Found> {
+    fn named(&self, name: &str, file: Option<Node>) -> Result<FoundSymbol> {
         let look = self.symbols.look;
         let (node, by) = match file {
             Some(file) => match look.node_in(file, name) {
@@ -301,18 +304,18 @@ impl Finding<'_> {
             let message = format!("`{name}` is no symbol of the code index");
             return Err(Error::not_found(ErrorCode::NotASymbol, message).hint(format!("`lukasa get {name}` shows it")));
         }
-        Ok(Found::named(node, by))
+        Ok(FoundSymbol::named(node, by))
     }
 
     /// Returns the best match of a question that has source lines.
-    fn asked(&self, context: &mut Context<'_>, query: &str, file: Option<Node>) -> Result<Option<Found>> {
+    fn asked(&self, context: &mut Context<'_>, query: &str, file: Option<Node>) -> Result<Option<FoundSymbol>> {
         let look = self.symbols.look;
         let texts = self.engine.texts(context, look)?;
         let allowed = |node: Node| {
             self.symbols.kind(node).is_some_and(|kind| !kind.outside())
                 && file.is_none_or(|file| self.symbols.file(node) == Some(file))
         };
-        let ask = Ask {
+        let ask = SearchQuestion {
             text: query,
             recipe: Recipe::Code,
             lexical: true,
@@ -320,14 +323,14 @@ impl Finding<'_> {
             intent: None,
             fusion: Fusion::WeightedSum,
             pool: POOLS.semantic_slice,
-            nearest: Nearest::default(),
+            nearest: NearestNodes::default(),
             allowed: &allowed,
         };
         let found = find(look, &texts, &ask).candidates;
         // A symbol locates the answer more exactly than its file.
-        let symbol = found.iter().find(|candidate| !self.symbols.is(candidate.node, Kind::File));
+        let symbol = found.iter().find(|candidate| !self.symbols.is(candidate.node, SymbolKind::File));
         let seeds = found.iter().take(PACK.seeds).map(|c| (c.node, c.score().max(0.0))).collect();
-        Ok(symbol.or(found.first()).map(|best| Found { node: best.node, by: "question", seeds }))
+        Ok(symbol.or(found.first()).map(|best| FoundSymbol { node: best.node, by: "question", seeds }))
     }
 }
 
@@ -337,7 +340,7 @@ fn nothing(query: &str) -> Error {
 }
 
 /// The parameters of one answer.
-struct Slice<'a> {
+struct SliceBuilder<'a> {
     engine: &'a Engine,
     symbols: &'a Symbols<'a>,
     node: Node,
@@ -349,13 +352,13 @@ struct Slice<'a> {
 /// Maximum lengths of the lists that are tried before source lines are cut.
 const TRIES: [usize; 4] = [LISTED, 5, 3, 1];
 
-impl Slice<'_> {
+impl SliceBuilder<'_> {
     fn make(&self, profile: Profile) -> Result<Response> {
         let mut whole = self.whole()?;
         let Some(budget) = budget(profile) else {
             return estimated(whole);
         };
-        let lists = Lists::of(&mut whole);
+        let lists = SliceLists::of(&mut whole);
         whole.token_estimate = budget;
         for most in TRIES {
             lists.put(&mut whole, most);
@@ -421,8 +424,8 @@ impl Slice<'_> {
         };
         let lines = source.as_deref().and_then(cut);
         let declared = lines.as_deref().and_then(|lines| lines.lines().next()).map(|line| line.trim().to_owned());
-        let callers = self.calls(Way::In)?;
-        let callees = self.calls(Way::Out)?;
+        let callers = self.calls(LinkDirection::In)?;
+        let callees = self.calls(LinkDirection::Out)?;
         let deps = self.extent >= Extent::WithDeps;
         let (decisions, learnings) =
             if self.extent == Extent::Full { known_about(symbols, node)? } else { (vec![], vec![]) };
@@ -464,7 +467,7 @@ impl Slice<'_> {
     }
 
     /// Returns the text of the file as it was indexed.
-    fn source(&self, file: Option<Node>, contents: &Contents) -> Option<String> {
+    fn source(&self, file: Option<Node>, contents: &SymbolContents) -> Option<String> {
         let file = file?;
         let id = unhex(&text(contents.get(&file)?, "content_hash")?)?;
         let scope = self.symbols.look.ledger.scope();
@@ -472,29 +475,29 @@ impl Slice<'_> {
     }
 
     /// Returns direct calls; creating an object of a class calls its constructor.
-    fn calls(&self, way: Way) -> Result<Vec<Reached>> {
+    fn calls(&self, way: LinkDirection) -> Result<Vec<ReachedSymbol>> {
         let roots = match way {
-            Way::In => self.symbols.with_constructors(self.node)?,
-            Way::Out => vec![self.node],
+            LinkDirection::In => self.symbols.with_constructors(self.node)?,
+            LinkDirection::Out => vec![self.node],
         };
-        let how = Reach { way, depth: 1, min_confidence: 0.0, include_tests: true };
+        let how = CallWalk { way, depth: 1, min_confidence: 0.0, include_tests: true };
         Ok(self.symbols.reach(&roots, &how).0)
     }
 
-    fn calls_out(&self, calls: &[Reached]) -> Result<Vec<CallOut>> {
+    fn calls_out(&self, calls: &[ReachedSymbol]) -> Result<Vec<SliceCallOut>> {
         let calls = &calls[..calls.len().min(LISTED)];
         let s = &self.symbols.look.snapshot;
         let contents = self.symbols.contents(&calls.iter().map(|call| call.node).collect::<Vec<_>>())?;
         let sites = self.symbols.look.contents(&calls.iter().map(|c| s.edge_thing(c.edge)).collect::<Vec<_>>())?;
-        let row = |call: &Reached| {
-            let Placed { key, path, line, .. } = self.symbols.placed(call.node, &contents);
+        let row = |call: &ReachedSymbol| {
+            let LocatedSymbol { key, path, line, .. } = self.symbols.placed(call.node, &contents);
             let call_lines = sites.get(&s.edge_thing(call.edge)).map(|site| lines(site).0).unwrap_or_default();
-            CallOut { key, path, line, call_lines, confidence: self.symbols.confidence(call.edge) }
+            SliceCallOut { key, path, line, call_lines, confidence: self.symbols.confidence(call.edge) }
         };
         Ok(calls.iter().map(row).collect())
     }
 
-    fn in_words(&self, placed: &Placed, first: Option<u64>, last: Option<u64>, callers: usize) -> String {
+    fn in_words(&self, placed: &LocatedSymbol, first: Option<u64>, last: Option<u64>, callers: usize) -> String {
         let name = local(&placed.key).replace("::", ".");
         let mut text = format!("`{name}`");
         if let Some(path) = placed.path.as_deref().filter(|path| *path != name) {
@@ -505,7 +508,7 @@ impl Slice<'_> {
             (Some(first), Some(last)) => text += &format!(", lines {first}-{last}"),
             _ => {}
         }
-        let calls = self.symbols.kind(self.node).is_some_and(|kind| kind.runs() || kind == Kind::Class);
+        let calls = self.symbols.kind(self.node).is_some_and(|kind| kind.runs() || kind == SymbolKind::Class);
         match callers {
             0 if calls => text + ", called by none",
             0 => text,
@@ -514,7 +517,7 @@ impl Slice<'_> {
     }
 
     /// Describes which version the lines are from, and whether the file on disk is still the same.
-    fn freshness(&self, file: Option<Node>, contents: &Contents, has_lines: bool) -> Result<FreshnessOut> {
+    fn freshness(&self, file: Option<Node>, contents: &SymbolContents, has_lines: bool) -> Result<FreshnessOut> {
         let look = self.symbols.look;
         let Some(file) = file else {
             let says = "it is known by name only: its source is no part of the project".into();
@@ -553,22 +556,22 @@ impl Slice<'_> {
 }
 
 /// The visible version of a node.
-fn visible(look: &Look, node: Node) -> Result<Option<Statement>> {
-    let states = look.ledger.states(&look.view, &[look.snapshot.thing(node)], Fields::Header)?;
+fn visible(look: &ViewGraph, node: Node) -> Result<Option<Version>> {
+    let states = look.ledger.states(&look.view, &[look.snapshot.thing(node)], VersionFields::Header)?;
     Ok(states.into_iter().next().and_then(|state| state.statement))
 }
 
 /// The lists of an answer that can be shortened.
-struct Lists {
-    callers: Vec<CallOut>,
-    calls: Vec<CallOut>,
-    decisions: Vec<KnownOut>,
-    learnings: Vec<KnownOut>,
+struct SliceLists {
+    callers: Vec<SliceCallOut>,
+    calls: Vec<SliceCallOut>,
+    decisions: Vec<KnowledgeOut>,
+    learnings: Vec<KnowledgeOut>,
 }
 
-impl Lists {
-    fn of(response: &mut Response) -> Lists {
-        Lists {
+impl SliceLists {
+    fn of(response: &mut Response) -> SliceLists {
+        SliceLists {
             callers: std::mem::take(&mut response.incoming_callers),
             calls: std::mem::take(&mut response.outgoing_calls),
             decisions: std::mem::take(&mut response.relevant_decisions),

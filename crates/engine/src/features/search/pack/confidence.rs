@@ -1,7 +1,7 @@
 //! Whether the results fit a task, or are only the nearest there is.
 
-use super::core::Core;
-use crate::features::search::{Answered, Texts};
+use super::code::PackCode;
+use crate::features::search::{RankedCandidates, TextIndexes};
 use lukasa_graph::Node;
 use lukasa_search::recipes::CONFIDENCE;
 use lukasa_search::text::Term;
@@ -11,7 +11,7 @@ const NAMED: usize = 3;
 
 /// Returns why the entry point may not be what the task means: it lacks the rare words of the task. `None` if it fits, or if
 /// the task names it.
-pub fn doubt(texts: &Texts, found: &Answered, core: &Core, task: &str) -> Option<String> {
+pub fn doubt(texts: &TextIndexes, found: &RankedCandidates, core: &PackCode, task: &str) -> Option<String> {
     let first = core.slices.first()?;
     if names(task, &first.name) {
         return None;
@@ -51,19 +51,19 @@ fn names(task: &str, name: &str) -> bool {
 }
 
 /// The weight of a word by its rarity; a word that occurs nowhere weighs most.
-fn rarity(texts: &Texts, word: &str) -> f32 {
+fn rarity(texts: &TextIndexes, word: &str) -> f32 {
     match texts.units.rarity(word) {
         0.0 => ((texts.units.len() + 1) as f32).ln(),
         rarity => rarity,
     }
 }
 
-fn has(texts: &Texts, entry: Node, file: Option<Node>, term: &Term) -> f32 {
+fn has(texts: &TextIndexes, entry: Node, file: Option<Node>, term: &Term) -> f32 {
     let term = std::slice::from_ref(term);
-    if texts.units.said(entry, term) > 0.0 {
+    if texts.units.matched_weight(entry, term) > 0.0 {
         return 1.0;
     }
-    let in_file = file.is_some_and(|file| texts.files.said(file, term) > 0.0);
+    let in_file = file.is_some_and(|file| texts.files.matched_weight(file, term) > 0.0);
     if in_file { CONFIDENCE.in_file } else { 0.0 }
 }
 

@@ -1,12 +1,12 @@
 //! Fits a pack to its budget: entries in full or in brief, with an exact token count of the response.
 
-use super::core::{Core, Dependency, Slice};
-use super::notes::{Note, Notes};
-use crate::tool::Profile;
-use crate::tool::shortened;
+use super::code::{CodeSlice, Dependency, PackCode};
+use super::notes::{PackNote, PackNotes};
+use crate::response_budget::Profile;
+use crate::response_budget::shortened;
 use lukasa_graph::Node;
 use lukasa_search::count::count;
-use lukasa_search::pipeline::pack::{Unit, choose, cost, shed, weave};
+use lukasa_search::pipeline::pack::{PackUnit, choose, cost, shed, weave};
 use lukasa_search::recipes::PACK;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,7 +32,7 @@ const REFILLS: usize = 3;
 
 /// The answer: a context pack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Pack {
+pub struct ContextPackOut {
     /// Where to begin, and what is concerned.
     pub summary: String,
     /// Why the results may not fit the task; absent if they fit.
@@ -48,19 +48,19 @@ pub struct Pack {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<Dependency>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub decisions: Vec<Note>,
+    pub decisions: Vec<PackNote>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub learnings: Vec<Note>,
+    pub learnings: Vec<PackNote>,
     /// Claims of other agents on this code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub active_blockers: Vec<Note>,
+    pub active_blockers: Vec<PackNote>,
     /// Claims made for the caller with this request, and conflicts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimNote>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Note>,
+    pub plan: Option<PackNote>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub episodes: Vec<Note>,
+    pub episodes: Vec<PackNote>,
     /// A notice for the texts of decisions, learnings, episodes and plans, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
@@ -94,7 +94,7 @@ pub struct ClaimNote {
     pub held_by: Option<String>,
 }
 
-impl Pack {
+impl ContextPackOut {
     fn has_notes(&self) -> bool {
         let lists = [&self.decisions, &self.learnings, &self.active_blockers, &self.episodes];
         lists.iter().any(|list| !list.is_empty()) || self.plan.is_some()
@@ -150,10 +150,10 @@ pub struct SliceOut {
 }
 
 /// An entry of the pack, in its forms.
-struct Offer {
+struct PackEntry {
     slot: usize,
     /// The forms, the fullest first.
-    forms: Vec<Form>,
+    forms: Vec<EntryForm>,
     /// The nodes of the code that it shows or is about.
     nodes: Vec<Node>,
     /// Rank among the entries that are included first: claims, and notes about the entry point.
@@ -161,39 +161,39 @@ struct Offer {
 }
 
 #[derive(Clone)]
-enum Form {
+enum EntryForm {
     Slice(SliceOut),
     Dependency(Dependency),
-    Decision(Note),
-    Learning(Note),
-    Blocker(Note),
-    Plan(Note),
-    Episode(Note),
+    Decision(PackNote),
+    Learning(PackNote),
+    Blocker(PackNote),
+    Plan(PackNote),
+    Episode(PackNote),
 }
 
-impl Form {
+impl EntryForm {
     fn cost(&self) -> usize {
         let text = match self {
-            Form::Slice(part) => serde_json::to_string(part),
-            Form::Dependency(part) => serde_json::to_string(part),
-            Form::Decision(part)
-            | Form::Learning(part)
-            | Form::Blocker(part)
-            | Form::Plan(part)
-            | Form::Episode(part) => serde_json::to_string(part),
+            EntryForm::Slice(part) => serde_json::to_string(part),
+            EntryForm::Dependency(part) => serde_json::to_string(part),
+            EntryForm::Decision(part)
+            | EntryForm::Learning(part)
+            | EntryForm::Blocker(part)
+            | EntryForm::Plan(part)
+            | EntryForm::Episode(part) => serde_json::to_string(part),
         };
         text.map_or(usize::MAX / 4, |text| count(&text) + 1)
     }
 
-    fn put(self, pack: &mut Pack) {
+    fn put(self, pack: &mut ContextPackOut) {
         match self {
-            Form::Slice(part) => pack.core_symbols.push(part),
-            Form::Dependency(part) => pack.dependencies.push(part),
-            Form::Decision(part) => pack.decisions.push(part),
-            Form::Learning(part) => pack.learnings.push(part),
-            Form::Blocker(part) => pack.active_blockers.push(part),
-            Form::Plan(part) => pack.plan = Some(part),
-            Form::Episode(part) => pack.episodes.push(part),
+            EntryForm::Slice(part) => pack.core_symbols.push(part),
+            EntryForm::Dependency(part) => pack.dependencies.push(part),
+            EntryForm::Decision(part) => pack.decisions.push(part),
+            EntryForm::Learning(part) => pack.learnings.push(part),
+            EntryForm::Blocker(part) => pack.active_blockers.push(part),
+            EntryForm::Plan(part) => pack.plan = Some(part),
+            EntryForm::Episode(part) => pack.episodes.push(part),
         }
     }
 }
@@ -201,7 +201,13 @@ impl Form {
 /// Chooses what fits. `frame` holds what is always included: summary, entry point, freshness, and the files without a listed
 /// symbol. Claims of others and notes about the entry point come before related code. Returns `None` if even the frame without
 /// files does not fit; otherwise the pack and the number of entries it includes.
-pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Option<(Pack, usize)> {
+pub fn fit(
+    frame: ContextPackOut,
+    core: &PackCode,
+    notes: &PackNotes,
+    budget: Budget,
+    explain: bool,
+) -> Option<(ContextPackOut, usize)> {
     let mut frame = frame;
     frame.profile = budget.profile;
     frame.token_budget = budget.tokens;
@@ -213,7 +219,7 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
         narrow(&mut frame, 0, budget.tokens)?;
         return page(frame, core, &offers, budget);
     }
-    let mut fitting = Fitting::new(frame, &offers, budget.tokens)?;
+    let mut fitting = PackSelection::new(frame, &offers, budget.tokens)?;
     fitting.choose();
     fitting.show_claims();
     fitting.pack()
@@ -221,7 +227,7 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
 
 /// Shortens the frame to leave this much room, if possible: removes files, then shortens texts. `None` if the frame does not
 /// fit.
-fn narrow(frame: &mut Pack, room: usize, budget: usize) -> Option<()> {
+fn narrow(frame: &mut ContextPackOut, room: usize, budget: usize) -> Option<()> {
     while tokens(frame) + room > budget && frame.files.pop().is_some() {}
     for most in NARROW {
         if tokens(frame) <= budget {
@@ -238,10 +244,10 @@ fn narrow(frame: &mut Pack, room: usize, budget: usize) -> Option<()> {
 }
 
 /// A selection in progress.
-struct Fitting<'a> {
-    frame: Pack,
-    offers: &'a [Offer],
-    units: Vec<Unit>,
+struct PackSelection<'a> {
+    frame: ContextPackOut,
+    offers: &'a [PackEntry],
+    units: Vec<PackUnit>,
     budget: usize,
     /// Entries that are included in any case, with their form; the most important first.
     guarded: Vec<(usize, usize)>,
@@ -249,12 +255,13 @@ struct Fitting<'a> {
     chosen: Vec<Option<usize>>,
 }
 
-impl<'a> Fitting<'a> {
+impl<'a> PackSelection<'a> {
     /// Reserves room for the entries that come first, in brief; in full up to a share of the room.
-    fn new(mut frame: Pack, offers: &'a [Offer], budget: usize) -> Option<Fitting<'a>> {
-        let costs = |offer: &Offer| offer.forms.iter().map(Form::cost).collect::<Vec<_>>();
-        let mut units: Vec<Unit> = offers.iter().map(|offer| Unit { slot: offer.slot, costs: costs(offer) }).collect();
-        let least = |unit: &Unit| unit.costs.last().copied().unwrap_or(0);
+    fn new(mut frame: ContextPackOut, offers: &'a [PackEntry], budget: usize) -> Option<PackSelection<'a>> {
+        let costs = |offer: &PackEntry| offer.forms.iter().map(EntryForm::cost).collect::<Vec<_>>();
+        let mut units: Vec<PackUnit> =
+            offers.iter().map(|offer| PackUnit { slot: offer.slot, costs: costs(offer) }).collect();
+        let least = |unit: &PackUnit| unit.costs.last().copied().unwrap_or(0);
         let mut guarded: Vec<(usize, usize)> = Vec::new();
         let mut order: Vec<usize> = (0..offers.len()).filter(|at| offers[*at].guard.is_some()).collect();
         order.sort_by_key(|at| offers[*at].guard);
@@ -283,7 +290,7 @@ impl<'a> Fitting<'a> {
         }
         // Entries that are included already are not chosen again.
         guarded.iter().for_each(|(at, _)| units[*at].costs.clear());
-        Some(Fitting { frame, offers, chosen: vec![None; units.len()], units, budget, guarded })
+        Some(PackSelection { frame, offers, chosen: vec![None; units.len()], units, budget, guarded })
     }
 
     fn guarded_cost(&self) -> usize {
@@ -293,7 +300,7 @@ impl<'a> Fitting<'a> {
     /// Fills the remaining room, slot by slot.
     fn choose(&mut self) {
         let guarded = self.guarded_cost();
-        let room = |frame: &Pack| self.budget.saturating_sub(tokens(frame) + guarded);
+        let room = |frame: &ContextPackOut| self.budget.saturating_sub(tokens(frame) + guarded);
         // Files of included symbols need not be listed, which leaves room for more of them.
         let mut without = self.frame.clone();
         let mut chosen = choose(&self.units, &PACK.shares, room(&self.frame));
@@ -323,7 +330,7 @@ impl<'a> Fitting<'a> {
             .flat_map(|at| self.offers[at].nodes.clone())
             .collect();
         for (at, offer) in self.offers.iter().enumerate() {
-            let is_claim = matches!(offer.forms.first(), Some(Form::Blocker(_)));
+            let is_claim = matches!(offer.forms.first(), Some(EntryForm::Blocker(_)));
             let is_guarded = self.guarded.iter().any(|(own, _)| *own == at);
             if is_claim && !is_guarded && offer.nodes.iter().any(|node| shown.contains(node)) {
                 self.guarded.push((at, self.chosen[at].take().unwrap_or(offer.forms.len() - 1)));
@@ -332,7 +339,7 @@ impl<'a> Fitting<'a> {
         }
     }
 
-    fn all(&self) -> Vec<&'a Form> {
+    fn all(&self) -> Vec<&'a EntryForm> {
         let forms =
             self.chosen.clone().into_iter().enumerate().map(|(at, form)| {
                 form.or_else(|| self.guarded.iter().find(|(own, _)| *own == at).map(|(_, form)| *form))
@@ -341,7 +348,7 @@ impl<'a> Fitting<'a> {
     }
 
     /// Removes the least important entries until the whole fits: entries need slightly more tokens together than alone.
-    fn pack(mut self) -> Option<(Pack, usize)> {
+    fn pack(mut self) -> Option<(ContextPackOut, usize)> {
         loop {
             let all = self.all();
             let mut pack = self.frame.clone();
@@ -368,7 +375,7 @@ impl<'a> Fitting<'a> {
 }
 
 /// Adds the random walk scores, up to a quarter of the room.
-fn add_scores(frame: &mut Pack, core: &Core, budget: usize) {
+fn add_scores(frame: &mut ContextPackOut, core: &PackCode, budget: usize) {
     let (mut most, least) = (core.ppr.len(), tokens(frame));
     while most > 0 {
         let best = core.ppr.iter().take(most);
@@ -383,9 +390,14 @@ fn add_scores(frame: &mut Pack, core: &Core, budget: usize) {
 
 /// Returns one page of all entries, ordered so that every slot has its share of each page. Entries are in full: one that does
 /// not fit moves to the next page, and is in brief only if it would not fit on a page of its own.
-fn page(frame: Pack, core: &Core, offers: &[Offer], budget: Budget) -> Option<(Pack, usize)> {
-    let costs = |offer: &Offer| offer.forms.iter().map(Form::cost).collect();
-    let units: Vec<Unit> = offers.iter().map(|offer| Unit { slot: offer.slot, costs: costs(offer) }).collect();
+fn page(
+    frame: ContextPackOut,
+    core: &PackCode,
+    offers: &[PackEntry],
+    budget: Budget,
+) -> Option<(ContextPackOut, usize)> {
+    let costs = |offer: &PackEntry| offer.forms.iter().map(EntryForm::cost).collect();
+    let units: Vec<PackUnit> = offers.iter().map(|offer| PackUnit { slot: offer.slot, costs: costs(offer) }).collect();
     let mut order = weave(&units, &PACK.shares);
     // The entry point, then claims and notes about it, then the rest.
     order.sort_by_key(|at| (*at > 0 && offers[*at].guard.is_none(), if *at == 0 { None } else { offers[*at].guard }));
@@ -427,36 +439,39 @@ fn page(frame: Pack, core: &Core, offers: &[Offer], budget: Budget) -> Option<(P
 }
 
 /// Returns the chosen forms.
-fn given<'a>(offers: &'a [Offer], chosen: &[Option<usize>]) -> Vec<&'a Form> {
+fn given<'a>(offers: &'a [PackEntry], chosen: &[Option<usize>]) -> Vec<&'a EntryForm> {
     offers.iter().zip(chosen).filter_map(|(offer, form)| form.map(|form| &offer.forms[form])).collect()
 }
 
 /// Returns the files without a chosen symbol.
-fn others(files: &[String], given: &[&Form]) -> Vec<String> {
-    let shows = |file: &String| given.iter().any(|form| matches!(form, Form::Slice(slice) if slice.file == *file));
+fn others(files: &[String], given: &[&EntryForm]) -> Vec<String> {
+    let shows = |file: &String| given.iter().any(|form| matches!(form, EntryForm::Slice(slice) if slice.file == *file));
     files.iter().filter(|file| !shows(file)).cloned().collect()
 }
 
 /// Tokens of the response as compact JSON.
-fn tokens(pack: &Pack) -> usize {
+fn tokens(pack: &ContextPackOut) -> usize {
     serde_json::to_string(pack).map_or(usize::MAX / 4, |text| count(&text))
 }
 
-fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offer> {
-    let mut all: Vec<Offer> = Vec::new();
+fn offers(core: &PackCode, notes: &PackNotes, budget: Budget, explain: bool) -> Vec<PackEntry> {
+    let mut all: Vec<PackEntry> = Vec::new();
     for slice in &core.slices {
         let forms = forms(slice, notes, budget.profile, explain);
-        all.push(Offer { slot: 0, forms, nodes: vec![slice.node], guard: None });
+        all.push(PackEntry { slot: 0, forms, nodes: vec![slice.node], guard: None });
     }
     for part in &core.dependencies {
-        all.push(Offer { slot: 1, forms: vec![Form::Dependency(part.clone())], nodes: vec![], guard: None });
+        all.push(PackEntry { slot: 1, forms: vec![EntryForm::Dependency(part.clone())], nodes: vec![], guard: None });
     }
     let entry = core.slices.first().map(|slice| slice.key.as_str());
-    let is_near = |note: &Note| note.about.iter().any(|node| core.near.contains(node));
+    let is_near = |note: &PackNote| note.about.iter().any(|node| core.near.contains(node));
     // Current claims come before recorded learnings; each kind in turn.
-    type Kind<'n> = (&'n [Note], fn(Note) -> Form);
-    let kinds: [Kind<'_>; 3] =
-        [(&notes.blockers, Form::Blocker), (&notes.decisions, Form::Decision), (&notes.learnings, Form::Learning)];
+    type Kind<'n> = (&'n [PackNote], fn(PackNote) -> EntryForm);
+    let kinds: [Kind<'_>; 3] = [
+        (&notes.blockers, EntryForm::Blocker),
+        (&notes.decisions, EntryForm::Decision),
+        (&notes.learnings, EntryForm::Learning),
+    ];
     for (kind, (list, form)) in kinds.into_iter().enumerate() {
         let mut turn = 0;
         for note in list {
@@ -464,27 +479,27 @@ fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offe
                 turn += 1;
                 turn * (kinds.len() + 1) + kind
             });
-            all.push(Offer { slot: 2, forms: note_forms(note, form, entry), nodes: note.about.clone(), guard });
+            all.push(PackEntry { slot: 2, forms: note_forms(note, form, entry), nodes: note.about.clone(), guard });
         }
     }
     if let Some(plan) = &notes.plan {
         // It was requested by name, so it comes after the first entry of each kind.
         let guard = Some(kinds.len() + 1 + kinds.len());
-        all.push(Offer { slot: 3, forms: note_forms(plan, Form::Plan, entry), nodes: vec![], guard });
+        all.push(PackEntry { slot: 3, forms: note_forms(plan, EntryForm::Plan, entry), nodes: vec![], guard });
     }
     for episode in &notes.episodes {
-        all.push(Offer { slot: 4, forms: vec![Form::Episode(episode.clone())], nodes: vec![], guard: None });
+        all.push(PackEntry { slot: 4, forms: vec![EntryForm::Episode(episode.clone())], nodes: vec![], guard: None });
     }
     all
 }
 
 /// A note in full, then with shorter text and fewer details.
-fn note_forms(note: &Note, form: fn(Note) -> Form, entry: Option<&str>) -> Vec<Form> {
-    let brief = Note { status: None, confidence: None, since: None, ..note.clone() };
+fn note_forms(note: &PackNote, form: fn(PackNote) -> EntryForm, entry: Option<&str>) -> Vec<EntryForm> {
+    let brief = PackNote { status: None, confidence: None, since: None, ..note.clone() };
     let mut forms = vec![form(note.clone()), form(brief.clone())];
     // The holder of a claim is required information, the author of a note is not.
-    let agent = note.agent.clone().filter(|_| matches!(forms[0], Form::Blocker(_)));
-    let unnamed = Note { reference: String::new(), agent, ..brief };
+    let agent = note.agent.clone().filter(|_| matches!(forms[0], EntryForm::Blocker(_)));
+    let unnamed = PackNote { reference: String::new(), agent, ..brief };
     let short = |text: &str, most: usize| shortened(text, most).unwrap_or_else(|| text.to_owned());
     for most in NOTE {
         let content = match &note.claim {
@@ -493,7 +508,7 @@ fn note_forms(note: &Note, form: fn(Note) -> Form, entry: Option<&str>) -> Vec<F
             Some((target, intent)) => short(&format!("{target}: {intent}"), most.max(target.len())),
             None => short(&note.content, most),
         };
-        forms.push(form(Note { content, ..unnamed.clone() }));
+        forms.push(form(PackNote { content, ..unnamed.clone() }));
     }
     forms.sort_by_cached_key(|form| usize::MAX - form.cost());
     forms.dedup_by_key(|form| form.cost());
@@ -501,9 +516,9 @@ fn note_forms(note: &Note, form: fn(Note) -> Form, entry: Option<&str>) -> Vec<F
 }
 
 /// In full with its code, then by signature and summary, then by name and place.
-fn forms(slice: &Slice, notes: &Notes, profile: Profile, explain: bool) -> Vec<Form> {
+fn forms(slice: &CodeSlice, notes: &PackNotes, profile: Profile, explain: bool) -> Vec<EntryForm> {
     let rich = profile != Profile::Compact;
-    let about = |notes: &[Note]| -> Vec<String> {
+    let about = |notes: &[PackNote]| -> Vec<String> {
         let own = notes.iter().filter(|note| rich && note.about.contains(&slice.node));
         own.map(|note| note.reference.clone()).collect()
     };
@@ -531,8 +546,8 @@ fn forms(slice: &Slice, notes: &Notes, profile: Profile, explain: bool) -> Vec<F
     let mut forms = Vec::new();
     let mut code = usize::MAX;
     if slice.code.is_some() {
-        forms.push(Form::Slice(SliceOut { code: slice.code.clone(), ..full }));
-        forms.push(Form::Slice(SliceOut { code: slice.code.clone(), ..named.clone() }));
+        forms.push(EntryForm::Slice(SliceOut { code: slice.code.clone(), ..full }));
+        forms.push(EntryForm::Slice(SliceOut { code: slice.code.clone(), ..named.clone() }));
         code = forms[1].cost();
     }
     let plain = SliceOut { summary: None, ..brief.clone() };
@@ -547,7 +562,7 @@ fn forms(slice: &Slice, notes: &Notes, profile: Profile, explain: bool) -> Vec<F
     }
     briefs.push(least);
     // Code that is no longer than its summary is included itself.
-    forms.extend(briefs.into_iter().map(Form::Slice).filter(|form| form.cost() < code));
+    forms.extend(briefs.into_iter().map(EntryForm::Slice).filter(|form| form.cost() < code));
     forms.sort_by_cached_key(|form| usize::MAX - form.cost());
     forms.dedup_by_key(|form| form.cost());
     forms
@@ -558,7 +573,7 @@ fn round(score: f64) -> f64 {
 }
 
 /// The pack as a JSON value.
-impl Pack {
+impl ContextPackOut {
     pub fn value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -569,8 +584,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn slice(n: usize, lines: usize) -> Slice {
-        Slice {
+    fn slice(n: usize, lines: usize) -> CodeSlice {
+        CodeSlice {
             node: Node::at(n),
             key: format!("src/module_{n}.py::Class{n}::method_{n}"),
             file: format!("src/module_{n}.py"),
@@ -590,9 +605,9 @@ mod tests {
         }
     }
 
-    fn note(text: &str) -> Note {
+    fn note(text: &str) -> PackNote {
         let (reference, content) = ("DECISION:decision:1".to_owned(), text.to_owned());
-        Note { reference, content, ..Note::default() }
+        PackNote { reference, content, ..PackNote::default() }
     }
 
     proptest! {
@@ -607,19 +622,19 @@ mod tests {
             rich: bool,
             explain: bool,
         ) {
-            let core = Core {
+            let core = PackCode {
                 slices: sizes.iter().enumerate().map(|(n, lines)| slice(n, *lines)).collect(),
                 dependencies: (0..dependencies).map(|n| Dependency {
                     from: format!("a.py::f{n}"), relation: "CALLS".into(), to: format!("b/c.py::g{n}"),
                 }).collect(),
-                ..Core::default()
+                ..PackCode::default()
             };
-            let notes = Notes { decisions: texts.iter().map(|t| note(t)).collect(), plan: Some(note("plan")), ..Notes::default() };
-            let frame = Pack {
+            let notes = PackNotes { decisions: texts.iter().map(|t| note(t)).collect(), plan: Some(note("plan")), ..PackNotes::default() };
+            let frame = ContextPackOut {
                 summary: "Begin at `x`.".into(),
                 files: (0..files).map(|n| format!("src/module_{n}.py")).collect(),
                 freshness: "main, tx 3".into(),
-                ..Pack::default()
+                ..ContextPackOut::default()
             };
             let profile = if rich { Profile::Balanced } else { Profile::Compact };
             let budget = Budget { profile, tokens, skip: 0 };
@@ -636,7 +651,7 @@ mod tests {
                 let there = pack.core_symbols.len() + pack.dependencies.len() + pack.decisions.len() + usize::from(pack.plan.is_some());
                 prop_assert_eq!(pack.left_out, units - there);
             } else {
-                let bare = Pack { files: vec![], entry_point: None, token_estimate: tokens, token_budget: tokens, left_out: 999, profile, ..frame };
+                let bare = ContextPackOut { files: vec![], entry_point: None, token_estimate: tokens, token_budget: tokens, left_out: 999, profile, ..frame };
                 prop_assert!(super::tokens(&bare) > tokens, "only what has no room at all is refused");
             }
         }

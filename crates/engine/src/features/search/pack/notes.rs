@@ -1,15 +1,15 @@
 //! Recorded knowledge about a task's code: decisions, learnings, episodes, claims, the plan.
 
-use super::core::Core;
-use crate::features::search::Texts;
+use super::code::PackCode;
+use crate::features::search::TextIndexes;
+use crate::response_budget::shortened;
 use crate::sensitive::is_sensitive;
-use crate::tool::shortened;
-use crate::view::Look;
-use crate::view::Read;
+use crate::view::NodeContents;
+use crate::view::ViewGraph;
 use crate::view::memories::{self as links, changed};
 use crate::view::symbols::text;
 use lukasa_graph::Node;
-use lukasa_model::claims::{Held, Target, all_in_the_way, own_key};
+use lukasa_model::claims::{ClaimTarget, HeldClaim, conflicting_claims, own_key};
 use lukasa_model::{Content, Result};
 use lukasa_search::pipeline::fuse::best;
 use lukasa_search::recipes::{ANY_FIELD, NOTES};
@@ -23,7 +23,7 @@ const LONGEST: usize = 320;
 
 /// A note in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Note {
+pub struct PackNote {
     /// `Type:key`, or the id of an object without a key; left out if there is little room.
     #[serde(rename = "ref", skip_serializing_if = "String::is_empty")]
     pub reference: String,
@@ -52,25 +52,25 @@ pub struct Note {
 
 /// Notes by kind, best first.
 #[derive(Clone, Debug, Default)]
-pub struct Notes {
-    pub decisions: Vec<Note>,
-    pub learnings: Vec<Note>,
-    pub episodes: Vec<Note>,
-    pub blockers: Vec<Note>,
+pub struct PackNotes {
+    pub decisions: Vec<PackNote>,
+    pub learnings: Vec<PackNote>,
+    pub episodes: Vec<PackNote>,
+    pub blockers: Vec<PackNote>,
     /// Number of claims of other agents on this code.
     pub claims: usize,
-    pub plan: Option<Note>,
+    pub plan: Option<PackNote>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum About {
+enum NoteKind {
     Decision,
     Learning,
     Episode,
     Blocker,
 }
 
-impl Notes {
+impl PackNotes {
     pub fn are_empty(&self) -> bool {
         let lists = [&self.decisions, &self.learnings, &self.episodes, &self.blockers];
         lists.iter().all(|list| list.is_empty()) && self.plan.is_none()
@@ -79,14 +79,14 @@ impl Notes {
 
 /// Returns the notes about these nodes, and those that match the text of the task. Claims of `agent` itself are left out.
 pub fn notes(
-    look: &Look,
-    texts: &Texts,
+    look: &ViewGraph,
+    texts: &TextIndexes,
     terms: &[Term],
-    core: &Core,
+    core: &PackCode,
     task_id: Option<&str>,
     agent: Option<&str>,
     breadth: usize,
-) -> Result<Notes> {
+) -> Result<PackNotes> {
     let s = &look.snapshot;
     let mut scores: FxHashMap<Node, f64> = FxHashMap::default();
     let is_note = |node: Node| kind(s.type_name(node)).is_some();
@@ -107,10 +107,10 @@ pub fn notes(
         }
     }
     let found = best(scores.into_iter().collect(), NOTES.each * breadth * NOTES.read, |node| s.thing(node));
-    let read = Read::of(look, &found.iter().map(|(node, _)| *node).collect::<Vec<_>>())?;
-    let lasting = |node: &Node| matches!(kind(s.type_name(*node)), Some(About::Decision | About::Learning));
+    let read = NodeContents::of(look, &found.iter().map(|(node, _)| *node).collect::<Vec<_>>())?;
+    let lasting = |node: &Node| matches!(kind(s.type_name(*node)), Some(NoteKind::Decision | NoteKind::Learning));
     let changed = changed(look, &found.iter().map(|(node, _)| *node).filter(lasting).collect::<Vec<_>>())?;
-    let mut notes = Notes::default();
+    let mut notes = PackNotes::default();
     for (node, _) in found {
         let Some(content) = read.content(node) else { continue };
         if is_sensitive(content) {
@@ -119,14 +119,14 @@ pub fn notes(
         let Some(about) = about(s.type_name(node), content) else { continue };
         let perhaps_stale = changed.contains_key(&node);
         let about_nodes = linked.remove(&node).unwrap_or_default();
-        let note = Note { perhaps_stale, about: about_nodes, ..note(look, node, content, &read) };
+        let note = PackNote { perhaps_stale, about: about_nodes, ..note(look, node, content, &read) };
         let own = agent.is_some() && note.agent.as_deref() == agent;
         let list = match about {
-            About::Decision => &mut notes.decisions,
-            About::Learning => &mut notes.learnings,
-            About::Episode => &mut notes.episodes,
-            About::Blocker if own => continue,
-            About::Blocker => &mut notes.blockers,
+            NoteKind::Decision => &mut notes.decisions,
+            NoteKind::Learning => &mut notes.learnings,
+            NoteKind::Episode => &mut notes.episodes,
+            NoteKind::Blocker if own => continue,
+            NoteKind::Blocker => &mut notes.blockers,
         };
         if list.len() < NOTES.each * breadth {
             list.push(note);
@@ -140,34 +140,34 @@ pub fn notes(
             Some(node) => node,
             None => look.node(task).or_else(|_| look.node(&format!("TASK:{task}")))?,
         };
-        let read = Read::of(look, &[node])?;
+        let read = NodeContents::of(look, &[node])?;
         notes.plan = read.content(node).map(|content| note(look, node, content, &read));
     }
     Ok(notes)
 }
 
-impl Notes {
+impl PackNotes {
     /// Replaces the blockers by the claims of others on these nodes, their containers or their contents. Claims that only share
     /// words with the task are no blockers.
-    pub fn block(&mut self, look: &Look, nodes: &[Node], held: &[Held], agent: Option<&str>) {
+    pub fn block(&mut self, look: &ViewGraph, nodes: &[Node], held: &[HeldClaim], agent: Option<&str>) {
         let s = &look.snapshot;
-        let mut exact: Vec<(&Held, Vec<Node>)> = Vec::new();
+        let mut exact: Vec<(&HeldClaim, Vec<Node>)> = Vec::new();
         for node in nodes {
-            let Some(target) = s.key(*node).and_then(|key| Target::of_object(s.type_name(*node), key)) else {
+            let Some(target) = s.key(*node).and_then(|key| ClaimTarget::of_object(s.type_name(*node), key)) else {
                 continue;
             };
-            for claim in all_in_the_way(held, &target, agent) {
+            for claim in conflicting_claims(held, &target, agent) {
                 match exact.iter_mut().find(|(own, _)| own.claim_id == claim.claim_id) {
                     Some((_, about)) => about.push(*node),
                     None => exact.push((claim, vec![*node])),
                 }
             }
         }
-        let is_held = |note: &Note| held.iter().any(|claim| note.reference == format!("Claim:{}", claim.claim_id));
+        let is_held = |note: &PackNote| held.iter().any(|claim| note.reference == format!("Claim:{}", claim.claim_id));
         self.blockers.retain(|note| !is_held(note));
         let blockers = exact.into_iter().map(|(claim, about)| {
             let content = format!("{}: {}", claim.target, claim.intent);
-            Note {
+            PackNote {
                 reference: format!("Claim:{}", claim.claim_id),
                 content: shortened(&content, LONGEST).unwrap_or(content),
                 status: Some("active".into()),
@@ -175,7 +175,7 @@ impl Notes {
                 since: Some(claim.since.to_string()),
                 about,
                 claim: Some((claim.target.clone(), claim.intent.clone())),
-                ..Note::default()
+                ..PackNote::default()
             }
         });
         let noted = std::mem::take(&mut self.blockers);
@@ -185,33 +185,33 @@ impl Notes {
     }
 }
 
-fn kind(type_name: &str) -> Option<About> {
+fn kind(type_name: &str) -> Option<NoteKind> {
     let is = |name: &str| type_name.eq_ignore_ascii_case(name);
     match () {
-        () if is("DECISION") => Some(About::Decision),
-        () if is("LEARNING") || is("ERRORSOLUTION") => Some(About::Learning),
-        () if is("EPISODE") || is("REFLECTION") => Some(About::Episode),
-        () if is("CLAIM") => Some(About::Blocker),
+        () if is("DECISION") => Some(NoteKind::Decision),
+        () if is("LEARNING") || is("ERRORSOLUTION") => Some(NoteKind::Learning),
+        () if is("EPISODE") || is("REFLECTION") => Some(NoteKind::Episode),
+        () if is("CLAIM") => Some(NoteKind::Blocker),
         () => None,
     }
 }
 
 /// Classifies an episode by its subtype; a claim that has ended is no blocker.
-fn about(type_name: &str, content: &Content) -> Option<About> {
+fn about(type_name: &str, content: &Content) -> Option<NoteKind> {
     let about = kind(type_name)?;
     let subtype = content.subtype.clone().or_else(|| text(content, "type")).unwrap_or_default();
     match about {
-        About::Episode if subtype.eq_ignore_ascii_case("DECISION") => Some(About::Decision),
-        About::Episode if subtype.eq_ignore_ascii_case("LEARNING") => Some(About::Learning),
-        About::Blocker => {
+        NoteKind::Episode if subtype.eq_ignore_ascii_case("DECISION") => Some(NoteKind::Decision),
+        NoteKind::Episode if subtype.eq_ignore_ascii_case("LEARNING") => Some(NoteKind::Learning),
+        NoteKind::Blocker => {
             let open = content.status.as_deref().is_none_or(|s| ["active", "open"].contains(&s));
-            open.then_some(About::Blocker)
+            open.then_some(NoteKind::Blocker)
         }
         other => Some(other),
     }
 }
 
-fn note(look: &Look, node: Node, content: &Content, read: &Read) -> Note {
+fn note(look: &ViewGraph, node: Node, content: &Content, read: &NodeContents) -> PackNote {
     // A text that repeats the title is skipped; of a decision, the rationale is used then.
     let differs = |body: &String| content.title.as_ref().is_none_or(|title| body != title);
     let body = ["content", "text", "summary", "description", "rationale", "intent"]
@@ -225,7 +225,7 @@ fn note(look: &Look, node: Node, content: &Content, read: &Read) -> Note {
         (_, Some(body)) => body,
         (None, None) => String::new(),
     };
-    Note {
+    PackNote {
         reference: look.snapshot.name(node),
         content: shortened(&whole, LONGEST).unwrap_or(whole),
         status: content.status.clone(),

@@ -2,14 +2,14 @@
 
 use crate::features::graph::rendering::cypher;
 use crate::rendering::Rendering;
-use crate::rendering::places::{Beside, kind, places, print};
+use crate::rendering::locations::{RowDetails, kind, places, print};
 use crate::rendering::values::{at, calls_at, confidence, list, safe, small};
 use serde_json::{Value, json};
 
 pub fn slice(out: &mut Rendering, response: &Value) {
     let place = json!({"key": response["key"], "type": response["type"], "path": response["file"],
         "line": response["start_line"]});
-    print(out, vec![&place], &Beside { facts: &[&kind], ..Beside::default() });
+    print(out, vec![&place], &RowDetails { facts: &[&kind], ..RowDetails::default() });
     for (field, value) in [
         ("signature", at(response, "signature")),
         ("about", at(response, "about")),
@@ -25,7 +25,7 @@ pub fn slice(out: &mut Rendering, response: &Value) {
         let listed = calls.len();
         if listed > 0 {
             out.heading(title);
-            places(out, calls, &Beside { facts: &[&calls_at, &confidence], ..Beside::default() });
+            places(out, calls, &RowDetails { facts: &[&calls_at, &confidence], ..RowDetails::default() });
         }
         if response[total].as_u64() > Some(listed as u64) {
             out.line(format!("… {listed} of {}", at(response, total)));
@@ -58,7 +58,7 @@ pub fn patterns(out: &mut Rendering, response: &Value) {
             at(group, "suggestion")
         ));
         let shown = listed.len();
-        places(out, listed, &Beside { facts: &[&|r| at(r, "detail")], ..Beside::default() });
+        places(out, listed, &RowDetails { facts: &[&|r| at(r, "detail")], ..RowDetails::default() });
         if group["truncated"] == true {
             out.line(format!("… {shown} of {}: raise --limit", at(group, "count")));
         }
@@ -78,7 +78,7 @@ pub fn query(out: &mut Rendering, response: &Value) {
     let about = |r: &Value| at(r, "summary");
     let found = list(local, "rows");
     let listed = found.len();
-    let beside = Beside { facts: &[&kind], about: Some(&about), below: Some(&because) };
+    let beside = RowDetails { facts: &[&kind], about: Some(&about), below: Some(&because) };
     places(out, found, &beside);
     out.more(listed, &local["total"]);
     out.table(

@@ -1,6 +1,6 @@
 //! Parses JSON with comments into a tree of byte ranges.
 
-use super::Fault;
+use super::EditFault;
 use jsonc_parser::ast::{ObjectPropName, Value as Parsed};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::ParseError;
@@ -24,55 +24,55 @@ const JSON: ParseOptions = ParseOptions {
 };
 
 /// A parsed text.
-pub struct Document {
+pub struct JsonDocument {
     /// None if there is no value at all.
-    pub root: Option<Node>,
+    pub root: Option<JsonNode>,
     /// All comments, in order.
     pub comments: Vec<Range<usize>>,
 }
 
 /// A value and its range in the text.
-pub struct Node {
+pub struct JsonNode {
     pub span: Range<usize>,
-    pub kind: Kind,
+    pub kind: JsonKind,
 }
 
-pub enum Kind {
-    Object(Vec<Member>),
-    Array(Vec<Node>),
+pub enum JsonKind {
+    Object(Vec<JsonMember>),
+    Array(Vec<JsonNode>),
     Leaf(Value),
 }
 
 /// A member of an object, with the positions that an edit needs.
-pub struct Member {
+pub struct JsonMember {
     pub key: String,
     /// The position of its opening quote.
     pub key_at: usize,
-    pub value: Node,
+    pub value: JsonNode,
     /// The position of the comma after it.
     pub comma: Option<usize>,
 }
 
-impl Node {
-    pub fn members(&self) -> &[Member] {
+impl JsonNode {
+    pub fn members(&self) -> &[JsonMember] {
         match &self.kind {
-            Kind::Object(members) => members,
+            JsonKind::Object(members) => members,
             _ => &[],
         }
     }
 
     pub fn value(&self) -> Value {
         match &self.kind {
-            Kind::Object(members) => members.iter().map(|m| (m.key.clone(), m.value.value())).collect(),
-            Kind::Array(nodes) => nodes.iter().map(Node::value).collect(),
-            Kind::Leaf(value) => value.clone(),
+            JsonKind::Object(members) => members.iter().map(|m| (m.key.clone(), m.value.value())).collect(),
+            JsonKind::Array(nodes) => nodes.iter().map(JsonNode::value).collect(),
+            JsonKind::Leaf(value) => value.clone(),
         }
     }
 }
 
-impl Document {
+impl JsonDocument {
     /// Comments in an object, but not inside its members.
-    pub fn comments_of<'a>(&'a self, object: &'a Node) -> impl Iterator<Item = &'a Range<usize>> {
+    pub fn comments_of<'a>(&'a self, object: &'a JsonNode) -> impl Iterator<Item = &'a Range<usize>> {
         let holds = |outer: &Range<usize>, inner: &Range<usize>| outer.start < inner.start && inner.end < outer.end;
         self.comments
             .iter()
@@ -80,13 +80,13 @@ impl Document {
     }
 }
 
-pub fn document(text: &str) -> Result<Document, Fault> {
+pub fn document(text: &str) -> Result<JsonDocument, EditFault> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
     let parsed = parse_to_ast(body, &collect, &JSON).map_err(|e| fault(&e))?;
     let (comments, tokens) = parsed.tokens.unwrap_or_default().into_iter().partition(is_comment);
     let reader = Reader { body, before: text.len() - body.len(), tokens };
-    Ok(Document {
+    Ok(JsonDocument {
         root: parsed.value.map(|root| reader.node(&root)).transpose()?,
         comments: comments.iter().map(|comment: &TokenAndRange<'_>| reader.span(comment)).collect(),
     })
@@ -96,7 +96,7 @@ fn is_comment(token: &TokenAndRange<'_>) -> bool {
     matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
 }
 
-fn fault(error: &ParseError) -> Fault {
+fn fault(error: &ParseError) -> EditFault {
     let message = error.kind().to_string();
     let (first, rest) = message.split_at(message.chars().next().map_or(0, char::len_utf8));
     format!("line {}: {}{rest}", error.line_display(), first.to_lowercase())
@@ -116,7 +116,7 @@ impl Reader<'_> {
         range.start + self.before..range.end + self.before
     }
 
-    fn node(&self, parsed: &Parsed<'_>) -> Result<Node, Fault> {
+    fn node(&self, parsed: &Parsed<'_>) -> Result<JsonNode, EditFault> {
         let kind = match parsed {
             Parsed::Object(object) => {
                 let member = |prop: &jsonc_parser::ast::ObjectProp<'_>| {
@@ -126,20 +126,20 @@ impl Reader<'_> {
                     };
                     let value = self.node(&prop.value)?;
                     let comma = self.comma_after(value.span.end);
-                    Ok(Member { key: self.leaf(&name)?, key_at: self.span(&name).start, value, comma })
+                    Ok(JsonMember { key: self.leaf(&name)?, key_at: self.span(&name).start, value, comma })
                 };
-                Kind::Object(object.properties.iter().map(member).collect::<Result<_, Fault>>()?)
+                JsonKind::Object(object.properties.iter().map(member).collect::<Result<_, EditFault>>()?)
             }
-            Parsed::Array(array) => {
-                Kind::Array(array.elements.iter().map(|element| self.node(element)).collect::<Result<_, Fault>>()?)
-            }
-            leaf => Kind::Leaf(self.leaf(leaf)?),
+            Parsed::Array(array) => JsonKind::Array(
+                array.elements.iter().map(|element| self.node(element)).collect::<Result<_, EditFault>>()?,
+            ),
+            leaf => JsonKind::Leaf(self.leaf(leaf)?),
         };
-        Ok(Node { span: self.span(parsed), kind })
+        Ok(JsonNode { span: self.span(parsed), kind })
     }
 
     /// A text, number or word. The parser accepts control characters in texts and zeros before numbers; agents do not.
-    fn leaf<T: serde::de::DeserializeOwned>(&self, ranged: &impl Ranged) -> Result<T, Fault> {
+    fn leaf<T: serde::de::DeserializeOwned>(&self, ranged: &impl Ranged) -> Result<T, EditFault> {
         let range = ranged.range();
         serde_json::from_str(&self.body[range.start..range.end]).map_err(|_| {
             let line = self.body[..range.start].matches('\n').count() + 1;

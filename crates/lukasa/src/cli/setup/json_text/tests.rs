@@ -8,8 +8,8 @@ use serde_json::json;
 
 const PATH: [&str; 2] = ["servers", "lukasa"];
 
-fn entry() -> Piece<'static> {
-    Piece::Object(vec![("command", Piece::Plain(json!("lukasa"))), ("args", Piece::Plain(json!(["mcp"])))])
+fn entry() -> NewValue<'static> {
+    NewValue::Object(vec![("command", NewValue::Plain(json!("lukasa"))), ("args", NewValue::Plain(json!(["mcp"])))])
 }
 
 /// Sets the entry, compares, removes it again, compares.
@@ -41,7 +41,7 @@ fn a_file_keeps_its_layout() {
 #[test]
 fn a_member_is_replaced_in_place() {
     let before = "{\"servers\": {\"lukasa\": {\"command\": \"old\", /* why */ \"env\": {}}}}";
-    let after = set(before, &["servers", "lukasa", "command"], &Piece::Plain(json!("new"))).unwrap();
+    let after = set(before, &["servers", "lukasa", "command"], &NewValue::Plain(json!("new"))).unwrap();
     assert_eq!(after, before.replace("old", "new"));
 }
 
@@ -169,7 +169,7 @@ proptest! {
         let before = parse::document(&text).unwrap();
         let root = before.root.as_ref().unwrap();
         let servers = member(root, "servers").unwrap();
-        if servers.is_some_and(|servers| !matches!(servers.value.kind, Kind::Object(_))) {
+        if servers.is_some_and(|servers| !matches!(servers.value.kind, JsonKind::Object(_))) {
             prop_assert!(set(&text, &PATH, &entry()).is_err());
             return Ok(());
         }
@@ -178,7 +178,7 @@ proptest! {
         put(&mut wanted, &PATH, value_of(&entry()));
         prop_assert_eq!(read(&after).unwrap(), wanted);
         let undone = remove(&after, &PATH).unwrap().unwrap();
-        let bare = |node: &Node| node.members().is_empty() && before.comments_of(node).next().is_none();
+        let bare = |node: &JsonNode| node.members().is_empty() && before.comments_of(node).next().is_none();
         if bare(root) || servers.is_some_and(|servers| bare(&servers.value)) {
             // An object that was empty is removed, or has lost the space inside.
             let (kept, mut wanted) = (read(&undone).unwrap(), root.value());

@@ -1,13 +1,13 @@
 //! Linear layers in integers: blocks of tokens by panels of sixteen outputs.
 
 use super::PANEL;
-use crate::embed::builtin::weights::Linear;
+use crate::embed::builtin::weights::LinearLayer;
 
 /// As many tokens as leave two registers for weights and one for a pair of activations.
 #[cfg(target_arch = "x86_64")]
 const BLOCK: usize = 6;
 
-pub fn linear_plain(values: &[i16], scales: &[f32], layer: &Linear, to: &mut [f32]) {
+pub fn linear_plain(values: &[i16], scales: &[f32], layer: &LinearLayer, to: &mut [f32]) {
     for (number, panel) in layer.panels.chunks_exact(layer.inputs * PANEL).enumerate() {
         for (token, row) in values.chunks_exact(layer.inputs).enumerate() {
             let mut sums = [0i32; PANEL];
@@ -24,7 +24,7 @@ pub fn linear_plain(values: &[i16], scales: &[f32], layer: &Linear, to: &mut [f3
 
 /// Converts integer sums to the outputs of one token and one panel.
 #[inline(always)]
-fn finish(sums: &[i32; PANEL], scale: f32, layer: &Linear, panel: usize, to: &mut [f32]) {
+fn finish(sums: &[i32; PANEL], scale: f32, layer: &LinearLayer, panel: usize, to: &mut [f32]) {
     let place = panel * PANEL..(panel + 1) * PANEL;
     let weights = layer.scales[place.clone()].iter().zip(&layer.bias[place.clone()]);
     for ((to, &sum), (&weight, &bias)) in to[place].iter_mut().zip(sums).zip(weights) {
@@ -34,7 +34,7 @@ fn finish(sums: &[i32; PANEL], scale: f32, layer: &Linear, panel: usize, to: &mu
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-pub fn linear_avx2(values: &[i16], scales: &[f32], layer: &Linear, to: &mut [f32]) {
+pub fn linear_avx2(values: &[i16], scales: &[f32], layer: &LinearLayer, to: &mut [f32]) {
     for (number, panel) in layer.panels.chunks_exact(layer.inputs * PANEL).enumerate() {
         for (block, rows) in values.chunks(layer.inputs * BLOCK).enumerate() {
             let first = block * BLOCK;
@@ -59,7 +59,7 @@ fn block_avx2<const TOKENS: usize>(
     rows: &[i16],
     panel: &[u8],
     scales: &[f32],
-    layer: &Linear,
+    layer: &LinearLayer,
     number: usize,
     to: &mut [f32],
 ) {

@@ -12,9 +12,9 @@ fn numbers(count: usize, seed: u32) -> Vec<f32> {
     (0..count).map(|_| next() * 4.0).collect()
 }
 
-fn layer(inputs: usize, outputs: usize) -> Linear {
+fn layer(inputs: usize, outputs: usize) -> LinearLayer {
     let panels: Vec<u8> = numbers(inputs * outputs, 7).iter().map(|n| (n * 31.7) as i8 as u8).collect();
-    Linear {
+    LinearLayer {
         panels: panels.leak(),
         scales: numbers(outputs, 8).iter().map(|n| n.abs() / 100.0).collect(),
         bias: numbers(outputs, 9),
@@ -29,9 +29,9 @@ fn a_linear_layer_is_a_matrix_product_at_every_level() {
         let rows = numbers(tokens * inputs, 3);
         let layer = layer(inputs, outputs);
         let mut activations = Activations::default();
-        Level::plain().quantise(&rows, inputs, &mut activations);
+        InstructionSet::plain().quantise(&rows, inputs, &mut activations);
         let mut plain = vec![0.0; tokens * outputs];
-        Level::plain().linear(&activations, &layer, &mut plain);
+        InstructionSet::plain().linear(&activations, &layer, &mut plain);
         for token in 0..tokens {
             for output in 0..outputs {
                 let weight = |input: usize| {
@@ -47,7 +47,7 @@ fn a_linear_layer_is_a_matrix_product_at_every_level() {
             }
         }
         let mut best = vec![0.0; tokens * outputs];
-        Level::best().linear(&activations, &layer, &mut best);
+        InstructionSet::best().linear(&activations, &layer, &mut best);
         assert_eq!(plain, best);
     }
 }
@@ -56,8 +56,8 @@ fn a_linear_layer_is_a_matrix_product_at_every_level() {
 fn the_largest_sums_do_not_overflow() {
     let inputs = 1536;
     let panels = vec![(-127i8) as u8; inputs * PANEL].leak();
-    let layer = Linear { panels, scales: vec![1.0; PANEL], bias: vec![0.0; PANEL], inputs, outputs: PANEL };
-    for level in [Level::plain(), Level::best()] {
+    let layer = LinearLayer { panels, scales: vec![1.0; PANEL], bias: vec![0.0; PANEL], inputs, outputs: PANEL };
+    for level in [InstructionSet::plain(), InstructionSet::best()] {
         let mut activations = Activations::default();
         level.quantise(&vec![-2.0; inputs], inputs, &mut activations);
         let mut found = vec![0.0; PANEL];
@@ -75,7 +75,7 @@ fn gelu_is_close_to_its_definition() {
         .chain([(0.0, 0.0), (0.1, 0.053_982_78), (0.5, 0.345_731_23), (1.0, 0.841_344_7), (4.0, 3.999_873_3)]);
     for (value, expected) in known {
         let mut values = [value; 16];
-        Level::best().gelu(&mut values);
+        InstructionSet::best().gelu(&mut values);
         assert!(values.iter().all(|found| (found - expected).abs() < 1e-6), "{value}: {values:?}, not {expected}");
     }
 }
@@ -86,7 +86,7 @@ fn attention_is_a_mean_of_values_by_softmax() {
         let (heads, width) = (2, 64);
         let three = numbers(tokens * 3 * width, 5);
         let mut found = vec![0.0; tokens * width];
-        Level::best().attend(&three, heads, width, &mut found, &mut Vec::new());
+        InstructionSet::best().attend(&three, heads, width, &mut found, &mut Vec::new());
         let at = |token: usize, which: usize, place: usize| f64::from(three[(3 * token + which) * width + place]);
         for token in 0..tokens {
             for head in 0..heads {
@@ -115,7 +115,7 @@ fn every_level_computes_the_same_floats() {
         let rows = numbers(tokens * width, 11);
         let (gain, bias) = (numbers(width, 12), numbers(width, 13));
         let three = numbers(tokens * width * 3, 14);
-        let [plain, best] = [Level::plain(), Level::best()].map(|level| {
+        let [plain, best] = [InstructionSet::plain(), InstructionSet::best()].map(|level| {
             let mut activations = Activations::default();
             level.quantise(&rows, width, &mut activations);
             let mut activated = rows.clone();
@@ -135,6 +135,6 @@ fn every_level_computes_the_same_floats() {
 #[test]
 fn an_empty_row_stays_empty() {
     let mut activations = Activations::default();
-    Level::best().quantise(&[0.0; 32], 32, &mut activations);
+    InstructionSet::best().quantise(&[0.0; 32], 32, &mut activations);
     assert_eq!((activations.values, activations.scales), (vec![0; 32], vec![0.0]));
 }

@@ -8,14 +8,14 @@ use crate::auth::{Tokens, jwt};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lukasa_model::ErrorCode;
-use lukasa_testkit::{FakeEndpoint, ManualClock, Reply};
+use lukasa_testkit::{FakeEndpoint, FakeReply, ManualClock};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::Value;
 
 /// An issuer with ES256 keys, and the server that trusts it.
 struct Issuer {
-    answers: Arc<Mutex<Reply>>,
+    answers: Arc<Mutex<FakeReply>>,
     endpoint: FakeEndpoint,
     clock: Arc<ManualClock>,
     tokens: Tokens,
@@ -29,10 +29,10 @@ impl Issuer {
         let clock = Arc::new(ManualClock::default());
         let url = format!("{}/keys", endpoint.url());
         let keys = KeySource::jwks_url(&url, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
-        Issuer { answers, endpoint, clock, tokens: Tokens { keys, rules: jwt::Rules::default() } }
+        Issuer { answers, endpoint, clock, tokens: Tokens { keys, rules: jwt::TokenRules::default() } }
     }
 
-    fn answers(&self, reply: Reply) {
+    fn answers(&self, reply: FakeReply) {
         *self.answers.lock() = reply;
     }
 
@@ -79,8 +79,8 @@ impl Key {
     }
 }
 
-fn published(keys: &[&Key]) -> Reply {
-    Reply::ok(json!({"keys": keys.iter().map(|key| key.jwk()).collect::<Vec<_>>()}).to_string())
+fn published(keys: &[&Key]) -> FakeReply {
+    FakeReply::ok(json!({"keys": keys.iter().map(|key| key.jwk()).collect::<Vec<_>>()}).to_string())
 }
 
 #[test]
@@ -113,7 +113,9 @@ fn a_failing_issuer_leaves_the_old_keys_in_force_for_a_day() {
     let key = Key::new("k");
     let issuer = Issuer::new(&[&key]);
     let mut requests = 1;
-    for broken in [Reply::HangUp, Reply::status(503, ""), Reply::ok("no keys"), Reply::ok("{\"keys\": []}")] {
+    for broken in
+        [FakeReply::HangUp, FakeReply::status(503, ""), FakeReply::ok("no keys"), FakeReply::ok("{\"keys\": []}")]
+    {
         issuer.answers(broken);
         issuer.clock.advance(FRESH_SECONDS);
         requests += 1;
@@ -138,12 +140,12 @@ fn keys_that_others_could_exchange_or_read_are_not_used() {
     }
     let secret = URL_SAFE_NO_PAD.encode([7; 40]);
     let only_shared = json!({"keys": [{"kty": "oct", "kid": "s", "k": secret}]}).to_string();
-    let endpoint = FakeEndpoint::start(move |_, _| Reply::ok(only_shared.clone()));
+    let endpoint = FakeEndpoint::start(move |_, _| FakeReply::ok(only_shared.clone()));
     assert_eq!(open(&endpoint.url()), ErrorCode::InvalidKeys);
     // Nor are those at another address than the configured one.
     let key = Key::new("k");
     let elsewhere = FakeEndpoint::start(move |_, _| published(&[&key]));
     let to = format!("location: {}", elsewhere.url());
-    let endpoint = FakeEndpoint::start(move |_, _| Reply::Say(302, vec![to.clone()], String::new()));
+    let endpoint = FakeEndpoint::start(move |_, _| FakeReply::Say(302, vec![to.clone()], String::new()));
     assert_eq!((open(&endpoint.url()), elsewhere.asked().len()), (ErrorCode::KeysUnreadable, 0));
 }

@@ -1,8 +1,8 @@
 //! The symbols that patterns are searched in, and their properties.
 
-use crate::view::symbols::{Kind, Rel, Symbols, Way, keys};
+use crate::view::symbols::{LinkDirection, SymbolKind, SymbolRelation, Symbols, keys};
 use lukasa_graph::Node;
-use lukasa_graph::contents::{Contents, PropertyNo, in_row};
+use lukasa_graph::contents::{PropertyNo, PropertyReader, in_row};
 use lukasa_graph::cypher::value::Value;
 use lukasa_model::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,9 +12,9 @@ use std::borrow::Cow;
 pub struct Code<'a> {
     pub symbols: &'a Symbols<'a>,
     /// Symbols whose source is part of the project, in the order they were first recorded.
-    pub own: Vec<(Node, Kind)>,
+    pub own: Vec<(Node, SymbolKind)>,
     path: Option<&'a str>,
-    contents: Contents<'a>,
+    contents: PropertyReader<'a>,
 }
 
 impl<'a> Code<'a> {
@@ -22,8 +22,8 @@ impl<'a> Code<'a> {
     pub fn new(symbols: &'a Symbols<'a>, path: Option<&'a str>) -> Code<'a> {
         let s = &symbols.look.snapshot;
         let own = |node: Node| Some((node, symbols.kind(node).filter(|kind| !kind.outside())?));
-        let own: Vec<(Node, Kind)> = s.nodes().into_iter().filter_map(own).collect();
-        Code { symbols, own, path, contents: Contents::new(s, &symbols.look.ledger) }
+        let own: Vec<(Node, SymbolKind)> = s.nodes().into_iter().filter_map(own).collect();
+        Code { symbols, own, path, contents: PropertyReader::new(s, &symbols.look.ledger) }
     }
 
     /// Returns whether the symbol is in a requested file.
@@ -32,7 +32,7 @@ impl<'a> Code<'a> {
     }
 
     /// Returns the requested symbols that are not part of a test.
-    pub fn asked(&self, wanted: impl Fn(Kind) -> bool) -> impl Iterator<Item = (Node, Kind)> {
+    pub fn asked(&self, wanted: impl Fn(SymbolKind) -> bool) -> impl Iterator<Item = (Node, SymbolKind)> {
         self.own
             .iter()
             .copied()
@@ -48,13 +48,15 @@ impl<'a> Code<'a> {
     }
 
     /// Returns the nodes connected to a node by a relationship type, in one direction.
-    pub fn others(&self, node: Node, rel: Rel, way: Way) -> impl Iterator<Item = Node> {
+    pub fn others(&self, node: Node, rel: SymbolRelation, way: LinkDirection) -> impl Iterator<Item = Node> {
         self.symbols.linked(node, rel, way).map(|(other, _)| other).filter(move |other| *other != node)
     }
 
     /// Returns the files that import this file, or that it imports.
-    pub fn files(&self, file: Node, way: Way) -> FxHashSet<Node> {
-        self.others(file, Rel::Imports, way).filter(|other| self.symbols.is(*other, Kind::File)).collect()
+    pub fn files(&self, file: Node, way: LinkDirection) -> FxHashSet<Node> {
+        self.others(file, SymbolRelation::Imports, way)
+            .filter(|other| self.symbols.is(*other, SymbolKind::File))
+            .collect()
     }
 
     fn property(&self, name: &str) -> PropertyNo {
@@ -86,7 +88,7 @@ impl<'a> Code<'a> {
     pub fn unresolved_names(&self) -> Result<FxHashMap<String, usize>> {
         let sites = self.property("unresolved_sites");
         let mut all: FxHashMap<String, usize> = FxHashMap::default();
-        for (file, _) in self.own.iter().filter(|(_, kind)| *kind == Kind::File) {
+        for (file, _) in self.own.iter().filter(|(_, kind)| *kind == SymbolKind::File) {
             let Some(Value::List(list)) = in_row(self.contents.node(*file)?, sites) else { continue };
             for site in list.iter() {
                 if let Value::Text(site) = site
@@ -103,7 +105,7 @@ impl<'a> Code<'a> {
     pub fn imported_names(&self, file: Node) -> Result<FxHashSet<String>> {
         let names = self.property("names");
         let mut all = FxHashSet::default();
-        for (_, edge) in self.symbols.linked(file, Rel::Imports, Way::In) {
+        for (_, edge) in self.symbols.linked(file, SymbolRelation::Imports, LinkDirection::In) {
             if let Some(Value::List(list)) = in_row(self.contents.edge(edge)?, names) {
                 all.extend(list.iter().filter_map(|name| match name {
                     Value::Text(name) => Some(name.to_string()),

@@ -1,9 +1,9 @@
 //! Named patterns and the functions that find their matches, worst first.
 
 use super::code::Code;
-use super::{Item, Severity};
-use crate::shape::count;
-use crate::view::symbols::{Kind, Reach, Rel, Way, keys};
+use super::{PatternMatch, Severity};
+use crate::responses::count;
+use crate::view::symbols::{CallWalk, LinkDirection, SymbolKind, SymbolRelation, keys};
 use lukasa_graph::measures::strong_components;
 use lukasa_graph::{Csr, Node};
 use lukasa_model::Result;
@@ -30,24 +30,24 @@ const REACHED: u32 = 16;
 const MOST_NAMES: usize = 8;
 
 /// A named pattern with its search function.
-pub struct Pattern {
+pub struct NamedPattern {
     pub name: &'static str,
     pub title: &'static str,
     pub severity: Severity,
     pub suggestion: &'static str,
-    pub find: fn(&Code<'_>) -> Result<Vec<Item>>,
+    pub find: fn(&Code<'_>) -> Result<Vec<PatternMatch>>,
 }
 
 /// All named patterns, in the order in which they are reported.
-pub static NAMED: [Pattern; 10] = [
-    Pattern {
+pub static NAMED: [NamedPattern; 10] = [
+    NamedPattern {
         name: "circular_imports",
         title: "Files that import one another in a circle",
         severity: Severity::High,
         suggestion: "move what both sides need into a file of its own, or import where it is used",
         find: circular_imports,
     },
-    Pattern {
+    NamedPattern {
         name: "unreferenced",
         title: "Functions without a reference in the indexed files",
         severity: Severity::Low,
@@ -56,56 +56,56 @@ pub static NAMED: [Pattern; 10] = [
                      not seen, so look for those before you rely on it",
         find: unreferenced,
     },
-    Pattern {
+    NamedPattern {
         name: "unused_exports",
         title: "Exports that no other file uses",
         severity: Severity::Low,
         suggestion: "keep them to their file, unless code outside of the project uses them",
         find: unused_exports,
     },
-    Pattern {
+    NamedPattern {
         name: "god_files",
         title: "Files that do too much",
         severity: Severity::Medium,
         suggestion: "split them by what changes together; `lukasa communities --of` shows what belongs together",
         find: god_files,
     },
-    Pattern {
+    NamedPattern {
         name: "god_classes",
         title: "Classes that do too much",
         severity: Severity::Medium,
         suggestion: "take groups of methods that use the same fields out into classes of their own",
         find: god_classes,
     },
-    Pattern {
+    NamedPattern {
         name: "long_functions",
         title: "Long functions",
         severity: Severity::Low,
         suggestion: "give the steps names: each that can be described in a phrase becomes a function",
         find: long_functions,
     },
-    Pattern {
+    NamedPattern {
         name: "deep_inheritance",
         title: "Classes deep in a hierarchy",
         severity: Severity::Medium,
         suggestion: "hold what is needed instead of inheriting it; join levels that add little",
         find: deep_inheritance,
     },
-    Pattern {
+    NamedPattern {
         name: "untested",
         title: "Files that no test calls into",
         severity: Severity::Medium,
         suggestion: "begin with those that most others need; `lukasa impact` shows what a change reaches",
         find: untested,
     },
-    Pattern {
+    NamedPattern {
         name: "duplicate_names",
         title: "Names that several files define",
         severity: Severity::Low,
         suggestion: "where bodies are the same keep one; else say in the name what differs",
         find: duplicate_names,
     },
-    Pattern {
+    NamedPattern {
         name: "unresolved_hotspots",
         title: "Files with many calls that could not be resolved",
         severity: Severity::Info,
@@ -115,7 +115,7 @@ pub static NAMED: [Pattern; 10] = [
 ];
 
 /// Sorts by number, largest first, then by key.
-fn worst_first(code: &Code<'_>, mut all: Vec<(usize, Item)>) -> Vec<Item> {
+fn worst_first(code: &Code<'_>, mut all: Vec<(usize, PatternMatch)>) -> Vec<PatternMatch> {
     all.sort_by_cached_key(|(n, item)| (Reverse(*n), code.key(item.node).into_owned()));
     all.into_iter().map(|(_, item)| item).collect()
 }
@@ -126,15 +126,18 @@ fn few(names: Vec<String>) -> String {
     if left > 0 { format!("{listed} and {left} more") } else { listed }
 }
 
-fn circular_imports(code: &Code<'_>) -> Result<Vec<Item>> {
-    let mut files: Vec<Node> = code.own.iter().filter(|(_, kind)| *kind == Kind::File).map(|(node, _)| *node).collect();
+fn circular_imports(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
+    let mut files: Vec<Node> =
+        code.own.iter().filter(|(_, kind)| *kind == SymbolKind::File).map(|(node, _)| *node).collect();
     // Sorted by key, so that each cycle is always reported from the same file.
     files.sort_by_cached_key(|file| code.key(*file).into_owned());
     let dense: FxHashMap<Node, u32> = files.iter().copied().zip(0..).collect();
     let mut edges: Vec<(u32, u32, u16)> = Vec::new();
     for (file, from) in files.iter().zip(0..) {
-        let mut to: Vec<u32> =
-            code.others(*file, Rel::Imports, Way::Out).filter_map(|to| dense.get(&to).copied()).collect();
+        let mut to: Vec<u32> = code
+            .others(*file, SymbolRelation::Imports, LinkDirection::Out)
+            .filter_map(|to| dense.get(&to).copied())
+            .collect();
         to.sort_unstable();
         to.dedup();
         edges.extend(to.into_iter().map(|to| (from, to, 0)));
@@ -157,7 +160,7 @@ fn circular_imports(code: &Code<'_>) -> Result<Vec<Item>> {
         if members.len() > way.len() {
             detail += &format!("; {} reach one another", count(members.len(), "file"));
         }
-        all.push((members.len(), Item { node: files[members[0] as usize], detail }));
+        all.push((members.len(), PatternMatch { node: files[members[0] as usize], detail }));
     }
     Ok(worst_first(code, all))
 }
@@ -185,18 +188,19 @@ fn shortest_circle(imports: &Csr, component: &[u32], start: u32) -> Vec<u32> {
     vec![start]
 }
 
-fn unreferenced(code: &Code<'_>) -> Result<Vec<Item>> {
+fn unreferenced(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let symbols = code.symbols;
     let unresolved = code.unresolved_names()?;
     let mut all = Vec::new();
-    for (node, _) in code.asked(Kind::runs) {
-        let used =
-            [Rel::Calls, Rel::References].into_iter().any(|rel| code.others(node, rel, Way::In).next().is_some());
+    for (node, _) in code.asked(SymbolKind::runs) {
+        let used = [SymbolRelation::Calls, SymbolRelation::References]
+            .into_iter()
+            .any(|rel| code.others(node, rel, LinkDirection::In).next().is_some());
         if used || may_run_unseen(code, node)? {
             continue;
         }
         let lines = code.number(node, "end_line")?.saturating_sub(code.number(node, "line")?) + 1;
-        let again = symbols.linked(node, Rel::Calls, Way::In).next().is_some();
+        let again = symbols.linked(node, SymbolRelation::Calls, LinkDirection::In).next().is_some();
         let mut detail = count(lines as usize, "line");
         if again {
             detail += "; only it calls itself";
@@ -204,7 +208,7 @@ fn unreferenced(code: &Code<'_>) -> Result<Vec<Item>> {
         if let Some(calls) = unresolved.get(&code.name(node)) {
             detail += &format!("; {} of that name could not be resolved", count(*calls, "call"));
         }
-        all.push((lines as usize, Item { node, detail }));
+        all.push((lines as usize, PatternMatch { node, detail }));
     }
     Ok(worst_first(code, all))
 }
@@ -226,26 +230,29 @@ fn may_run_unseen(code: &Code<'_>, node: Node) -> Result<bool> {
     }
     // An overriding method is called through the one it overrides.
     let mut bases = symbols.container(node).into_iter().flat_map(|class| {
-        [Rel::Extends, Rel::Implements].into_iter().flat_map(move |rel| code.others(class, rel, Way::Out))
+        [SymbolRelation::Extends, SymbolRelation::Implements]
+            .into_iter()
+            .flat_map(move |rel| code.others(class, rel, LinkDirection::Out))
     });
-    let from_outside = symbols.is(node, Kind::Method) && bases.any(|b| symbols.kind(b).is_none_or(Kind::outside));
-    Ok(from_outside || !symbols.same_method(node, Way::Out).is_empty())
+    let from_outside =
+        symbols.is(node, SymbolKind::Method) && bases.any(|b| symbols.kind(b).is_none_or(SymbolKind::outside));
+    Ok(from_outside || !symbols.same_method(node, LinkDirection::Out).is_empty())
 }
 
-fn unused_exports(code: &Code<'_>) -> Result<Vec<Item>> {
+fn unused_exports(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let symbols = code.symbols;
     let mut names: FxHashMap<Node, FxHashSet<String>> = FxHashMap::default();
     let mut all = Vec::new();
-    let is_export = |kind| !matches!(kind, Kind::File | Kind::Module | Kind::Method);
+    let is_export = |kind| !matches!(kind, SymbolKind::File | SymbolKind::Module | SymbolKind::Method);
     for (node, _) in code.asked(is_export) {
-        let Some(file) = symbols.container(node).filter(|above| symbols.is(*above, Kind::File)) else { continue };
+        let Some(file) = symbols.container(node).filter(|above| symbols.is(*above, SymbolKind::File)) else { continue };
         if !code.holds(node, "exported")? || code.holds(node, "entry")? || code.name(node) == "main" {
             continue;
         }
         let elsewhere = |node: Node| {
-            [Rel::Calls, Rel::References, Rel::Extends, Rel::Implements]
+            [SymbolRelation::Calls, SymbolRelation::References, SymbolRelation::Extends, SymbolRelation::Implements]
                 .into_iter()
-                .any(|rel| code.others(node, rel, Way::In).any(|from| symbols.file(from) != Some(file)))
+                .any(|rel| code.others(node, rel, LinkDirection::In).any(|from| symbols.file(from) != Some(file)))
         };
         if symbols.whole(node, usize::MAX).0.into_iter().any(elsewhere) {
             continue;
@@ -257,24 +264,26 @@ fn unused_exports(code: &Code<'_>) -> Result<Vec<Item>> {
         if imported.contains(&code.name(node)) {
             continue;
         }
-        let here = symbols.callers(node) + code.others(node, Rel::References, Way::In).count();
+        let here = symbols.callers(node) + code.others(node, SymbolRelation::References, LinkDirection::In).count();
         let detail = if here == 0 {
             "used nowhere".into()
         } else {
             format!("used {}, in its own file only", count(here, "time"))
         };
         // Symbols without any use come first.
-        all.push((usize::from(here == 0), Item { node, detail }));
+        all.push((usize::from(here == 0), PatternMatch { node, detail }));
     }
     Ok(worst_first(code, all))
 }
 
-fn god_files(code: &Code<'_>) -> Result<Vec<Item>> {
+fn god_files(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let mut all = Vec::new();
-    for (file, _) in code.asked(|kind| kind == Kind::File) {
+    for (file, _) in code.asked(|kind| kind == SymbolKind::File) {
         let inside = code.symbols.whole(file, usize::MAX).0;
-        let defined = inside.iter().filter(|node| **node != file && !code.symbols.is(**node, Kind::Variable)).count();
-        let (importers, imports) = (code.files(file, Way::In).len(), code.files(file, Way::Out).len());
+        let defined =
+            inside.iter().filter(|node| **node != file && !code.symbols.is(**node, SymbolKind::Variable)).count();
+        let (importers, imports) =
+            (code.files(file, LinkDirection::In).len(), code.files(file, LinkDirection::Out).len());
         if defined >= FILE_SYMBOLS || importers + imports >= FILE_LINKS {
             let lines = code.number(file, "lines")?;
             let detail = format!(
@@ -283,18 +292,18 @@ fn god_files(code: &Code<'_>) -> Result<Vec<Item>> {
                 count(lines as usize, "line"),
                 count(imports, "file")
             );
-            all.push((defined + importers + imports, Item { node: file, detail }));
+            all.push((defined + importers + imports, PatternMatch { node: file, detail }));
         }
     }
     Ok(worst_first(code, all))
 }
 
-fn god_classes(code: &Code<'_>) -> Result<Vec<Item>> {
+fn god_classes(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let symbols = code.symbols;
     let mut all = Vec::new();
-    for (class, _) in code.asked(|kind| kind == Kind::Class) {
+    for (class, _) in code.asked(|kind| kind == SymbolKind::Class) {
         let members = symbols.members(class);
-        let methods: Vec<Node> = members.iter().copied().filter(|m| symbols.is(*m, Kind::Method)).collect();
+        let methods: Vec<Node> = members.iter().copied().filter(|m| symbols.is(*m, SymbolKind::Method)).collect();
         if methods.len() < CLASS_METHODS {
             continue;
         }
@@ -302,7 +311,7 @@ fn god_classes(code: &Code<'_>) -> Result<Vec<Item>> {
         let callers: FxHashSet<Node> = methods
             .iter()
             .chain([&class])
-            .flat_map(|node| code.others(*node, Rel::Calls, Way::In))
+            .flat_map(|node| code.others(*node, SymbolRelation::Calls, LinkDirection::In))
             .filter(|from| !inside.contains(from))
             .collect();
         let fields = members.len() - methods.len();
@@ -312,38 +321,38 @@ fn god_classes(code: &Code<'_>) -> Result<Vec<Item>> {
             count(fields, "field"),
             count(callers.len(), "place")
         );
-        all.push((methods.len() + callers.len(), Item { node: class, detail }));
+        all.push((methods.len() + callers.len(), PatternMatch { node: class, detail }));
     }
     Ok(worst_first(code, all))
 }
 
-fn long_functions(code: &Code<'_>) -> Result<Vec<Item>> {
+fn long_functions(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let mut all = Vec::new();
-    for (node, _) in code.asked(Kind::runs) {
+    for (node, _) in code.asked(SymbolKind::runs) {
         let (first, last) = (code.number(node, "line")?, code.number(node, "end_line")?);
         let lines = (last + 1).saturating_sub(first);
         if first > 0 && lines > FUNCTION_LINES {
-            let calls = code.others(node, Rel::Calls, Way::Out).count();
+            let calls = code.others(node, SymbolRelation::Calls, LinkDirection::Out).count();
             let detail = format!("{lines} lines ({first}-{last}), calls {}", count(calls, "symbol"));
-            all.push((lines as usize, Item { node, detail }));
+            all.push((lines as usize, PatternMatch { node, detail }));
         }
     }
     Ok(worst_first(code, all))
 }
 
-fn deep_inheritance(code: &Code<'_>) -> Result<Vec<Item>> {
+fn deep_inheritance(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let mut known: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
     let mut all = Vec::new();
-    for (class, _) in code.asked(|kind| matches!(kind, Kind::Class | Kind::Interface)) {
+    for (class, _) in code.asked(|kind| matches!(kind, SymbolKind::Class | SymbolKind::Interface)) {
         // The lowest class reports the whole chain.
-        if code.others(class, Rel::Extends, Way::In).next().is_some() {
+        if code.others(class, SymbolRelation::Extends, LinkDirection::In).next().is_some() {
             continue;
         }
         let chain = above(code, class, &mut vec![], &mut known);
         if chain.len() > DEEP {
             let names: Vec<String> = chain.iter().map(|node| code.name(*node)).collect();
             let detail = format!("{} levels: {}", chain.len() - 1, names.join(" -> "));
-            all.push((chain.len(), Item { node: class, detail }));
+            all.push((chain.len(), PatternMatch { node: class, detail }));
         }
     }
     Ok(worst_first(code, all))
@@ -355,7 +364,7 @@ fn above(code: &Code<'_>, class: Node, path: &mut Vec<Node>, known: &mut FxHashM
         return chain.clone();
     }
     path.push(class);
-    let mut bases: Vec<Node> = code.others(class, Rel::Extends, Way::Out).collect();
+    let mut bases: Vec<Node> = code.others(class, SymbolRelation::Extends, LinkDirection::Out).collect();
     bases.sort_by_cached_key(|base| code.key(*base).into_owned());
     let mut longest: Vec<Node> = Vec::new();
     let mut closes = false;
@@ -378,24 +387,24 @@ fn above(code: &Code<'_>, class: Node, path: &mut Vec<Node>, known: &mut FxHashM
     longest
 }
 
-fn untested(code: &Code<'_>) -> Result<Vec<Item>> {
+fn untested(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let symbols = code.symbols;
     let tests: Vec<Node> = code.own.iter().map(|(node, _)| *node).filter(|node| symbols.is_test(*node)).collect();
-    let how = Reach { way: Way::Out, depth: REACHED, min_confidence: 0.0, include_tests: true };
+    let how = CallWalk { way: LinkDirection::Out, depth: REACHED, min_confidence: 0.0, include_tests: true };
     let reached: FxHashSet<Node> =
         symbols.reach(&tests, &how).0.into_iter().filter_map(|reached| symbols.file(reached.node)).collect();
     let mut all = Vec::new();
-    for (file, _) in code.asked(|kind| kind == Kind::File) {
+    for (file, _) in code.asked(|kind| kind == SymbolKind::File) {
         let inside = symbols.whole(file, usize::MAX).0;
-        let runs = inside.iter().filter(|node| symbols.kind(**node).is_some_and(Kind::runs));
+        let runs = inside.iter().filter(|node| symbols.kind(**node).is_some_and(SymbolKind::runs));
         let functions = runs.filter(|node| !symbols.is_test(**node)).count();
-        if functions == 0 || symbols.linked(file, Rel::Tests, Way::In).next().is_some() {
+        if functions == 0 || symbols.linked(file, SymbolRelation::Tests, LinkDirection::In).next().is_some() {
             continue;
         }
-        let importers = code.files(file, Way::In).len();
+        let importers = code.files(file, LinkDirection::In).len();
         let by = if reached.contains(&file) { "tests reach it only through others" } else { "no test reaches it" };
         let detail = format!("{}, imported by {}; {by}", count(functions, "function"), count(importers, "file"));
-        all.push((usize::from(!reached.contains(&file)), importers, functions, Item { node: file, detail }));
+        all.push((usize::from(!reached.contains(&file)), importers, functions, PatternMatch { node: file, detail }));
     }
     all.sort_by_cached_key(|(never, importers, functions, item)| {
         (Reverse(*never), Reverse(*importers), Reverse(*functions), code.key(item.node).into_owned())
@@ -403,12 +412,13 @@ fn untested(code: &Code<'_>) -> Result<Vec<Item>> {
     Ok(all.into_iter().map(|(.., item)| item).collect())
 }
 
-fn duplicate_names(code: &Code<'_>) -> Result<Vec<Item>> {
+fn duplicate_names(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let symbols = code.symbols;
-    let mut by_name: BTreeMap<(Kind, String), Vec<Node>> = BTreeMap::new();
-    let is_top = |kind| matches!(kind, Kind::Class | Kind::Interface | Kind::Type | Kind::Function);
+    let mut by_name: BTreeMap<(SymbolKind, String), Vec<Node>> = BTreeMap::new();
+    let is_top =
+        |kind| matches!(kind, SymbolKind::Class | SymbolKind::Interface | SymbolKind::Type | SymbolKind::Function);
     for (node, kind) in code.asked(is_top) {
-        let top = symbols.container(node).is_some_and(|above| symbols.is(above, Kind::File));
+        let top = symbols.container(node).is_some_and(|above| symbols.is(above, SymbolKind::File));
         let name = code.name(node);
         if top && name != "main" && !code.holds(node, "entry")? {
             by_name.entry((kind, name)).or_default().push(node);
@@ -432,15 +442,15 @@ fn duplicate_names(code: &Code<'_>) -> Result<Vec<Item>> {
         let same = bodies.values().copied().max().filter(|n| *n > 1).unwrap_or(0);
         let identical = if same > 0 { format!("; {same} are the same") } else { String::new() };
         let detail = format!("`{name}` in {}: {}{identical}", count(different.len(), "file"), few(different));
-        all.push((same, nodes.len(), Item { node: nodes[0], detail }));
+        all.push((same, nodes.len(), PatternMatch { node: nodes[0], detail }));
     }
     all.sort_by_cached_key(|(same, n, item)| (Reverse(*same), Reverse(*n), code.key(item.node).into_owned()));
     Ok(all.into_iter().map(|(.., item)| item).collect())
 }
 
-fn unresolved_hotspots(code: &Code<'_>) -> Result<Vec<Item>> {
+fn unresolved_hotspots(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let mut all = Vec::new();
-    for (file, _) in code.asked(|kind| kind == Kind::File) {
+    for (file, _) in code.asked(|kind| kind == SymbolKind::File) {
         let calls = code.number(file, "calls")?;
         let mut unresolved = 0;
         for node in code.symbols.whole(file, usize::MAX).0 {
@@ -449,7 +459,7 @@ fn unresolved_hotspots(code: &Code<'_>) -> Result<Vec<Item>> {
         let share = unresolved as f64 / calls.max(1) as f64;
         if unresolved >= UNRESOLVED && share >= UNRESOLVED_SHARE {
             let detail = format!("{unresolved} of {} ({:.0} %)", count(calls as usize, "call"), share * 100.0);
-            all.push((unresolved as usize, Item { node: file, detail }));
+            all.push((unresolved as usize, PatternMatch { node: file, detail }));
         }
     }
     Ok(worst_first(code, all))

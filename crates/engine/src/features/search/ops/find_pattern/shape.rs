@@ -1,7 +1,7 @@
 //! Shapes: types of objects with relationships between them, such as `Class -EXTENDS-> Class`.
 
-use super::Item;
-use crate::view::Look;
+use super::PatternMatch;
+use crate::view::ViewGraph;
 use crate::view::symbols::{Symbols, keys};
 use lukasa_graph::walk::Filter;
 use lukasa_graph::{Edge, Node, Snapshot};
@@ -16,33 +16,33 @@ const LOOKED_AT: usize = 2_000_000;
 const ALSO: [(&str, &str); 1] = [("DEPENDS_ON", "IMPORTS")];
 
 /// A sequence of objects and the relationships between neighbours.
-pub struct Shape {
-    objects: Vec<Object>,
-    steps: Vec<Step>,
+pub struct GraphShape {
+    objects: Vec<ShapeObject>,
+    steps: Vec<ShapeStep>,
 }
 
-struct Object {
+struct ShapeObject {
     types: Filter,
     /// Required last part of the key, if any.
     name: Option<String>,
 }
 
-struct Step {
+struct ShapeStep {
     types: Filter,
     forward: bool,
 }
 
 /// A parsed shape, before its types are resolved.
 #[derive(Debug, PartialEq)]
-struct Written {
+struct ParsedShape {
     /// Type and name; `None` matches any.
     objects: Vec<(Option<String>, Option<String>)>,
     /// Type, and whether the arrow points right.
     steps: Vec<(Option<String>, bool)>,
 }
 
-impl Written {
-    fn read(text: &str) -> Result<Written> {
+impl ParsedShape {
+    fn read(text: &str) -> Result<ParsedShape> {
         let wrong = |what: &str| {
             Error::invalid(ErrorCode::InvalidPattern, format!("`{text}` is no shape: {what}")).hint(
                 "write it as `Class -EXTENDS-> Class <-CONTAINS- File`; `*` is any object, `-->` any relationship, \
@@ -65,7 +65,7 @@ impl Written {
         if objects.len() > LONGEST {
             return Err(wrong(&format!("it has more than {LONGEST} objects")));
         }
-        Ok(Written { objects, steps })
+        Ok(ParsedShape { objects, steps })
     }
 }
 
@@ -94,35 +94,36 @@ fn step(text: &str) -> Option<((Option<String>, bool), &str)> {
     fits.then(|| ((Some(label.to_owned()).filter(|label| !label.is_empty()), forward), after))
 }
 
-impl Shape {
+impl GraphShape {
     /// Parses a shape and resolves its types in a view.
-    pub fn read(text: &str, look: &Look) -> Result<Shape> {
-        let written = Written::read(text)?;
+    pub fn read(text: &str, look: &ViewGraph) -> Result<GraphShape> {
+        let written = ParsedShape::read(text)?;
         let list = |name: Option<String>| name.into_iter().collect::<Vec<String>>();
         let objects = written
             .objects
             .into_iter()
-            .map(|(type_name, name)| Ok(Object { types: look.filter(&[], &list(type_name), &[])?, name }));
+            .map(|(type_name, name)| Ok(ShapeObject { types: look.filter(&[], &list(type_name), &[])?, name }));
         let steps = written.steps.into_iter().map(|(type_name, forward)| {
             let type_name = type_name.map(|name| spelled(&look.snapshot, name));
-            Ok(Step { types: look.filter(&list(type_name), &[], &[])?, forward })
+            Ok(ShapeStep { types: look.filter(&list(type_name), &[], &[])?, forward })
         });
-        Ok(Shape { objects: objects.collect::<Result<_>>()?, steps: steps.collect::<Result<_>>()? })
+        Ok(GraphShape { objects: objects.collect::<Result<_>>()?, steps: steps.collect::<Result<_>>()? })
     }
 
     /// Returns the matches whose first object is in a requested file, sorted by key, and whether these are all.
-    pub fn find(&self, symbols: &Symbols<'_>, path: Option<&str>) -> (Vec<Item>, bool) {
+    pub fn find(&self, symbols: &Symbols<'_>, path: Option<&str>) -> (Vec<PatternMatch>, bool) {
         let s = &symbols.look.snapshot;
         let asked = |node: &Node| path.is_none_or(|path| symbols.key(*node).starts_with(path));
         let mut first: Vec<Node> = s.nodes().into_iter().filter(|n| self.fits(s, 0, *n) && asked(n)).collect();
         first.sort_by_cached_key(|node| (symbols.key(*node).into_owned(), s.thing(*node)));
-        let mut search = Search { shape: self, symbols, found: vec![], edges: vec![], nodes: vec![], looked_at: 0 };
+        let mut search =
+            ShapeSearch { shape: self, symbols, found: vec![], edges: vec![], nodes: vec![], looked_at: 0 };
         let complete = first.into_iter().all(|node| search.go_on(node));
         (search.found, complete)
     }
 
     fn fits(&self, snapshot: &Snapshot, at: usize, node: Node) -> bool {
-        let Object { types, name } = &self.objects[at];
+        let ShapeObject { types, name } = &self.objects[at];
         let named = |name: &String| snapshot.key(node).is_some_and(|key| keys::name(key).eq_ignore_ascii_case(name));
         types.node(snapshot, node) && !snapshot.is_ended(node) && name.as_ref().is_none_or(named)
     }
@@ -138,16 +139,16 @@ fn spelled(snapshot: &Snapshot, name: String) -> String {
     }
 }
 
-struct Search<'a> {
-    shape: &'a Shape,
+struct ShapeSearch<'a> {
+    shape: &'a GraphShape,
     symbols: &'a Symbols<'a>,
-    found: Vec<Item>,
+    found: Vec<PatternMatch>,
     nodes: Vec<Node>,
     edges: Vec<Edge>,
     looked_at: usize,
 }
 
-impl Search<'_> {
+impl ShapeSearch<'_> {
     /// Extends the match with a node; returns false when a limit is reached.
     fn go_on(&mut self, node: Node) -> bool {
         let (shape, symbols) = (self.shape, self.symbols);
@@ -157,7 +158,7 @@ impl Search<'_> {
         let mut goes_on = true;
         match shape.steps.get(at) {
             None if self.found.len() == MOST => goes_on = false,
-            None => self.found.push(Item { node: self.nodes[0], detail: self.in_words() }),
+            None => self.found.push(PatternMatch { node: self.nodes[0], detail: self.in_words() }),
             Some(step) => {
                 let links = if step.forward { s.outgoing(node) } else { s.incoming(node) };
                 for (to, edge, type_no) in links.iter() {
@@ -217,10 +218,10 @@ mod tests {
             ),
             ("A -> B", vec![(some("A"), None), (some("B"), None)], vec![(None, true)]),
         ] {
-            assert_eq!(Written::read(text).unwrap(), Written { objects, steps }, "{text}");
+            assert_eq!(ParsedShape::read(text).unwrap(), ParsedShape { objects, steps }, "{text}");
         }
         for wrong in ["-> B", "A ->", "A -X- B", "A <-X", "A -X Y-> B", "A -> B -> C -> D -> E -> F -> G"] {
-            assert_eq!(Written::read(wrong).unwrap_err().code, ErrorCode::InvalidPattern, "{wrong}");
+            assert_eq!(ParsedShape::read(wrong).unwrap_err().code, ErrorCode::InvalidPattern, "{wrong}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Figures of each search stage, for the `debug` field and for metrics.
 
 use super::{LONG_MS, MOST, RerankOut};
-use crate::features::search::{Answered, Texts, round};
+use crate::features::search::{RankedCandidates, TextIndexes, round};
 use crate::telemetry::metrics;
-use crate::view::Look;
+use crate::view::ViewGraph;
 use lukasa_graph::Node;
-use lukasa_search::ladder::{Costs, Step};
+use lukasa_search::load_shedding::{SheddingStep, StageTimes};
 use lukasa_search::pipeline::intent::Intent;
 use lukasa_search::recipes::GAIN;
 use schemars::JsonSchema;
@@ -55,12 +55,12 @@ pub struct ExpansionOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hub_degree: Option<usize>,
     pub duplicate_neighbors_collapsed: usize,
-    pub edge_samples: Vec<EdgeOut>,
+    pub edge_samples: Vec<EdgeSampleOut>,
 }
 
 /// An example of a followed relationship.
 #[derive(Serialize, JsonSchema)]
-pub struct EdgeOut {
+pub struct EdgeSampleOut {
     pub relation: String,
     pub edge_score: f64,
     pub depth: u32,
@@ -79,7 +79,7 @@ pub struct CostsOut {
 }
 
 impl CostsOut {
-    pub(super) fn of(costs: &Costs) -> CostsOut {
+    pub(super) fn of(costs: &StageTimes) -> CostsOut {
         CostsOut {
             lexical_ms: round(costs.lexical_ms),
             vector_ms: round(costs.vector_ms),
@@ -106,7 +106,7 @@ impl DebugOut {
 }
 
 /// Builds the debug output with the longest placeholders for durations, which are filled in last.
-pub(super) fn debug(look: &Look, texts: &Texts, found: &Answered) -> DebugOut {
+pub(super) fn debug(look: &ViewGraph, texts: &TextIndexes, found: &RankedCandidates) -> DebugOut {
     let name = |node: Node| look.snapshot.name(node);
     let terms = found.terms.iter().map(|term| TermOut {
         word: term.word.clone(),
@@ -139,7 +139,7 @@ pub(super) fn debug(look: &Look, texts: &Texts, found: &Answered) -> DebugOut {
                 .ways
                 .iter()
                 .take(10)
-                .map(|way| EdgeOut {
+                .map(|way| EdgeSampleOut {
                     relation: look.snapshot.edge_type(way.edge).to_string(),
                     edge_score: round(way.score),
                     depth: way.depth,
@@ -162,10 +162,10 @@ pub(super) fn debug(look: &Look, texts: &Texts, found: &Answered) -> DebugOut {
 
 /// Records the metrics of a search.
 pub(super) fn figures(
-    look: &Look,
-    found: &Answered,
-    costs: &Costs,
-    steps: &[Step],
+    look: &ViewGraph,
+    found: &RankedCandidates,
+    costs: &StageTimes,
+    steps: &[SheddingStep],
     intent: Option<Intent>,
     rerank: Option<&RerankOut>,
     used: f64,

@@ -1,17 +1,17 @@
 //! Metrics and log events of a search.
 
-use crate::outline::Outline;
-use crate::telemetry::events::Ended;
+use crate::redacted_summary::RedactedSummary;
+use crate::telemetry::events::EndedOperation;
 use crate::telemetry::log;
 use crate::{Context, Grants};
 use serde_json::json;
 
-pub fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+pub fn ended(context: &Context<'_>, ended: &EndedOperation<'_>) {
     ended.search_took();
-    if !log::is_on(log::Level::Info) {
+    if !log::is_on(log::LogLevel::Info) {
         return;
     }
-    let nothing = Outline::default();
+    let nothing = RedactedSummary::default();
     let answer = ended.answer.unwrap_or(&nothing);
     let meta = |name: &str| json!(answer.count(&format!("meta.{name}")));
     let (warnings, rerank) =
@@ -21,9 +21,9 @@ pub fn ended(context: &Context<'_>, ended: &Ended<'_>) {
         Grants::All => json!("*"),
         Grants::Of(scopes) => json!(scopes),
     };
-    let granted = asked("debug") && answer.at("debug") != &Outline::Absent;
+    let granted = asked("debug") && answer.at("debug") != &RedactedSummary::Absent;
     log::event(
-        log::Level::Info,
+        log::LogLevel::Info,
         "graph.search.access",
         &[
             ("scopes", scopes),
@@ -37,7 +37,7 @@ pub fn ended(context: &Context<'_>, ended: &Ended<'_>) {
         ],
     );
     log::event(
-        log::Level::Info,
+        log::LogLevel::Info,
         "graph.search",
         &[
             ("intent", json!(answer.text("meta.intent"))),
@@ -55,17 +55,18 @@ pub fn ended(context: &Context<'_>, ended: &Ended<'_>) {
             ("fusion_strategy", json!(answer.text("meta.fusion"))),
         ],
     );
-    let backwards = answer.at("previous_cursor") != &Outline::Absent && answer.at("next_cursor") == &Outline::Absent;
+    let backwards = answer.at("previous_cursor") != &RedactedSummary::Absent
+        && answer.at("next_cursor") == &RedactedSummary::Absent;
     log::event(
-        log::Level::Info,
+        log::LogLevel::Info,
         "graph.search.pagination",
         &[
             ("direction", json!(if backwards { "backward" } else { "forward" })),
             ("requested_limit", json!(ended.request.count("limit"))),
             ("limit", json!(answer.count("items"))),
             ("total_estimate", json!(answer.count("total"))),
-            ("has_next", json!(answer.at("next_cursor") != &Outline::Absent)),
-            ("has_prev", json!(answer.at("previous_cursor") != &Outline::Absent)),
+            ("has_next", json!(answer.at("next_cursor") != &RedactedSummary::Absent)),
+            ("has_prev", json!(answer.at("previous_cursor") != &RedactedSummary::Absent)),
             ("truncated", json!(answer.truncated())),
             ("elapsed_ms", ended.elapsed_ms()),
         ],

@@ -2,8 +2,8 @@
 
 use super::{Request, RerankOut};
 use crate::cursor::Cursor;
-use crate::features::search::Answered;
-use crate::view::Look;
+use crate::features::search::RankedCandidates;
+use crate::view::ViewGraph;
 use crate::{Context, Engine};
 use lukasa_model::json::{self, Hash};
 use lukasa_model::{Error, ErrorCode, Result};
@@ -18,7 +18,7 @@ pub(super) fn request_hash(request: &Request) -> Result<Hash> {
 }
 
 /// Hash of what determines the order apart from the request; a cursor is refused when it changes.
-pub(super) fn order_hash(found: &Answered, model: Option<&str>, rerank: Option<&RerankOut>) -> Hash {
+pub(super) fn order_hash(found: &RankedCandidates, model: Option<&str>, rerank: Option<&RerankOut>) -> Hash {
     let (recipe, fusion, model) = (found.recipe.name(), &found.fusion, model.unwrap_or_default());
     let judged = rerank.filter(|rerank| rerank.applied).map_or("", |rerank| &rerank.model);
     Hash::of([NORMALIZATION, recipe, fusion, model, judged].join("\n").as_bytes())
@@ -34,7 +34,7 @@ pub(super) fn joined(request: &Hash, order: &Hash) -> Hash {
 }
 
 pub(super) struct Paging {
-    pub look: Look,
+    pub look: ViewGraph,
     pub place: usize,
     pub backwards: bool,
     pub spared: u8,
