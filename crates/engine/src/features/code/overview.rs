@@ -72,7 +72,7 @@ fn entry_points(program: &Program, files: &[FileId]) -> Vec<String> {
         let file = program.file(*id);
         let entries = file.facts.defs.iter_ids().filter(|(_, d)| d.is(flag::ENTRY));
         for (def, _) in entries {
-            found.extend(key_of(program, DefRef { file: *id, def: def }));
+            found.extend(key_of(program, DefRef { file: *id, def }));
         }
     }
     // Programs nearest to the root are the most likely to be started by users.
