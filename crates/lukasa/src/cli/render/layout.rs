@@ -333,7 +333,7 @@ mod tests {
     fn the_least_important_column_is_shortened_first() {
         assert_eq!(
             shown(Some(88), |page| rows(page, &calls())),
-            "src/web.py:5              page         function  calls at 7         Shows a page to…\n\
+            "src/web.py:5              page         function  calls at 7         Shows a page to any…\n\
              src/deep/er/admin.py:140  Admin::open  method    calls at 144, 151\n"
         );
     }
