@@ -3,6 +3,7 @@
 use crate::content::Content;
 use crate::time::Time;
 use crate::transaction::Header;
+use crate::version::Fact;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -127,6 +128,13 @@ impl PutObject {
         PutObject { type_name: type_name.into(), key: Some(key.into()), ..PutObject::default() }
     }
 
+    /// Creates a write of an object that exists, without content.
+    pub fn of(object: &Fact) -> PutObject {
+        let key = object.key.as_deref().map(str::to_owned);
+        let id = key.is_none().then_some(object.id);
+        PutObject { type_name: object.type_name.to_string(), key, id, ..PutObject::default() }
+    }
+
     #[must_use]
     pub fn title(mut self, title: &str) -> PutObject {
         self.title = Some(title.into());
@@ -221,6 +229,12 @@ impl PutRelationship {
     /// Creates a write of a relationship without content, valid from the time of the batch on.
     pub fn new(type_name: &str, src: impl Into<Reference>, dst: impl Into<Reference>) -> PutRelationship {
         PutRelationship { type_name: type_name.into(), src: src.into(), dst: dst.into(), ..PutRelationship::default() }
+    }
+
+    /// Creates a write of a relationship that exists, without content. Its ends may be named anew.
+    pub fn of(relationship: &Fact, src: impl Into<Reference>, dst: impl Into<Reference>) -> PutRelationship {
+        let discriminator = relationship.ends.as_ref().map(|ends| ends.discriminator.to_string()).unwrap_or_default();
+        PutRelationship { discriminator, ..PutRelationship::new(&relationship.type_name, src, dst) }
     }
 
     /// Returns a copy of the content, without identity and period.

@@ -5,7 +5,7 @@ use crate::registry::{DataStream, Meta, Op};
 use crate::rendering::ResponseView;
 use crate::responses::count;
 use crate::{Context, Engine, sensitive};
-use lukasa_model::batch::{PutObject, PutRelationship, Reference};
+use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::types::Registry;
 use lukasa_model::{Error, ErrorCode, ErrorKind, FactNo, Result, View, Write as Fact};
 use lukasa_store::ledger::{ViewRow, ViewSpec, hide};
@@ -187,29 +187,19 @@ fn stripped(mut row: ViewRow, kept: Option<&Registry>) -> Result<ViewRow> {
 /// relationships whose object has ended, which an import could not attach.
 fn fact(row: &ViewRow, names: &mut Names) -> Result<Option<Fact>> {
     let content = row.statement.parsed()?;
-    let type_name = row.thing.type_name.to_string();
     let period = row.statement.period;
     let bounded = |t: lukasa_model::Time| (t != lukasa_model::Time::MIN && t != lukasa_model::Time::MAX).then_some(t);
     let (valid_from, valid_to) = (bounded(period.from), bounded(period.to));
     Ok(match &row.thing.ends {
         None if row.is_system() => None,
         None => {
-            let key = row.thing.key.as_deref().map(str::to_owned);
-            let name = key.as_ref().map_or_else(|| row.thing.id.to_string(), |key| format!("{type_name}:{key}"));
-            names.insert(row.thing.no, name);
-            let id = key.is_none().then_some(row.thing.id);
-            let put = PutObject { type_name, key, id, valid_from, valid_to, ..PutObject::default() };
-            Some(put.with_content(content).into())
+            names.insert(row.thing.no, row.thing.name());
+            Some(PutObject { valid_from, valid_to, ..PutObject::of(&row.thing) }.with_content(content).into())
         }
         Some(ends) => {
             let (Some(src), Some(dst)) = (names.get(&ends.src), names.get(&ends.dst)) else { return Ok(None) };
-            let put = PutRelationship {
-                discriminator: ends.discriminator.to_string(),
-                valid_from,
-                valid_to,
-                ..PutRelationship::new(&type_name, Reference::from(src.as_str()), Reference::from(dst.as_str()))
-            };
-            Some(put.with_content(content).into())
+            let put = PutRelationship::of(&row.thing, src.as_str(), dst.as_str());
+            Some(PutRelationship { valid_from, valid_to, ..put }.with_content(content).into())
         }
     })
 }

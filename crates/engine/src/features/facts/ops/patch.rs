@@ -134,22 +134,13 @@ fn patched(found: &VisibleFact, until: Time, request: &Request) -> Result<Write>
             Err(Error::invalid(ErrorCode::NotARelationship, "only relationships have a confidence and a derivation"))
         }
         None => {
-            let (id, key) = match &found.thing.key {
-                Some(key) => (None, Some(key.to_string())),
-                None => (Some(found.thing.id), None),
-            };
-            let type_name = found.thing.type_name.to_string();
-            Ok(PutObject { type_name, key, id, expected_version, valid_to, only_this_period, ..PutObject::default() }
-                .with_content(content)
-                .into())
+            let put = PutObject::of(&found.thing);
+            Ok(PutObject { expected_version, valid_to, only_this_period, ..put }.with_content(content).into())
         }
         Some(ends) => {
             content.confidence = request.confidence.or(content.confidence);
-            let discriminator = found.thing.ends.as_ref().map(|e| e.discriminator.to_string()).unwrap_or_default();
-            let put = PutRelationship::new(&found.thing.type_name, ends[0].0.id, ends[1].0.id);
-            Ok(PutRelationship { discriminator, expected_version, valid_to, only_this_period, ..put }
-                .with_content(content)
-                .into())
+            let put = PutRelationship::of(&found.thing, ends[0].0.id, ends[1].0.id);
+            Ok(PutRelationship { expected_version, valid_to, only_this_period, ..put }.with_content(content).into())
         }
     }
 }

@@ -94,11 +94,9 @@ impl Op for Rename {
                     lukasa_model::plan::Side::Src => (new.clone(), other),
                     lukasa_model::plan::Side::Dst => (other, new.clone()),
                 };
-                let discriminator = link.thing.ends.as_ref().map(|e| e.discriminator.to_string()).unwrap_or_default();
-                let moved = PutRelationship { discriminator, ..PutRelationship::new(&link.thing.type_name, src, dst) };
                 batch = batch
                     .write(End { expected_version: Some(link.statement.number), ..End::new(link.thing.id) })
-                    .write(moved.with_content(link.statement.parsed()?));
+                    .write(PutRelationship::of(&link.thing, src, dst).with_content(link.statement.parsed()?));
             }
         }
         commit(engine, context, batch, &format!("rename {} to {}", old.thing.name(), request.to))

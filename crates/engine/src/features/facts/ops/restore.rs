@@ -73,20 +73,12 @@ impl Op for Restore {
         })?;
         let content = chosen.statement.parsed()?;
         let write: Write = match &thing.ends {
-            None => {
-                let (id, key) = match &thing.key {
-                    Some(key) => (None, Some(key.to_string())),
-                    None => (Some(thing.id), None),
-                };
-                let type_name = thing.type_name.to_string();
-                PutObject { type_name, key, id, ..PutObject::default() }.with_content(content).into()
-            }
+            None => PutObject::of(&thing).with_content(content).into(),
             Some(ends) => {
                 let mut reader = ledger.store().read(ledger.scope())?;
                 let both = reader.facts_numbered(&[ends.src, ends.dst])?;
                 let id = |no| both.iter().find(|t| t.no == no).map(|t| t.id).unwrap_or_default();
-                let put = PutRelationship::new(&thing.type_name, id(ends.src), id(ends.dst));
-                PutRelationship { discriminator: ends.discriminator.to_string(), ..put }.with_content(content).into()
+                PutRelationship::of(&thing, id(ends.src), id(ends.dst)).with_content(content).into()
             }
         };
         let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(write);
