@@ -347,6 +347,13 @@ struct Explained<T> {
     resolved: Vec<ResolvedName>,
 }
 
+/// The schema of requests. The description that a flattened part gives to the whole request is left out.
+fn request_schema<O: Op>() -> Schema {
+    let mut schema = schemars::schema_for!(O::Request);
+    schema.remove("description");
+    schema
+}
+
 /// The schema of responses as they are serialized: a field that may be left out is not required.
 fn response_schema<O: Op>() -> Schema {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
@@ -387,7 +394,7 @@ impl Operation {
     pub fn of<O: Op>() -> Operation {
         Operation {
             meta: O::META,
-            request: LazyLock::new(|| schemars::schema_for!(O::Request)),
+            request: LazyLock::new(request_schema::<O>),
             response: LazyLock::new(response_schema::<O>),
             run: |engine, context, request| {
                 let request = serde_json::from_value(request).map_err(|e| {
