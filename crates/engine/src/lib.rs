@@ -18,6 +18,7 @@ pub mod redact;
 pub mod redacted_summary;
 pub mod registry;
 pub mod rendering;
+pub mod request_parts;
 pub mod response_budget;
 pub mod responses;
 pub mod sensitive;

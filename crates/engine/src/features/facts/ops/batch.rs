@@ -3,6 +3,7 @@
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::WriteTarget;
 use crate::responses::count;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
@@ -20,12 +21,8 @@ pub struct Request {
     /// Conditions that must hold, or nothing is committed.
     #[serde(default)]
     pub preconditions: Vec<Precondition>,
-    /// The branch to write to.
-    #[serde(default)]
-    pub branch: Option<String>,
-    /// Reason, for the log.
-    #[serde(default)]
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub target: WriteTarget,
     /// Idempotency key: a batch sent again with the same id is committed once.
     #[serde(default)]
     pub client_id: Option<String>,
@@ -62,21 +59,20 @@ impl Op for BatchOp {
             return Err(Error::invalid(ErrorCode::InvalidKind, "this kind is kept for operations of their own")
                 .hint("use full_rebuild, incremental_rebuild, file_change, agent_edit, api or import"));
         }
+        let what = count(request.writes.len(), "write");
+        let kind = request.kind.unwrap_or(TransactionKind::Api);
+        let batch = request.target.batch(context);
         let header = Header {
-            kind: request.kind.unwrap_or(TransactionKind::Api),
+            kind,
             client_id: request.client_id,
             git_commit: request.git_commit,
             valid_at: request.valid_at,
-            ..context.header(request.reason)
+            ..batch.header
         };
-        let what = count(request.writes.len(), "write");
-        let (writes, preconditions) = (request.writes, request.preconditions);
-        let branch = request.branch.unwrap_or_default();
-        let batch = Batch { header, writes, preconditions, ..Batch::on(&branch) };
-        let kind = batch.header.kind;
+        let batch = Batch { header, writes: request.writes, preconditions: request.preconditions, ..batch };
         let done = commit(engine, context, batch, &what)?;
         if kind == TransactionKind::FullRebuild {
-            engine.rebuilt(&context.scope, &branch);
+            engine.rebuilt(&context.scope, request.target.branch());
         }
         Ok(done)
     }

@@ -3,11 +3,11 @@
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::WriteTarget;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::End;
-use lukasa_model::{Batch, Result, Time};
-use lukasa_store::ledger::ViewSpec;
+use lukasa_model::{Result, Time};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -27,12 +27,8 @@ pub struct Request {
     /// Refuse unless the current version has this number.
     #[serde(default)]
     pub expected_version: Option<u32>,
-    /// The branch to write to.
-    #[serde(default)]
-    pub branch: Option<String>,
-    /// Reason, for the log.
-    #[serde(default)]
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub target: WriteTarget,
 }
 
 impl Op for Delete {
@@ -55,14 +51,13 @@ impl Op for Delete {
     type Response = WriteOut;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
-        let branch = request.branch.unwrap_or_else(|| "main".into());
         let end = End {
-            reference: engine.reference(context, &ViewSpec::on(&branch), &request.reference)?,
+            reference: engine.reference(context, &request.target.view(), &request.reference)?,
             from: request.from,
             to: request.to,
             expected_version: request.expected_version,
         };
-        let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(end);
+        let batch = request.target.batch(context).write(end);
         commit(engine, context, batch, &format!("delete {}", request.reference))
     }
 }

@@ -3,6 +3,7 @@
 use crate::registry::WRITE;
 use crate::registry::{DataStream, Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::WriteTarget;
 use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::transaction::Header;
@@ -36,18 +37,14 @@ pub struct Request {
     /// Format of the file.
     #[serde(default)]
     pub format: ImportFormat,
-    /// The branch to write to.
-    #[serde(default)]
-    pub branch: Option<String>,
     /// Lines per transaction, up to 100,000.
     #[serde(default = "size")]
     pub batch_size: usize,
     /// Start of validity for writes without a time; now when left out.
     #[serde(default)]
     pub valid_at: Option<Time>,
-    /// Reason, for the log.
-    #[serde(default)]
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub target: WriteTarget,
 }
 
 fn size() -> usize {
@@ -96,16 +93,12 @@ impl Op for ImportOp {
             return Err(Error::invalid(ErrorCode::InvalidBatchSize, "batch_size is not within 1 to 100000"));
         }
         let ledger = engine.ledger(&context.scope);
-        let header = Header {
-            kind: TransactionKind::Import,
-            valid_at: request.valid_at,
-            ..context.header(request.reason.clone())
-        };
-        let branch = request.branch.clone().unwrap_or_default();
+        let batch = request.target.batch(context);
+        let header = Header { kind: TransactionKind::Import, valid_at: request.valid_at, ..batch.header };
         let mut importer = Importer {
             engine,
             ledger: &ledger,
-            batch: Batch { header, ..Batch::on(&branch) },
+            batch: Batch { header, ..batch },
             places: vec![],
             size: request.batch_size,
             done: Response {

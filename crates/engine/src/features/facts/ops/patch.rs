@@ -3,11 +3,12 @@
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::WriteTarget;
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::{Batch, Error, ErrorCode, Result, Time, Write};
-use lukasa_store::ledger::{ViewSpec, VisibleFact};
+use lukasa_model::{Error, ErrorCode, Result, Time, Write};
+use lukasa_store::ledger::VisibleFact;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -53,12 +54,8 @@ pub struct Request {
     /// Refuse unless the current version has this number.
     #[serde(default)]
     pub expected_version: Option<u32>,
-    /// The branch to write to.
-    #[serde(default)]
-    pub branch: Option<String>,
-    /// Reason, for the log.
-    #[serde(default)]
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub target: WriteTarget,
 }
 
 /// Maximum attempts. Another client may write between reading and writing; then the change is applied to its version.
@@ -84,15 +81,14 @@ impl Op for Patch {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
         let ledger = engine.ledger(&context.scope);
-        let branch = request.branch.clone().unwrap_or_else(|| "main".into());
-        let header = context.header(request.reason.clone());
-        let reference = engine.reference(context, &ViewSpec::on(&branch), &request.reference)?;
+        let head = request.target.view();
+        let reference = engine.reference(context, &head, &request.reference)?;
         let mut tries = TRIES;
         loop {
-            let view = ledger.view(&ViewSpec::on(&branch))?;
+            let view = ledger.view(&head)?;
             let found = ledger.find(&view, &reference)?;
             let until = ledger.holds_until(&view, &found.thing)?;
-            let batch = Batch { header: header.clone(), ..Batch::on(&branch) }.write(patched(&found, until, &request)?);
+            let batch = request.target.batch(context).write(patched(&found, until, &request)?);
             match commit(engine, context, batch, &format!("patch {}", found.thing.name())) {
                 Err(e) if e.code == ErrorCode::VersionConflict && request.expected_version.is_none() && tries > 0 => {
                     tries -= 1

@@ -7,10 +7,11 @@ use super::patch::Patch;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op, OperationLink};
 use crate::rendering::ResponseView;
+use crate::request_parts::WriteTarget;
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::PutObject;
-use lukasa_model::{Batch, Result, Time};
+use lukasa_model::{Result, Time};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -41,6 +42,15 @@ pub struct Request {
     /// Labels.
     #[serde(default)]
     pub label: BTreeSet<String>,
+    #[serde(flatten)]
+    pub statement: StatementFields,
+    #[serde(flatten)]
+    pub target: WriteTarget,
+}
+
+/// What `put` and `link` record in the same way, for objects and for relationships.
+#[derive(Deserialize, JsonSchema)]
+pub struct StatementFields {
     /// A property as name=value; the value may be JSON.
     #[serde(default)]
     pub set: Vec<String>,
@@ -59,15 +69,9 @@ pub struct Request {
     /// Correct or backfill this period only.
     #[serde(default)]
     pub only_this_period: bool,
-    /// Refuse unless the object is at this version; 0: unless it is absent.
+    /// Refuse unless the fact is at this version; 0: unless it is absent.
     #[serde(default)]
     pub expected_version: Option<u32>,
-    /// The branch to write to.
-    #[serde(default)]
-    pub branch: Option<String>,
-    /// Reason, for the log.
-    #[serde(default)]
-    pub reason: Option<String>,
 }
 
 impl Op for Put {
@@ -98,8 +102,8 @@ impl Op for Put {
     type Response = WriteOut;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
-        let mut properties = request.properties;
-        read_set(&request.set, &mut properties)?;
+        let mut statement = request.statement;
+        read_set(&statement.set, &mut statement.properties)?;
         let name =
             request.key.as_ref().map_or_else(|| request.type_name.clone(), |k| format!("{}:{k}", request.type_name));
         let put_without_key = request.key.is_none();
@@ -111,15 +115,14 @@ impl Op for Put {
             subtype: request.subtype,
             status: request.status,
             labels: request.label,
-            properties,
-            evidence: request.evidence,
-            valid_from: request.valid_from,
-            valid_to: request.valid_to,
-            only_this_period: request.only_this_period,
-            expected_version: request.expected_version,
+            properties: statement.properties,
+            evidence: statement.evidence,
+            valid_from: statement.valid_from,
+            valid_to: statement.valid_to,
+            only_this_period: statement.only_this_period,
+            expected_version: statement.expected_version,
         };
-        let branch = request.branch.unwrap_or_default();
-        let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(put);
+        let batch = request.target.batch(context).write(put);
         let mut done = commit(engine, context, batch, &format!("put {name}"))?;
         if let (true, Some(written)) = (put_without_key, done.written.first()) {
             // Without a key, the id is its only name.

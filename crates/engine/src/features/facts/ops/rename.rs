@@ -3,12 +3,12 @@
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::WriteTarget;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
-use lukasa_model::{Batch, Error, ErrorCode, Reference, Result, Time};
-use lukasa_store::ledger::ViewSpec;
+use lukasa_model::{Error, ErrorCode, Reference, Result, Time};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -25,12 +25,8 @@ pub struct Request {
     /// new name.
     #[serde(default)]
     pub leave_links: bool,
-    /// The branch to write to.
-    #[serde(default)]
-    pub branch: Option<String>,
-    /// Reason, for the log.
-    #[serde(default)]
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub target: WriteTarget,
 }
 
 /// Maximum number of relationships that are moved; more are better moved by an import.
@@ -56,9 +52,9 @@ impl Op for Rename {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
         let ledger = engine.ledger(&context.scope);
-        let branch = request.branch.unwrap_or_else(|| "main".into());
-        let view = ledger.view(&ViewSpec::on(&branch))?;
-        let old = ledger.find(&view, &engine.reference(context, &ViewSpec::on(&branch), &request.reference)?)?;
+        let head = request.target.view();
+        let view = ledger.view(&head)?;
+        let old = ledger.find(&view, &engine.reference(context, &head, &request.reference)?)?;
         if old.ends.is_some() || old.thing.key.is_none() {
             return Err(Error::invalid(ErrorCode::NoKey, format!("`{}` has no key to rename", request.reference)));
         }
@@ -75,7 +71,9 @@ impl Op for Rename {
         let new = Reference::exact(type_name, &request.to);
         let put = PutObject { expected_version: Some(0), valid_to, ..PutObject::new(type_name, &request.to) };
         let end = End { expected_version: Some(old.statement.number), ..End::new(old.thing.id) };
-        let mut batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }
+        let mut batch = request
+            .target
+            .batch(context)
             .write(put.with_content(old.statement.parsed()?))
             .write(end)
             .write(PutRelationship::new(RENAMED_FROM, new.clone(), old.thing.id));

@@ -3,11 +3,12 @@
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::WriteTarget;
 use crate::writes::{WriteOut, commit};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::{Batch, Error, ErrorCode, Result, Time, VersionId, Write};
-use lukasa_store::ledger::{HistoryEntry, ViewSpec};
+use lukasa_model::{Error, ErrorCode, Result, Time, VersionId, Write};
+use lukasa_store::ledger::HistoryEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,12 +22,8 @@ pub struct Request {
     /// The version to restore, for example 42.7; the last one with content when left out.
     #[serde(default)]
     pub version_id: Option<VersionId>,
-    /// The branch to write to.
-    #[serde(default)]
-    pub branch: Option<String>,
-    /// Reason, for the log.
-    #[serde(default)]
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub target: WriteTarget,
 }
 
 /// The version that the end of the fact overrides.
@@ -53,9 +50,9 @@ impl Op for Restore {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
         let ledger = engine.ledger(&context.scope);
-        let branch = request.branch.unwrap_or_else(|| "main".into());
-        let view = ledger.view(&ViewSpec::on(&branch))?;
-        let reference = engine.reference(context, &ViewSpec::on(&branch), &request.reference)?;
+        let head = request.target.view();
+        let view = ledger.view(&head)?;
+        let reference = engine.reference(context, &head, &request.reference)?;
         let (thing, history) = ledger.history(&view, &reference, false)?;
         let with_content = |v: &&HistoryEntry| !v.statement.absent;
         let chosen = match request.version_id {
@@ -67,7 +64,7 @@ impl Op for Restore {
         let chosen = chosen.ok_or_else(|| {
             Error::not_found(
                 ErrorCode::UnknownVersion,
-                format!("`{name}` has no such version with content on `{branch}`"),
+                format!("`{name}` has no such version with content on `{}`", request.target.branch()),
             )
             .hint(format!("`lukasa history {name}` lists them"))
         })?;
@@ -81,7 +78,7 @@ impl Op for Restore {
                 PutRelationship::of(&thing, id(ends.src), id(ends.dst)).with_content(content).into()
             }
         };
-        let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(write);
+        let batch = request.target.batch(context).write(write);
         commit(engine, context, batch, &format!("restore {name} as of version {}", chosen.statement.version))
     }
 }

@@ -5,6 +5,7 @@ use crate::ranges::check_range;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::WriteTarget;
 use crate::responses::count;
 use crate::sensitive::is_sensitive;
 use crate::view::ViewGraph;
@@ -19,7 +20,7 @@ use lukasa_model::{Batch, Content, FactNo, Result, Tx, Write};
 use lukasa_search::recipes::RECALL;
 use lukasa_search::titles;
 use lukasa_store::VersionFields;
-use lukasa_store::ledger::{Committed, ViewSpec};
+use lukasa_store::ledger::Committed;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
@@ -45,12 +46,8 @@ pub struct Request {
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub types: Vec<String>,
-    /// The branch to write to.
-    #[serde(default)]
-    pub branch: Option<String>,
-    /// Why, for the log.
-    #[serde(default)]
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub target: WriteTarget,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -95,17 +92,15 @@ impl Op for LinkMentions {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_range("types", request.types.len(), 0, 64)?;
-        let spec = ViewSpec { branch: request.branch.clone(), ..ViewSpec::default() };
-        let look = engine.look(context, &spec)?;
+        let look = engine.look(context, &request.target.view())?;
         let corpus = Corpus::choose(&look, &request.types)?;
         let found = corpus.mentions(context.progress)?;
         let mentions = found.weighed();
         let namespace = look.ledger.head()?.namespace;
         let difference = corpus.difference(&mentions, namespace)?;
-        let header = context.header(request.reason.or_else(|| Some("link mentions of titles".into())));
-        let branch = request.branch.unwrap_or_default();
+        let header = context.header(request.target.reason.clone().or_else(|| Some("link mentions of titles".into())));
         let (added, changed, removed) = (difference.added, difference.changed, difference.removed);
-        let committed = write(&look, &branch, header, difference.writes)?;
+        let committed = write(&look, request.target.branch(), header, difference.writes)?;
         let (held, objects) = (mentions.len() - difference.stated_otherwise, corpus.nodes.len());
         let mut summary = format!("{} among {}", count(held, "mention"), count(objects, "object"));
         summary += &match committed.tx {

@@ -1,0 +1,37 @@
+//! Fields that several operations have in their requests, flattened into each; reads flatten `ViewSpec`.
+//!
+//! `limit` is not among them: default and maximum are part of its schema and differ from one operation to the next.
+
+use crate::Context;
+use lukasa_model::Batch;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Where a write goes, and why.
+#[derive(Deserialize, JsonSchema)]
+pub struct WriteTarget {
+    /// The branch to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Reason, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+impl WriteTarget {
+    /// The name of the branch; `main` when left out.
+    pub fn branch(&self) -> &str {
+        self.branch.as_deref().unwrap_or("main")
+    }
+
+    /// The head of the branch, now: where names in the request are resolved.
+    pub fn view(&self) -> ViewSpec {
+        ViewSpec::on(self.branch())
+    }
+
+    /// An empty batch for the branch, written by the caller.
+    pub fn batch(&self, context: &Context<'_>) -> Batch {
+        Batch { header: context.header(self.reason.clone()), ..Batch::on(self.branch()) }
+    }
+}
