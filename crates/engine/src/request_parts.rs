@@ -35,3 +35,14 @@ impl WriteTarget {
         Batch { header: context.header(self.reason.clone()), ..Batch::on(self.branch()) }
     }
 }
+
+/// The agent that acts, and its session.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct AgentRef {
+    /// The agent that acts; the caller's when left out.
+    #[serde(default)]
+    pub agent_id: Option<String>,
+    /// The session in which it acts; the caller's when left out.
+    #[serde(default)]
+    pub session_id: Option<String>,
+}

@@ -4,6 +4,7 @@ use super::facts::{self, FactOut, NewFact};
 use super::{EpisodeKind, EpisodeOutcome, episode_kinds, session_chain};
 use crate::names::Origin;
 use crate::registry::snake_case;
+use crate::request_parts::AgentRef;
 use crate::view::memories::CODE_HASH;
 use crate::view::memories::MemoryEntityOut;
 use crate::view::memories::names::{
@@ -60,10 +61,7 @@ pub struct NewEpisode {
     pub metadata: Map<String, Value>,
     /// Visible to its agent only.
     pub sensitive: bool,
-    /// The caller's when left out.
-    pub agent_id: Option<String>,
-    /// The caller's when left out.
-    pub session_id: Option<String>,
+    pub agent: AgentRef,
     pub task_id: Option<String>,
     /// When it happened; now when left out.
     pub time: Option<Time>,
@@ -254,9 +252,9 @@ impl EpisodeRecorder<'_, '_> {
         let kind = new.kind;
         let metadata = episode_kinds::checked(kind, new.metadata.clone())?;
         check_content(&new.content)?;
-        let agent = new.agent_id.clone().or_else(|| self.context.agent.clone());
+        let agent = new.agent.agent_id.clone().or_else(|| self.context.agent.clone());
         // A persistent connection counts as a session if the agent names none.
-        let session = new.session_id.clone().or_else(|| self.context.session.clone());
+        let session = new.agent.session_id.clone().or_else(|| self.context.session.clone());
         let session = session.or_else(|| self.context.connection.clone()).filter(|_| !new.apart);
         let task = new.task_id.clone();
         for (what, name) in [("agent_id", &agent), ("session_id", &session), ("task_id", &task)] {

@@ -7,6 +7,7 @@ use crate::features::memory::ops::reflect::Reflect;
 use crate::periodic::PeriodicWork;
 use crate::ranges::check_range;
 use crate::registry::Op;
+use crate::request_parts::AgentRef;
 use crate::telemetry::log;
 use crate::view::NodeContents;
 use crate::view::ViewGraph;
@@ -183,7 +184,7 @@ fn reflection(
         id: Some(id),
         metadata,
         task_id: ask.task_id.clone(),
-        agent_id: ask.agent_id.clone(),
+        agent: AgentRef { agent_id: ask.agent_id.clone(), session_id: None },
         mentions: patterns.iter().flat_map(|pattern| pattern.entities.clone()).collect(),
         derived_from: refs,
         replace: true,
@@ -239,7 +240,7 @@ fn learning(ask: &ReflectionScope, id: &str, pattern: &EpisodePattern) -> NewEpi
     NewEpisode {
         id: Some(id.to_owned()),
         metadata,
-        agent_id: ask.agent_id.clone(),
+        agent: AgentRef { agent_id: ask.agent_id.clone(), session_id: None },
         came_of: ask.task_id.clone(),
         mentions: pattern.entities.clone(),
         derived_from: pattern.episodes.clone(),

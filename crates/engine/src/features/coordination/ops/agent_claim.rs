@@ -6,6 +6,7 @@ use crate::features::code::working_tree::AgentWorktree;
 use crate::features::coordination::{ConflictOut, claim_target};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::request_parts::AgentRef;
 use crate::response_budget::NOTICE;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -33,12 +34,8 @@ pub struct Request {
     /// The task the claim belongs to; completing the task ends the claim.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// The agent that claims; the caller's agent when left out.
-    #[serde(default)]
-    pub agent_id: Option<String>,
-    /// The session of the claim; the caller's when left out.
-    #[serde(default)]
-    pub session_id: Option<String>,
+    #[serde(flatten)]
+    pub agent: AgentRef,
     /// The agent's working tree; changes saved there do not end the claim.
     #[serde(default)]
     pub path: Option<String>,
@@ -112,14 +109,14 @@ impl Op for AgentClaim {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_text("intent", &request.intent, TITLE_BYTES)?;
-        let agent = acting_agent(request.agent_id.as_deref(), context)?;
+        let agent = acting_agent(request.agent.agent_id.as_deref(), context)?;
         check_text("agent_id", &agent, NAME_BYTES)?;
         let place = AgentWorktree::of(request.path.as_deref(), request.branch.as_deref())?;
         let target = claim_target(engine, context, &request.target_id, request.claim_type, request.new, &place)?;
         let wish = ClaimIntent {
             target: target.clone(),
             agent,
-            session: request.session_id.or_else(|| context.session.clone()),
+            session: request.agent.session_id.or_else(|| context.session.clone()),
             intent: request.intent,
             task: request.task_id.as_deref().map(|id| own_key("task", id)),
             connection: context.connection.clone(),

@@ -6,6 +6,7 @@ use crate::features::coordination::{ClaimEnding, claim_target};
 use crate::features::memory::{EpisodeKind, NewEpisode, add};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
+use crate::request_parts::AgentRef;
 use crate::view::symbols::text;
 use crate::{Context, Engine};
 use lukasa_model::claims::HeldClaim;
@@ -129,8 +130,7 @@ impl Op for AgentRelease {
 fn kept(engine: &Engine, context: &mut Context<'_>, held: &HeldClaim, agent: &str, outcome: &str) -> Result<String> {
     let mut new = NewEpisode::new(EpisodeKind::Observation, outcome);
     new.title = Some(format!("Released {}", held.target));
-    new.agent_id = Some(agent.to_owned());
-    new.session_id = held.session_id.clone();
+    new.agent = AgentRef { agent_id: Some(agent.to_owned()), session_id: held.session_id.clone() };
     new.task_id = held.task_id.clone();
     new.mentions = vec![held.target.clone()];
     new.metadata.insert("claim_id".into(), serde_json::json!(held.claim_id));

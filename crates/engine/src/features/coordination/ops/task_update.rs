@@ -432,7 +432,7 @@ fn decision(
     new.outcome = Some(outcome);
     // Its files may have been deleted, or never created.
     new.new = true;
-    new.agent_id = agent;
+    new.agent.agent_id = agent;
     new.task_id = Some(request.task_id.clone());
     new.mentions = targets.iter().filter_map(|target| target.as_str().map(str::to_owned)).collect();
     for (name, value) in [

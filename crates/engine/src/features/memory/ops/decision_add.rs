@@ -6,6 +6,7 @@ use crate::features::memory::{EpisodeKind, EpisodeOutcome};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::AgentRef;
 use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::{Result, Time};
@@ -49,12 +50,8 @@ pub struct Request {
     /// The task it belongs to.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// The deciding agent; the caller's when left out.
-    #[serde(default)]
-    pub agent_id: Option<String>,
-    /// The session it was made in; the caller's when left out.
-    #[serde(default)]
-    pub session_id: Option<String>,
+    #[serde(flatten)]
+    pub agent: AgentRef,
     /// Time of the decision; now when left out.
     #[serde(default)]
     pub time: Option<Time>,
@@ -112,8 +109,7 @@ impl Op for DecisionAdd {
             new: request.new,
             outcome: request.outcome,
             metadata,
-            agent_id: request.agent_id,
-            session_id: request.session_id,
+            agent: request.agent,
             task_id: request.task_id,
             time: request.time,
             supersedes: request.supersedes,

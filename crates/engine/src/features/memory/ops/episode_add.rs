@@ -7,6 +7,7 @@ use crate::features::memory::{EpisodeKind, EpisodeOutcome};
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op, snake_case};
 use crate::rendering::ResponseView;
+use crate::request_parts::AgentRef;
 use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorCode, Result, Time};
@@ -44,12 +45,8 @@ pub struct Request {
     /// The task it belongs to.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// The agent of the episode; the caller's when left out.
-    #[serde(default)]
-    pub agent_id: Option<String>,
-    /// The session it belongs to; the caller's when left out.
-    #[serde(default)]
-    pub session_id: Option<String>,
+    #[serde(flatten)]
+    pub agent: AgentRef,
     /// When it happened; now when left out.
     #[serde(default)]
     pub time: Option<Time>,
@@ -183,8 +180,7 @@ fn read(request: Request) -> Result<Vec<NewEpisode>> {
         outcome: request.outcome,
         metadata: request.metadata,
         sensitive: request.sensitive,
-        agent_id: request.agent_id,
-        session_id: request.session_id,
+        agent: request.agent,
         task_id: request.task_id,
         time: request.time,
         facts: request.facts,
@@ -211,8 +207,7 @@ fn one_of(at: usize, value: Value) -> Result<NewEpisode> {
         outcome: one.outcome,
         metadata: one.metadata,
         sensitive: one.sensitive,
-        agent_id: one.agent_id,
-        session_id: one.session_id,
+        agent: AgentRef { agent_id: one.agent_id, session_id: one.session_id },
         task_id: one.task_id,
         time: one.time,
         facts: one.facts,

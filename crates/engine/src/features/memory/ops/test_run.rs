@@ -11,6 +11,7 @@ use crate::ranges::check_range;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::AgentRef;
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use schemars::JsonSchema;
@@ -51,12 +52,8 @@ pub struct Request {
     /// The task it belongs to.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// The agent of the episode; the caller's when left out.
-    #[serde(default)]
-    pub agent_id: Option<String>,
-    /// The session it belongs to; the caller's when left out.
-    #[serde(default)]
-    pub session_id: Option<String>,
+    #[serde(flatten)]
+    pub agent: AgentRef,
     /// The branch to write to; the git branch that is checked out when left out.
     #[serde(default)]
     pub branch: Option<String>,
@@ -172,8 +169,7 @@ impl Op for TestRun {
             outcome: Some(outcome),
             metadata,
             task_id: request.task_id,
-            agent_id: request.agent_id,
-            session_id: request.session_id,
+            agent: request.agent,
             mentions: results.failed_tests.iter().take(NAMES).cloned().collect(),
             ..NewEpisode::new(EpisodeKind::TestResult, content)
         };
