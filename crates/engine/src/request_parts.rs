@@ -1,6 +1,7 @@
 //! Fields that several operations have in their requests, flattened into each; reads flatten `ViewSpec`.
 //!
-//! `limit` is not among them: default and maximum are part of its schema and differ from one operation to the next.
+//! `limit` and `cursor` are not among them: the default and the maximum, which the schema states, differ from one
+//! operation to the next, and so do the cursors that are accepted.
 
 use crate::Context;
 use lukasa_model::Batch;
