@@ -1,5 +1,6 @@
 //! Counts the tokens of a text for a language model.
 
+use crate::tokenizer;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +22,7 @@ thread_local! {
 
 /// Counts the tokens of a text in the encoding `o200k_base`.
 pub fn count(text: &str) -> usize {
-    let tokenizer = bpe_openai::o200k_base();
-    let of = |word: &str| tokenizer.bpe.count(word.as_bytes());
+    let of = |word: &str| tokenizer::count(word.as_bytes());
     KNOWN.with_borrow_mut(|known| {
         let mut count = |word: &str| match word.len() {
             1 => 1,
@@ -45,7 +45,7 @@ pub fn count(text: &str) -> usize {
         };
         match text.is_ascii() {
             true => Words(text).map(&mut count).sum(),
-            false => tokenizer.split(text).map(&mut count).sum(),
+            false => tokenizer::split(text).map(&mut count).sum(),
         }
     })
 }

@@ -12,5 +12,6 @@ pub mod question;
 pub mod recipes;
 pub mod text;
 pub mod titles;
+mod tokenizer;
 pub mod tokens;
 pub mod vectors;
