@@ -59,6 +59,9 @@ pub struct Meta {
     pub fits_itself: bool,
     /// Whether a working tree without an index is indexed first.
     pub indexes_first: bool,
+    /// Whether its work grows with the whole graph, log or working tree, or runs a program. A server has places of their
+    /// own for such requests, so that the others do not wait for them.
+    pub long: bool,
     /// Request fields that only a caller on this machine may set, because their value is executed.
     pub local: &'static [&'static str],
     /// Whether `agent_id` selects whose shared facts are read, and may be any agent. In other operations it names the
@@ -136,6 +139,7 @@ pub const META: Meta = Meta {
     instead_of_view: &[],
     fits_itself: false,
     indexes_first: false,
+    long: false,
     local: &[],
     of_any_agent: false,
     several: None,

@@ -17,7 +17,8 @@ pub fn pages() -> Vec<(String, String)> {
     let mut index = format!(
         "{NOTE}\n# Reference\n\nEvery operation, on every surface: a command of `lukasa`, an MCP tool, a path of the HTTP \
          server. Tools also take `profile` (compact, balanced, debug) and `page`. Tools in bold are listed to agents by \
-         default; `--toolsets` lists more.\n"
+         default; `--toolsets` lists more. *long* operations have [places of their \
+         own](../access.md#how-many-requests-may-a-user-send) on a server, so that no other request waits for them.\n"
     );
     let mut pages = Vec::new();
     for set in sets {
@@ -46,10 +47,11 @@ fn entry(operation: &Operation) -> String {
         (Effect::Write, _) => "writes",
         (Effect::Admin, _) => "administers",
     };
+    let length = if meta.long { " · long" } else { "" };
     let mut paths = vec![format!("`POST {}`", paths::own_path(operation))];
     paths.extend(paths::named(operation).iter().map(|route| format!("`{} {}`", route.method, route.path)));
     let mut text = format!(
-        "\n## {}\n\n{}. {}\n\n`lukasa {}` · {} · scope `{}` · {effect}\n",
+        "\n## {}\n\n{}. {}\n\n`lukasa {}` · {} · scope `{}` · {effect}{length}\n",
         meta.name,
         meta.summary,
         meta.description,

@@ -89,9 +89,9 @@ impl Caller {
 /// Limits on concurrent work.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLimits {
-    /// Requests that run at the same time, for reads and for writes each.
+    /// Requests that run at the same time: for reads and for writes each, and of both for short and long ones each.
     pub at_once: usize,
-    /// Requests that may wait to run; more are refused.
+    /// Requests of each of these kinds that may wait to run; more are refused.
     pub waiting: usize,
     /// Longest time for one request.
     pub time: Duration,
@@ -115,6 +115,25 @@ const LISTENERS_EACH: usize = 64;
 const BODIES: usize = 64;
 const BODIES_EACH: usize = 8;
 
+/// Turns of short and of long operations. They are apart, so that a request whose answer is quickly made never waits
+/// for queries, exports or the index, not even for those of its own user.
+#[derive(Clone)]
+struct TurnsByLength {
+    short: Turns,
+    long: Turns,
+}
+
+impl TurnsByLength {
+    fn new(limits: &RequestLimits) -> TurnsByLength {
+        let [short, long] = [(); 2].map(|()| Turns::new(limits.at_once, limits.waiting));
+        TurnsByLength { short, long }
+    }
+
+    fn of(&self, operation: &Operation) -> &Turns {
+        if operation.meta.long { &self.long } else { &self.short }
+    }
+}
+
 /// Progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkProgress {
@@ -129,10 +148,10 @@ pub struct WorkProgress {
 pub struct RequestGate {
     desk: EngineHandle,
     limits: RequestLimits,
-    reading: Turns,
+    reading: TurnsByLength,
     /// Writes first take a turn in `reading`, then wait here for the disk and for other writers, so that they do not
     /// take processor time from reads.
-    writing: Turns,
+    writing: TurnsByLength,
     listeners: UsageLimit,
     bodies: UsageLimit,
     probe: Arc<Probe>,
@@ -147,7 +166,7 @@ impl RequestGate {
 
     /// Over an engine that several processes share.
     pub fn over(desk: EngineHandle, limits: RequestLimits, given: ProjectFolders) -> RequestGate {
-        let [reading, writing] = [(); 2].map(|()| Turns::new(limits.at_once, limits.waiting));
+        let [reading, writing] = [(); 2].map(|()| TurnsByLength::new(&limits));
         let (listeners, bodies) = (UsageLimit::new(LISTENERS, LISTENERS_EACH), UsageLimit::new(BODIES, BODIES_EACH));
         RequestGate { desk, limits, reading, writing, listeners, bodies, probe: Arc::default(), given: Arc::new(given) }
     }
@@ -259,12 +278,12 @@ impl RequestGate {
 
     /// Waits for the caller's turn. None if too many requests wait.
     async fn turn(&self, caller: &Caller, operation: &Operation) -> Option<Turn> {
-        let place = self.reading.take(ShareKey::from(caller)).await.ok()?;
+        let place = self.reading.of(operation).take(ShareKey::from(caller)).await.ok()?;
         if operation.meta.effect == Effect::Read {
             return Some(place);
         }
         drop(place);
-        self.writing.take(ShareKey::from(caller)).await.ok()
+        self.writing.of(operation).take(ShareKey::from(caller)).await.ok()
     }
 
     /// Records a request that does not reach the engine.

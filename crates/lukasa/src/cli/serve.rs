@@ -128,7 +128,7 @@ pub fn commands() -> [Command; 2] {
                     .long("at-once")
                     .value_name("N")
                     .value_parser(clap::value_parser!(u32).range(1..=10_000))
-                    .help("Reads that run at the same time, and as many writes [default: twice the cores, at least 4]"),
+                    .help("Reads that run at the same time; as many writes, and as many long ones of both [default: twice the cores, at least 4]"),
             )
             .arg(
                 Arg::new("time-limit")

@@ -99,6 +99,63 @@ fn another_users_request_is_answered_while_one_users_are_held() {
     }
 }
 
+/// A query that computes for as long as it may.
+const HEAVY: &str = "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b WITH a, b WHERE a + b < 0 \
+                     RETURN count(*)";
+
+#[test]
+fn short_requests_do_not_wait_behind_long_ones_even_of_the_same_user() {
+    for fixture in fixtures() {
+        let limits = RequestLimits { time: LONG, ..RequestLimits::default() };
+        let (house, store) = held_up(fixture, limits);
+        let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
+        for key in [&ada, &bob] {
+            house.ok(key, "put", json!({"type": "Service", "key": "a"}));
+        }
+        let headers = [("x-api-key", ada.as_str()), ("x-project-id", "slow")];
+        let put = json!({"type": "Service", "key": "a"}).to_string();
+        assert_eq!(ask(house.address, "POST", "/v1/put", &headers, &put).status, 200);
+        let hers = house.session(&ada, "agent");
+        // First all of them are held, to know that she has as many under way as she may have.
+        store.gate.shut(Some("slow"));
+        let heavy = json!({"query": HEAVY, "timeout_ms": 30_000}).to_string();
+        let running: Vec<_> = (0..24)
+            .map(|_| {
+                let mut stream = connect(house.address);
+                let (length, address) = (heavy.len(), house.address);
+                write!(
+                    stream,
+                    "POST /v1/cypher HTTP/1.1\r\nhost: {address}\r\nx-api-key: {ada}\r\nx-project-id: slow\r\n\
+                     content-type: application/json\r\ncontent-length: {length}\r\n\r\n{heavy}"
+                )
+                .unwrap();
+                stream
+            })
+            .collect();
+        let share = RequestLimits::default().at_once.div_ceil(2);
+        until("her share is under way", || store.gate.waiting() == share);
+        // Then they compute.
+        store.gate.open();
+        let answered = |stream: &std::net::TcpStream| {
+            stream.set_nonblocking(true).unwrap();
+            stream.peek(&mut [0]).is_ok()
+        };
+        for n in 0..3 {
+            let request = json!({"ref": "Service:a"});
+            for key in [&ada, &bob] {
+                assert_eq!(house.call(key, "get", &request).status, 200, "{n}");
+                house.ok(key, "put", json!({"type": "Service", "key": format!("b{n}")}));
+            }
+            assert_eq!(house.tool(&ada, &hers, "get", request)["ok"], true, "{n}");
+            assert_eq!(running.iter().filter(|stream| answered(stream)).count(), 0, "{n}: none has ended before");
+        }
+        // Clients that leave end their queries.
+        drop(running);
+        let quick = json!({"query": "RETURN 1"});
+        until("her next query is answered", || house.call(&ada, "cypher", &quick).status == 200);
+    }
+}
+
 #[test]
 fn work_that_does_not_stop_keeps_its_turn_and_no_further_thread() {
     let limits =

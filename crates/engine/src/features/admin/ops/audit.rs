@@ -222,6 +222,7 @@ pub struct AuditVerifyResponse {
 impl Op for AuditVerify {
     const META: Meta = Meta {
         name: "audit_verify",
+        long: true,
         shown: ResponseView::By(rendering::chains),
         answer: &["entries", "chains.server", "chains.entries", "chains.sealed"],
         summary: "Check that the record of operations is complete",
@@ -294,6 +295,7 @@ pub struct AuditExportResponse {
 impl Op for AuditExport {
     const META: Meta = Meta {
         name: "audit_export",
+        long: true,
         stream: DataStream::Out,
         answer: &["entries"],
         summary: "Write recorded operations to a file",

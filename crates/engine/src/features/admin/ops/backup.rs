@@ -41,6 +41,7 @@ pub struct Response {
 impl Op for Backup {
     const META: Meta = Meta {
         name: "backup",
+        long: true,
         shown: ResponseView::Summary,
         answer: &["path", "bytes", "removed"],
         files: &["path"],
@@ -220,6 +221,7 @@ pub struct RestoreBackupResponse {
 impl Op for RestoreBackup {
     const META: Meta = Meta {
         name: "restore_backup",
+        long: true,
         shown: ResponseView::Summary,
         needs: StoreNeed::MayCreate,
         answer: &["projects"],

@@ -47,6 +47,7 @@ pub struct DemoStep {
 impl Op for Demo {
     const META: Meta = Meta {
         name: "demo",
+        long: true,
         shown: ResponseView::Alone(rendering::demo),
         needs: StoreNeed::Nothing,
         essential: true,

@@ -25,6 +25,7 @@ pub struct Response {
 impl Op for Verify {
     const META: Meta = Meta {
         name: "verify",
+        long: true,
         shown: ResponseView::Summary,
         answer: &["transactions", "things", "statements", "releases", "head_hash"],
         summary: "Check that nothing was lost or changed",

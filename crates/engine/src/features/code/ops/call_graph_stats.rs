@@ -104,6 +104,7 @@ pub struct CyclesOut {
 impl Op for CallGraphStats {
     const META: Meta = Meta {
         name: "call_graph_stats",
+        long: true,
         shown: ResponseView::Cut(rendering::stats),
         answer: &[
             "calls",

@@ -34,6 +34,7 @@ fn here() -> String {
 impl Op for GraphRebuild {
     const META: Meta = Meta {
         name: "graph_rebuild",
+        long: true,
         shown: ResponseView::By(index::pass),
         answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
         places: &["path"],

@@ -41,6 +41,7 @@ pub struct Response {
 impl Op for GraphSetWorkspace {
     const META: Meta = Meta {
         name: "graph_set_workspace",
+        long: true,
         shown: ResponseView::By(index::pass),
         answer: &["root", "watching", "tx", "files", "symbols", "diagnostics"],
         places: &["path"],

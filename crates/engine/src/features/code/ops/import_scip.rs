@@ -85,6 +85,7 @@ const PART: usize = 256;
 impl Op for ImportScip {
     const META: Meta = Meta {
         name: "import_scip",
+        long: true,
         shown: ResponseView::By(index::imported),
         answer: &["documents", "matched_definitions", "added", "upgraded", "ended", "tx", "diagnostics"],
         places: &["path"],

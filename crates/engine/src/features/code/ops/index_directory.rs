@@ -54,6 +54,7 @@ pub struct Response {
 impl Op for IndexDirectory {
     const META: Meta = Meta {
         name: "index_directory",
+        long: true,
         shown: ResponseView::By(index::pass),
         essential: true,
         default_tool: &["path", "branch"],

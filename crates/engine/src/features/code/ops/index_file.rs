@@ -50,6 +50,7 @@ pub struct FileSymbolOut {
 impl Op for IndexFile {
     const META: Meta = Meta {
         name: "index_file",
+        long: true,
         shown: ResponseView::By(index::file),
         answer: &["key", "symbols.key", "symbols.line", "symbols.signature", "indexed", "tx"],
         places: &["path"],

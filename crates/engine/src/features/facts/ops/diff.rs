@@ -63,6 +63,7 @@ pub struct Response {
 impl Op for DiffOp {
     const META: Meta = Meta {
         name: "diff",
+        long: true,
         shown: ResponseView::By(rendering::difference),
         answer: &[
             "changes.change",

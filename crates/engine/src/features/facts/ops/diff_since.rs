@@ -138,6 +138,7 @@ const LISTED: usize = 100;
 impl Op for DiffSince {
     const META: Meta = Meta {
         name: "diff_since",
+        long: true,
         shown: ResponseView::By(rendering::difference_since),
         default_tool: &["since", "branch", "types", "limit"],
         answer: &[

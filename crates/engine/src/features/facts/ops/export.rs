@@ -61,6 +61,7 @@ pub struct Response {
 impl Op for ExportOp {
     const META: Meta = Meta {
         name: "export",
+        long: true,
         shown: ResponseView::Summary,
         stream: DataStream::Out,
         answer: &["objects", "relationships", "left_out"],

@@ -70,6 +70,7 @@ const LINE_BYTES: u64 = 8 << 20;
 impl Op for ImportOp {
     const META: Meta = Meta {
         name: "import",
+        long: true,
         shown: ResponseView::Summary,
         stream: DataStream::In,
         answer: &["objects", "relationships", "unchanged", "transactions", "last_tx", "lines"],

@@ -52,6 +52,7 @@ pub struct Response {
 impl Op for Merge {
     const META: Meta = Meta {
         name: "merge",
+        long: true,
         shown: ResponseView::By(rendering::merge),
         answer: &["counts", "conflicts", "tx", "dry_run", "items.key", "items.class", "items.type"],
         rest: &["POST /graph/branches/{into}/merge"],

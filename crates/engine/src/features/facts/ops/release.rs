@@ -84,6 +84,7 @@ pub struct ReleaseCreateRequest {
 impl Op for ReleaseCreate {
     const META: Meta = Meta {
         name: "release_create",
+        long: true,
         shown: ResponseView::Summary,
         answer: &[
             "release.name",
@@ -244,6 +245,7 @@ pub struct ReleaseDiffRequest {
 impl Op for ReleaseDiff {
     const META: Meta = Meta {
         name: "release_diff",
+        long: true,
         shown: ResponseView::By(rendering::difference),
         answer: &[
             "changes.change",

@@ -82,6 +82,7 @@ pub struct Response {
 impl Op for Communities {
     const META: Meta = Meta {
         name: "communities",
+        long: true,
         shown: ResponseView::Cut(rendering::communities),
         answer: &[
             "communities.label",

@@ -101,6 +101,7 @@ pub struct Response {
 impl Op for Cypher {
     const META: Meta = Meta {
         name: "cypher",
+        long: true,
         shown: ResponseView::Cut(cypher::table),
         answer: &["rows", "columns", "plan"],
         rest: &["POST /v1/graph/cypher"],

@@ -60,6 +60,7 @@ fn is_zero(n: &usize) -> bool {
 impl Op for GraphStats {
     const META: Meta = Meta {
         name: "graph_stats",
+        long: true,
         shown: ResponseView::Cut(rendering::stats),
         answer: &["nodes", "edges", "nodes_by_type", "edges_by_type", "components", "largest_component"],
         summary: "Show the size and structure of the graph",

@@ -172,6 +172,7 @@ pub struct PathsResponse {
 impl Op for Paths {
     const META: Meta = Meta {
         name: "paths",
+        long: true,
         shown: ResponseView::Cut(rendering::all_paths),
         answer: &["paths.nodes", "paths.edges.type", "paths.hops"],
         summary: "Find all paths between two objects",

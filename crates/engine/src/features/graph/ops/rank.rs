@@ -67,6 +67,7 @@ pub struct Response {
 impl Op for Rank {
     const META: Meta = Meta {
         name: "rank",
+        long: true,
         shown: ResponseView::Cut(rendering::ranks),
         answer: &["nodes.key", "nodes.type", "nodes.pagerank", "nodes.score"],
         summary: "List the most central objects",

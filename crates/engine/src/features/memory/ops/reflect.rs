@@ -44,6 +44,7 @@ pub struct Response {
 impl Op for Reflect {
     const META: Meta = Meta {
         name: "reflect",
+        long: true,
         shown: ResponseView::By(rendering::reflected),
         answer: &[
             "learnings.content",

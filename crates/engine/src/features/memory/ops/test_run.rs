@@ -101,6 +101,7 @@ pub struct Response {
 impl Op for TestRun {
     const META: Meta = Meta {
         name: "test_run",
+        long: true,
         shown: ResponseView::By(rendering::tested),
         answer: &["status", "failed_tests", "passed", "failed", "exit_code", "output", "episode_id"],
         summary: "Run the project's tests, and remember how they went",

@@ -49,6 +49,7 @@ pub struct Response {
 impl Op for Embed {
     const META: Meta = Meta {
         name: "embed",
+        long: true,
         shown: ResponseView::By(embedding::embed),
         answer: &["embedded", "failed", "waiting", "error", "paused_until", "model"],
         summary: "Make the vectors that are missing",

@@ -106,6 +106,7 @@ struct PatternMatch {
 impl Op for FindPattern {
     const META: Meta = Meta {
         name: "find_pattern",
+        long: true,
         shown: ResponseView::Cut(questions::patterns),
         default_tool: &["pattern", "path", "limit"],
         answer: &["groups.items.ref", "groups.items.detail", "groups.pattern", "groups.count", "groups.severity"],

@@ -209,6 +209,7 @@ pub struct WordOut {
 impl Op for GraphQuery {
     const META: Meta = Meta {
         name: "graph_query",
+        long: true,
         shown: ResponseView::Cut(questions::query),
         default_tool: &["query", "language", "mode", "limit"],
         answer: &[

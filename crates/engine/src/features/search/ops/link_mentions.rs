@@ -74,6 +74,7 @@ pub struct Response {
 impl Op for LinkMentions {
     const META: Meta = Meta {
         name: "link_mentions",
+        long: true,
         shown: ResponseView::Summary,
         answer: &["mentions", "added", "changed", "removed", "objects", "stated_otherwise", "tx"],
         summary: "State which objects mention which others by title",
