@@ -16,11 +16,13 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 /// Requests of all attached processes that run at the same time; each takes a thread.
 const AT_ONCE: usize = 64;
+/// Of these, long operations, so that the others find a thread.
+const LONG_AT_ONCE: usize = 48;
 /// Requests of one connection that run or wait. The limits of the surfaces are far lower.
 const PER_CONNECTION: usize = 1_024;
 /// Frames in the send queue. A process that does not read delays only its own answers.
@@ -34,14 +36,14 @@ const RELIEF: Duration = Duration::from_millis(100);
 
 /// Serves until the future is dropped; connections end with it.
 pub(super) async fn run(listener: UnixListener, place: &StoreLocation, opening: &PendingEngine) {
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let turns = OwnerTurns::new(AT_ONCE, LONG_AT_ONCE);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     let hello = Hello::ours(place.store().to_owned());
-                    let host = Host { opening: opening.clone(), turns: Arc::clone(&turns), hello };
+                    let host = Host { opening: opening.clone(), turns: turns.clone(), hello };
                     connections.spawn(host.attend(stream));
                 }
                 Err(_) => tokio::time::sleep(RELIEF).await,
@@ -51,9 +53,39 @@ pub(super) async fn run(listener: UnixListener, place: &StoreLocation, opening: 
     }
 }
 
+/// Turns of the requests of attached processes. Clones share them.
+#[derive(Clone)]
+struct OwnerTurns {
+    all: Arc<Semaphore>,
+    long: Arc<Semaphore>,
+}
+
+/// A turn, returned when it is dropped.
+struct OwnerTurn {
+    _all: OwnedSemaphorePermit,
+    _long: Option<OwnedSemaphorePermit>,
+}
+
+impl OwnerTurns {
+    fn new(all: usize, long: usize) -> OwnerTurns {
+        OwnerTurns { all: Arc::new(Semaphore::new(all)), long: Arc::new(Semaphore::new(long)) }
+    }
+
+    /// Waits for a turn of a long or another operation.
+    async fn take(self, long: bool) -> Result<OwnerTurn> {
+        let ended = |_| Error::internal("the owner has ended");
+        // First, so that a waiting long operation takes no turn from the others.
+        let _long = match long {
+            true => Some(self.long.acquire_owned().await.map_err(ended)?),
+            false => None,
+        };
+        Ok(OwnerTurn { _all: self.all.acquire_owned().await.map_err(ended)?, _long })
+    }
+}
+
 struct Host {
     opening: PendingEngine,
-    turns: Arc<Semaphore>,
+    turns: OwnerTurns,
     hello: Hello,
 }
 
@@ -116,7 +148,7 @@ impl Host {
 
     fn take(&self, request: Request, out: &mpsc::Sender<Vec<u8>>, running: &Running) {
         let id = request.id;
-        let (opening, turns, out) = (self.opening.clone(), Arc::clone(&self.turns), out.clone());
+        let (opening, turns, out) = (self.opening.clone(), self.turns.clone(), out.clone());
         let under_way = Arc::clone(&running.0);
         let mut all = running.0.lock();
         let busy = all.len() >= PER_CONNECTION;
@@ -142,14 +174,14 @@ impl Host {
 async fn answer(
     request: Request,
     opening: &PendingEngine,
-    turns: Arc<Semaphore>,
+    turns: OwnerTurns,
     out: mpsc::Sender<Vec<u8>>,
 ) -> Result<Vec<u8>> {
     let Request { id, caller, operation: name, request } = request;
     let operation = registry::find(&name)
         .ok_or_else(|| Error::not_found(ErrorCode::UnknownOperation, format!("no operation `{name}`")))?;
     let engine = opening.engine().await?;
-    let turn = turns.acquire_owned().await.map_err(|_| Error::internal("the owner has ended"))?;
+    let turn = turns.take(operation.meta.long).await?;
     let mut last: Option<Instant> = None;
     let progress = move |done, of| {
         if last.is_some_and(|last| last.elapsed() < BETWEEN_PROGRESS) {
@@ -208,5 +240,24 @@ impl Drop for Running {
         for (_, task) in self.0.lock().drain() {
             task.abort();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    #[test]
+    fn long_operations_leave_turns_to_others() {
+        let turns = OwnerTurns::new(4, 2);
+        let take = |long: bool| turns.clone().take(long).now_or_never().and_then(Result::ok);
+        let long: Vec<OwnerTurn> = (0..4).filter_map(|_| take(true)).collect();
+        assert_eq!(long.len(), 2);
+        let others: Vec<OwnerTurn> = (0..4).filter_map(|_| take(false)).collect();
+        assert_eq!(others.len(), 2, "all others, although long ones wait");
+        drop(long);
+        assert!(take(true).is_some());
+        drop(others);
     }
 }
