@@ -6,12 +6,14 @@ use lukasa_engine::features::coordination::events::EventCursor;
 use lukasa_engine::features::coordination::ops::event_list::EventList;
 use lukasa_engine::registry::Op;
 use lukasa_model::json::Hash;
-use lukasa_model::{Position, Result};
+use lukasa_model::{Error, ErrorKind, Position, Result};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// Time between two polls for new events.
 const EVERY: Duration = Duration::from_millis(250);
+/// Longest time between two polls while they fail.
+const LONGEST: Duration = Duration::from_secs(5);
 /// Transactions per poll.
 const PART: usize = 200;
 
@@ -49,7 +51,14 @@ pub struct Follower {
     after: String,
     /// The last poll was truncated: poll again at once.
     more: bool,
+    /// Time until the next poll.
+    pause: Duration,
     _counted: UsagePermit,
+}
+
+/// Whether a poll may succeed later: the store fails over or is unreachable, or the server is busy.
+fn is_temporary(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::RateLimited)
 }
 
 impl Follower {
@@ -65,17 +74,27 @@ impl Follower {
         let now = front.call(&caller, EventList::META.name, request, None).await?.value()?;
         let now = now["cursor"].as_str().unwrap_or_default().to_owned();
         let after = after.unwrap_or(now);
-        Ok(Follower { front: front.clone(), caller, kinds, after, more: true, _counted })
+        Ok(Follower { front: front.clone(), caller, kinds, after, more: true, pause: EVERY, _counted })
     }
 
-    /// Waits for events and returns them, each with the cursor to resume from after it, where there is one.
+    /// Waits for events and returns them, each with the cursor to resume from after it, where there is one. While the
+    /// store is unavailable it goes on waiting: the log has what happens meanwhile.
     pub async fn next(&mut self) -> Result<Vec<EventWithCursor>> {
         loop {
             if !self.more {
-                tokio::time::sleep(EVERY).await;
+                tokio::time::sleep(self.pause).await;
             }
             let request = json!({"after": self.after, "limit": PART, "kinds": self.kinds});
-            let mut poll = self.front.listen(&self.caller, request).await?.value()?;
+            let polled = self.front.listen(&self.caller, request).await.and_then(|answer| answer.value());
+            let mut poll = match polled {
+                Err(error) if is_temporary(&error) => {
+                    self.more = false;
+                    self.pause = LONGEST.min(self.pause * 2);
+                    continue;
+                }
+                polled => polled?,
+            };
+            self.pause = EVERY;
             self.more = poll["truncated"] == true;
             let before = self.after.parse::<EventCursor>().ok();
             if let Some(cursor) = poll["cursor"].as_str() {

@@ -8,17 +8,21 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 /// A subscriber to the event stream.
-struct Listener {
+pub struct Listener {
     lines: BufReader<TcpStream>,
     last: Option<String>,
 }
 
 impl Listener {
-    /// Subscribes after the event `last`, or from now on. Every event after this returns is received.
     fn new(house: &House, key: &str, path: &str, last: Option<&str>) -> Listener {
+        Listener::with(house, &format!("x-api-key: {key}\r\n"), path, last)
+    }
+
+    /// Subscribes after the event `last`, or from now on. Every event after this returns is received.
+    pub fn with(house: &House, headers: &str, path: &str, last: Option<&str>) -> Listener {
         let mut stream = connect(house.address);
         let last_id = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
-        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nx-api-key: {key}\r\n{last_id}\r\n", house.address);
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n{headers}{last_id}\r\n", house.address);
         stream.write_all(head.as_bytes()).unwrap();
         let mut listener = Listener { lines: BufReader::new(stream), last: last.map(str::to_owned) };
         assert!(listener.line().contains("200"));
@@ -33,7 +37,7 @@ impl Listener {
     }
 
     /// The next event; lines with the lengths of chunks are skipped.
-    fn next(&mut self) -> (String, Value) {
+    pub fn next(&mut self) -> (String, Value) {
         let (mut kind, mut data) = (String::new(), Value::Null);
         loop {
             let line = self.line();

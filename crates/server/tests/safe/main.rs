@@ -13,6 +13,7 @@ mod house;
 mod reads;
 mod ready;
 mod refused;
+mod replaced;
 mod repository;
 mod requests;
 mod seals;
