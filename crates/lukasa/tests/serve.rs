@@ -41,6 +41,14 @@ impl Server {
         Server::of(command)
     }
 
+    /// Does only what requests ask for, and writes its log to a file.
+    fn logging(folder: &Path, store: &str, log: &Path, more: &[&str]) -> Server {
+        let mut command = lukasa(folder, store);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--no-watch", "--no-embed"]).args(more);
+        command.stderr(std::fs::File::create(log).unwrap());
+        Server::of(command)
+    }
+
     fn of(mut command: Command) -> Server {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the server starts");
         let mut line = String::new();
@@ -389,7 +397,8 @@ fn a_server_whose_database_is_paused_is_not_ready_and_ends_on_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let (between, url) = Between::of(&database.app_url);
     assert!(url.contains(&between.port.to_string()));
-    let mut server = Server::start(folder.path(), &url, &["--no-watch", "--no-embed", "--time-limit", "2"]);
+    let log = folder.path().join("server.log");
+    let mut server = Server::logging(folder.path(), &url, &log, &["--time-limit", "2"]);
     let put = |key: &str| json!({"type": "Service", "key": key});
     assert_eq!(server.call("put", &put("a")).status, 200);
     assert_eq!(ask(server.address, "GET", "/readyz", &[], "").status, 200);
@@ -409,12 +418,62 @@ fn a_server_whose_database_is_paused_is_not_ready_and_ends_on_a_signal() {
         let reply = one.join().unwrap().expect("an answer");
         assert!(reply.status >= 400, "{}", reply.all());
     }
-    assert!(Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap().success());
-    ended(&mut server.child);
+    stuck_workers_are_reported_and_abandoned(&mut server, &log);
     // The next server continues from there.
     between.paused.store(false, Ordering::SeqCst);
     let server = Server::start(folder.path(), &database.app_url, &["--no-watch", "--no-embed"]);
     assert_eq!(server.call("get", &json!({"ref": "Service:a"})).status, 200);
+}
+
+/// Waits until the watchdog has reported workers of `put` that did not stop at their time limit. Then ends the server
+/// with a signal: it does not wait for these workers, and its exit code is that of an unclean end.
+fn stuck_workers_are_reported_and_abandoned(server: &mut Server, log: &Path) {
+    let logged = || std::fs::read_to_string(log).unwrap();
+    let began = Instant::now();
+    while !logged().lines().any(|line| line.contains("worker.stuck") && line.contains("put")) {
+        assert!(began.elapsed() < NEVER, "no worker is reported: {}", logged());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!logged().contains("serve.abandoned"), "{}", logged());
+    assert!(Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap().success());
+    let status = ended(&mut server.child);
+    assert_eq!(status.code(), Some(1), "{}", logged());
+    assert!(logged().contains("serve.abandoned"), "{}", logged());
+}
+
+#[test]
+fn workers_that_do_not_stop_are_reported_and_do_not_keep_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, log) = (folder.path().join("lukasa.db"), folder.path().join("server.log"));
+    let limits = ["--time-limit", "1", "--at-once", "2"];
+    let mut server = Server::logging(folder.path(), store.to_str().unwrap(), &log, &limits);
+    let put = |key: &str| json!({"type": "Service", "key": key}).to_string();
+    // Its first answer may take longer than the limit.
+    let began = Instant::now();
+    while ask(server.address, "POST", "/v1/put", &[], &put("a")).status != 200 {
+        assert!(began.elapsed() < NEVER, "the server answers");
+    }
+    // Another program holds the file, so that writes wait for longer than the server may take to end: one for the
+    // file, and one for the other.
+    let other = rusqlite::Connection::open(&store).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let address = server.address;
+    let waiting = ["b", "c"].map(|key| std::thread::spawn(move || ask(address, "POST", "/v1/put", &[], &put(key))));
+    for reply in waiting.map(|one| one.join().unwrap()) {
+        assert_eq!(reply.code(), "timeout", "{}", reply.all());
+    }
+    let (ready, began) = (|| ask(address, "GET", "/readyz", &[], ""), Instant::now());
+    while ready().code() != "workers_stuck" {
+        assert!(began.elapsed() < NEVER, "the server is ready: {}", ready().all());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let figures = ask(address, "GET", "/metrics", &[], "").body;
+    assert!(figures.contains("workers_stuck_total{operation=\"put\"} 2"), "{figures}");
+    stuck_workers_are_reported_and_abandoned(&mut server, &log);
+    drop(other);
+    let server = Server::start(folder.path(), store.to_str().unwrap(), &["--no-watch", "--no-embed"]);
+    let there = |key: &str| server.call("get", &json!({"ref": format!("Service:{key}")})).status;
+    assert_eq!((there("a"), there("b"), there("c")), (200, 404, 404));
 }
 
 #[test]
