@@ -1,6 +1,6 @@
 //! Two agents over MCP on a feature branch with uncommitted changes: every answer is about that tree.
 //!
-//! `docs/two-agents.md` is the transcript; `LUKASA_WRITE_TRANSCRIPT=1` writes it again.
+//! `docs/two-agents.md` is the transcript; `UPDATE_EXPECT=1` writes it again.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
@@ -36,19 +36,14 @@ fn repository(folder: &Path) {
 
 fn agent(folder: &Path, home: &Path, name: &str) -> Agent {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lukasa"));
-    for variable in [
-        "LUKASA_STORE",
-        "LUKASA_PROJECT",
-        "LUKASA_TENANT",
-        "LUKASA_AUTHOR",
-        "LUKASA_AGENT",
-        "LUKASA_SESSION",
-        "LUKASA_CONFIG",
-    ] {
+    for variable in
+        ["LUKASA_STORE", "LUKASA_TENANT", "LUKASA_AUTHOR", "LUKASA_AGENT", "LUKASA_SESSION", "LUKASA_CONFIG"]
+    {
         command.env_remove(variable);
     }
     command.current_dir(folder).args(["mcp", "--no-watch"]).env("LUKASA_MODEL_URL", "off").env("HOME", home);
-    command.env("XDG_RUNTIME_DIR", home).stderr(Stdio::null());
+    // The ids of objects depend on the project, and the order of equals on their ids.
+    command.env("LUKASA_PROJECT", "shop").env("XDG_RUNTIME_DIR", home).stderr(Stdio::null());
     Agent::start(command, name)
 }
 
@@ -69,7 +64,7 @@ impl Transcript {
     }
 }
 
-/// The text without parts that differ from run to run: ids and times.
+/// The text without parts that differ from run to run: ids, times, and estimates of tokens, because ids vary in tokens.
 fn steady(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -80,6 +75,10 @@ fn steady(text: &str) -> String {
         } else if is_time(rest) {
             out += "(time)";
             rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "-:.TZ".contains(c));
+        } else if let Some((name, after)) = ESTIMATES.iter().find_map(|name| Some((name, rest.strip_prefix(name)?))) {
+            out += name;
+            out += "\"(tokens)\"";
+            rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
         } else {
             out.push(first);
             rest = &rest[first.len_utf8()..];
@@ -87,6 +86,9 @@ fn steady(text: &str) -> String {
     }
     out
 }
+
+/// Fields of estimates, up to their number.
+const ESTIMATES: [&str; 2] = ["\"_tokenEstimate\": ", "\"token_estimate\": "];
 
 /// Whether a text begins with a timestamp such as `2026-01-02T03:04:05Z`.
 fn is_time(text: &str) -> bool {
@@ -162,14 +164,66 @@ fn two_agents_on_a_feature_branch_see_one_tree() {
     compare(&transcript.0);
 }
 
-/// Checks that the page has these calls in this order. Answers are cut to a token budget and random ids vary in tokens,
-/// so answers are not compared.
+/// Checks that the page has these calls with these answers.
 fn compare(transcript: &str) {
-    let text = format!("{}{transcript}", include_str!("two_agents.md"));
-    if std::env::var_os("LUKASA_WRITE_TRANSCRIPT").is_some() {
-        std::fs::write(page(), format!("{}\n", text.trim_end())).unwrap();
+    let text = format!("{}\n", format!("{}{transcript}", include_str!("two_agents.md")).trim_end());
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(page(), &text).unwrap();
     }
     let written = std::fs::read_to_string(page()).unwrap_or_default();
-    let calls = |text: &str| text.lines().filter(|line| line.starts_with("**")).map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(calls(&written), calls(&text), "LUKASA_WRITE_TRANSCRIPT=1 writes docs/two-agents.md again");
+    let (kept, now) = (parts(&written), parts(&text));
+    let calls = |parts: &[(String, Value)]| parts.iter().map(|(before, _)| before.clone()).collect::<Vec<_>>();
+    assert_eq!(calls(&kept), calls(&now), "UPDATE_EXPECT=1 writes docs/two-agents.md again");
+    for ((call, kept), (_, now)) in kept.iter().zip(&now) {
+        let is_cut = [kept, now].iter().any(|answer| answer["truncated"].is_array());
+        if let Err(path) = same(kept, now, is_cut) {
+            panic!("{call}\nat {path}: UPDATE_EXPECT=1 writes docs/two-agents.md again\nkept {kept:#}\nnow {now:#}");
+        }
+    }
+}
+
+/// The answers of a page, each with the text before it.
+fn parts(page: &str) -> Vec<(String, Value)> {
+    let answer = |part: &str| {
+        let (before, after) = part.split_once("```json\n")?;
+        Some((before.trim().to_owned(), serde_json::from_str(after).unwrap()))
+    };
+    page.split("\n```\n").filter_map(answer).collect()
+}
+
+/// Whether two answers are equal. Random ids vary in tokens, so the same answer may be cut to its budget a field earlier
+/// or later: what only one of two cut answers has does not count. Otherwise returns where they differ.
+fn same(kept: &Value, now: &Value, is_cut: bool) -> Result<(), String> {
+    match (kept, now) {
+        (Value::Object(kept), Value::Object(now)) => {
+            let names: std::collections::BTreeSet<&String> = kept.keys().chain(now.keys()).collect();
+            names.into_iter().try_for_each(|name| match (kept.get(name), now.get(name)) {
+                (Some(kept), Some(now)) => same(kept, now, is_cut).map_err(|path| format!("{name} {path}")),
+                _ if is_cut => Ok(()),
+                _ => Err(name.clone()),
+            })
+        }
+        (Value::Array(kept), Value::Array(now)) if is_cut || kept.len() == now.len() => {
+            let pairs = kept.iter().zip(now).enumerate();
+            pairs
+                .into_iter()
+                .try_for_each(|(at, (kept, now))| same(kept, now, is_cut).map_err(|path| format!("{at} {path}")))
+        }
+        _ if kept == now => Ok(()),
+        _ => Err(String::new()),
+    }
+}
+
+#[test]
+fn answers_that_differ_are_found() {
+    let kept = json!({"data": {"callers": [{"key": "a", "line": 1}], "total": 1}});
+    for (other, path) in [
+        (json!({"data": {"callers": [{"key": "a", "line": 2}], "total": 1}}), "data callers 0 line "),
+        (json!({"data": {"callers": [{"key": "a"}], "total": 1}}), "data callers 0 line"),
+        (json!({"data": {"callers": [], "total": 1}}), "data callers "),
+    ] {
+        assert_eq!(same(&kept, &other, false), Err(path.to_owned()));
+        assert_eq!(same(&kept, &other, true).is_err(), path.ends_with("line "), "{path}");
+    }
+    assert_eq!(same(&kept, &kept, false), Ok(()));
 }
