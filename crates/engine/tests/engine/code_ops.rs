@@ -191,7 +191,7 @@ fn calls_of_a_declared_method_may_reach_another() {
         assert_eq!(out["through"][0]["declared"]["key"], "src/base.py::Closable::close");
         assert_eq!((keys(&out["through"][0]["symbols"]), &out["through"][0]["total"]), (vec![RENDER], &json!(1)));
         assert!(
-            out["summary"].as_str().unwrap().starts_with("nothing here calls `Session::close`; 1 more may reach it")
+            out["summary"].as_str().unwrap().starts_with("no call of `Session::close` was found; 1 more may reach it")
         );
         let out = desk.ok("get_callees", json!({"ref": RENDER}));
         assert_eq!(keys(&out["callees"]), [LOGIN, "src/base.py::Closable::close", MAIN]);
@@ -266,7 +266,7 @@ fn unresolved_calls_of_the_same_name_are_reported_with_callers() {
         let out = desk.ok("get_callers", json!({"ref": "unused_helper"}));
         assert_eq!(
             out["summary"],
-            "nothing here calls `unused_helper`; 3 calls of a `unused_helper` in 2 files could not be resolved and may be \
+            "no call of `unused_helper` was found; 3 calls of a `unused_helper` in 2 files could not be resolved and may be \
              calls of it"
         );
         assert_eq!(
@@ -275,6 +275,11 @@ fn unresolved_calls_of_the_same_name_are_reported_with_callers() {
         );
         let other = desk.ok("get_callers", json!({"ref": "render"}));
         assert_eq!(other.get("unresolved_namesakes"), None);
+        let doubt = "3 calls of a `unused_helper` in 2 files could not be resolved and may be calls of it";
+        for operation in ["impact", "semantic_slice"] {
+            let summary = desk.ok(operation, json!({"ref": "unused_helper"}))["summary"].clone();
+            assert!(summary.as_str().unwrap().ends_with(doubt), "{operation}: {summary}");
+        }
     }
 }
 

@@ -95,7 +95,7 @@ fn named_patterns_are_found() {
         for (pattern, expected) in [
             ("circular_imports", vec![("File:a.py", "a.py -> b.py -> c.py -> a.py")]),
             ("circular imports", vec![("File:a.py", "a.py -> b.py -> c.py -> a.py")]),
-            ("unused-exports", vec![("Function:a.py::shown", "used nowhere"), ("Function:b.py::long", "used nowhere")]),
+            ("unused-exports", vec![("Function:a.py::shown", "no use found"), ("Function:b.py::long", "no use found")]),
             ("long_functions", vec![("Function:b.py::long", "101 lines (10-110), calls 1 symbol")]),
             ("deep_inheritance", vec![("Class:d.py::C5", "5 levels: C5 -> C4 -> C3 -> C2 -> C1 -> C0")]),
             ("duplicate_names", vec![("Function:a.py::used", "`used` in 2 files: a.py, b.py; 2 are the same")]),
@@ -140,6 +140,12 @@ fn named_patterns_are_found() {
         );
         let idle = found(&desk, json!({"pattern": "unreferenced", "path": "a.py"}));
         assert_eq!(idle[0].1, "5 lines; 2 calls of that name could not be resolved");
+        desk.ok(
+            "batch",
+            json!({"writes": [object("File", "far.py", json!({"properties": {"unresolved_sites": ["shown:4"]}}))]}),
+        );
+        let exports = found(&desk, json!({"pattern": "unused_exports", "path": "a.py"}));
+        assert_eq!(exports[0].1, "no use found; 1 call of that name could not be resolved");
         let methods = found(&desk, json!({"pattern": "unreferenced", "path": "d.py"}));
         assert!(methods.is_empty(), "an interface's method is called through it: {methods:?}");
     }

@@ -4,6 +4,7 @@ use crate::desk::Desk;
 use crate::made::Made;
 use gix::objs::tree::EntryKind;
 use lukasa_engine::features::code::files::ExcludedPaths;
+use lukasa_engine::registry::Operation;
 use lukasa_engine::{Effect, Grants, operations};
 use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
@@ -81,6 +82,69 @@ fn reads_follow_the_branch_that_is_checked_out_and_what_changed_since() {
     }
 }
 
+/// Requests that read and take a view, each with `word` in its required fields.
+fn reads_of_a_view(word: &Value) -> Vec<(&'static str, Value)> {
+    let reads = operations().iter().filter(|operation| {
+        operation.meta.effect == Effect::Read && operation.fields().contains_key(operation.meta.branch_field)
+    });
+    let request = |operation: &'static Operation| {
+        let fields = operation.fields().keys().filter(|field| operation.requires(field));
+        (operation.meta.name, fields.map(|field| (field.clone(), word.clone())).collect())
+    };
+    reads.map(request).collect()
+}
+
+#[test]
+fn every_read_that_answers_is_about_the_branch_that_is_checked_out() {
+    let desk = Desk::all().swap_remove(0);
+    let made = clone("main");
+    desk.ok_from(&made.root, "index_directory", json!({"path": made.root}));
+    check_out(&made, "feature/x", AFTER);
+    let mut about = vec![];
+    for word in [json!("three"), json!(["three"])] {
+        for (name, request) in reads_of_a_view(&word) {
+            let Ok(answer) = desk.call_from(&made.root, Grants::All, name, request) else { continue };
+            if let Some(branch) = answer["view"]["branch"].as_str() {
+                assert_eq!(branch, "feature/x", "{name}: {answer}");
+                about.push(name);
+            }
+        }
+    }
+    about.sort_unstable();
+    about.dedup();
+    assert!(about.len() >= 30, "{} of {}: {about:?}", about.len(), reads_of_a_view(&Value::Null).len());
+}
+
+#[test]
+fn reads_of_a_tree_that_was_never_indexed_report_whose_code_they_are_about() {
+    for desk in Desk::all() {
+        let (ours, theirs) = (clone("main"), clone("main"));
+        desk.ok_from(&theirs.root, "put", json!({"type": "Service", "key": "web"}));
+        let read = |branch: Option<&str>| {
+            desk.ok_from(&theirs.root, "get", json!({"ref": "Service:web", "branch": branch}))
+        };
+        assert_eq!(read(None).get("behind"), None, "no code is there yet");
+        desk.ok_from(&ours.root, "index_directory", json!({"path": ours.root}));
+        let head = desk.fixture.ledger.head().unwrap().tx;
+        let callers_of = |request| desk.ok_from(&theirs.root, "get_callers", request);
+        let out = callers_of(json!({"symbol": "two"}));
+        assert_eq!((callers(&out), &out["behind"]["branch"]), (vec!["a.py::one"], &json!("main")), "{out}");
+        assert!(out["behind"]["because"].as_str().unwrap().contains("`lukasa index`"), "{out}");
+        // A branch of that name from another clone is nearer than `main`.
+        check_out(&theirs, "feature/x", AFTER);
+        assert_eq!(callers_of(json!({"symbol": "two"}))["behind"]["branch"], "main");
+        check_out(&ours, "feature/x", AFTER);
+        desk.ok_from(&ours.root, "index_directory", json!({"path": ours.root}));
+        let out = callers_of(json!({"symbol": "three"}));
+        assert_eq!((callers(&out), &out["behind"]["branch"]), (vec!["a.py::one"], &json!("feature/x")), "{out}");
+        // A view in the request is answered as it is.
+        assert_eq!(read(Some("main")).get("behind"), None);
+        assert!(desk.fixture.ledger.head().unwrap().tx > head);
+        desk.ok_from(&theirs.root, "index_directory", json!({"path": theirs.root}));
+        assert_eq!(callers_of(json!({"symbol": "three"})).get("behind"), None);
+    }
+}
+
 #[test]
 fn a_release_and_a_whole_log_have_no_branch_added_to_them() {
     for desk in Desk::all() {
@@ -138,17 +202,14 @@ fn a_tree_that_was_never_indexed_is_left_alone_by_every_read() {
     let head = desk.fixture.ledger.head().unwrap().tx;
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("secret.py"), "def secret(): pass\n").unwrap();
-    let reads = operations().iter().filter(|operation| operation.meta.effect == Effect::Read);
-    let reads: Vec<_> = reads.filter(|operation| !operation.meta.indexes_first).collect();
+    let is_first = |name: &str| operations().iter().any(|o| o.meta.name == name && o.meta.indexes_first);
+    let mut reads = reads_of_a_view(&json!("web"));
+    reads.retain(|(name, _)| !is_first(name));
     assert!(reads.len() > 40, "{}", reads.len());
-    for operation in reads {
-        let mut request = serde_json::Map::new();
-        for field in operation.fields().keys().filter(|field| operation.requires(field)) {
-            request.insert(field.clone(), json!("web"));
-        }
+    for (name, request) in reads {
         // Most refuse such a request; none may index.
-        let _ = desk.call_from(folder.path(), Grants::All, operation.meta.name, Value::Object(request));
-        assert_eq!(desk.fixture.ledger.head().unwrap().tx, head, "{}", operation.meta.name);
+        let _ = desk.call_from(folder.path(), Grants::All, name, request);
+        assert_eq!(desk.fixture.ledger.head().unwrap().tx, head, "{name}");
     }
 }
 

@@ -5,6 +5,7 @@ use super::working_tree::WorkingTree;
 use crate::feature::{FollowedRequest, IndexLag};
 use crate::registry::{Effect, Operation};
 use crate::{Context, Engine};
+use lukasa_code::type_names;
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Moment, Result, Scope};
 use lukasa_store::Ledger;
@@ -171,8 +172,8 @@ pub fn is_known(engine: &Engine, scope: &Scope, place: &WorkingTree) -> Result<b
 
 impl Engine {
     /// Sets the branch of a request without a view to the one checked out in the caller's working tree. Updates the
-    /// index first if the operation reads. A tree that was never indexed into this project is left alone, unless the
-    /// operation indexes first.
+    /// index first if the operation reads. A tree that was never indexed into this project is not indexed, unless the
+    /// operation indexes first: reads are then about the code of other trees, and report that.
     pub(crate) fn follow_tree(
         &self,
         context: &mut Context<'_>,
@@ -214,11 +215,16 @@ impl Engine {
             }
             return unchanged(request);
         }
+        let back = ["as_of", "known_at", "cursor"].iter().any(|name| given.get(*name).is_some_and(is_set));
         let known = is_known(self, &context.scope, &place)?;
         if !known && !operation.meta.indexes_first {
-            return unchanged(request);
+            // A write into another clone's branch must name it.
+            let behind = match reads && !back && has_code(&ledger)? {
+                true => Some(self.answer_from_others(&ledger, &place, given, field)?),
+                false => None,
+            };
+            return Ok(FollowedRequest { request, behind });
         }
-        let back = ["as_of", "known_at", "cursor"].iter().any(|name| given.get(*name).is_some_and(is_set));
         let mut behind = None;
         if reads && !back {
             behind = self.bring_up_to_date(context, &place, known)?;
@@ -228,6 +234,29 @@ impl Engine {
             given.insert(field.into(), Value::String(branch));
         }
         Ok(FollowedRequest { request, behind })
+    }
+
+    /// Sets the branch of a read from a tree that was never indexed into a project with code of other trees: the git
+    /// branch if the project has it, else `main`.
+    fn answer_from_others(
+        &self,
+        ledger: &Ledger,
+        place: &WorkingTree,
+        given: &mut Map<String, Value>,
+        field: &str,
+    ) -> Result<IndexLag> {
+        let branch = match exists(ledger, &place.branch)? {
+            true => place.branch.clone(),
+            false => "main".to_owned(),
+        };
+        if branch != "main" {
+            given.insert(field.into(), Value::String(branch.clone()));
+        }
+        let because = format!(
+            "the working tree in `{}` was never indexed into this project; `lukasa index` (`index_directory`) does it",
+            place.root.display()
+        );
+        Ok(IndexLag { branch, files: None, because })
     }
 
     /// Indexes what changed in a tree. If that is not possible, returns how far the index is behind.
@@ -269,6 +298,15 @@ impl Engine {
             Some(0) => Ok(None),
             files => Ok(Some(IndexLag { branch: kept.branch, files, because })),
         }
+    }
+}
+
+/// Whether source code was ever indexed into a project.
+fn has_code(ledger: &Ledger) -> Result<bool> {
+    match ledger.registry() {
+        Ok(registry) => Ok(registry.object_type(type_names::FILE).is_some()),
+        Err(e) if e.kind == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{LinkDirection, LocatedSymbol, SymbolContents, SymbolKind, SymbolRelation, Symbols, keys, number, text};
 use crate::ranges::check_range;
+use crate::responses::count;
 use lukasa_graph::contents::{ObjectContent, known};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result};
@@ -93,6 +94,14 @@ pub struct NamesakesOut {
     pub files: usize,
     /// Call sites as `path:line`; the first 10.
     pub sites: Vec<String>,
+}
+
+impl NamesakesOut {
+    /// A clause for the symbol of this name.
+    pub fn words(&self, name: &str) -> String {
+        let (calls, files) = (count(self.calls, "call"), count(self.files, "file"));
+        format!("{calls} of a `{name}` in {files} could not be resolved and may be calls of it")
+    }
 }
 
 /// Maximum number of unresolved call sites listed.
@@ -268,6 +277,15 @@ impl Symbols<'_> {
             found.sites.extend(lines.iter().take(left).map(|line| format!("{}:{line}", self.key(file))));
         }
         Ok((found.calls > 0).then_some(found))
+    }
+
+    /// What a reader has to know who is shown no caller of a symbol: unresolved calls of its name or, if there are none,
+    /// what the index cannot contain.
+    pub fn why_callers_may_be_missing(&self, node: Node) -> Result<String> {
+        Ok(match self.unresolved_namesakes(node)? {
+            Some(namesakes) => namesakes.words(keys::name(&self.key(node))),
+            None => "calls by reflection, from macros, frameworks or other repositories are not seen".into(),
+        })
     }
 
     /// The numbers of functions, files and other symbols, for a sentence: `2 functions and 1 file`.

@@ -105,12 +105,12 @@ impl Op for GetCallers {
         }
         summary += &missing(&through, less_sure, |n| format!("{n} more may reach it through what it overrides"));
         if let Some(namesakes) = &unresolved_namesakes {
-            let (calls, files) = (count(namesakes.calls, "call"), count(namesakes.files, "file"));
-            let name = keys::name(symbols.key(symbol).as_ref()).to_string();
-            summary += &format!("; {calls} of a `{name}` in {files} could not be resolved and may be calls of it");
+            summary += &format!("; {}", namesakes.words(keys::name(&symbols.key(symbol))));
         } else if let Some(unresolved) = unresolved {
             let (calls, files) = (count(unresolved.calls as usize, "call"), count(unresolved.files, "file"));
             summary += &format!("; {calls} in {files} around it could not be resolved, so callers may be missing");
+        } else if found.is_empty() {
+            summary += &format!("; {}", symbols.why_callers_may_be_missing(symbol)?);
         }
         Ok(Response {
             summary,
@@ -163,7 +163,7 @@ fn in_words(symbols: &Symbols<'_>, symbol: Node, found: &[ReachedSymbol], depth:
     };
     let who = symbols.who(found.iter().map(|r| r.node));
     match (found.len(), depth) {
-        (0, _) => format!("nothing here calls {name}"),
+        (0, _) => format!("no call of {name} was found"),
         (1, 1) => format!("{who} calls {name}{tests}"),
         (_, 1) => format!("{who} call {name}{tests}"),
         (1, _) => format!("{who} leads to {name} within {}{tests}", count(depth as usize, "call")),

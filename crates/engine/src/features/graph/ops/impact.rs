@@ -218,15 +218,12 @@ impl Op for Impact {
             .map(|claim| ClaimOut::of(claim, &context.scope))
             .collect();
         let name = look.snapshot.name(source);
-        let mut summary = format!(
-            "{} on {name} within {}",
-            if total_dependents == 1 {
-                "1 object depends".into()
-            } else {
-                format!("{total_dependents} objects depend")
-            },
-            count(request.max_depth as usize, "hop")
-        );
+        let depend = match total_dependents {
+            0 if runs => "no object was found that depends".into(),
+            1 => "1 object depends".into(),
+            n => format!("{n} objects depend"),
+        };
+        let mut summary = format!("{depend} on {name} within {}", count(request.max_depth as usize, "hop"));
         for (n, what) in [
             (direct_tests.len() + transitive_tests.len(), "test"),
             (impacted_services.iter().filter(|s| s.impact_count > 0).count(), "other service"),
@@ -235,6 +232,9 @@ impl Op for Impact {
             if n > 0 {
                 summary += &format!(", {}", count(n, what));
             }
+        }
+        if runs && total_dependents == 0 {
+            summary += &format!("; {}", symbols.why_callers_may_be_missing(source)?);
         }
         Ok(Response {
             summary,

@@ -11,7 +11,7 @@ use crate::rendering::ResponseView;
 use crate::response_budget::{NOTICE, Profile};
 use crate::view::ViewGraph;
 use crate::view::symbols::{
-    CallWalk, LinkDirection, LocatedSymbol, ReachedSymbol, SymbolContents, SymbolKind, Symbols, about, lines, local,
+    CallWalk, LinkDirection, LocatedSymbol, ReachedSymbol, SymbolContents, SymbolKind, Symbols, about, keys, lines, local,
     number, text,
 };
 use crate::{Context, Engine};
@@ -433,7 +433,7 @@ impl SliceBuilder<'_> {
         let freshness = self.freshness(file, &contents, lines.is_some())?;
         let signature = text(content, "signature").or(declared.filter(|_| !is_file));
         let mut response = Response {
-            summary: self.in_words(&placed, first, last, callers.len()),
+            summary: self.in_words(&placed, first, last, callers.len())?,
             file: placed.path.clone(),
             symbol_name: placed.title.clone(),
             key: placed.key.clone(),
@@ -497,7 +497,7 @@ impl SliceBuilder<'_> {
         Ok(calls.iter().map(row).collect())
     }
 
-    fn in_words(&self, placed: &LocatedSymbol, first: Option<u64>, last: Option<u64>, callers: usize) -> String {
+    fn in_words(&self, placed: &LocatedSymbol, first: Option<u64>, last: Option<u64>, callers: usize) -> Result<String> {
         let name = local(&placed.key).replace("::", ".");
         let mut text = format!("`{name}`");
         if let Some(path) = placed.path.as_deref().filter(|path| *path != name) {
@@ -508,12 +508,18 @@ impl SliceBuilder<'_> {
             (Some(first), Some(last)) => text += &format!(", lines {first}-{last}"),
             _ => {}
         }
-        let calls = self.symbols.kind(self.node).is_some_and(|kind| kind.runs() || kind == SymbolKind::Class);
+        let is_called = self.symbols.kind(self.node).is_some_and(|kind| kind.runs() || kind == SymbolKind::Class);
         match callers {
-            0 if calls => text + ", called by none",
-            0 => text,
-            n => format!("{text}, called by {n}"),
+            0 if is_called && !self.symbols.is_test(self.node) => {
+                text += ", no caller found in the index";
+                if let Some(namesakes) = self.symbols.unresolved_namesakes(self.node)? {
+                    text += &format!("; {}", namesakes.words(keys::name(&placed.key)));
+                }
+            }
+            0 => {}
+            n => text += &format!(", called by {n}"),
         }
+        Ok(text)
     }
 
     /// Describes which version the lines are from, and whether the file on disk is still the same.

@@ -58,9 +58,10 @@ pub static NAMED: [NamedPattern; 10] = [
     },
     NamedPattern {
         name: "unused_exports",
-        title: "Exports that no other file uses",
+        title: "Exports without a use in another indexed file",
         severity: Severity::Low,
-        suggestion: "keep them to their file, unless code outside of the project uses them",
+        suggestion: "look for uses by name at run time, in generated code and in other repositories, which are not seen; \
+                     without any, they can be kept to their file",
         find: unused_exports,
     },
     NamedPattern {
@@ -241,6 +242,7 @@ fn may_run_unseen(code: &Code<'_>, node: Node) -> Result<bool> {
 
 fn unused_exports(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
     let symbols = code.symbols;
+    let unresolved = code.unresolved_names()?;
     let mut names: FxHashMap<Node, FxHashSet<String>> = FxHashMap::default();
     let mut all = Vec::new();
     let is_export = |kind| !matches!(kind, SymbolKind::File | SymbolKind::Module | SymbolKind::Method);
@@ -265,11 +267,14 @@ fn unused_exports(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
             continue;
         }
         let here = symbols.callers(node) + code.others(node, SymbolRelation::References, LinkDirection::In).count();
-        let detail = if here == 0 {
-            "used nowhere".into()
+        let mut detail = if here == 0 {
+            "no use found".into()
         } else {
             format!("used {}, in its own file only", count(here, "time"))
         };
+        if let Some(calls) = unresolved.get(&code.name(node)) {
+            detail += &format!("; {} of that name could not be resolved", count(*calls, "call"));
+        }
         // Symbols without any use come first.
         all.push((usize::from(here == 0), PatternMatch { node, detail }));
     }
