@@ -4,6 +4,7 @@ pub mod fields;
 
 use crate::features;
 use crate::names::{self, ResolvedName};
+use crate::ranges::check_declared_range;
 use crate::redacted_summary::RedactedSummary;
 use crate::rendering::{Rendering, ResponseView};
 use crate::telemetry::events::EndedOperation;
@@ -437,8 +438,8 @@ impl Operation {
         (self.run)(engine, context, self.read(request)?)
     }
 
-    /// Normalizes the field names of a request: accepts camelCase and aliases. Returns an error for unknown fields and
-    /// for text that some store cannot keep.
+    /// Normalizes the field names of a request: accepts camelCase and aliases. Returns an error for unknown fields, for
+    /// numbers outside of the range that the schema states, and for text that some store cannot keep.
     pub fn read(&self, request: Value) -> Result<Value> {
         let Value::Object(given) = request else {
             return Err(Error::invalid(ErrorCode::InvalidRequest, "a request is a JSON object"));
@@ -461,6 +462,7 @@ impl Operation {
                 .hint(format!("fields: {}", known.join(", ")))
                 .details(json!({"field": name})));
             }
+            check_declared_range(&snake, &value, &fields[&snake])?;
             read.insert(snake, value);
         }
         Ok(Value::Object(read))

@@ -1,13 +1,50 @@
 //! Fields that several operations have in their requests, flattened into each; reads flatten `ViewSpec`.
 //!
-//! `limit` and `cursor` are not among them: the default and the maximum, which the schema states, differ from one
-//! operation to the next, and so do the cursors that are accepted.
+//! `cursor` is not among them, because operations differ in the cursors that they accept.
 
 use crate::Context;
 use lukasa_model::Batch;
 use lukasa_store::ledger::ViewSpec;
-use schemars::JsonSchema;
-use serde::Deserialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Maximum number of results: `DEFAULT` when left out, and from 1 to `MOST`, as the schema states. Requests with
+/// another number are refused (`Operation::read`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Limit<const DEFAULT: usize, const MOST: usize = 1_000>(usize);
+
+impl<const DEFAULT: usize, const MOST: usize> Limit<DEFAULT, MOST> {
+    /// The nearest limit that is allowed.
+    pub fn of(limit: usize) -> Self {
+        Limit(limit.clamp(1, MOST))
+    }
+
+    pub fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl<const DEFAULT: usize, const MOST: usize> Default for Limit<DEFAULT, MOST> {
+    fn default() -> Self {
+        Limit(DEFAULT)
+    }
+}
+
+impl<const DEFAULT: usize, const MOST: usize> JsonSchema for Limit<DEFAULT, MOST> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Limit{DEFAULT}Of{MOST}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "format": "uint", "minimum": 1, "maximum": MOST})
+    }
+}
 
 /// Where a write goes, and why.
 #[derive(Deserialize, JsonSchema)]

@@ -82,16 +82,19 @@ fn reads_follow_the_branch_that_is_checked_out_and_what_changed_since() {
     }
 }
 
-/// Requests that read and take a view, each with `word` in its required fields.
-fn reads_of_a_view(word: &Value) -> Vec<(&'static str, Value)> {
-    let reads = operations().iter().filter(|operation| {
-        operation.meta.effect == Effect::Read && operation.fields().contains_key(operation.meta.branch_field)
-    });
+/// Reads, each with `word` in its required fields.
+fn reads_with(word: &Value, picked: fn(&Operation) -> bool) -> Vec<(&'static str, Value)> {
+    let reads = operations().iter().filter(|operation| operation.meta.effect == Effect::Read && picked(operation));
     let request = |operation: &'static Operation| {
         let fields = operation.fields().keys().filter(|field| operation.requires(field));
         (operation.meta.name, fields.map(|field| (field.clone(), word.clone())).collect())
     };
     reads.map(request).collect()
+}
+
+/// Whether an operation reads a view, and not a working tree that it names.
+fn takes_a_view(operation: &Operation) -> bool {
+    operation.fields().contains_key(operation.meta.branch_field) && operation.meta.places.is_empty()
 }
 
 #[test]
@@ -102,7 +105,7 @@ fn every_read_that_answers_is_about_the_branch_that_is_checked_out() {
     check_out(&made, "feature/x", AFTER);
     let mut about = vec![];
     for word in [json!("three"), json!(["three"])] {
-        for (name, request) in reads_of_a_view(&word) {
+        for (name, request) in reads_with(&word, takes_a_view) {
             let Ok(answer) = desk.call_from(&made.root, Grants::All, name, request) else { continue };
             if let Some(branch) = answer["view"]["branch"].as_str() {
                 assert_eq!(branch, "feature/x", "{name}: {answer}");
@@ -112,7 +115,7 @@ fn every_read_that_answers_is_about_the_branch_that_is_checked_out() {
     }
     about.sort_unstable();
     about.dedup();
-    assert!(about.len() >= 30, "{} of {}: {about:?}", about.len(), reads_of_a_view(&Value::Null).len());
+    assert!(about.len() >= 30, "{} of {}: {about:?}", about.len(), reads_with(&Value::Null, takes_a_view).len());
 }
 
 #[test]
@@ -120,9 +123,8 @@ fn reads_of_a_tree_that_was_never_indexed_report_whose_code_they_are_about() {
     for desk in Desk::all() {
         let (ours, theirs) = (clone("main"), clone("main"));
         desk.ok_from(&theirs.root, "put", json!({"type": "Service", "key": "web"}));
-        let read = |branch: Option<&str>| {
-            desk.ok_from(&theirs.root, "get", json!({"ref": "Service:web", "branch": branch}))
-        };
+        let read =
+            |branch: Option<&str>| desk.ok_from(&theirs.root, "get", json!({"ref": "Service:web", "branch": branch}));
         assert_eq!(read(None).get("behind"), None, "no code is there yet");
         desk.ok_from(&ours.root, "index_directory", json!({"path": ours.root}));
         let head = desk.fixture.ledger.head().unwrap().tx;
@@ -202,9 +204,7 @@ fn a_tree_that_was_never_indexed_is_left_alone_by_every_read() {
     let head = desk.fixture.ledger.head().unwrap().tx;
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("secret.py"), "def secret(): pass\n").unwrap();
-    let is_first = |name: &str| operations().iter().any(|o| o.meta.name == name && o.meta.indexes_first);
-    let mut reads = reads_of_a_view(&json!("web"));
-    reads.retain(|(name, _)| !is_first(name));
+    let reads = reads_with(&json!("web"), |operation| !operation.meta.indexes_first);
     assert!(reads.len() > 40, "{}", reads.len());
     for (name, request) in reads {
         // Most refuse such a request; none may index.

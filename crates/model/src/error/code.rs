@@ -112,7 +112,6 @@ codes! {
     InvalidKey = "invalid_key",
     InvalidKeys = "invalid_keys",
     InvalidKind = "invalid_kind",
-    InvalidLimit = "invalid_limit",
     InvalidMetadata = "invalid_metadata",
     InvalidModel = "invalid_model",
     InvalidMoment = "invalid_moment",

@@ -2,10 +2,10 @@
 
 use crate::audit::AuditKey;
 use crate::features::admin::rendering;
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{DataStream, Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
@@ -148,13 +148,8 @@ pub struct AuditListRequest {
     #[serde(flatten)]
     pub which: AuditEntryFilter,
     /// Maximum number of entries, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
-}
-
-fn limit() -> usize {
-    50
+    #[serde(default)]
+    pub limit: Limit<50>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -192,12 +187,11 @@ impl Op for AuditList {
     type Response = AuditListResponse;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: AuditListRequest) -> Result<AuditListResponse> {
-        check_limit(request.limit)?;
         let find = request.which.find(engine, context)?;
         settled(engine)?;
-        let mut found = engine.store().audit().find(&context.scope.tenant, &find, request.limit + 1)?;
-        let truncated = found.len() > request.limit;
-        found.truncate(request.limit);
+        let mut found = engine.store().audit().find(&context.scope.tenant, &find, request.limit.get() + 1)?;
+        let truncated = found.len() > request.limit.get();
+        found.truncate(request.limit.get());
         let entries: Vec<AuditEntryOut> = found.into_iter().map(AuditEntryOut::from).collect();
         Ok(AuditListResponse { summary: count(entries.len(), "recorded operation"), entries, truncated })
     }

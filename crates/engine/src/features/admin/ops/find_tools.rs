@@ -3,6 +3,7 @@
 use crate::registry::META;
 use crate::registry::fields::{RequestField, fields};
 use crate::registry::{self, Effect, Meta, Op};
+use crate::request_parts::Limit;
 use crate::response_budget::Profile;
 use crate::responses::count;
 use crate::{Context, Engine, response_budget};
@@ -23,9 +24,8 @@ pub struct Request {
     #[serde(default)]
     pub toolset: Option<String>,
     /// Maximum number of tools, 1 to 100.
-    #[serde(default = "few")]
-    #[schemars(range(min = 1, max = 100))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<5, 100>,
     /// Size of the answer: compact (300 tokens), balanced (1,200) or debug (everything).
     #[serde(default = "everything")]
     pub profile: Profile,
@@ -33,10 +33,6 @@ pub struct Request {
 
 fn everything() -> Profile {
     Profile::Debug
-}
-
-fn few() -> usize {
-    5
 }
 
 #[derive(Clone, Serialize, JsonSchema)]
@@ -82,7 +78,6 @@ impl Op for FindTools {
     type Response = Response;
 
     fn run(_: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        crate::ranges::check_range("limit", request.limit, 1, 100)?;
         let asked = request.query.as_deref().map(tokens::list).unwrap_or_default();
         let mut found: Vec<(usize, &registry::Operation)> = registry::operations()
             .iter()
@@ -95,7 +90,7 @@ impl Op for FindTools {
         found.sort_by_key(|(fit, _)| std::cmp::Reverse(*fit));
         let total = found.len();
         let found: Vec<&registry::Operation> =
-            found.into_iter().take(request.limit).map(|(_, operation)| operation).collect();
+            found.into_iter().take(request.limit.get()).map(|(_, operation)| operation).collect();
         let best = found.first().map(|best| format!("; the best: `{}` ({})", best.meta.name, best.meta.summary));
         let mut answer = Response {
             summary: format!("{}{}", count(total, "tool"), best.unwrap_or_default()),

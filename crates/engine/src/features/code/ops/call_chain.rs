@@ -1,10 +1,10 @@
 //! `call_chain`: finds the shortest chains of calls from one symbol to another.
 
 use crate::features::code::rendering;
-use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::symbols::{
     LinkDirection, LocatedSymbol, SymbolContents, SymbolRelation, Symbols, check_confidence, lines,
@@ -39,19 +39,14 @@ pub struct Request {
     #[serde(default = "super::calls::min_confidence")]
     pub min_confidence: f64,
     /// Maximum number of chains, 1 to 100.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 100))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<3, 100>,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
 
 fn max_depth() -> u32 {
     8
-}
-
-fn limit() -> usize {
-    3
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -125,8 +120,6 @@ impl Op for CallChain {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("max_depth", request.max_depth, 1, 32)?;
-        check_range("limit", request.limit, 1, 100)?;
         check_confidence(request.min_confidence)?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
@@ -134,8 +127,8 @@ impl Op for CallChain {
         let (sources, targets) = (symbols.whole(from, MEMBERS).0, symbols.whole(to, MEMBERS).0);
         let depth = request.max_depth;
         let (mut found, mut truncated) = shortest(&symbols, &sources, &targets, depth, request.min_confidence);
-        truncated |= found.len() > request.limit;
-        found.truncate(request.limit);
+        truncated |= found.len() > request.limit.get();
+        found.truncate(request.limit.get());
         let one = |from: &[Node], to: &[Node], least: f64| -> Result<Option<ChainOut>> {
             let (found, _) = shortest(&symbols, from, to, depth, least);
             Ok(chains_out(&symbols, &found[..found.len().min(1)])?.pop())

@@ -1,10 +1,10 @@
 //! `call_graph_stats`: size, confidence and structure of the call graph.
 
 use crate::features::code::rendering;
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::symbols::{LinkDirection, SymbolKind, SymbolRelation, Symbols};
 use crate::{Context, Engine};
@@ -29,15 +29,10 @@ pub struct Request {
     #[serde(default)]
     pub path: Option<String>,
     /// Maximum number of symbols per list, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<10>,
     #[serde(flatten)]
     pub view: ViewSpec,
-}
-
-fn limit() -> usize {
-    10
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -133,7 +128,6 @@ impl Op for CallGraphStats {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let s = &look.snapshot;
@@ -156,7 +150,7 @@ impl Op for CallGraphStats {
             (recorded.sites > 0).then(|| (recorded.unresolved as f64 / recorded.sites as f64 * 1e4).round() / 1e4);
         let first = |nodes: &[Node]| ListOut {
             total: nodes.len(),
-            symbols: nodes.iter().take(request.limit).map(|n| symbols.key(*n).into_owned()).collect(),
+            symbols: nodes.iter().take(request.limit.get()).map(|n| symbols.key(*n).into_owned()).collect(),
         };
         let most = |mut counted: Vec<(usize, Node)>| -> Vec<CountedOut> {
             counted.retain(|(n, _)| *n > 0);
@@ -166,7 +160,7 @@ impl Op for CallGraphStats {
                 type_name: s.type_name(*node).to_string(),
                 count: *count,
             };
-            counted.iter().take(request.limit).map(row).collect()
+            counted.iter().take(request.limit.get()).map(row).collect()
         };
         let by_way =
             |way| own.iter().map(|(n, _)| (symbols.linked(*n, SymbolRelation::Calls, way).count(), *n)).collect();

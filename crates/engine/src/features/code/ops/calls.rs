@@ -1,6 +1,6 @@
 //! Request type and traversal shared by `get_callers` and `get_callees`.
 
-use crate::ranges::check_range;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::symbols::{
     CallWalk, LinkDirection, ReachedSymbol, SymbolRelation, Symbols, ThroughOut, check_confidence,
@@ -25,9 +25,8 @@ pub struct Request {
     #[serde(default = "min_confidence")]
     pub min_confidence: f64,
     /// Maximum number of entries per list, 1 to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<50>,
     /// Include tests and symbols reached only through tests.
     #[serde(default = "include_tests")]
     pub include_tests: bool,
@@ -43,18 +42,12 @@ pub(super) fn min_confidence() -> f64 {
     0.4
 }
 
-fn limit() -> usize {
-    50
-}
-
 fn include_tests() -> bool {
     true
 }
 
 impl Request {
     pub(super) fn check(&self) -> Result<()> {
-        check_range("depth", self.depth, 1, 6)?;
-        check_range("limit", self.limit, 1, 1_000)?;
         check_confidence(self.min_confidence)
     }
 

@@ -2,10 +2,10 @@
 
 use crate::features::code::rendering;
 use crate::features::graph::communities::CommunityCache;
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Prompt, Resource};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::ViewGraph;
 use crate::view::symbols::{
@@ -35,15 +35,10 @@ pub struct Request {
     #[serde(rename = "ref")]
     pub reference: String,
     /// Maximum number of symbols per list, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<10>,
     #[serde(flatten)]
     pub view: ViewSpec,
-}
-
-fn limit() -> usize {
-    10
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -223,7 +218,6 @@ impl Op for CodeExplain {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let node = look.node(&request.reference)?;
@@ -236,7 +230,7 @@ impl Op for CodeExplain {
         read.extend(members.iter().take(MEMBERS));
         for (_, others) in dependencies.iter_mut().chain(&mut dependents) {
             others.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| symbols.key(a.0).cmp(&symbols.key(b.0))));
-            read.extend(others.iter().take(request.limit).map(|(other, _)| *other));
+            read.extend(others.iter().take(request.limit.get()).map(|(other, _)| *other));
         }
         let contents = symbols.contents(&read)?;
         members.sort_by_cached_key(|m| {
@@ -246,14 +240,14 @@ impl Op for CodeExplain {
             (elsewhere, line.unwrap_or(u64::MAX), symbols.key(*m).into_owned())
         });
         let total_members = members.len();
-        members.truncate(request.limit.max(30));
+        members.truncate(request.limit.get().max(30));
         let groups = |all: Vec<Group>| -> Vec<GroupOut> {
             let shown = |(relation, others): Group| GroupOut {
                 relation,
                 total: others.len(),
                 symbols: others
                     .iter()
-                    .take(request.limit)
+                    .take(request.limit.get())
                     .map(|(other, confidence)| RelatedSymbolOut {
                         symbol: symbols.placed(*other, &contents),
                         confidence: *confidence,
@@ -262,7 +256,7 @@ impl Op for CodeExplain {
             };
             all.into_iter().map(shown).collect()
         };
-        let cut = dependencies.iter().chain(&dependents).any(|(_, others)| others.len() > request.limit);
+        let cut = dependencies.iter().chain(&dependents).any(|(_, others)| others.len() > request.limit.get());
         let truncated = cut || total_members > members.len() || !around.complete;
         let symbol = symbol_out(&symbols, &around, node, &contents);
         Ok(Response {

@@ -91,10 +91,10 @@ impl Op for GetCallees {
         let FollowedCalls { found, complete, recursive, less_sure } = follow(&symbols, &roots, &[symbol], hidden, &how);
         let is_outside = |r: &ReachedSymbol| symbols.kind(r.node).is_some_and(SymbolKind::outside);
         let (outside, inside): (Vec<ReachedSymbol>, Vec<ReachedSymbol>) = found.iter().copied().partition(is_outside);
-        let through = overriding(&symbols, symbol, &inside, &how, request.limit)?;
+        let through = overriding(&symbols, symbol, &inside, &how, request.limit.get())?;
         let contents = symbols.contents(&roots)?;
         let unresolved_calls = contents.values().filter_map(|c| number(c, "unresolved_calls")).sum();
-        let cut = inside.len().max(outside.len()) > request.limit;
+        let cut = inside.len().max(outside.len()) > request.limit.get();
         let mut summary = in_words(&symbols, symbol, &inside, &outside, request.depth);
         if !complete || !whole {
             summary += "; there is more than was followed";
@@ -103,14 +103,14 @@ impl Op for GetCallees {
             summary += "; it calls itself";
         }
         if cut {
-            summary += &format!("; at most {} of each are shown", request.limit);
+            summary += &format!("; at most {} of each are shown", request.limit.get());
         }
         let in_place = |n: usize| format!("{} may run in their place", count(n, "overriding method"));
         summary += &missing(&through, less_sure, in_place);
         if unresolved_calls > 0 {
             summary += &format!("; {} could not be resolved", count(unresolved_calls as usize, "call"));
         }
-        let first = |list: &[ReachedSymbol]| symbols.calls_out(&list[..list.len().min(request.limit)], &roots);
+        let first = |list: &[ReachedSymbol]| symbols.calls_out(&list[..list.len().min(request.limit.get())], &roots);
         Ok(Response {
             summary,
             symbol: symbols.placed(symbol, &contents),

@@ -89,8 +89,8 @@ impl Op for GetCallers {
         roots.extend(overloads);
         let how = request.reach(LinkDirection::In);
         let FollowedCalls { found, complete, recursive, less_sure } = follow(&symbols, &roots, &roots, &roots, &how);
-        let through = overridden(&symbols, symbol, &found, &how, request.limit)?;
-        let shown = &found[..found.len().min(request.limit)];
+        let through = overridden(&symbols, symbol, &found, &how, request.limit.get())?;
+        let shown = &found[..found.len().min(request.limit.get())];
         let unresolved = symbols.unresolved_around(symbol)?;
         let unresolved_namesakes = symbols.unresolved_namesakes(symbol)?;
         let mut summary = in_words(&symbols, symbol, &found, request.depth);

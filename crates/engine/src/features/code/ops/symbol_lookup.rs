@@ -1,10 +1,10 @@
 //! `symbol_lookup`: finds symbols by a name that may be incomplete or mistyped.
 
 use crate::features::code::rendering;
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::symbols::{LocatedSymbol, MatchKind, NameQuery, Symbols, about, text};
 use crate::{Context, Engine};
@@ -28,15 +28,10 @@ pub struct Request {
     #[serde(default)]
     pub path: Option<String>,
     /// Maximum number of symbols, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<20>,
     #[serde(flatten)]
     pub view: ViewSpec,
-}
-
-fn limit() -> usize {
-    20
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -91,7 +86,6 @@ impl Op for SymbolLookup {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let query = NameQuery::new(&request.query);
         if query.is_empty() {
             return Err(Error::invalid(
@@ -110,7 +104,7 @@ impl Op for SymbolLookup {
         };
         let mut found = symbols.like(&query, allowed);
         let total = found.len();
-        found.truncate(request.limit);
+        found.truncate(request.limit.get());
         let contents = symbols.contents(&found.iter().map(|f| f.node).collect::<Vec<_>>())?;
         let rows: Vec<MatchedSymbolOut> = found
             .iter()

@@ -7,10 +7,10 @@ use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{
     self, Blocker, TaskStatus, behind, circle_words, circles, obstacles, waiting_for,
 };
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -35,13 +35,8 @@ pub struct Request {
     #[serde(default)]
     pub agent_id: Option<String>,
     /// Maximum number of issues, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
-}
-
-fn limit() -> usize {
-    50
+    #[serde(default)]
+    pub limit: Limit<50>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -106,7 +101,6 @@ impl Op for BlockingIssues {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let look = engine.look(context, &ViewSpec::default())?;
         let (all, held) = (tasks::read(&look)?, held(engine, &look)?);
         let waiting = waiting_for(&all);
@@ -146,7 +140,7 @@ impl Op for BlockingIssues {
         }
         issues.sort_by_key(|issue| Reverse(issue.holds_up));
         let total = issues.len();
-        issues.truncate(request.limit);
+        issues.truncate(request.limit.get());
         let cycles = circles(&all);
         let conflicts = engine.coordination().open_conflicts(&context.scope, &held);
         let mut summary = format!("{} cannot go on", count(total, "task"));

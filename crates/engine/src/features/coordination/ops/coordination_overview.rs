@@ -4,10 +4,10 @@ use super::agent_status::last_seen;
 use crate::claims::ClaimOut;
 use crate::features::coordination::ConflictPair;
 use crate::features::coordination::rendering;
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::response_budget::NOTICE;
 use crate::responses::count;
 use crate::{Context, Engine};
@@ -25,13 +25,8 @@ pub struct CoordinationOverview;
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
     /// Maximum number of claims, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
-}
-
-fn limit() -> usize {
-    200
+    #[serde(default)]
+    pub limit: Limit<200>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -96,7 +91,6 @@ impl Op for CoordinationOverview {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let ledger = engine.ledger(&context.scope);
         let held = engine.claims_held(&ledger)?;
         let conflicts = engine.coordination().open_conflicts(&context.scope, &held);
@@ -107,7 +101,7 @@ impl Op for CoordinationOverview {
             Ok(AgentSummary { agent_id: (*agent).to_owned(), claim_count: *claims, last_seen })
         };
         let agent_summary = agents.iter().map(summary).collect::<Result<Vec<_>>>()?;
-        let shown: Vec<HeldClaim> = held.iter().take(request.limit).cloned().collect();
+        let shown: Vec<HeldClaim> = held.iter().take(request.limit.get()).cloned().collect();
         let mut stale = Vec::new();
         for claim in &shown {
             if engine.is_stale(&ledger, claim)? {

@@ -1,10 +1,10 @@
 //! `event_list`: lists events after a cursor.
 
 use crate::features::coordination::events::{Event, EventCursor, EventKind, since};
-use crate::ranges::check_range;
 use crate::redacted_summary::RedactedSummary;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::request_parts::Limit;
 use crate::response_budget::NOTICE;
 use crate::responses::count;
 use crate::{Context, Engine};
@@ -26,13 +26,8 @@ pub struct Request {
     #[serde(default)]
     pub kinds: Vec<EventKind>,
     /// Maximum number of transactions to report, 1 to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
-}
-
-fn limit() -> usize {
-    20
+    #[serde(default)]
+    pub limit: Limit<20>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -80,7 +75,6 @@ impl Op for EventList {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("limit", request.limit, 1, 1_000)?;
         let ledger = engine.ledger(&context.scope);
         let head = ledger.head()?.tx;
         let heard = match &request.after {
@@ -91,9 +85,9 @@ impl Op for EventList {
                 )
                 .hint("give the `cursor` of the last answer, or a number such as 41")
             })?,
-            None => EventCursor { tx: head.saturating_sub(request.limit as Tx), digest: None, conflict: Some(0) },
+            None => EventCursor { tx: head.saturating_sub(request.limit.get() as Tx), digest: None, conflict: Some(0) },
         };
-        let (events, heard) = since(engine, &ledger, heard, &request.kinds, request.limit)?;
+        let (events, heard) = since(engine, &ledger, heard, &request.kinds, request.limit.get())?;
         let mut by_kind: BTreeMap<EventKind, usize> = BTreeMap::new();
         events.iter().for_each(|event| *by_kind.entry(event.kind).or_default() += 1);
         let counts: Vec<String> = by_kind.iter().map(|(kind, n)| count(*n, kind.name())).collect();

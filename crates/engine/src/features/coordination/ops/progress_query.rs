@@ -2,10 +2,10 @@
 
 use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{self, Blocker, Task, TaskStatus};
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::ViewGraph;
 use crate::{Context, Engine};
@@ -38,19 +38,14 @@ pub struct Request {
     #[serde(default)]
     pub after: Option<u64>,
     /// Maximum number of tasks, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<50>,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
 
 fn open() -> String {
     "all".into()
-}
-
-fn limit() -> usize {
-    50
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -151,7 +146,6 @@ impl Op for ProgressQuery {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let wanted = match request.status.as_str() {
             "all" | "open" => None,
             word => Some(TaskStatus::read(word)?),
@@ -173,7 +167,7 @@ impl Op for ProgressQuery {
         let mut by_status = BTreeMap::new();
         all.iter().for_each(|task| *by_status.entry(task.status.name()).or_default() += 1);
         let rest: Vec<&Task> = all.iter().filter(|task| request.after.is_none_or(|after| task.age > after)).collect();
-        let shown = &rest[..rest.len().min(request.limit)];
+        let shown = &rest[..rest.len().min(request.limit.get())];
         let truncated = shown.len() < rest.len();
         let mut summary = count(all.len(), "task");
         let counts: Vec<String> = by_status.iter().map(|(status, n)| format!("{n} {status}")).collect();

@@ -3,10 +3,10 @@
 use super::progress_query::{TaskOut, held, is_part_of};
 use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{self, circle_words, circles, ready};
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -26,13 +26,8 @@ pub struct Request {
     #[serde(default)]
     pub feature_id: Option<String>,
     /// Maximum number of tasks, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
-}
-
-fn limit() -> usize {
-    10
+    #[serde(default)]
+    pub limit: Limit<10>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -80,7 +75,6 @@ impl Op for TaskReady {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let look = engine.look(context, &ViewSpec::default())?;
         let (all, held) = (tasks::read(&look)?, held(engine, &look)?);
         let agent = request.agent_id.or_else(|| context.agent.clone());
@@ -89,7 +83,7 @@ impl Op for TaskReady {
             found.retain(|ready| is_part_of(ready.task, id));
         }
         let total = found.len();
-        found.truncate(request.limit);
+        found.truncate(request.limit.get());
         let cycles = circles(&all);
         let mut summary = match found.first() {
             Some(first) => {

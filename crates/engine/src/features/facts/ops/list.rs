@@ -1,10 +1,10 @@
 //! `list`: lists objects in a view, by type, label or status.
 
 use crate::features::facts::rendering;
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses;
 use crate::responses::count;
 use crate::{Context, Engine};
@@ -36,13 +36,8 @@ pub struct Request {
     #[serde(default)]
     pub after: Option<u64>,
     /// Maximum number of objects, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
-}
-
-fn limit() -> usize {
-    50
+    #[serde(default)]
+    pub limit: Limit<50>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -76,7 +71,6 @@ impl Op for List {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&request.view)?;
         let registry = ledger.registry()?;
@@ -97,7 +91,7 @@ impl Op for List {
                 total += 1;
                 if request.after.is_some_and(|after| row.thing.no <= after) {
                     before += 1;
-                } else if objects.len() < request.limit {
+                } else if objects.len() < request.limit.get() {
                     objects.push(thing);
                     last = Some(row.thing.no);
                 }

@@ -1,10 +1,10 @@
 //! `log`: lists the project's transactions, newest first.
 
 use crate::features::facts::rendering;
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::{Result, Time, Transaction, TransactionKind, Tx};
@@ -22,13 +22,8 @@ pub struct Request {
     #[serde(default)]
     pub before: Option<Tx>,
     /// Maximum number of transactions, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
-}
-
-fn limit() -> usize {
-    20
+    #[serde(default)]
+    pub limit: Limit<20>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -112,17 +107,16 @@ impl Op for Log {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let ledger = engine.ledger(&context.scope);
         let (head, registry) = (ledger.head()?.tx, ledger.registry()?);
         let (from, to) = match (request.after, request.before) {
             (Some(after), before) => (after.saturating_add(1), before.map_or(head, |b| b.saturating_sub(1)).min(head)),
             (None, before) => {
                 let to = before.map_or(head, |b| b.saturating_sub(1)).min(head);
-                (to.saturating_sub(request.limit as Tx - 1).max(1), to)
+                (to.saturating_sub(request.limit.get() as Tx - 1).max(1), to)
             }
         };
-        let mut found = ledger.transactions(from, to, request.limit)?;
+        let mut found = ledger.transactions(from, to, request.limit.get())?;
         let truncated = match request.after {
             Some(_) => found.last().is_some_and(|t| t.tx < to),
             None => from > 1,

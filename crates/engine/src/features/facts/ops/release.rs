@@ -2,10 +2,10 @@
 
 use super::diff::{self, ComparisonOptions, compare};
 use crate::features::facts::rendering;
-use crate::ranges::check_limit;
 use crate::registry::{META, NAMED, WRITE};
 use crate::registry::{Meta, Op, OperationLink, Resource};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::telemetry::events::EndedOperation;
 use crate::telemetry::metrics;
@@ -132,16 +132,11 @@ pub struct ReleaseList;
 #[derive(Deserialize, JsonSchema)]
 pub struct ReleaseListRequest {
     /// Maximum number of releases, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<100>,
     /// Only releases whose name comes after this one.
     #[serde(default)]
     pub after: Option<String>,
-}
-
-fn limit() -> usize {
-    100
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -169,11 +164,10 @@ impl Op for ReleaseList {
     type Response = ReleaseListResponse;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: ReleaseListRequest) -> Result<ReleaseListResponse> {
-        check_limit(request.limit)?;
         let registry = engine.ledger(&context.scope).registry()?;
         let after = request.after.map(|a| a.to_lowercase());
         let mut fitting = registry.releases().filter(|r| after.as_ref().is_none_or(|a| r.name.to_lowercase() > *a));
-        let releases: Vec<_> = fitting.by_ref().take(request.limit).map(|r| out(r, &registry)).collect();
+        let releases: Vec<_> = fitting.by_ref().take(request.limit.get()).map(|r| out(r, &registry)).collect();
         Ok(ReleaseListResponse {
             summary: count(releases.len(), "release"),
             releases,

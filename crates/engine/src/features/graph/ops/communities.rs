@@ -3,10 +3,10 @@
 use crate::features::graph::communities::options;
 use crate::features::graph::communities::{CommunityOut, ComputedCommunities};
 use crate::features::graph::rendering;
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::{ComputedNode, NodesOut, ViewGraph};
 use crate::{Context, Engine};
@@ -42,9 +42,8 @@ pub struct Request {
     #[serde(default)]
     pub fresh: bool,
     /// Maximum number of communities or members, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<20>,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
@@ -55,10 +54,6 @@ fn resolution() -> f64 {
 
 fn seed() -> u64 {
     42
-}
-
-fn limit() -> usize {
-    20
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -108,7 +103,6 @@ impl Op for Communities {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let options = options(request.algorithm, request.resolution, request.seed)?;
         let look = engine.look(context, &request.view)?;
         let kept = if request.fresh {
@@ -122,7 +116,7 @@ impl Op for Communities {
             (None, Some(name)) => Some(of(&look, &kept, name)?),
             (None, None) => None,
         };
-        Ok(answer(&look, &kept, chosen, request.limit))
+        Ok(answer(&look, &kept, chosen, request.limit.get()))
     }
 }
 

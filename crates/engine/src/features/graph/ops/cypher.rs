@@ -2,10 +2,10 @@
 
 use crate::feature::Searcher;
 use crate::features::graph::rendering::cypher;
-use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Shell};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_graph::cypher::functions::{FunctionContext, find};
@@ -55,9 +55,8 @@ pub struct Request {
     #[schemars(range(min = 1, max = LONGEST_MS))]
     pub timeout_ms: u64,
     /// Maximum number of rows, 1 to 10,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = MOST_ROWS))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<1_000, MOST_ROWS>,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
@@ -66,16 +65,12 @@ impl Request {
     /// Creates a request without parameters for the current view, with default limits.
     pub fn of(query: String) -> Request {
         let (parameters, view) = (Map::new(), ViewSpec::default());
-        Request { query, parameters, timeout_ms: timeout_ms(), limit: limit(), view }
+        Request { query, parameters, timeout_ms: timeout_ms(), limit: Limit::default(), view }
     }
 }
 
 fn timeout_ms() -> u64 {
     10_000
-}
-
-fn limit() -> usize {
-    1_000
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -127,8 +122,6 @@ impl Op for Cypher {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("timeout_ms", request.timeout_ms, 1, LONGEST_MS)?;
-        check_range("limit", request.limit, 1, MOST_ROWS)?;
         let look = engine.look(context, &request.view)?;
         let now = i128::from(engine.clock().now().0) * 1_000;
         let place = QueryContext { snapshot: &look.snapshot, ledger: &look.ledger, now, silent_type: None };
@@ -154,7 +147,7 @@ impl Op for Cypher {
         let limits = QueryLimits {
             deadline: start + Duration::from_millis(request.timeout_ms),
             timeout_ms: request.timeout_ms,
-            rows: request.limit,
+            rows: request.limit.get(),
             memory: MEMORY,
         };
         let outcome = prepared.run(limits).map_err(|t| hinted(t.into_error(&request.query)))?;

@@ -238,9 +238,6 @@ fn check(request: &Request) -> Result<u32> {
         (Some(depth), phases) => depth.min(phases),
     };
     check_range("max_depth", request.max_depth.unwrap_or(depth), 0, 6)?;
-    check_range("limit_nodes", request.limit_nodes, 1, 10_000)?;
-    check_range("limit_edges", request.limit_edges, 1, 20_000)?;
-    check_range("limit_paths", request.limit_paths, 1, 1_000)?;
     check_range("edge_types", request.edge_types.len(), 0, 32)?;
     check_range("node_types", request.node_types.len(), 0, 64)?;
     for phase in &request.phases {

@@ -173,9 +173,6 @@ impl Op for GraphTraverse {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let start = Instant::now();
         check_range("entry_entity_ids", request.entry_entity_ids.len(), 1, 50)?;
-        check_range("max_hops", request.max_hops, 1, 4)?;
-        check_range("min_confidence", request.min_confidence, 0.0, 1.0)?;
-        check_range("max_results", request.max_results, 1, 200)?;
         check_range("relationship_types", request.relationship_types.len(), 0, 32)?;
         check_range("entity_types", request.entity_types.len(), 0, 64)?;
         let look = engine.look(context, &request.view)?;

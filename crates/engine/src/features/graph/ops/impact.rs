@@ -7,6 +7,7 @@ use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::ViewGraph;
 use crate::view::symbols::{LinkDirection, SymbolKind, SymbolRelation, Symbols, number};
@@ -53,19 +54,14 @@ pub struct Request {
     #[schemars(length(max = 32))]
     pub relationship_types: Vec<String>,
     /// Maximum number of dependents, and of dependencies, 1 to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<50>,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
 
 fn max_depth() -> u32 {
     3
-}
-
-fn limit() -> usize {
-    50
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -179,8 +175,6 @@ impl Op for Impact {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("max_depth", request.max_depth, 1, 8)?;
-        check_range("limit", request.limit, 1, 1_000)?;
         check_range("relationship_types", request.relationship_types.len(), 0, 32)?;
         let look = engine.look(context, &request.view)?;
         let ResolvedNode { node: source, overloads, .. } = look.resolve(&request.reference)?;
@@ -211,15 +205,16 @@ impl Op for Impact {
         let truncated = !all_asked
             || up.cut.is_some()
             || down.cut.is_some()
-            || total_dependents.max(total_dependencies) > request.limit;
+            || total_dependents.max(total_dependencies) > request.limit.get();
         let held = if look.is_head { engine.claims_held(&look.ledger)? } else { vec![] };
         let claims: Vec<ClaimOut> = touched(&look, source, &up, &overriding, held)
             .into_iter()
             .map(|claim| ClaimOut::of(claim, &context.scope))
             .collect();
         let name = look.snapshot.name(source);
+        let is_called = runs && !symbols.is_test(source);
         let depend = match total_dependents {
-            0 if runs => "no object was found that depends".into(),
+            0 if is_called => "no object was found that depends".into(),
             1 => "1 object depends".into(),
             n => format!("{n} objects depend"),
         };
@@ -233,7 +228,7 @@ impl Op for Impact {
                 summary += &format!(", {}", count(n, what));
             }
         }
-        if runs && total_dependents == 0 {
+        if is_called && total_dependents == 0 {
             summary += &format!("; {}", symbols.why_callers_may_be_missing(source)?);
         }
         Ok(Response {
@@ -246,9 +241,9 @@ impl Op for Impact {
             impacted_services,
             impacted_contracts: reached.contracts(&look, &mut services),
             impacted_entities: reached.entities(&look, &mut services),
-            dependents: dependents(&look, &overriding, &up, whole.len(), request.limit)?,
+            dependents: dependents(&look, &overriding, &up, whole.len(), request.limit.get())?,
             total_dependents,
-            dependencies: list(&look, &down, whole.len(), request.limit)?,
+            dependencies: list(&look, &down, whole.len(), request.limit.get())?,
             total_dependencies,
             total_impacted_nodes: reached.nodes().len(),
             claims,

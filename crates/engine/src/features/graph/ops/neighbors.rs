@@ -2,7 +2,6 @@
 
 use crate::features::facts::ops::put::{Put, WRITTEN};
 use crate::features::graph::rendering;
-use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op, OperationLink};
 use crate::rendering::ResponseView;
@@ -138,8 +137,6 @@ pub struct Neighborhood {
 
 /// Finds the objects around the center of a request.
 pub fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> Result<Neighborhood> {
-    check_range("radius", request.radius, 1, 8)?;
-    check_range("max_nodes", request.max_nodes, 1, 1_000)?;
     request.types.check()?;
     let look = engine.look(context, &request.view)?;
     let center = look.node(&request.reference)?;

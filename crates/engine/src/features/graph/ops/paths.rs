@@ -5,6 +5,7 @@ use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::{PathOut, TypeFilter};
 use crate::{Context, Engine};
@@ -137,9 +138,8 @@ pub struct PathsRequest {
     #[schemars(range(min = 1, max = 10))]
     pub max_depth: u32,
     /// Maximum number of paths, 1 to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<20>,
     /// Ignore relationships with lower confidence, 0 to 1; relationships without a confidence count as 1.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -152,10 +152,6 @@ pub struct PathsRequest {
 
 fn depth() -> u32 {
     4
-}
-
-fn limit() -> usize {
-    20
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -189,15 +185,13 @@ impl Op for Paths {
     type Response = PathsResponse;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: PathsRequest) -> Result<PathsResponse> {
-        check_range("max_depth", request.max_depth, 1, 10)?;
-        check_range("limit", request.limit, 1, 1_000)?;
         check_range("min_confidence", request.min_confidence.unwrap_or(0.0), 0.0, 1.0)?;
         request.types.check()?;
         let look = engine.look(context, &request.view)?;
         let (from, to) = (look.node(&request.from)?, look.node(&request.to)?);
         let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[])? };
         let s = &look.snapshot;
-        let (found, cut) = all_simple(s, from, to, request.direction, &filter, request.max_depth, request.limit);
+        let (found, cut) = all_simple(s, from, to, request.direction, &filter, request.max_depth, request.limit.get());
         let mut summary = format!(
             "{} from {} to {} within {}",
             count(found.len(), "way"),

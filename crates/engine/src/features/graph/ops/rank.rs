@@ -1,11 +1,11 @@
 //! `rank`: lists the most central objects, of all or around seeds.
 
 use crate::features::graph::rendering;
-use crate::ranges::check_limit;
 use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::{ComputedNode, NodesOut, ViewGraph};
 use crate::{Context, Engine};
@@ -37,19 +37,14 @@ pub struct Request {
     #[serde(default, rename = "type")]
     pub type_name: Option<String>,
     /// Maximum number of objects, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<20>,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
 
 fn damping() -> f64 {
     DAMPING
-}
-
-fn limit() -> usize {
-    20
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -85,9 +80,7 @@ impl Op for Rank {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         check_range("seeds", request.seeds.len(), 0, 50)?;
-        check_range("damping", request.damping, 0.0, 0.99)?;
         if let Some((name, weight)) = request.edge_weights.iter().find(|(_, w)| !(0.0..=1_000.0).contains(*w)) {
             return Err(Error::invalid(
                 ErrorCode::OutOfRange,
@@ -121,7 +114,7 @@ impl Op for Rank {
             ranked.retain(|(node, _)| filter.node(s, *node));
         }
         let total = ranked.len();
-        ranked.truncate(request.limit);
+        ranked.truncate(request.limit.get());
         let summary = match ranked.first() {
             Some((node, _)) if request.seeds.is_empty() => {
                 format!("{} ranked; the most central is {}", count(total, "object"), s.name(*node))
@@ -139,7 +132,7 @@ impl Op for Rank {
             nodes: look.titled_out(ranked.iter().map(row).collect())?,
             method,
             total,
-            truncated: total > request.limit,
+            truncated: total > request.limit.get(),
             view: look.view.echo(),
         })
     }

@@ -160,9 +160,6 @@ impl Op for BuildContextGraph {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_range("anchors", request.anchors.len(), 0, 50)?;
         check_range("policies", request.policies.len(), 0, 50)?;
-        check_range("max_nodes", request.max_nodes, 1, 1_000)?;
-        check_range("max_depth", request.max_depth, 0, 6)?;
-        check_range("token_budget", request.token_budget, 100, 8_000)?;
         if let Some(id) = &request.replay {
             return replay(engine, context, id, &request.view);
         }

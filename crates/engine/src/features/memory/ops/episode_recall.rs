@@ -8,6 +8,7 @@ use crate::features::memory::rendering;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::response_budget::{NOTICE, Profile};
 use crate::responses::count;
 use crate::{Context, Engine};
@@ -44,8 +45,8 @@ pub struct Request {
     #[serde(default)]
     pub entities: Vec<String>,
     /// Maximum number of results, 1 to 100.
-    #[serde(default = "limit")]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<5>,
     /// Only episodes at or after this time.
     #[serde(default)]
     pub since: Option<Time>,
@@ -73,10 +74,6 @@ pub struct Request {
     pub all_branches: bool,
     #[serde(flatten)]
     pub view: ViewSpec,
-}
-
-fn limit() -> usize {
-    5
 }
 
 fn balanced() -> Profile {
@@ -196,7 +193,7 @@ impl Op for EpisodeRecall {
             since: request.since,
             until: request.until,
             entities: request.entities,
-            limit: request.limit,
+            limit: request.limit.get(),
             tokens: tokens(request.profile),
             include_sensitive: request.include_sensitive,
             moments: request.moments,
@@ -216,8 +213,8 @@ pub struct DecisionQueryRequest {
     #[serde(default)]
     pub affected_files: Vec<String>,
     /// Maximum number of decisions, 1 to 100.
-    #[serde(default = "limit")]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<5>,
     /// Only decisions of this agent.
     #[serde(default)]
     pub agent_id: Option<String>,
@@ -275,7 +272,7 @@ impl Op for DecisionQuery {
             task_id: request.task_id,
             since: request.since,
             entities: request.affected_files,
-            limit: request.limit,
+            limit: request.limit.get(),
             tokens: tokens(request.profile),
             all_branches: request.all_branches,
             view: request.view,

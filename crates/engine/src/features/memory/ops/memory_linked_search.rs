@@ -1,9 +1,9 @@
 //! `memory_linked_search`: searches code by words, and returns it with the memories linked to it.
 
 use crate::features::search::{Recipe, SearchQuestion, find, is_code, round};
-use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::request_parts::Limit;
 use crate::response_budget::NOTICE;
 use crate::responses::count;
 use crate::sensitive::is_sensitive;
@@ -36,9 +36,8 @@ pub struct Request {
     /// What to look for, 1 to 800 characters.
     pub query: String,
     /// Maximum number of symbols and files, 1 to 40.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 40))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<10, 40>,
     /// Maximum number of memories of each, 0 to 20.
     #[serde(default = "memories")]
     #[schemars(range(min = 0, max = 20))]
@@ -48,10 +47,6 @@ pub struct Request {
     pub only_linked: bool,
     #[serde(flatten)]
     pub view: ViewSpec,
-}
-
-fn limit() -> usize {
-    10
 }
 
 fn memories() -> usize {
@@ -136,8 +131,6 @@ impl Op for MemoryLinkedSearch {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("limit", request.limit, 1, 40)?;
-        check_range("memories", request.memories, 0, 20)?;
         let words = request.query.trim();
         if words.is_empty() || words.chars().count() > LONGEST {
             return Err(Error::invalid(
@@ -167,7 +160,7 @@ impl Op for MemoryLinkedSearch {
             },
         );
         // With `only_linked`, sensitive memories must not be revealed through omissions, so all candidates are examined.
-        let looked = if request.only_linked { found.candidates.len() } else { request.limit };
+        let looked = if request.only_linked { found.candidates.len() } else { request.limit.get() };
         let mut hits: Vec<(&Candidate, Vec<Node>)> =
             found.candidates.iter().take(looked).map(|hit| (hit, about(hit.node))).collect();
         let all = hits.iter().flat_map(|(hit, linked)| std::iter::once(hit.node).chain(linked.iter().copied()));
@@ -180,7 +173,7 @@ impl Op for MemoryLinkedSearch {
         if request.only_linked {
             hits.retain(|(_, linked)| !linked.is_empty());
             total = hits.len();
-            hits.truncate(request.limit);
+            hits.truncate(request.limit.get());
         }
         let mut items = Vec::new();
         for (hit, about) in hits {

@@ -2,9 +2,9 @@
 
 use crate::features::search::ReasonOut;
 use crate::features::search::ops::search::{self, Search};
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
+use crate::request_parts::Limit;
 use crate::response_budget::NOTICE;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -25,15 +25,10 @@ pub struct Request {
     #[serde(default)]
     pub node_types: Vec<String>,
     /// Maximum number of nodes, up to 40.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<20>,
     #[serde(flatten)]
     pub view: ViewSpec,
-}
-
-fn limit() -> usize {
-    20
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -85,8 +80,7 @@ impl Op for QueryKnowledgeGraph {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
-        let same = json!({"query": request.query, "limit": request.limit, "object_types": request.node_types,
+        let same = json!({"query": request.query, "limit": request.limit.get(), "object_types": request.node_types,
             "include_path_summaries": false, "neighbor": {"per_primary_limit": 0}});
         let mut same: search::Request =
             serde_json::from_value(same).map_err(|e| lukasa_model::Error::internal(e.to_string()))?;

@@ -5,6 +5,7 @@ use crate::features::memory::rendering;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -23,15 +24,11 @@ pub struct Request {
     #[serde(default)]
     pub agent_id: Option<String>,
     /// Number of newest episodes to examine, 1 to 500.
-    #[serde(default = "limit")]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<LIMIT>,
     /// The branch to read and to write to.
     #[serde(default)]
     pub branch: Option<String>,
-}
-
-fn limit() -> usize {
-    LIMIT
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -73,7 +70,7 @@ impl Op for Reflect {
         let ask = ReflectionScope {
             task_id: request.task_id,
             agent_id: request.agent_id,
-            limit: request.limit,
+            limit: request.limit.get(),
             branch: request.branch.unwrap_or_default(),
         };
         let reflected = reflect(engine, context, &ask)?;

@@ -7,7 +7,6 @@ use crate::features::memory::episodes::{NewEpisode, add};
 use crate::features::memory::rendering;
 use crate::features::memory::testing::{command, detect, output, run};
 use crate::features::memory::{EpisodeKind, EpisodeOutcome};
-use crate::ranges::check_range;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
@@ -123,7 +122,6 @@ impl Op for TestRun {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("timeout_seconds", request.timeout_seconds, 1, 3_600)?;
         let mut place = WorkingTree::of(Path::new(&request.path), request.branch.as_deref())?;
         place.branch = trees::branch_of_tree(engine, &context.scope, &place, false)?.branch;
         let command = match request.command.is_empty() {

@@ -3,10 +3,10 @@
 use crate::features::memory::lineage::{LineageDirection, LineageStep, trace};
 use crate::features::memory::rendering;
 use crate::features::search::is_code;
-use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::response_budget::NOTICE;
 use crate::responses::count;
 use crate::sensitive::is_sensitive;
@@ -38,19 +38,14 @@ pub struct Request {
     #[schemars(range(min = 1, max = 8))]
     pub depth: u32,
     /// Maximum number of facts per direction, 1 to 500.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 500))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<50, 500>,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
 
 fn depth() -> u32 {
     4
-}
-
-fn limit() -> usize {
-    50
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -132,13 +127,11 @@ impl Op for TraceDecisionLineage {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("depth", request.depth, 1, 8)?;
-        check_range("limit", request.limit, 1, 500)?;
         let look = engine.look(context, &request.view)?;
         let start = look.node(&request.decision_id)?;
         let symbols = Symbols::new(&look);
         let go = |upstream| {
-            trace(&look.snapshot, start, upstream, request.depth, request.limit, |node| is_code(&symbols, node))
+            trace(&look.snapshot, start, upstream, request.depth, request.limit.get(), |node| is_code(&symbols, node))
         };
         let before = (request.direction != LineageDirection::Downstream).then(|| go(true));
         let after = (request.direction != LineageDirection::Upstream).then(|| go(false));

@@ -49,7 +49,7 @@ pub struct Request {
     pub profile: Profile,
     /// Token budget, 120 to 25,000; the profile's when left out.
     #[serde(default)]
-    #[schemars(range(min = LEAST_BUDGET, max = MOST_BUDGET))]
+    #[schemars(range(min = LEAST_BUDGET))]
     pub budget: Option<usize>,
     /// The recorded task, to include its plan.
     #[serde(default)]

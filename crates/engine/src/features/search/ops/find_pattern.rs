@@ -2,10 +2,10 @@
 
 use crate::features::search::rendering::questions;
 use crate::features::search::{Recipe, SearchQuestion, find};
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::symbols::{Symbols, keys, number};
 use crate::{Context, Engine};
@@ -39,15 +39,10 @@ pub struct Request {
     #[serde(default)]
     pub path: Option<String>,
     /// Maximum number of items per group, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<20>,
     #[serde(flatten)]
     pub view: ViewSpec,
-}
-
-fn limit() -> usize {
-    20
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -130,7 +125,6 @@ impl Op for FindPattern {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         let asked = request.pattern.trim();
         if asked.is_empty() {
             return Err(Error::invalid(ErrorCode::InvalidRequest, "no pattern is named").hint(known()));
@@ -138,7 +132,7 @@ impl Op for FindPattern {
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let path = request.path.as_deref().map(|path| path.strip_prefix("./").unwrap_or(path));
-        let groups_of = GroupBuilder { symbols: &symbols, limit: request.limit };
+        let groups_of = GroupBuilder { symbols: &symbols, limit: request.limit.get() };
         let mut groups = Vec::new();
         let what = match RequestedPattern::read(asked) {
             RequestedPattern::Named(patterns) => {

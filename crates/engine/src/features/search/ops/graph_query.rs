@@ -4,10 +4,10 @@ use crate::features::graph::communities::ComputedCommunities;
 use crate::features::graph::ops::cypher;
 use crate::features::search::rendering::questions;
 use crate::features::search::{Recipe, SearchQuestion, find};
-use crate::ranges::check_limit;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::view::ViewGraph;
 use crate::view::symbols::{Symbols, keys, number, text};
@@ -98,15 +98,10 @@ pub struct Request {
     #[serde(default)]
     pub mode: QuestionMode,
     /// Maximum number of rows per section, up to 1,000.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<10>,
     #[serde(flatten)]
     pub view: ViewSpec,
-}
-
-fn limit() -> usize {
-    10
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -247,7 +242,6 @@ impl Op for GraphQuery {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_limit(request.limit)?;
         if request.query.trim().is_empty() {
             return Err(Error::invalid(ErrorCode::InvalidRequest, "there is no question").hint("give `query`"));
         }
@@ -282,7 +276,11 @@ impl Op for GraphQuery {
 }
 
 fn in_cypher(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-    let asked = cypher::Request { limit: request.limit, view: request.view, ..cypher::Request::of(request.query) };
+    let asked = cypher::Request {
+        limit: Limit::of(request.limit.get()),
+        view: request.view,
+        ..cypher::Request::of(request.query)
+    };
     let answer = cypher::Cypher::run(engine, context, asked)?;
     Ok(Response {
         summary: answer.summary.clone(),
@@ -325,13 +323,13 @@ fn local(engine: &Engine, context: &mut Context<'_>, look: &ViewGraph, request: 
         vector: false,
         intent: None,
         fusion: Fusion::WeightedSum,
-        pool: GRAPH_QUERY.pool.max(request.limit),
+        pool: GRAPH_QUERY.pool.max(request.limit.get()),
         nearest: NearestNodes::default(),
         allowed: &|_| true,
     };
     let answered = find(look, &texts, &ask);
     let total = answered.candidates.len();
-    let best = &answered.candidates[..total.min(request.limit)];
+    let best = &answered.candidates[..total.min(request.limit.get())];
     Ok(LocalOut { recipe: answered.recipe.name(), rows: rows(look, best)?, total })
 }
 
@@ -392,7 +390,7 @@ fn global(look: &ViewGraph, kept: &ComputedCommunities, request: &Request) -> Gl
         scores = (0..kept.communities.len()).map(|at| (Doc::at(at), 0.0)).collect();
     }
     let total = scores.len();
-    scores.truncate(request.limit);
+    scores.truncate(request.limit.get());
     let row = |(at, score): (Doc, f64)| {
         let area = &kept.communities[at.index()];
         let mut words = if open_ended { vec![] } else { index.explain(at, &terms, &ANY_FIELD) };

@@ -16,6 +16,7 @@ use crate::ranges::check_range;
 use crate::registry::META;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
+use crate::request_parts::Limit;
 use crate::responses::count;
 use crate::sensitive::is_sensitive;
 use crate::view::NodeContents;
@@ -71,9 +72,8 @@ pub struct Request {
     #[schemars(length(min = 1, max = LONGEST))]
     pub query: String,
     /// Maximum number of results, 1 to 40.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = MOST))]
-    pub limit: usize,
+    #[serde(default)]
+    pub limit: Limit<10, MOST>,
     /// Retrieval recipe: auto, objects, code, recall, mixed.
     #[serde(default)]
     pub recipe: Recipe,
@@ -89,9 +89,9 @@ pub struct Request {
     /// Rerank the best candidates.
     #[serde(default)]
     pub rerank: Option<bool>,
-    /// Token budget of the answer, 400 to 4,000.
+    /// Token budget of the answer, 400 to 4,000; more is `token_budget_exceeded`.
     #[serde(default = "budget")]
-    #[schemars(range(min = LEAST_BUDGET, max = MOST_BUDGET))]
+    #[schemars(range(min = LEAST_BUDGET))]
     pub max_token_budget: usize,
     /// Cite the sentences that support each result; ignored without the scope `graph:search:citations`.
     #[serde(default)]
@@ -175,10 +175,6 @@ pub enum FusionName {
     #[default]
     WeightedSum,
     Rrf,
-}
-
-fn limit() -> usize {
-    10
 }
 
 fn budget() -> usize {
@@ -376,7 +372,7 @@ impl Op for Search {
         costs.lexical_ms = timer.lap();
         let total = found.candidates.len();
         // Candidates of earlier pages are read too, so that their content is not repeated on this page.
-        let end = if paging.backwards { paging.place } else { paging.place + request.limit * 2 };
+        let end = if paging.backwards { paging.place } else { paging.place + request.limit.get() * 2 };
         // Recency, anchor and reranking change the order, so they need the same candidates on every page. Otherwise the
         // candidates up to the end of this page suffice.
         let ahead = match request.rerank == Some(true) || intent.is_some() || request.anchor.is_some() {
@@ -457,7 +453,7 @@ impl Op for Search {
             items: vec![],
             path_summaries: vec![],
             total,
-            next_cursor: (found.candidates.len() > request.limit).then(|| seal(paging.place, false)),
+            next_cursor: (found.candidates.len() > request.limit.get()).then(|| seal(paging.place, false)),
             previous_cursor: (paging.place > 0).then(|| seal(paging.place, true)),
             meta: MetaOut {
                 recipe: found.recipe.name(),
@@ -483,7 +479,7 @@ impl Op for Search {
         };
         let mut around = response.fit_around(request.max_token_budget);
         let mut want = AnswerOptions {
-            limit: request.limit,
+            limit: request.limit.get(),
             room: request.max_token_budget.saturating_sub(around),
             place: paging.place,
             backwards: paging.backwards,
@@ -579,7 +575,6 @@ fn check(request: &Request) -> Result<()> {
             .hint("lexical and vector can be chosen; the graph is always looked at"));
         }
     }
-    check_range("limit", request.limit, 1, MOST)?;
     check_range("neighbor.per_primary_limit", request.neighbor.per_primary_limit, 0, 20)?;
     check_range("neighbor.global_limit", request.neighbor.global_limit, 0, 250)?;
     check_range("neighbor.max_depth", request.neighbor.max_depth as usize, 1, 2)?;

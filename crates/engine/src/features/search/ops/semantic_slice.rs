@@ -11,8 +11,8 @@ use crate::rendering::ResponseView;
 use crate::response_budget::{NOTICE, Profile};
 use crate::view::ViewGraph;
 use crate::view::symbols::{
-    CallWalk, LinkDirection, LocatedSymbol, ReachedSymbol, SymbolContents, SymbolKind, Symbols, about, keys, lines, local,
-    number, text,
+    CallWalk, LinkDirection, LocatedSymbol, ReachedSymbol, SymbolContents, SymbolKind, Symbols, about, keys, lines,
+    local, number, text,
 };
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -497,7 +497,13 @@ impl SliceBuilder<'_> {
         Ok(calls.iter().map(row).collect())
     }
 
-    fn in_words(&self, placed: &LocatedSymbol, first: Option<u64>, last: Option<u64>, callers: usize) -> Result<String> {
+    fn in_words(
+        &self,
+        placed: &LocatedSymbol,
+        first: Option<u64>,
+        last: Option<u64>,
+        callers: usize,
+    ) -> Result<String> {
         let name = local(&placed.key).replace("::", ".");
         let mut text = format!("`{name}`");
         if let Some(path) = placed.path.as_deref().filter(|path| *path != name) {
