@@ -608,6 +608,59 @@ mod tests {
         assert!(of(&[file]).unwrap_err().message.contains("serve.at_once"));
     }
 
+    /// The settings samples of a page.
+    fn samples(page: &str) -> Vec<String> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+        let text = std::fs::read_to_string(path).unwrap();
+        let blocks = text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
+        blocks.collect()
+    }
+
+    fn given_by(settings: &str) -> Result<ProjectFolders> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        std::fs::write(&path, settings).unwrap();
+        given_from(&|name| (name == "LUKASA_CONFIG").then(|| path.display().to_string()))
+    }
+
+    #[test]
+    fn every_sample_of_the_documentation_is_valid() {
+        let all: Vec<String> = ["access.md", "configuration.md"].into_iter().flat_map(samples).collect();
+        assert!(all.len() >= 4, "{} samples were found", all.len());
+        for sample in &all {
+            assert!(given_by(sample).is_ok(), "{}\n{sample}", given_by(sample).unwrap_err());
+        }
+        let [folders] = &samples("access.md")[..] else { panic!("one sample") };
+        let shop = Scope::new("acme", "shop").unwrap();
+        let expected = ProjectFolders::default()
+            .with_tree(shop.clone(), "/srv/repositories/shop")
+            .with_folder(shop, "/srv/exchange/shop");
+        assert_eq!(given_by(folders).unwrap(), expected);
+    }
+
+    #[test]
+    fn folders_of_projects_are_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        std::fs::create_dir_all(folder.path().join(".git")).unwrap();
+        std::fs::create_dir(&inner).unwrap();
+        let entry = |list: &str, tenant: &str, path: &str| {
+            format!("[[serve.{list}]]\ntenant = {tenant:?}\nproject = \"shop\"\npath = {path:?}\n")
+        };
+        let inner = inner.to_str().unwrap();
+        assert!(given_by(&entry("folders", "acme", inner)).is_ok());
+        for (wrong, what) in [
+            (entry("trees", "acme", inner), "is a part of"),
+            (entry("trees", "acme", "repositories/shop"), "is not absolute"),
+            (entry("folders", "acme", "exchange/shop"), "is not absolute"),
+            (entry("folders", "", "/srv/exchange"), "tenant"),
+            (entry("folders", "acme", "/srv/exchange").replace("path", "folder"), "unknown field"),
+        ] {
+            let fault = given_by(&wrong).unwrap_err();
+            assert!(fault.message.contains(what), "{wrong}: {fault}");
+        }
+    }
+
     #[test]
     fn keys_of_agents_come_from_a_file_and_the_environment() {
         let (one, other) = ("00".repeat(32), "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=");
