@@ -4,16 +4,16 @@
 macro_rules! front_end {
     () => {
         impl<'t> Reader<'t> {
-            fn children(&self, node: crate::tree::TreeNode<'t>) -> crate::tree::NodeChildren<'t> {
+            pub(crate) fn children(&self, node: crate::tree::TreeNode<'t>) -> crate::tree::NodeChildren<'t> {
                 node.children()
             }
 
-            fn text(&self, node: crate::tree::TreeNode<'_>) -> &'t str {
+            pub(crate) fn text(&self, node: crate::tree::TreeNode<'_>) -> &'t str {
                 crate::tree::text(node, self.b.text)
             }
 
             /// Reads one level deeper, on a larger stack if needed; returns `otherwise` if the nesting is too deep.
-            fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
+            pub(crate) fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
                 if !self.b.enter() {
                     return otherwise;
                 }

@@ -5,6 +5,7 @@
 //! calls that were read that way are not recorded again.
 
 mod define;
+mod dialect;
 mod function;
 mod query;
 mod statement;
@@ -19,8 +20,10 @@ use crate::facts::{DefId, DefKind, ExprId, FileFacts, NameId, ROOT, UNKNOWN, Var
 use crate::lang::bare_names::BareNames;
 use crate::languages::SourceFile;
 use crate::tree::{self, TreeNode};
-use query::QueryTag;
-pub(crate) use query::TagsQuery;
+pub(crate) use define::{is_type, place};
+pub(crate) use dialect::QueryDialect;
+pub(crate) use function::FunctionHead;
+pub(crate) use query::{QueryTag, TagsQuery};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tree_sitter::{QueryCursor, StreamingIterator};
@@ -28,7 +31,7 @@ use tree_sitter::{QueryCursor, StreamingIterator};
 /// The facts of a file: `dialect` is its syntax, `tags` finds the nodes in it.
 pub(crate) fn read(
     source: SourceFile<'_>,
-    dialect: QueryDialect,
+    dialect: &'static dyn QueryDialect,
     tags: &'static TagsQuery,
     test_file: bool,
 ) -> FileFacts {
@@ -41,7 +44,7 @@ pub(crate) fn read(
     let file = path.rsplit('/').next().unwrap_or(path);
     let mut reader = Reader {
         b: Builder::new(language, text, file),
-        language: dialect,
+        dialect,
         test_file,
         frames: vec![],
         made: FxHashMap::default(),
@@ -75,17 +78,6 @@ pub(crate) fn read(
     reader.b.finish()
 }
 
-/// The syntax that the reader sees: which kinds of nodes there are, and what they mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum QueryDialect {
-    C,
-    Cpp,
-    CSharp,
-    Ruby,
-    Php,
-    Kotlin,
-}
-
 /// Whether a file is one of tests, by its name without the extension and by the folders that test runners look for.
 pub(crate) fn is_test_file(path: &str, is_test_name: impl Fn(&str) -> bool) -> bool {
     let mut parts = path.rsplit('/');
@@ -100,27 +92,27 @@ pub(crate) fn is_test_class(stem: &str) -> bool {
 }
 
 /// An open definition or scope around the current node.
-struct Frame<'t> {
+pub(crate) struct Frame<'t> {
     /// End of its text.
     end: usize,
-    before: (DefId, ScopeId),
+    pub before: (DefId, ScopeId),
     /// Visibility of members without an explicit one.
-    visibility: Visibility,
-    statics: bool,
-    lambda: bool,
+    pub visibility: Visibility,
+    pub statics: bool,
+    pub lambda: bool,
     /// Whether `return` in it returns from the lambda only.
-    returns: bool,
-    /// The result of the function: an expression body, Ruby's last statement.
-    result: Option<TreeNode<'t>>,
+    pub returns: bool,
+    /// The result of the function: an expression body, the last statement.
+    pub result: Option<TreeNode<'t>>,
 }
 
-struct Reader<'t> {
-    b: Builder<'t>,
-    language: QueryDialect,
-    test_file: bool,
-    frames: Vec<Frame<'t>>,
+pub(crate) struct Reader<'t> {
+    pub b: Builder<'t>,
+    pub dialect: &'static dyn QueryDialect,
+    pub test_file: bool,
+    pub frames: Vec<Frame<'t>>,
     /// Calls and definitions that were read before the query reached them, by node.
-    made: FxHashMap<u32, ExprId>,
+    pub made: FxHashMap<u32, ExprId>,
     /// The values of the first parameter of a lambda, by node.
     elements: FxHashMap<u32, ExprId>,
     /// The scopes of modules: a module that is reopened sees its earlier names.
@@ -128,12 +120,21 @@ struct Reader<'t> {
     /// Called names without a receiver.
     bare: BareNames,
     /// The comments directly above the next node.
-    comments: SmallVec<[TreeNode<'t>; 8]>,
+    pub comments: SmallVec<[TreeNode<'t>; 8]>,
     template: Option<TreeNode<'t>>,
-    /// Ruby's `private def …`: the end of its text, and the visibility of the method.
-    hidden: Option<(usize, Visibility)>,
+    /// A definition whose visibility is written around it: the end of its text, and the visibility.
+    pub hidden: Option<(usize, Visibility)>,
     /// The receiver of the current `?.`.
-    conditional: ExprId,
+    pub conditional: ExprId,
+}
+
+/// The parts of a lambda.
+pub(crate) struct LambdaHead<'t> {
+    pub parameters: Option<TreeNode<'t>>,
+    /// The name of the parameter of a lambda without a list of them.
+    pub implicit: Option<&'static str>,
+    /// Whether `return` in it returns from the lambda, not from the enclosing function.
+    pub returns: bool,
 }
 
 crate::lang::front_end!();
@@ -144,13 +145,15 @@ impl<'t> Reader<'t> {
             return self.comment(node);
         }
         self.leave_until(node.start_byte());
+        if self.dialect.visit(self, node, tag) {
+            return;
+        }
         match tag {
             QueryTag::Define(DefKind::Module) => self.module(node),
             QueryTag::Define(DefKind::Function) => self.function(node),
-            QueryTag::Define(DefKind::Field) => self.fields(node),
             QueryTag::Define(DefKind::Type) => self.alias_type(node),
+            QueryTag::Define(DefKind::Field) => {}
             QueryTag::Define(kind) => self.class(node, kind),
-            QueryTag::Declaration => self.declaration(node),
             QueryTag::Template => self.template = Some(node),
             QueryTag::Package => self.package(node),
             QueryTag::Call => {
@@ -161,47 +164,41 @@ impl<'t> Reader<'t> {
                     self.value(node);
                 }
             }
-            QueryTag::Import => self.import(node),
             QueryTag::Assign => {
                 self.assignment(node);
             }
-            QueryTag::Each => self.each(node),
             QueryTag::Caught => self.caught(node),
             QueryTag::Return => self.returned(node),
             QueryTag::Lambda => self.lambda(node),
             QueryTag::Statics => self.statics(node),
             QueryTag::Access => self.access(node),
             QueryTag::Use => self.mentioned(node),
-            QueryTag::Alias => self.alias(node),
             QueryTag::Entry => self.b.def(ROOT).flags |= flag::ENTRY,
-            QueryTag::Comment => {}
+            // Each language reads its own.
+            QueryTag::Declaration | QueryTag::Import | QueryTag::Each | QueryTag::Alias | QueryTag::Comment => {}
         }
     }
 
-    fn first(&mut self, node: TreeNode<'t>) -> Option<TreeNode<'t>> {
+    pub fn first(&mut self, node: TreeNode<'t>) -> Option<TreeNode<'t>> {
         self.children(node).named().next()
     }
 
-    fn last(&mut self, node: TreeNode<'t>) -> Option<TreeNode<'t>> {
+    pub fn last(&mut self, node: TreeNode<'t>) -> Option<TreeNode<'t>> {
         self.children(node).named().next_back()
     }
 
-    fn owner(&self) -> DefKind {
+    pub fn owner(&self) -> DefKind {
         self.b.facts.def(self.b.owner).kind
-    }
-
-    fn c_like(&self) -> bool {
-        matches!(self.language, QueryDialect::C | QueryDialect::Cpp)
     }
 
     // --- frames ---
 
-    fn open(&mut self, def: DefId, end: usize) -> &mut Frame<'t> {
+    pub fn open(&mut self, def: DefId, end: usize) -> &mut Frame<'t> {
         let before = self.b.enter_def(def, false);
         self.frame(end, before)
     }
 
-    fn frame(&mut self, end: usize, before: (DefId, ScopeId)) -> &mut Frame<'t> {
+    pub fn frame(&mut self, end: usize, before: (DefId, ScopeId)) -> &mut Frame<'t> {
         let at = self.frames.len();
         self.frames.push(Frame {
             end,
@@ -216,7 +213,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A scope inside the current definition.
-    fn open_scope(&mut self, end: usize) -> &mut Frame<'t> {
+    pub fn open_scope(&mut self, end: usize) -> &mut Frame<'t> {
         let before = (self.b.owner, self.b.open_scope());
         self.frame(end, before)
     }
@@ -237,17 +234,17 @@ impl<'t> Reader<'t> {
 
     // --- bare names ---
 
-    /// A called name without a receiver. In languages with implicit receivers, the resolver decides what it refers
+    /// A called name without a receiver. If it may be a member of an enclosing type, the resolver decides what it refers
     /// to.
-    fn bare(&mut self, name: &str) -> ExprId {
-        if self.c_like() || self.language == QueryDialect::Php {
+    pub fn bare(&mut self, name: &str) -> ExprId {
+        if self.dialect.calls_what_is_declared() {
             return self.b.read(name);
         }
         self.bare.read(&mut self.b, name)
     }
 
-    /// Whether a name is a local or parameter here. In Ruby, any other bare name is a call.
-    fn is_local(&mut self, name: &str) -> bool {
+    /// Whether a name is a local or parameter here.
+    pub fn is_local(&mut self, name: &str) -> bool {
         let name = self.b.name(name);
         self.b.find(self.b.scope, name).is_some_and(|var| {
             let var = &self.b.facts.vars[var];

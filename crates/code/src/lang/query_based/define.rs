@@ -1,8 +1,8 @@
 //! Definitions: the common part of all kinds, modules and types.
 
-use super::{QueryDialect, Reader};
+use super::Reader;
 use crate::facts::{
-    Arg, BaseKind, CallKind, DefId, DefKind, ExprId, SourceExpr, SourceSpan, UNKNOWN, VarKind, Visibility, flag,
+    Arg, BaseKind, CallKind, DefId, DefKind, ExprId, SourceExpr, SourceSpan, VarKind, Visibility, flag,
 };
 use crate::tree::{self, NodeChildren, TreeNode, line, one_line, span};
 use smallvec::SmallVec;
@@ -79,7 +79,7 @@ pub(super) struct DefinitionModifiers {
 impl<'t> Reader<'t> {
     // --- the common part of definitions ---
 
-    pub(super) fn define(&mut self, name: &str, kind: DefKind, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> DefId {
+    pub fn define(&mut self, name: &str, kind: DefKind, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> DefId {
         let whole = match self.template.take() {
             Some(template) if template.end_byte() >= node.end_byte() => template,
             _ => node,
@@ -127,20 +127,7 @@ impl<'t> Reader<'t> {
         if frame.is_some_and(|f| f.statics) && kind != DefKind::Class {
             flags |= flag::STATIC;
         }
-        let usual = match self.language {
-            QueryDialect::C | QueryDialect::Cpp if !outer.type_like() => {
-                // Outside of classes, `static` makes a name private to its file.
-                let hidden = flags & flag::STATIC != 0;
-                flags &= !flag::STATIC;
-                if hidden { Visibility::Private } else { given }
-            }
-            QueryDialect::CSharp => match outer {
-                DefKind::Interface | DefKind::Enum => Visibility::Public,
-                DefKind::File | DefKind::Module => Visibility::Package,
-                _ => Visibility::Private,
-            },
-            _ => given,
-        };
+        let usual = self.dialect.usual_visibility(outer, given, &mut flags);
         if outer.callable() {
             return (Visibility::Private, flags);
         }
@@ -198,7 +185,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Collects comments on separate lines, directly above one another.
-    pub(super) fn comment(&mut self, node: TreeNode<'t>) {
+    pub fn comment(&mut self, node: TreeNode<'t>) {
         let start = node.start_byte();
         let before = self.b.text.get(..start).unwrap_or("");
         let own_line = before.rsplit('\n').next().is_some_and(|head| head.trim().is_empty());
@@ -221,18 +208,12 @@ impl<'t> Reader<'t> {
         if self.last_row(*comments.last()?) + 1 < row {
             return None;
         }
-        let is_doc = |text: &str| match self.language {
-            QueryDialect::CSharp => text.starts_with("///") || text.starts_with("/**"),
-            QueryDialect::Php | QueryDialect::Kotlin => text.starts_with("/**"),
-            QueryDialect::Ruby => !text.starts_with("#!") && !text.contains("frozen_string_literal:"),
-            _ => true,
-        };
-        let texts: Vec<&str> = comments.iter().map(|c| self.text(*c)).filter(|text| is_doc(text)).collect();
+        let texts: Vec<&str> =
+            comments.iter().map(|c| self.text(*c)).filter(|text| self.dialect.is_doc(text)).collect();
         if texts.is_empty() {
             return None;
         }
-        let doc = tree::clean_doc(&texts.join("\n"))?;
-        if self.language == QueryDialect::CSharp { without_tags(&doc) } else { Some(doc) }
+        self.dialect.doc_text(tree::clean_doc(&texts.join("\n"))?)
     }
 
     /// The text from the first word that is not an attribute to the body, on one line.
@@ -253,13 +234,10 @@ impl<'t> Reader<'t> {
                 _ => start = kid.start_byte(),
             }
         }
-        let end = if self.language == QueryDialect::Ruby {
-            let heads = ["name", "parameters", "superclass"].into_iter().filter_map(|field| kids.field(field));
-            heads.map(|n| n.end_byte()).max().unwrap_or(node.end_byte())
-        } else {
+        let end = self.dialect.signature_end(node, kids).unwrap_or_else(|| {
             let body = kids.with_fields().find(|(field, kid)| *field == Some("body") || is_body(kid.kind()));
             body.map_or(node.end_byte(), |(_, kid)| kid.start_byte())
-        };
+        });
         let text = self.b.text.get(start..end.max(start)).unwrap_or("");
         let text = text.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ';' | '{' | '=' | ','));
         one_line(text)
@@ -267,7 +245,7 @@ impl<'t> Reader<'t> {
 
     // --- modules and types ---
 
-    pub(super) fn module(&mut self, node: TreeNode<'t>) {
+    pub fn module(&mut self, node: TreeNode<'t>) {
         let kids = self.children(node);
         let Some(name) = kids.field("name") else {
             // Names in an anonymous namespace are private to the file.
@@ -295,7 +273,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The first namespace is the package of the file; others in the same file are modules.
-    pub(super) fn package(&mut self, node: TreeNode<'t>) {
+    pub fn package(&mut self, node: TreeNode<'t>) {
         let kids = self.children(node);
         let Some(name) = kids.field("name").or_else(|| kids.named().next()) else { return };
         let package: String = self.text(name).split_whitespace().collect();
@@ -310,12 +288,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn class(&mut self, node: TreeNode<'t>, mut kind: DefKind) {
+    pub fn class(&mut self, node: TreeNode<'t>, kind: DefKind) {
         if self.made.contains_key(&node.id()) {
             return;
         }
         let kids = self.children(node);
-        if self.c_like() && kids.field("body").is_none() {
+        // `struct S` without a body refers to a type.
+        if node.kind().ends_with("_specifier") && kids.field("body").is_none() {
             return;
         }
         let name = match (node.kind(), kids.field("name")) {
@@ -324,15 +303,7 @@ impl<'t> Reader<'t> {
             // Fields of an anonymous struct or union are fields of the enclosing type.
             _ => return,
         };
-        if self.language == QueryDialect::Kotlin {
-            if kids.has("interface") {
-                kind = DefKind::Interface;
-            } else if kids.kind("enum_class_body").is_some() {
-                kind = DefKind::Enum;
-            }
-        } else if node.kind() == "record_declaration" && !kids.has("struct") {
-            kind = DefKind::Class;
-        }
+        let kind = self.dialect.kind_of_type(node, &kids, kind);
         let def = self.define(name, kind, node, &kids);
         let calls = self.bases(def, kind, &kids);
         if name == "<anonymous>" {
@@ -355,7 +326,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn open_type(&mut self, def: DefId, node: TreeNode<'t>, kids: &NodeChildren<'t>) {
+    pub fn open_type(&mut self, def: DefId, node: TreeNode<'t>, kids: &NodeChildren<'t>) {
         let hidden = node.kind() == "class_specifier";
         let single = matches!(node.kind(), "object_declaration");
         let frame = self.open(def, node.end_byte());
@@ -364,24 +335,7 @@ impl<'t> Reader<'t> {
             frame.visibility = Visibility::Private;
         }
         self.type_parameters(kids);
-        // C# classes and records with parameters: those of a record are its properties.
-        if self.language == QueryDialect::CSharp
-            && let Some(list) = kids.kind("parameter_list")
-        {
-            let inner = self.children(list);
-            for parameter in inner.named().filter(|p| p.kind() == "parameter") {
-                let parts = self.children(parameter);
-                let Some(name) = parts.field("name").map(|n| self.text(n)) else { continue };
-                let ty = parts.field("type").and_then(|ty| self.ty(ty));
-                if node.kind() == "record_declaration" {
-                    let field = self.variable(name, parameter, &parts, ty, None, 0);
-                    self.b.def(field).visibility = Visibility::Public;
-                    self.b.def(field).flags |= flag::EXPORTED;
-                } else {
-                    self.local(name, ty, UNKNOWN);
-                }
-            }
-        }
+        self.dialect.parameters_of_type(self, node, kids);
     }
 
     /// Reads the bases of a type; returns the argument lists that it passes to their constructors.
@@ -437,7 +391,7 @@ impl<'t> Reader<'t> {
         calls
     }
 
-    pub(super) fn type_parameters(&mut self, kids: &NodeChildren<'t>) {
+    pub fn type_parameters(&mut self, kids: &NodeChildren<'t>) {
         let Some(list) = kids.kind("type_parameters").or_else(|| kids.kind("type_parameter_list")) else { return };
         let inner = self.children(list);
         for parameter in inner.named().filter(|p| p.kind() == "type_parameter") {
@@ -450,102 +404,38 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `typedef`, `using A = B`, `delegate`, `typealias`.
-    pub(super) fn alias_type(&mut self, node: TreeNode<'t>) {
+    /// A second name of a type, a name of a function type, or a constraint on types.
+    pub fn alias_type(&mut self, node: TreeNode<'t>) {
         let kids = self.children(node);
         let ty = match node.kind() {
             "type_alias" => kids.named().last(),
             "concept_definition" => None,
             _ => kids.field("type"),
         };
-        if node.kind() != "type_definition" {
-            let name = kids.field("name").or_else(|| kids.field("type")).map_or("", |n| self.text(n));
-            let def = self.define(name, DefKind::Type, node, &kids);
-            let mut result = ty.and_then(|ty| self.ty(ty));
-            if node.kind() == "delegate_declaration" {
-                result = result.map(|ty| self.b.expr(SourceExpr::FunctionType(ty)));
-            }
-            self.b.def(def).result = result;
-            let scope = self.b.scope;
-            self.b.declare_def(scope, def);
-            return;
+        let name = kids.field("name").or_else(|| kids.field("type")).map_or("", |n| self.text(n));
+        let def = self.define(name, DefKind::Type, node, &kids);
+        let mut result = ty.and_then(|ty| self.ty(ty));
+        if node.kind() == "delegate_declaration" {
+            result = result.map(|ty| self.b.expr(SourceExpr::FunctionType(ty)));
         }
-        for (index, declarator) in kids.fields("declarator").enumerate() {
-            let declared = self.declarator(declarator);
-            if declared.name.is_empty() {
-                continue;
-            }
-            // `typedef struct { … } Name`: the struct has no other name.
-            if let Some(body) = ty.filter(|_| index == 0) {
-                let inner = self.children(body);
-                if inner.field("name").is_none() && inner.field("body").is_some() {
-                    let kind = if body.kind() == "enum_specifier" { DefKind::Enum } else { DefKind::Struct };
-                    let def = self.define(declared.name, kind, node, &kids);
-                    let signature =
-                        format!("typedef {} {}", inner.all().next().map_or("", |k| k.kind()), declared.name);
-                    self.b.def(def).signature = signature.into();
-                    let scope = self.b.scope;
-                    self.b.declare_def(scope, def);
-                    self.made.insert(body.id(), UNKNOWN);
-                    self.open_type(def, body, &inner);
-                    return;
-                }
-            }
-            let def = self.define(declared.name, DefKind::Type, node, &kids);
-            let mut result = ty.and_then(|ty| self.ty(ty));
-            if declarator.kind() == "function_declarator" {
-                let given = result.unwrap_or(UNKNOWN);
-                result = Some(self.b.expr(SourceExpr::FunctionType(given)));
-            }
-            self.b.def(def).result = result;
-            // `typedef struct node { … } node`: both names refer to the same type.
-            if ty.and_then(|ty| self.children(ty).field("name")).map(|n| self.text(n)) != Some(declared.name) {
-                let scope = self.b.scope;
-                self.b.declare_def(scope, def);
-            }
-        }
+        self.b.def(def).result = result;
+        let scope = self.b.scope;
+        self.b.declare_def(scope, def);
     }
 }
 
-pub(super) fn is_type(kind: &str) -> bool {
+pub fn is_type(kind: &str) -> bool {
     matches!(kind, "user_type" | "nullable_type" | "function_type" | "non_nullable_type" | "parenthesized_type")
 }
 
-/// Whether a name follows C#'s convention for interfaces: `IName`.
+/// Whether a name follows the convention for interfaces: `IName`.
 fn is_interface_name(text: &str) -> bool {
     let last = text.split('<').next().unwrap_or(text).rsplit('.').next().unwrap_or(text);
     let mut letters = last.chars();
     letters.next() == Some('I') && letters.next().is_some_and(char::is_uppercase)
 }
 
-/// An XML documentation comment without its tags.
-fn without_tags(doc: &str) -> Option<Box<str>> {
-    let mut text = String::with_capacity(doc.len());
-    let mut rest = doc;
-    while let Some(at) = rest.find('<') {
-        let (before, tag) = rest.split_at(at);
-        text.push_str(before);
-        let named = tag[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
-        match tag.find('>') {
-            Some(end) if named => {
-                // `<see cref="Name"/>` contains a name.
-                if let Some(quoted) = tag[..end].split('"').nth(1).filter(|_| tag[..end].ends_with('/')) {
-                    text.push_str(quoted);
-                }
-                rest = &tag[end + 1..];
-            }
-            _ => {
-                text.push('<');
-                rest = &tag[1..];
-            }
-        }
-    }
-    text.push_str(rest);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    (!lines.is_empty()).then(|| lines.join("\n").into())
-}
-
 /// A positional argument.
-pub(super) fn place(value: ExprId) -> Arg {
+pub fn place(value: ExprId) -> Arg {
     Arg { how: crate::facts::ArgKind::Place, value }
 }

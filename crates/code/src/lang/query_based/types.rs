@@ -72,7 +72,7 @@ fn is_map(name: &str) -> bool {
 
 impl<'t> Reader<'t> {
     /// The expression of a type; `None` if it is not relevant for calls.
-    pub(super) fn ty(&mut self, node: TreeNode<'t>) -> Option<ExprId> {
+    pub fn ty(&mut self, node: TreeNode<'t>) -> Option<ExprId> {
         let ty = self.deeper(UNKNOWN, |reader| reader.ty_inner(node));
         (ty != UNKNOWN).then_some(ty)
     }
@@ -188,7 +188,7 @@ impl<'t> Reader<'t> {
         self.b.generic(base, &args)
     }
 
-    pub(super) fn list_of(&mut self, element: Option<ExprId>) -> Option<ExprId> {
+    pub fn list_of(&mut self, element: Option<ExprId>) -> Option<ExprId> {
         let element = element?;
         let name = self.b.name("[]");
         let base = self.b.expr(SourceExpr::Free(name));
@@ -196,13 +196,13 @@ impl<'t> Reader<'t> {
     }
 
     /// `a::b::C`, `A.B.C`, `A\B\C` as a path of members, without type arguments.
-    pub(super) fn path(&mut self, node: TreeNode<'t>) -> ExprId {
+    pub fn path(&mut self, node: TreeNode<'t>) -> ExprId {
         let mut names: SmallVec<[&'t str; 4]> = SmallVec::new();
         self.path_names(node, &mut names);
         self.b.read_path(names)
     }
 
-    pub(super) fn path_names(&mut self, node: TreeNode<'t>, names: &mut SmallVec<[&'t str; 4]>) {
+    pub fn path_names(&mut self, node: TreeNode<'t>, names: &mut SmallVec<[&'t str; 4]>) {
         self.deeper((), |reader| match node.kind() {
             "qualified_identifier"
             | "scope_resolution"
@@ -232,7 +232,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The last name of a possibly qualified or generic one.
-    pub(super) fn last_name(&mut self, node: TreeNode<'t>) -> &'t str {
+    pub fn last_name(&mut self, node: TreeNode<'t>) -> &'t str {
         let mut names: SmallVec<[&'t str; 4]> = SmallVec::new();
         self.path_names(node, &mut names);
         names.last().copied().unwrap_or("")

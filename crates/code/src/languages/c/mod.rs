@@ -1,11 +1,15 @@
 //! C and C++, read by queries: that of C++ extends that of C.
 
+mod declarators;
+mod dialect;
+
 use super::rules::{LanguageRules, Overloading};
 use super::{Imports, Language, SourceFile};
 use crate::facts::{FileFacts, SourceImport};
-use crate::lang::query_based::{self, QueryDialect, TagsQuery};
+use crate::lang::query_based::{self, TagsQuery};
 use crate::resolve::imports::nearest_or_only;
 use crate::resolve::{FileId, PossibleValue, Program};
+use dialect::CDialect;
 
 pub(crate) struct C;
 pub(crate) struct Cpp;
@@ -46,7 +50,12 @@ impl Language for C {
     }
 
     fn read(&self, source: SourceFile<'_>) -> FileFacts {
-        query_based::read(source, QueryDialect::C, &C_TAGS, query_based::is_test_file(source.path, is_test_name))
+        query_based::read(
+            source,
+            &CDialect { classes: false },
+            &C_TAGS,
+            query_based::is_test_file(source.path, is_test_name),
+        )
     }
 
     fn rules(&self) -> &'static LanguageRules {
@@ -72,7 +81,12 @@ impl Language for Cpp {
     }
 
     fn read(&self, source: SourceFile<'_>) -> FileFacts {
-        query_based::read(source, QueryDialect::Cpp, &CPP_TAGS, query_based::is_test_file(source.path, is_test_name))
+        query_based::read(
+            source,
+            &CDialect { classes: true },
+            &CPP_TAGS,
+            query_based::is_test_file(source.path, is_test_name),
+        )
     }
 
     fn rules(&self) -> &'static LanguageRules {

@@ -1,9 +1,12 @@
 //! C#, read by a query.
 
+mod dialect;
+
 use super::rules::{LanguageRules, Modules, Overloading};
 use super::{Language, SourceFile};
 use crate::facts::FileFacts;
-use crate::lang::query_based::{self, QueryDialect, TagsQuery};
+use crate::lang::query_based::{self, TagsQuery};
+use dialect::CSharpDialect;
 
 pub(crate) struct CSharp;
 
@@ -37,7 +40,7 @@ impl Language for CSharp {
         let project = |folder: &str| folder.ends_with(".Tests") || folder.ends_with(".Test");
         let is_test = query_based::is_test_file(source.path, query_based::is_test_class)
             || source.path.rsplit('/').skip(1).any(project);
-        query_based::read(source, QueryDialect::CSharp, &TAGS, is_test)
+        query_based::read(source, &CSharpDialect, &TAGS, is_test)
     }
 
     fn rules(&self) -> &'static LanguageRules {

@@ -1,10 +1,13 @@
 //! Kotlin, read by a query.
 
+mod dialect;
+
 use super::java;
 use super::rules::{BuiltinCall, LanguageRules};
 use super::{Language, OutsideModule, SourceFile};
 use crate::facts::FileFacts;
-use crate::lang::query_based::{self, QueryDialect, TagsQuery};
+use crate::lang::query_based::{self, TagsQuery};
+use dialect::KotlinDialect;
 
 pub(crate) struct Kotlin;
 
@@ -36,7 +39,7 @@ impl Language for Kotlin {
     fn read(&self, source: SourceFile<'_>) -> FileFacts {
         query_based::read(
             source,
-            QueryDialect::Kotlin,
+            &KotlinDialect,
             &TAGS,
             query_based::is_test_file(source.path, query_based::is_test_class),
         )

@@ -1,9 +1,12 @@
 //! PHP, read by a query.
 
+mod dialect;
+
 use super::rules::{LanguageRules, Modules};
 use super::{Language, SourceFile};
 use crate::facts::FileFacts;
-use crate::lang::query_based::{self, QueryDialect, TagsQuery};
+use crate::lang::query_based::{self, TagsQuery};
+use dialect::PhpDialect;
 
 pub(crate) struct Php;
 
@@ -38,7 +41,7 @@ impl Language for Php {
     fn read(&self, source: SourceFile<'_>) -> FileFacts {
         query_based::read(
             source,
-            QueryDialect::Php,
+            &PhpDialect,
             &TAGS,
             query_based::is_test_file(source.path, query_based::is_test_class),
         )

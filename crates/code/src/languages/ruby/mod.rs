@@ -1,11 +1,15 @@
 //! Ruby, read by a query.
 
+mod calls;
+mod dialect;
+
 use super::rules::LanguageRules;
 use super::{Imports, Language, SourceFile};
 use crate::facts::{FileFacts, SourceImport};
-use crate::lang::query_based::{self, QueryDialect, TagsQuery};
+use crate::lang::query_based::{self, TagsQuery};
 use crate::resolve::imports::nearest_or_only;
 use crate::resolve::{FileId, PossibleValue, Program};
+use dialect::RubyDialect;
 
 pub(crate) struct Ruby;
 
@@ -38,7 +42,7 @@ impl Language for Ruby {
 
     fn read(&self, source: SourceFile<'_>) -> FileFacts {
         let named = |stem: &str| stem.ends_with("_test") || stem.ends_with("_spec") || stem.starts_with("test_");
-        query_based::read(source, QueryDialect::Ruby, &TAGS, query_based::is_test_file(source.path, named))
+        query_based::read(source, &RubyDialect, &TAGS, query_based::is_test_file(source.path, named))
     }
 
     fn rules(&self) -> &'static LanguageRules {
