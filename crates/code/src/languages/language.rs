@@ -2,6 +2,7 @@
 
 use super::LanguageId;
 use super::rules::{BuiltinCall, LanguageRules};
+use crate::build::{Build, Constraint};
 use crate::facts::{DefId, FileFacts, ImportId, SourceImport};
 use crate::lang::patient_tree;
 use crate::resolve::eval::Eval;
@@ -119,6 +120,17 @@ pub(crate) trait Language: Sync {
         false
     }
 
+    /// The build in which files are resolved that are part of it (`FileFacts::build`).
+    fn usual_build(&self) -> &'static dyn Build {
+        &WithoutTags
+    }
+
+    /// Among the builds that satisfy a constraint, the one that differs least from the usual build; `None` if there is
+    /// none.
+    fn nearest_build(&self, _constraint: &Constraint) -> Option<Box<dyn Build>> {
+        None
+    }
+
     /// Whether the name of a file, without its folder, is that of a manifest that decides how imports resolve.
     fn is_manifest(&self, _name: &str) -> bool {
         false
@@ -177,6 +189,15 @@ pub(crate) trait Language: Sync {
 
     /// Whether an alias names a generic type outside the program, of which only the arguments are known.
     fn is_open_alias<'p>(&self, _eval: &mut Eval<'p>, _alias: DefRef, _levels: u8) -> bool {
+        false
+    }
+}
+
+/// The only build of a program whose language has no conditions on builds.
+struct WithoutTags;
+
+impl Build for WithoutTags {
+    fn has(&self, _tag: &str) -> bool {
         false
     }
 }

@@ -40,8 +40,8 @@ pub struct ProgramFile {
     pub exports: FxHashMap<InternedStr, SmallVec<[ExprId; 1]>>,
     /// Contexts of functions and object literals.
     contexts: FxHashMap<Written, SyntacticContext>,
-    /// The build in which the file is analyzed, unless it is the default one: the nearest that includes it.
-    build: Option<Box<Build>>,
+    /// The build in which the file is analyzed, unless it is the usual one: the nearest that includes it.
+    build: Option<Box<dyn Build>>,
 }
 
 /// A function or an object literal.
@@ -170,14 +170,17 @@ impl ProgramFile {
     /// Whether the file is part of the build in which another one is analyzed.
     pub fn is_built_with(&self, other: &ProgramFile) -> bool {
         match &self.facts.build {
-            Some(constraint) => constraint.holds(other.build.as_deref().unwrap_or(Build::default_build())),
+            Some(constraint) => {
+                constraint.holds(other.build.as_deref().unwrap_or(self.facts.language.get().usual_build()))
+            }
             None => true,
         }
     }
 
-    /// Whether the file is part of the default build.
+    /// Whether the file is part of the usual build.
     pub fn is_in_usual_build(&self) -> bool {
-        self.facts.build.as_ref().is_none_or(|constraint| constraint.holds(Build::default_build()))
+        let usual = self.facts.language.get().usual_build();
+        self.facts.build.as_ref().is_none_or(|constraint| constraint.holds(usual))
     }
 
     /// Whether a definition is a test or is inside one; whether the whole file is a test file does not matter.
@@ -277,9 +280,10 @@ impl ProgramFile {
     }
 }
 
-fn other_build(facts: &FileFacts) -> Option<Box<Build>> {
-    let constraint = facts.build.as_ref().filter(|constraint| !constraint.holds(Build::default_build()))?;
-    Build::nearest(constraint).map(Box::new)
+fn other_build(facts: &FileFacts) -> Option<Box<dyn Build>> {
+    let language = facts.language.get();
+    let constraint = facts.build.as_ref().filter(|constraint| !constraint.holds(language.usual_build()))?;
+    language.nearest_build(constraint)
 }
 
 fn contexts(facts: &FileFacts) -> FxHashMap<Written, SyntacticContext> {

@@ -17,7 +17,7 @@ impl Eval<'_> {
         last_fitting(seen.copied(), |of| self.file(of).is_built_with(here))
     }
 
-    /// A name of a package as other packages see it: without its tests, in the default build.
+    /// A name of a package as other packages see it: without its tests, in the usual build.
     pub(super) fn folder_name(&self, folder: DirId, name: InternedStr) -> Option<(FileId, VarId)> {
         self.note(TableEntry::Folder(folder, name));
         let declared = self.link.declared_in_folder(folder, self.link.package_of_folder(folder)?, name);

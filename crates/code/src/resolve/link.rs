@@ -103,7 +103,7 @@ pub struct ProgramTables {
     stars: StarExports,
     /// `Modules::Folders`: names by folder and package clause.
     folders: FxHashMap<(DirId, InternedStr), FxHashMap<InternedStr, Declared>>,
-    /// The package of a folder that others import, and whether files of the default build belong to it.
+    /// The package of a folder that others import, and whether files of the usual build belong to it.
     folder_packages: FxHashMap<DirId, (InternedStr, bool)>,
     /// Definitions by package and name; packages by dotted name.
     packages: FxHashMap<InternedStr, FxHashMap<InternedStr, DefRef>>,
@@ -663,7 +663,7 @@ impl ProgramTables {
                 }
             }
         }
-        // Methods of the default build come first: the first one represents all.
+        // Methods of the usual build come first: the first one represents all.
         for methods in self.attached.values_mut().filter(|methods| methods.len() > 1) {
             methods.sort_by_key(|method| !program.file(method.file).is_in_usual_build());
         }

@@ -1,6 +1,8 @@
 //! Go as a language: its names, rules and imports.
 
+use super::build;
 use super::builtins::NAMES;
+use crate::build::{Build, Constraint};
 use crate::facts::{FileFacts, SourceImport};
 use crate::languages::rules::{BuiltinCall, Constructs, LanguageRules, Modules};
 use crate::languages::{Imports, Language, OutsideModule, OwnParser, SourceFile};
@@ -61,6 +63,14 @@ impl Language for Go {
             "int" | "len" | "bool" => BuiltinCall::Number,
             _ => return None,
         })
+    }
+
+    fn usual_build(&self) -> &'static dyn Build {
+        &*build::DEFAULT
+    }
+
+    fn nearest_build(&self, constraint: &Constraint) -> Option<Box<dyn Build>> {
+        Some(Box::new(build::nearest(constraint)?))
     }
 
     fn is_manifest(&self, name: &str) -> bool {

@@ -3,6 +3,7 @@
 //! A local name is visible only after its declaration, so each name is looked up where it is read. A name that is not
 //! found then can only be at package level, which is known after the whole file has been read.
 
+mod build;
 mod builtins;
 mod declarations;
 mod docs;
@@ -14,7 +15,6 @@ mod tests;
 mod types;
 mod values;
 
-use crate::build::Constraint;
 use crate::builder::{Builder, FILE_SCOPE};
 use crate::facts::{
     BindTarget, DefId, ExprId, ExprItem, FileFacts, ItemKey, ListKind, Literal, NameId, ROOT, SourceExpr, UNKNOWN,
@@ -43,7 +43,7 @@ pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
     if reader.test_file {
         reader.b.def(ROOT).flags |= flag::TEST;
     }
-    reader.b.facts.build = Constraint::of_go(path, text);
+    reader.b.facts.build = build::constraint(path, text);
     let root = tree.root();
     reader.top(root);
     if let Some((line, what)) = tree::first_fault(root) {
