@@ -152,7 +152,7 @@ mod tests {
         for (name, expected) in [
             ("readHTMLFile", "read html file"),
             ("read_html_file", "read html file"),
-            ("HTTPServer2Go", "http server2 go"),
+            ("HTTPServer2Run", "http server2 run"),
             ("__init__", "init"),
             ("", ""),
         ] {

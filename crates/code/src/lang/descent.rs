@@ -52,7 +52,7 @@ pub trait Lex<'t> {
     /// The current position.
     fn place(&self) -> Self::Place;
     /// Returns to an earlier position.
-    fn go_back(&mut self, place: Self::Place) -> ParseResult<()>;
+    fn back_to(&mut self, place: Self::Place) -> ParseResult<()>;
     /// The whole source text.
     fn text(&self) -> &'t str;
     /// The kind of a keyword.
@@ -169,22 +169,22 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     pub fn peek(&mut self) -> ParseResult<SourceToken<L::Kind>> {
         let place = self.lex.place();
         let token = self.lex.next()?;
-        self.lex.go_back(place)?;
+        self.lex.back_to(place)?;
         Ok(token)
     }
 
-    /// Remembers the position, so that `go_back` can return to it.
+    /// Remembers the position, so that `back_to` can return to it.
     pub fn guess(&self) -> Guess<'t, L, S> {
         let nodes = self.tree.len();
         Guess { place: self.lex.place(), state: self.state, tok: self.tok, last: self.last, depth: self.depth, nodes }
     }
 
     /// Returns to the position of a guess that was wrong. Fails if too much would be read again.
-    pub fn go_back(&mut self, guess: Guess<'t, L, S>) -> ParseResult<()> {
+    pub fn back_to(&mut self, guess: Guess<'t, L, S>) -> ParseResult<()> {
         // At least one, so that an exhausted budget (see `deeper`) always fails here.
         let again = self.tok.start.saturating_sub(guess.tok.start).max(1);
         self.patience = self.patience.checked_sub(again).ok_or(UnsupportedSyntax)?;
-        self.lex.go_back(guess.place)?;
+        self.lex.back_to(guess.place)?;
         (self.state, self.tok, self.last, self.depth) = (guess.state, guess.tok, guess.last, guess.depth);
         self.tree.truncate(guess.nodes);
         Ok(())
@@ -193,7 +193,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     /// Reads one level deeper, and fails if the nesting is too deep.
     pub fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
         if self.depth >= DEPTH {
-            // A guess that fails because of the depth must not count as a wrong guess: make `go_back` fail.
+            // A guess that fails because of the depth must not count as a wrong guess: make `back_to` fail.
             self.patience = 0;
             return Err(UnsupportedSyntax);
         }
@@ -207,7 +207,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     pub fn ahead<R>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
         let guess = self.guess();
         let result = read(self)?;
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         Ok(result)
     }
 

@@ -39,9 +39,9 @@ impl<'t, D: LexicalRules> Lex<'t> for Lexer<'t, D> {
         (self.at, self.state, self.comments.place())
     }
 
-    fn go_back(&mut self, (at, state, comments): Self::Place) -> ParseResult<()> {
+    fn back_to(&mut self, (at, state, comments): Self::Place) -> ParseResult<()> {
         (self.at, self.state) = (at, state);
-        self.comments.go_back(comments);
+        self.comments.back_to(comments);
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl Comments {
         (self.passed.len(), self.taken)
     }
 
-    fn go_back(&mut self, (passed, taken): (usize, usize)) {
+    fn back_to(&mut self, (passed, taken): (usize, usize)) {
         self.passed.truncate(passed);
         self.taken = taken;
     }

@@ -71,7 +71,7 @@ impl<'t> Parser<'t> {
         let place = self.lex.place();
         let token = self.lex.next()?;
         let fresh = self.lex.state.fresh;
-        self.lex.go_back(place)?;
+        self.lex.back_to(place)?;
         Ok((token, fresh))
     }
 
@@ -224,7 +224,7 @@ impl<'t> Parser<'t> {
         let guess = self.guess();
         let start = self.advance()?.start;
         if !self.at_name("using") || !self.before(EcmaTokenKind::Name)? {
-            self.go_back(guess)?;
+            self.back_to(guess)?;
             return self.expression_statement();
         }
         let node = self.variables(kind::USING_DECLARATION)?;
@@ -344,7 +344,7 @@ impl<'t> Parser<'t> {
             self.for_in(node, target)?;
             return Ok(true);
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         let first = self.with_mode(|mode| mode.no_in = true, |parser| parser.declarators(declaration))?;
         self.expect(EcmaTokenKind::Semicolon)?;
         self.attach(node, first, field::NO);

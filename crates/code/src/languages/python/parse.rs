@@ -293,7 +293,7 @@ impl<'t> Parser<'t> {
         let clause = match self.with_items(PythonTokenKind::Colon) {
             Ok((clause, false)) => clause,
             _ => {
-                self.go_back(guess)?;
+                self.back_to(guess)?;
                 self.expect(PythonTokenKind::Open(b'('))?;
                 ensure(!self.at(PythonTokenKind::Close(b')')))?;
                 let (clause, _) = self.with_items(PythonTokenKind::Close(b')'))?;
@@ -424,7 +424,7 @@ impl<'t> Parser<'t> {
         let guess = self.guess();
         let node = self.begin(kind::TYPE_ALIAS_STATEMENT)?;
         if !self.at(PythonTokenKind::Name) {
-            self.go_back(guess)?;
+            self.back_to(guess)?;
             return self.expression_statement();
         }
         let name = self.leaf(kind::IDENTIFIER)?;

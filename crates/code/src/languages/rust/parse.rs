@@ -180,7 +180,7 @@ impl<'t> Parser<'t> {
             match self.at(RustTokenKind::Close(b')')) {
                 true => self.skip()?,
                 // `struct A(pub (crate::B, C))`.
-                false => self.go_back(guess)?,
+                false => self.back_to(guess)?,
             }
         }
         Ok(Some(self.close(node)))
@@ -461,7 +461,7 @@ impl<'t> Parser<'t> {
                 return Ok(Some(self.close(node)));
             }
             // `mut self: Box<Self>`.
-            self.go_back(guess)?;
+            self.back_to(guess)?;
             let node = self.open(kind::PARAMETER);
             self.eat_word(Word::Mut)?;
             ensure(self.at_word(Word::SelfValue))?;
@@ -470,7 +470,7 @@ impl<'t> Parser<'t> {
             self.add_type(node)?;
             return Ok(Some(self.close(node)));
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         Ok(None)
     }
 

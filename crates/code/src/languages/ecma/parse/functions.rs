@@ -219,7 +219,7 @@ impl Parser<'_> {
             }
             _ => {}
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         Ok(None)
     }
 

@@ -111,7 +111,7 @@ impl Parser<'_> {
                 return Ok(Some(types));
             }
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         Ok(None)
     }
 
@@ -288,7 +288,7 @@ impl Parser<'_> {
                 self.add(node, constraint, field::NO);
                 Ok(())
             }
-            _ => self.go_back(guess),
+            _ => self.back_to(guess),
         }
     }
 
@@ -415,7 +415,7 @@ impl Parser<'_> {
                 return Ok(self.close(node));
             }
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         let start = self.tok.start;
         if rest {
             self.advance()?;

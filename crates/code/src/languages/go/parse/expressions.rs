@@ -206,7 +206,7 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         self.index(of)
     }
 
@@ -320,7 +320,7 @@ impl Parser<'_> {
         {
             return self.conversion(ty).map(Some);
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         Ok(None)
     }
 

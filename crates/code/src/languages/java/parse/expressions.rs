@@ -136,7 +136,7 @@ impl Parser<'_> {
                 return Ok(Some(self.close(node)));
             }
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         Ok(None)
     }
 
@@ -214,7 +214,7 @@ impl Parser<'_> {
         if any && self.at(JavaTokenKind::Close(b')')) {
             return self.close_after(node);
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         self.parameters()
     }
 
@@ -253,7 +253,7 @@ impl Parser<'_> {
             }
         }
         ensure(named)?;
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         Ok(None)
     }
 

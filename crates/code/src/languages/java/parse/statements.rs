@@ -293,7 +293,7 @@ impl Parser<'_> {
                 return Ok(true);
             }
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         let variables = self.declarators(kind::LOCAL_VARIABLE_DECLARATION, modifiers)?;
         self.attach(node, variables, field::NO);
         Ok(false)
@@ -436,7 +436,7 @@ impl Parser<'_> {
             // A record with type arguments.
             ensure(!self.at(JavaTokenKind::Open(b'(')))?;
             if !self.at(JavaTokenKind::Name) || self.at_name("when") {
-                self.go_back(guess)?;
+                self.back_to(guess)?;
                 return self.conditional();
             }
             let pattern = self.open_at(kind::TYPE_PATTERN, start);
@@ -445,7 +445,7 @@ impl Parser<'_> {
             self.close(pattern);
             return Ok(self.wrapped(kind::PATTERN, pattern, field::NO));
         }
-        self.go_back(guess)?;
+        self.back_to(guess)?;
         self.conditional()
     }
 

@@ -55,7 +55,7 @@ impl Parser<'_> {
                 let opens = self.annotations(node).is_ok()
                     && self.at(JavaTokenKind::Open(b'['))
                     && self.peek()?.kind == JavaTokenKind::Close(b']');
-                self.go_back(guess)?;
+                self.back_to(guess)?;
                 Ok(opens)
             }
             _ => Ok(false),
@@ -110,7 +110,7 @@ impl Parser<'_> {
         let node = self.open(kind::WILDCARD);
         self.annotations(node)?;
         if !self.eat(JavaTokenKind::Question)? {
-            self.go_back(guess)?;
+            self.back_to(guess)?;
             return self.ty();
         }
         if matches!(self.tok.kind, JavaTokenKind::Word(Word::Extends | Word::Super)) {

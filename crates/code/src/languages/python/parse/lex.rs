@@ -161,7 +161,7 @@ impl<'t> Lex<'t> for PythonLexer<'t> {
         }
     }
 
-    fn go_back(&mut self, place: PythonLexerPosition) -> ParseResult<()> {
+    fn back_to(&mut self, place: PythonLexerPosition) -> ParseResult<()> {
         if self.indents.len() != place.indents {
             return Err(UnsupportedSyntax);
         }

@@ -11,7 +11,7 @@ impl Parser<'_> {
         let node = self.begin(kind::MATCH_STATEMENT)?;
         let subject = self.values();
         if subject.is_err() || !self.at(PythonTokenKind::Colon) || !self.lex.ends_line() {
-            self.go_back(guess)?;
+            self.back_to(guess)?;
             return Ok(None);
         }
         self.add(node, subject?, field::NO);
