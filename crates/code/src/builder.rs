@@ -6,10 +6,11 @@
 use crate::facts::{
     Arg, ArgKind, BaseType, Bind, BindTarget, CallKind, CallSite, Def, DefId, DefKind, ExprId, ExprItem, FileFacts,
     ImportId, ImportKind, IndexRange, ItemKey, ListKind, NameId, NameReference, ROOT, Return, ReturnCondition,
-    SourceExport, SourceExpr, SourceImport, SourceSpan, UNKNOWN, Var, VarId, VarKind, Visibility,
+    SourceExport, SourceExpr, SourceImport, SourceSpan, UNKNOWN, Var, VarId, VarKind, Visibility, flag,
 };
 use crate::ids::{BindId, IdVec};
-use crate::languages::LanguageId;
+use crate::languages::SourceFile;
+use crate::tree::{self, TreeNode};
 use rustc_hash::FxHashMap;
 
 pub use crate::ids::ScopeId;
@@ -49,8 +50,9 @@ struct Scope {
 }
 
 impl<'t> Builder<'t> {
-    /// Begins a file; its first definition is the file itself.
-    pub fn new(language: LanguageId, text: &'t str, file_name: &str) -> Builder<'t> {
+    /// Begins a file; its first definition is the file itself, which may be one of tests.
+    pub(crate) fn new(source: SourceFile<'t>, test_file: bool) -> Builder<'t> {
+        let SourceFile { path, text, language } = source;
         let facts = FileFacts {
             language,
             names: IdVec::new(),
@@ -86,9 +88,10 @@ impl<'t> Builder<'t> {
             depth: 0,
             too_deep: false,
         };
-        let name = builder.name(file_name);
+        let name = builder.name(path.rsplit('/').next().unwrap_or(path));
         let lines = builder.facts.lines.max(1);
         let mut root = blank(name, DefKind::File);
+        root.flags = if test_file { flag::TEST } else { 0 };
         root.span = SourceSpan { end: text.len() as u32, line: 1, end_line: lines, ..SourceSpan::default() };
         builder.facts.defs.push(root);
         builder
@@ -368,7 +371,7 @@ impl<'t> Builder<'t> {
     }
 
     /// Records a syntax error.
-    pub fn fault(&mut self, line: u32, what: &str) {
+    fn fault(&mut self, line: u32, what: &str) {
         self.facts.faults.push((line, what.into()));
     }
 
@@ -388,8 +391,11 @@ impl<'t> Builder<'t> {
         self.depth -= 1;
     }
 
-    /// Resolves names and returns the facts.
-    pub fn finish(mut self) -> FileFacts {
+    /// Records the first syntax error below `root`, resolves names and returns the facts.
+    pub(crate) fn finish(mut self, root: TreeNode<'_>) -> FileFacts {
+        if let Some((line, what)) = tree::first_fault(root) {
+            self.fault(line, &what);
+        }
         if self.too_deep {
             self.fault(1, "nested too deeply: the innermost parts were left out");
         }

@@ -9,7 +9,7 @@ pub mod compare;
 pub(crate) mod lexer;
 pub(crate) mod source;
 
-use crate::tree::{SyntaxTree, flag};
+use crate::tree::{GrammarNames, SyntaxTree, flag};
 
 /// Deepest nesting that is read, to bound the use of the stack.
 const DEPTH: u32 = 120;
@@ -34,16 +34,23 @@ pub struct SourceToken<K> {
     pub end: u32,
 }
 
-/// A lexer: returns the tokens of a language one at a time.
-pub trait Lex<'t> {
-    /// The kinds of tokens.
-    type Kind: Copy + PartialEq;
+/// The kinds of tokens of a language; `words!` implements it.
+pub trait TokenKind: Copy + PartialEq {
     /// A keyword.
     type Word;
     /// The kind of names.
-    const NAME: Self::Kind;
+    const NAME: Self;
     /// The kind of commas, which separate the elements of lists.
-    const COMMA: Self::Kind;
+    const COMMA: Self;
+
+    /// The kind of a keyword.
+    fn keyword(word: Self::Word) -> Self;
+}
+
+/// A lexer: returns the tokens of a language one at a time.
+pub trait Lex<'t> {
+    /// The kinds of tokens.
+    type Kind: TokenKind;
     /// A position to return to.
     type Place: Copy;
 
@@ -55,9 +62,10 @@ pub trait Lex<'t> {
     fn back_to(&mut self, place: Self::Place) -> ParseResult<()>;
     /// The whole source text.
     fn text(&self) -> &'t str;
-    /// The kind of a keyword.
-    fn keyword(word: Self::Word) -> Self::Kind;
 }
+
+/// The keywords of the language of a lexer.
+type WordOf<'t, L> = <<L as Lex<'t>>::Kind as TokenKind>::Word;
 
 /// The state of a recursive descent parser with one token of lookahead.
 pub struct Descent<'t, L: Lex<'t>, S = ()> {
@@ -92,6 +100,22 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         Ok(Descent { lex, tree, state, tok, last: 0, depth: 0, patience })
     }
 
+    /// The tree of a whole text, to whose root `read` adds the parts; `None` if the text needs tree-sitter.
+    pub fn whole_text(
+        lex: L,
+        names: &'static GrammarNames,
+        root: u16,
+        state: S,
+        read: impl FnOnce(&mut Self, u32) -> ParseResult<()>,
+    ) -> Option<SyntaxTree> {
+        let text = lex.text();
+        let mut tree = SyntaxTree::new(text, names);
+        let root = tree.push(root, flag::NAMED, 0, text.len() as u32);
+        let mut parser = Self::new(lex, tree, state).ok()?;
+        read(&mut parser, root).ok()?;
+        Some(parser.tree)
+    }
+
     // --- tokens ---
 
     /// Consumes the next token and returns it.
@@ -113,13 +137,13 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Whether the next token is this keyword.
-    pub fn at_word(&self, word: L::Word) -> bool {
-        self.at(L::keyword(word))
+    pub fn at_word(&self, word: WordOf<'t, L>) -> bool {
+        self.at(L::Kind::keyword(word))
     }
 
     /// Whether the next token is this name, such as a keyword that only some contexts have.
     pub fn at_name(&self, name: &str) -> bool {
-        self.at(L::NAME) && self.text(self.tok) == name
+        self.at(L::Kind::NAME) && self.text(self.tok) == name
     }
 
     /// Consumes the next token if it is of this kind; returns whether it was.
@@ -132,8 +156,8 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Consumes the next token if it is this keyword; returns whether it was.
-    pub fn eat_word(&mut self, word: L::Word) -> ParseResult<bool> {
-        self.eat(L::keyword(word))
+    pub fn eat_word(&mut self, word: WordOf<'t, L>) -> ParseResult<bool> {
+        self.eat(L::Kind::keyword(word))
     }
 
     /// Consumes the next token if it is this name; returns whether it was.
@@ -156,8 +180,8 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     /// Consumes this keyword, and fails if another token comes next.
-    pub fn expect_word(&mut self, word: L::Word) -> ParseResult<()> {
-        self.expect(L::keyword(word)).map(|_| ())
+    pub fn expect_word(&mut self, word: WordOf<'t, L>) -> ParseResult<()> {
+        self.expect(L::Kind::keyword(word)).map(|_| ())
     }
 
     /// The text of a token.
@@ -305,7 +329,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
 
     /// A node that consists of a name.
     pub fn name(&mut self, kind: u16) -> ParseResult<u32> {
-        self.require(L::NAME)?;
+        self.require(L::Kind::NAME)?;
         self.leaf(kind)
     }
 
@@ -439,7 +463,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
 
     /// The separator of list elements, or the end of the list.
     pub fn comma(&mut self, close: L::Kind) -> ParseResult<()> {
-        if self.eat(L::COMMA)? || self.at(close) { Ok(()) } else { Err(UnsupportedSyntax) }
+        if self.eat(L::Kind::COMMA)? || self.at(close) { Ok(()) } else { Err(UnsupportedSyntax) }
     }
 
     /// Elements with commas between them and perhaps one at the end, up to and with the closing token.
@@ -489,6 +513,28 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
                 return Ok(());
             }
         }
+    }
+}
+
+/// The context of a parser whose language writes no parentheses between a keyword such as `if` and a block in braces.
+#[derive(Clone, Copy, Default)]
+pub struct HeaderMode {
+    /// Between such a keyword and the block: `{` begins the block, not a part of an expression.
+    pub header: bool,
+}
+
+impl<'t, L: Lex<'t>> Descent<'t, L, HeaderMode> {
+    /// Reads the content of brackets or bodies, which is in no header.
+    pub fn inside<R>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
+        self.in_header(false, read)
+    }
+
+    /// Reads with or without the restriction of a header.
+    pub fn in_header<R>(&mut self, header: bool, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
+        let before = std::mem::replace(&mut self.state.header, header);
+        let result = read(self);
+        self.state.header = before;
+        result
     }
 }
 

@@ -35,15 +35,14 @@ pub(crate) fn read(
     tags: &'static TagsQuery,
     test_file: bool,
 ) -> FileFacts {
-    let SourceFile { path, text, language } = source;
+    let SourceFile { text, language, .. } = source;
     let parsed = &super::tree(text, language);
     let mut numbers: FxHashMap<usize, u32> = FxHashMap::default();
     let tree = &tree::from_tree_sitter(text, parsed, super::names(language), |node, at| {
         numbers.insert(node.id(), at);
     });
-    let file = path.rsplit('/').next().unwrap_or(path);
     let mut reader = Reader {
-        b: Builder::new(language, text, file),
+        b: Builder::new(source, test_file),
         dialect,
         test_file,
         frames: vec![],
@@ -56,10 +55,6 @@ pub(crate) fn read(
         hidden: None,
         conditional: UNKNOWN,
     };
-    if reader.test_file {
-        reader.b.def(ROOT).flags |= flag::TEST;
-    }
-    let root = tree.root();
     let compiled = tags.compiled(language);
     let mut cursor = QueryCursor::new();
     let mut found = cursor.matches(&compiled.query, parsed.root_node(), text.as_bytes());
@@ -72,10 +67,7 @@ pub(crate) fn read(
     }
     reader.leave_until(usize::MAX);
     std::mem::take(&mut reader.bare).settle(&mut reader.b);
-    if let Some((line, what)) = tree::first_fault(root) {
-        reader.b.fault(line, &what);
-    }
-    reader.b.finish()
+    reader.b.finish(tree.root())
 }
 
 /// Whether a file is one of tests, by its name without the extension and by the folders that test runners look for.

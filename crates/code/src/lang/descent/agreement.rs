@@ -16,8 +16,9 @@ pub(crate) fn both(text: &str, language: LanguageId) -> (String, Option<String>)
 
 /// Fails for texts that our parser rejects or reads differently.
 #[track_caller]
-pub(crate) fn same<'a>(texts: impl IntoIterator<Item = &'a str>, language: LanguageId) {
-    let differs = |text: &str| {
+pub(crate) fn same<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, language: LanguageId) {
+    let differs = |text: T| {
+        let text = text.as_ref();
         let (theirs, ours) = both(text, language);
         match ours {
             Some(ours) if ours == theirs => None,
@@ -27,6 +28,11 @@ pub(crate) fn same<'a>(texts: impl IntoIterator<Item = &'a str>, language: Langu
     };
     let wrong: Vec<String> = texts.into_iter().filter_map(differs).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A text with a byte order mark and the line ends of Windows.
+pub(crate) fn of_windows(text: impl AsRef<str>) -> String {
+    format!("\u{feff}{}", text.as_ref().replace('\n', "\r\n"))
 }
 
 /// Fails for texts that our parser accepts.

@@ -2,17 +2,13 @@
 //! lexer.
 
 use super::source::{GreaterOperator, SourceBytes};
-use super::{Descent, Lex, ParseResult, SourceToken, UnsupportedSyntax};
+use super::{Descent, Lex, ParseResult, SourceToken, TokenKind, UnsupportedSyntax};
 use crate::tree::flag;
 
 /// The lexical rules of a language; the value is the state that its lexer has besides the position.
 pub trait LexicalRules: Copy + Default {
-    type Kind: Copy + PartialEq;
-    type Word;
-    const NAME: Self::Kind;
-    const COMMA: Self::Kind;
+    type Kind: TokenKind;
 
-    fn keyword(word: Self::Word) -> Self::Kind;
     fn next(lexer: &mut Lexer<'_, Self>) -> ParseResult<SourceToken<Self::Kind>>;
 }
 
@@ -26,10 +22,7 @@ pub struct Lexer<'t, D> {
 
 impl<'t, D: LexicalRules> Lex<'t> for Lexer<'t, D> {
     type Kind = D::Kind;
-    type Word = D::Word;
     type Place = (u32, D, (usize, usize));
-    const NAME: Self::Kind = D::NAME;
-    const COMMA: Self::Kind = D::COMMA;
 
     fn next(&mut self) -> ParseResult<SourceToken<D::Kind>> {
         D::next(self)
@@ -47,10 +40,6 @@ impl<'t, D: LexicalRules> Lex<'t> for Lexer<'t, D> {
 
     fn text(&self) -> &'t str {
         self.source.text
-    }
-
-    fn keyword(word: D::Word) -> D::Kind {
-        D::keyword(word)
     }
 }
 
@@ -98,9 +87,14 @@ impl<'t, D: LexicalRules> Lexer<'t, D> {
     }
 
     /// Reads a name (see `Source::name_end`) or a keyword.
-    pub fn word(&mut self, start: u32, dollar: bool, keyword: fn(&[u8]) -> Option<D::Word>) -> ParseResult<D::Kind> {
+    pub fn word(
+        &mut self,
+        start: u32,
+        dollar: bool,
+        keyword: fn(&[u8]) -> Option<<D::Kind as TokenKind>::Word>,
+    ) -> ParseResult<D::Kind> {
         self.at = self.source.name_end(start, dollar)?;
-        Ok(keyword(self.source.between(start, self.at)).map_or(D::NAME, D::keyword))
+        Ok(keyword(self.source.between(start, self.at)).map_or(D::Kind::NAME, D::Kind::keyword))
     }
 
     /// Reads an operator or a bracket.
@@ -171,11 +165,22 @@ impl<'t, D: LexicalRules, S: Copy> Descent<'t, Lexer<'t, D>, S> {
     }
 }
 
-/// The keywords of a language, and the function that recognises them.
+/// The keywords of a language, and the function that recognises them. The name of the type of tokens comes first; it
+/// has the variants `Name`, `Comma` and `Word`.
 macro_rules! words {
-    ($($word:ident $text:literal),+ $(,)?) => {
+    ($tokens:ident: $($word:ident $text:literal),+ $(,)?) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Word { $($word,)+ }
+
+        impl $crate::lang::descent::TokenKind for $tokens {
+            type Word = Word;
+            const NAME: $tokens = $tokens::Name;
+            const COMMA: $tokens = $tokens::Comma;
+
+            fn keyword(word: Word) -> $tokens {
+                $tokens::Word(word)
+            }
+        }
 
         fn keyword(word: &[u8]) -> Option<Word> {
             Some(match word {

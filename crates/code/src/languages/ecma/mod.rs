@@ -22,18 +22,16 @@ use crate::facts::{
     BindTarget, DefId, DefKind, ExprId, FileFacts, ROOT, SourceExpr, SourceSpan, UNKNOWN, VarId, Visibility, flag,
 };
 use crate::languages::SourceFile;
-use crate::tree::{self, SyntaxTree, TreeNode, one_line, span};
+use crate::tree::{SyntaxTree, TreeNode, one_line, span};
 pub(crate) use language::{JavaScript, Tsx, TypeScript};
 pub use parse::parse;
 use patterns::PatternBinding;
 use smallvec::SmallVec;
 
 pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
-    let SourceFile { path, text, language } = source;
-    let file = path.rsplit('/').next().unwrap_or(path);
-    let declared = [".d.ts", ".d.mts", ".d.cts"].iter().any(|end| file.ends_with(end));
+    let declared = [".d.ts", ".d.mts", ".d.cts"].iter().any(|end| source.path.ends_with(end));
     let mut reader = Reader {
-        b: Builder::new(language, text, file),
+        b: Builder::new(source, is_test_file(source.path)),
         flags: if declared { flag::DECLARED } else { 0 },
         members: None,
         exports: None,
@@ -41,20 +39,14 @@ pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
     };
     let root = tree.root();
     let mut flags = reader.flags;
-    if is_test_file(path) {
-        flags |= flag::TEST;
-    }
-    if text.starts_with("#!") {
+    if source.text.starts_with("#!") {
         flags |= flag::ENTRY;
     }
     let doc = reader.doc_of_file(root);
     reader.b.def(ROOT).flags |= flags;
     reader.b.def(ROOT).doc = doc;
     reader.block(root);
-    if let Some((line, what)) = tree::first_fault(root) {
-        reader.b.fault(line, &what);
-    }
-    let mut facts = reader.b.finish();
+    let mut facts = reader.b.finish(root);
     modules::mark_exported(&mut facts);
     facts
 }

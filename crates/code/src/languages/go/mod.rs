@@ -29,27 +29,22 @@ use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
 pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
-    let SourceFile { path, text, language } = source;
-    let mut b = Builder::new(language, text, path.rsplit('/').next().unwrap_or(path));
+    let SourceFile { path, text, .. } = source;
+    let test_file = path.ends_with("_test.go");
+    let mut b = Builder::new(source, test_file);
     let words = Words::new(&mut b);
     let mut reader = Reader {
         b,
-        test_file: path.ends_with("_test.go"),
+        test_file,
         broken: tree.root().has_error(),
         results: SmallVec::new(),
         words,
         channels: Channels::default(),
     };
-    if reader.test_file {
-        reader.b.def(ROOT).flags |= flag::TEST;
-    }
     reader.b.facts.build = build::constraint(path, text);
     let root = tree.root();
     reader.top(root);
-    if let Some((line, what)) = tree::first_fault(root) {
-        reader.b.fault(line, &what);
-    }
-    reader.b.finish()
+    reader.b.finish(root)
 }
 
 struct Reader<'t> {

@@ -10,35 +10,27 @@ mod tests;
 mod types;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, Lex, ParseResult, UnsupportedSyntax, ensure};
-use crate::tree::{SyntaxTree, flag};
+use crate::lang::descent::{Descent, HeaderMode, Lex, ParseResult, UnsupportedSyntax, ensure};
+use crate::tree::SyntaxTree;
 use lex::{GoLexer, GoTokenKind, Word};
 
 /// The tree of a text; `None` if it needs tree-sitter.
 pub fn parse(text: &str) -> Option<SyntaxTree> {
-    Parser::source_file(text).ok()
+    let lexer = GoLexer::new(text).ok()?;
+    Parser::whole_text(lexer, &NAMES, kind::SOURCE_FILE, HeaderMode::default(), Parser::source_file)
 }
 
-type Parser<'t> = Descent<'t, GoLexer<'t>, Mode>;
-
-#[derive(Clone, Copy)]
-struct Mode {
-    /// Between `if`, `for` or `switch` and its block: `{` begins that block, not a literal.
-    header: bool,
-}
+type Parser<'t> = Descent<'t, GoLexer<'t>, HeaderMode>;
 
 impl<'t> Parser<'t> {
-    fn source_file(text: &'t str) -> ParseResult<SyntaxTree> {
-        let mut tree = SyntaxTree::new(text, &NAMES);
-        let root = tree.push(kind::SOURCE_FILE, flag::NAMED, 0, text.len() as u32);
-        let mut parser = Parser::new(GoLexer::new(text)?, tree, Mode { header: false })?;
-        while !parser.at(GoTokenKind::End) {
-            parser.remarks(root, kind::COMMENT);
-            parser.part(root, field::NO, Self::declaration)?;
-            parser.expect(GoTokenKind::Semicolon)?;
+    fn source_file(&mut self, root: u32) -> ParseResult<()> {
+        while !self.at(GoTokenKind::End) {
+            self.remarks(root, kind::COMMENT);
+            self.part(root, field::NO, Self::declaration)?;
+            self.expect(GoTokenKind::Semicolon)?;
         }
-        parser.remarks(root, kind::COMMENT);
-        Ok(parser.tree)
+        self.remarks(root, kind::COMMENT);
+        Ok(())
     }
 
     // --- tokens ---
@@ -51,18 +43,6 @@ impl<'t> Parser<'t> {
 
     fn identifier(&mut self) -> ParseResult<u32> {
         self.name(kind::IDENTIFIER)
-    }
-
-    /// Reads the content of brackets or bodies, where the header mode does not apply.
-    fn inside<R>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
-        self.in_header(false, read)
-    }
-
-    fn in_header<R>(&mut self, header: bool, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
-        let before = std::mem::replace(&mut self.state.header, header);
-        let result = read(self);
-        self.state.header = before;
-        result
     }
 
     // --- declarations ---

@@ -23,23 +23,11 @@ pub(crate) use language::{Java, PLATFORM, builtin_call, outside_module};
 pub use parse::parse;
 
 pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
-    let SourceFile { path, text, language } = source;
-    let file_name = path.rsplit('/').next().unwrap_or(path);
-    let mut reader = Reader {
-        b: Builder::new(language, text, file_name),
-        test_file: is_test_file(path),
-        class: None,
-        yields: vec![],
-    };
-    if reader.test_file {
-        reader.b.def(ROOT).flags |= flag::TEST;
-    }
+    let test_file = is_test_file(source.path);
+    let mut reader = Reader { b: Builder::new(source, test_file), test_file, class: None, yields: vec![] };
     let root = tree.root();
     reader.block(root);
-    if let Some((line, what)) = tree::first_fault(root) {
-        reader.b.fault(line, &what);
-    }
-    reader.b.finish()
+    reader.b.finish(root)
 }
 
 /// By the conventions of Maven, Gradle, JUnit and Failsafe.

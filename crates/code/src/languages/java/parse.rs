@@ -12,29 +12,27 @@ mod types;
 
 use super::syntax::{NAMES, field, kind};
 use crate::lang::descent::{Descent, ParseResult, UnsupportedSyntax};
-use crate::tree::{SyntaxTree, flag};
+use crate::tree::SyntaxTree;
 use lex::{JavaLexer, JavaTokenKind, Word};
 
 /// The tree of a text; `None` if it needs tree-sitter.
 pub fn parse(text: &str) -> Option<SyntaxTree> {
-    Parser::program(text).ok()
+    let lexer = JavaLexer::new(text).ok()?;
+    Parser::whole_text(lexer, &NAMES, kind::PROGRAM, (), Parser::program)
 }
 
 type Parser<'t> = Descent<'t, JavaLexer<'t>>;
 
 impl<'t> Parser<'t> {
-    fn program(text: &'t str) -> ParseResult<SyntaxTree> {
-        let mut tree = SyntaxTree::new(text, &NAMES);
-        let program = tree.push(kind::PROGRAM, flag::NAMED, 0, text.len() as u32);
-        let mut parser = Parser::new(JavaLexer::new(text)?, tree, ())?;
-        while !parser.at(JavaTokenKind::End) {
-            if parser.eat(JavaTokenKind::Semicolon)? {
+    fn program(&mut self, root: u32) -> ParseResult<()> {
+        while !self.at(JavaTokenKind::End) {
+            if self.eat(JavaTokenKind::Semicolon)? {
                 continue;
             }
-            parser.remarks(program, kind::COMMENT);
-            parser.part(program, field::NO, Self::top_level)?;
+            self.remarks(root, kind::COMMENT);
+            self.part(root, field::NO, Self::top_level)?;
         }
-        Ok(parser.tree)
+        Ok(())
     }
 
     // --- tokens ---

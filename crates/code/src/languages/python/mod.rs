@@ -20,23 +20,13 @@ use crate::languages::SourceFile;
 use crate::tree::{self, NodeChildren, SyntaxTree, TreeNode, line, span};
 
 pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
-    let SourceFile { path, text, language } = source;
-    let mut reader = Reader {
-        b: Builder::new(language, text, path.rsplit('/').next().unwrap_or(path)),
-        test_file: is_test_file(path),
-        optional: vec![],
-    };
+    let test_file = is_test_file(source.path);
+    let mut reader = Reader { b: Builder::new(source, test_file), test_file, optional: vec![] };
     let root = tree.root();
     let doc = reader.docstring(root);
     reader.b.def(ROOT).doc = doc;
-    if reader.test_file {
-        reader.b.def(ROOT).flags |= flag::TEST;
-    }
     reader.block(root);
-    if let Some((line, what)) = tree::first_fault(root) {
-        reader.b.fault(line, &what);
-    }
-    reader.b.finish()
+    reader.b.finish(root)
 }
 
 /// By the conventions of pytest, unittest and Django.

@@ -18,19 +18,19 @@ mod types;
 mod values;
 
 use crate::builder::{Builder, FILE_SCOPE, ScopeId};
-use crate::facts::{BindTarget, DefId, ExprId, FileFacts, NameId, ROOT, SourceExpr, UNKNOWN, VarId, VarKind, flag};
+use crate::facts::{BindTarget, DefId, ExprId, FileFacts, NameId, ROOT, SourceExpr, UNKNOWN, VarId, VarKind};
 use crate::ids::IdVec;
 use crate::languages::SourceFile;
-use crate::tree::{self, NodeChildren, SyntaxTree, TreeNode};
+use crate::tree::{NodeChildren, SyntaxTree, TreeNode};
 use attributes::PrecedingAttributes;
 pub(crate) use language::Rust;
 pub use parse::parse;
 use rustc_hash::FxHashMap;
 
 pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
-    let SourceFile { path, text, language } = source;
+    let path = source.path;
     let mut reader = Reader {
-        b: Builder::new(language, text, path.rsplit('/').next().unwrap_or(path)),
+        b: Builder::new(source, is_test_file(path)),
         outer: vec![FILE_SCOPE].into(),
         items: FILE_SCOPE,
         heads: vec![],
@@ -46,16 +46,10 @@ pub(crate) fn read(source: SourceFile<'_>, tree: &SyntaxTree) -> FileFacts {
     let kids = reader.children(root);
     let doc = reader.doc_inside(&kids);
     reader.b.def(ROOT).doc = doc;
-    if is_test_file(path) {
-        reader.b.def(ROOT).flags |= flag::TEST;
-    }
     reader.statements(&kids, Place::Free);
-    if let Some((line, what)) = tree::first_fault(root) {
-        reader.b.fault(line, &what);
-    }
     reader.resolve_heads();
     reader.resolve_payloads();
-    reader.b.finish()
+    reader.b.finish(root)
 }
 
 /// By the folders where Cargo looks for tests, and by the usual names of `#[cfg(test)] mod tests;` files.

@@ -13,46 +13,21 @@ mod tests;
 mod types;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, ParseResult, UnsupportedSyntax, ensure};
-use crate::tree::{SyntaxTree, flag};
+use crate::lang::descent::{Descent, HeaderMode, ParseResult, UnsupportedSyntax, ensure};
+use crate::tree::SyntaxTree;
 use lex::{RustLexer, RustTokenKind, Word};
 
 /// The tree of a text; `None` if it needs tree-sitter.
 pub fn parse(text: &str) -> Option<SyntaxTree> {
-    Parser::source_file(text).ok()
+    let lexer = RustLexer::new(text).ok()?;
+    Parser::whole_text(lexer, &NAMES, kind::SOURCE_FILE, HeaderMode::default(), |parser, root| {
+        parser.items(root, RustTokenKind::End)
+    })
 }
 
-type Parser<'t> = Descent<'t, RustLexer<'t>, Mode>;
-
-#[derive(Clone, Copy)]
-struct Mode {
-    /// Between `if`, `while`, `match` or `for` and its block: `{` begins that block, not the fields of a struct.
-    header: bool,
-}
+type Parser<'t> = Descent<'t, RustLexer<'t>, HeaderMode>;
 
 impl<'t> Parser<'t> {
-    fn source_file(text: &'t str) -> ParseResult<SyntaxTree> {
-        let mut tree = SyntaxTree::new(text, &NAMES);
-        let root = tree.push(kind::SOURCE_FILE, flag::NAMED, 0, text.len() as u32);
-        let mut parser = Parser::new(RustLexer::new(text)?, tree, Mode { header: false })?;
-        parser.items(root, RustTokenKind::End)?;
-        Ok(parser.tree)
-    }
-
-    // --- nodes ---
-
-    /// Reads the content of brackets or bodies, where the header mode does not apply.
-    fn inside<R>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
-        self.in_header(false, read)
-    }
-
-    fn in_header<R>(&mut self, header: bool, read: impl FnOnce(&mut Self) -> ParseResult<R>) -> ParseResult<R> {
-        let before = std::mem::replace(&mut self.state.header, header);
-        let result = read(self);
-        self.state.header = before;
-        result
-    }
-
     // --- items ---
 
     /// The content of a file, a module, a trait or an impl, up to its end.

@@ -13,10 +13,9 @@ use super::java;
 use super::rules::LanguageRules;
 use super::{Language, OutsideModule, SourceFile};
 use crate::builder::{Builder, FILE_SCOPE, ScopeId};
-use crate::facts::{FileFacts, ROOT, flag};
+use crate::facts::FileFacts;
 use crate::lang::bare_names::BareNames;
 use crate::lang::query_based;
-use crate::tree;
 
 pub(crate) struct Scala;
 
@@ -55,24 +54,19 @@ impl Language for Scala {
     fn read(&self, source: SourceFile<'_>) -> FileFacts {
         let tree = crate::lang::patient_tree(source);
         let named = |stem: &str| ["Test", "Tests", "Spec", "Suite"].iter().any(|end| stem.ends_with(end));
+        let test_file = query_based::is_test_file(source.path, named);
         let mut reader = Reader {
-            b: Builder::new(source.language, source.text, source.path.rsplit('/').next().unwrap_or(source.path)),
-            test_file: query_based::is_test_file(source.path, named),
+            b: Builder::new(source, test_file),
+            test_file,
             members: FILE_SCOPE,
             is_static: false,
             in_tests: false,
             bare: BareNames::default(),
         };
-        if reader.test_file {
-            reader.b.def(ROOT).flags |= flag::TEST;
-        }
         let root = tree.root();
         reader.block(root);
         std::mem::take(&mut reader.bare).settle(&mut reader.b);
-        if let Some((line, what)) = tree::first_fault(root) {
-            reader.b.fault(line, &what);
-        }
-        reader.b.finish()
+        reader.b.finish(root)
     }
 
     fn rules(&self) -> &'static LanguageRules {

@@ -13,10 +13,9 @@ mod types;
 use super::rules::{LanguageRules, Modules, Overloading};
 use super::{Language, SourceFile};
 use crate::builder::Builder;
-use crate::facts::{ExprId, FileFacts, ROOT, flag};
+use crate::facts::{ExprId, FileFacts};
 use crate::lang::bare_names::BareNames;
 use crate::lang::query_based;
-use crate::tree;
 
 pub(crate) struct Swift;
 
@@ -52,24 +51,19 @@ impl Language for Swift {
 
     fn read(&self, source: SourceFile<'_>) -> FileFacts {
         let tree = crate::lang::patient_tree(source);
+        let test_file = is_test_file(source.path);
         let mut reader = Reader {
-            b: Builder::new(source.language, source.text, source.path.rsplit('/').next().unwrap_or(source.path)),
-            test_file: is_test_file(source.path),
+            b: Builder::new(source, test_file),
+            test_file,
             extended: None,
             in_tests: false,
             bare: BareNames::default(),
         };
         reader.b.facts.package = module_of(source.path).into();
-        if reader.test_file {
-            reader.b.def(ROOT).flags |= flag::TEST;
-        }
         let root = tree.root();
         reader.block(root);
         std::mem::take(&mut reader.bare).settle(&mut reader.b);
-        if let Some((line, what)) = tree::first_fault(root) {
-            reader.b.fault(line, &what);
-        }
-        reader.b.finish()
+        reader.b.finish(root)
     }
 
     fn rules(&self) -> &'static LanguageRules {

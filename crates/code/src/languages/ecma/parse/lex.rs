@@ -65,6 +65,7 @@ pub enum EcmaTokenKind {
 
 // Reserved words.
 words! {
+    EcmaTokenKind:
     Await b"await", Break b"break", Case b"case", Catch b"catch", Class b"class", Const b"const",
     Continue b"continue", Debugger b"debugger", Default b"default", Delete b"delete", Do b"do", Else b"else",
     Enum b"enum", Export b"export", Extends b"extends", False b"false", Finally b"finally", For b"for",
@@ -99,13 +100,6 @@ impl Default for EcmaLexicalRules {
 
 impl LexicalRules for EcmaLexicalRules {
     type Kind = EcmaTokenKind;
-    type Word = Word;
-    const NAME: EcmaTokenKind = EcmaTokenKind::Name;
-    const COMMA: EcmaTokenKind = EcmaTokenKind::Comma;
-
-    fn keyword(word: Word) -> EcmaTokenKind {
-        EcmaTokenKind::Word(word)
-    }
 
     fn next(lexer: &mut EcmaLexer<'_>) -> ParseResult<Token> {
         lexer.state.fresh = false;

@@ -48,6 +48,7 @@ pub enum GoTokenKind {
 }
 
 words! {
+    GoTokenKind:
     Break b"break", Case b"case", Chan b"chan", Const b"const", Continue b"continue", Default b"default",
     Defer b"defer", Else b"else", Fallthrough b"fallthrough", For b"for", Func b"func", Go b"go", Goto b"goto",
     If b"if", Import b"import", Interface b"interface", Map b"map", Package b"package", Range b"range",
@@ -72,13 +73,6 @@ pub struct GoLexicalRules {
 
 impl LexicalRules for GoLexicalRules {
     type Kind = GoTokenKind;
-    type Word = Word;
-    const NAME: GoTokenKind = GoTokenKind::Name;
-    const COMMA: GoTokenKind = GoTokenKind::Comma;
-
-    fn keyword(word: Word) -> GoTokenKind {
-        GoTokenKind::Word(word)
-    }
 
     fn next(lexer: &mut GoLexer<'_>) -> ParseResult<Token> {
         let token = lexer.any_token()?;

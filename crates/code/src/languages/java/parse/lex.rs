@@ -55,6 +55,7 @@ pub enum JavaTokenKind {
 }
 
 words! {
+    JavaTokenKind:
     Abstract b"abstract", Assert b"assert", Boolean b"boolean", Break b"break", Byte b"byte", Case b"case",
     Catch b"catch", Char b"char", Class b"class", Continue b"continue", Default b"default", Do b"do",
     Double b"double", Else b"else", Enum b"enum", Extends b"extends", False b"false", Final b"final",
@@ -81,13 +82,6 @@ pub struct JavaLexicalRules;
 
 impl LexicalRules for JavaLexicalRules {
     type Kind = JavaTokenKind;
-    type Word = Word;
-    const NAME: JavaTokenKind = JavaTokenKind::Name;
-    const COMMA: JavaTokenKind = JavaTokenKind::Comma;
-
-    fn keyword(word: Word) -> JavaTokenKind {
-        JavaTokenKind::Word(word)
-    }
 
     fn next(lexer: &mut JavaLexer<'_>) -> ParseResult<Token> {
         loop {

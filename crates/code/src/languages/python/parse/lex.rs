@@ -50,6 +50,7 @@ pub enum PythonTokenKind {
 }
 
 words! {
+    PythonTokenKind:
     And b"and", As b"as", Assert b"assert", Async b"async", Await b"await", Break b"break", Class b"class",
     Continue b"continue", Def b"def", Del b"del", Elif b"elif", Else b"else", Except b"except", False b"False",
     Finally b"finally", For b"for", From b"from", Global b"global", If b"if", Import b"import", In b"in", Is b"is",
@@ -116,9 +117,6 @@ pub struct PythonLexerPosition {
 
 impl<'t> Lex<'t> for PythonLexer<'t> {
     type Kind = PythonTokenKind;
-    type Word = Word;
-    const NAME: PythonTokenKind = PythonTokenKind::Name;
-    const COMMA: PythonTokenKind = PythonTokenKind::Comma;
     /// Valid as long as no block is entered or left.
     type Place = PythonLexerPosition;
 
@@ -173,10 +171,6 @@ impl<'t> Lex<'t> for PythonLexer<'t> {
 
     fn text(&self) -> &'t str {
         self.source.text
-    }
-
-    fn keyword(word: Word) -> PythonTokenKind {
-        PythonTokenKind::Word(word)
     }
 }
 

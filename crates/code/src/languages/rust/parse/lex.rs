@@ -53,6 +53,7 @@ pub enum RustTokenKind {
 }
 
 words! {
+    RustTokenKind:
     As b"as", Async b"async", Await b"await", Break b"break", Const b"const", Continue b"continue", Crate b"crate",
     Dyn b"dyn", Else b"else", Enum b"enum", Extern b"extern", False b"false", Fn b"fn", For b"for", If b"if",
     Impl b"impl", In b"in", Let b"let", Loop b"loop", Match b"match", Mod b"mod", Move b"move", Mut b"mut",
@@ -91,13 +92,6 @@ pub struct RustLexicalRules {
 
 impl LexicalRules for RustLexicalRules {
     type Kind = RustTokenKind;
-    type Word = Word;
-    const NAME: RustTokenKind = RustTokenKind::Name;
-    const COMMA: RustTokenKind = RustTokenKind::Comma;
-
-    fn keyword(word: Word) -> RustTokenKind {
-        RustTokenKind::Word(word)
-    }
 
     fn next(lexer: &mut RustLexer<'_>) -> ParseResult<Token> {
         let start = lexer.skip()?;
