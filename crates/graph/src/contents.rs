@@ -225,15 +225,7 @@ impl Properties {
         let own = content.properties.iter();
         let mut row: Vec<(PropertyNo, Value)> =
             own.map(|(name, value)| (self.number(name), self.shared(stored::from_json(value)))).collect();
-        let texts = [
-            ("title", &content.title),
-            ("subtype", &content.subtype),
-            ("status", &content.status),
-            ("role_src", &content.role_src),
-            ("role_dst", &content.role_dst),
-            ("derivation", &content.derivation),
-        ];
-        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, self.shared(Value::text(text.as_ref()?)))));
+        let texts = content.texts().filter_map(|(name, text)| Some((name, self.shared(Value::text(text.as_ref()?)))));
         let numbers = [("weight", content.weight), ("confidence", content.confidence)];
         let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, Value::Float(number?))));
         let evidence = (!content.evidence.is_null()).then(|| ("evidence", stored::from_json(&content.evidence)));

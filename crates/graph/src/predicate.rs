@@ -1,5 +1,6 @@
 //! Conditions on contents, as JSON: `{"status": {"in": ["open"]}, "properties.port": {">=": 8000}}`.
 
+use lukasa_model::content::{RELATIONSHIP_TEXTS, TEXTS};
 use lukasa_model::{Content, Error, ErrorCode, Result};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -10,10 +11,9 @@ const CONDITIONS: usize = 64;
 const PATH_BYTES: usize = 256;
 const LIST: usize = 256;
 
-/// Fields of objects and of relationships that a predicate may read.
-const OBJECT_FIELDS: [&str; 6] = ["type", "key", "subtype", "title", "status", "labels"];
-const EDGE_FIELDS: [&str; 9] =
-    ["type", "subtype", "title", "status", "labels", "weight", "confidence", "derivation", "role_src"];
+/// Fields of objects and of relationships that a predicate may read, besides their texts.
+const OBJECT_FIELDS: [&str; 3] = ["type", "key", "labels"];
+const EDGE_FIELDS: [&str; 4] = ["type", "labels", "weight", "confidence"];
 
 /// A checked predicate. It holds if all its conditions hold.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,11 +54,13 @@ pub struct Subject<'a> {
 impl FieldPath {
     /// Refuses fields that are not in the list, so that a filter never reveals what the caller may not see.
     pub fn parse(text: &str, relationship: bool) -> Result<FieldPath> {
-        let fields: &[&str] = if relationship { &EDGE_FIELDS } else { &OBJECT_FIELDS };
+        let (other, texts): (&[&str], &[&str]) =
+            if relationship { (&EDGE_FIELDS, &RELATIONSHIP_TEXTS) } else { (&OBJECT_FIELDS, &[]) };
+        let fields = [other, &TEXTS, texts].concat();
         if text.len() > PATH_BYTES {
             return Err(Error::invalid(ErrorCode::InvalidPath, format!("a path longer than {PATH_BYTES} bytes")));
         }
-        if fields.contains(&text) || relationship && text == "role_dst" {
+        if fields.contains(&text) {
             return Ok(FieldPath::Field(text.into()));
         }
         match text.strip_prefix("properties.") {
@@ -76,7 +78,6 @@ impl FieldPath {
 
     /// The value at this path, if there is one.
     pub fn read(&self, subject: &Subject<'_>) -> Option<Value> {
-        let text = |t: &Option<String>| t.clone().map(Value::String);
         let number = |n: Option<f64>| n.map(|n| json!(n));
         let content = subject.content;
         match self {
@@ -84,16 +85,13 @@ impl FieldPath {
             FieldPath::Field(field) => match field.as_str() {
                 "type" => Some(subject.type_name.into()),
                 "key" => subject.key.map(Value::from),
-                "subtype" => text(&content.subtype),
-                "title" => text(&content.title),
-                "status" => text(&content.status),
                 "labels" => (!content.labels.is_empty()).then(|| json!(content.labels)),
                 "weight" => number(content.weight),
                 "confidence" => number(content.confidence),
-                "derivation" => text(&content.derivation),
-                "role_src" => text(&content.role_src),
-                "role_dst" => text(&content.role_dst),
-                _ => None,
+                field => {
+                    let (_, text) = content.texts().find(|(name, _)| *name == field)?;
+                    text.clone().map(Value::String)
+                }
             },
         }
     }

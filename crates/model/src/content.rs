@@ -41,10 +41,27 @@ pub struct Content {
     pub derivation: Option<String>,
 }
 
+/// The text fields of objects and of relationships.
+pub const TEXTS: [&str; 3] = ["title", "subtype", "status"];
+/// The text fields of relationships only.
+pub const RELATIONSHIP_TEXTS: [&str; 3] = ["derivation", "role_src", "role_dst"];
+
 /// The hash of absence.
 pub const ABSENT: Hash = Hash([0; 32]);
 
 impl Content {
+    /// The fields named in [`TEXTS`], then those named in [`RELATIONSHIP_TEXTS`].
+    pub fn texts(&self) -> impl Iterator<Item = (&'static str, &Option<String>)> {
+        let fields = [&self.title, &self.subtype, &self.status, &self.derivation, &self.role_src, &self.role_dst];
+        TEXTS.into_iter().chain(RELATIONSHIP_TEXTS).zip(fields)
+    }
+
+    /// As [`Content::texts`], to set them.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut Option<String>)> {
+        let Content { title, subtype, status, derivation, role_src, role_dst, .. } = self;
+        TEXTS.into_iter().chain(RELATIONSHIP_TEXTS).zip([title, subtype, status, derivation, role_src, role_dst])
+    }
+
     /// Canonical JSON: fields in alphabetical order, empty ones left out.
     pub fn canonical(&self) -> String {
         let mut text = String::with_capacity(128);
@@ -92,17 +109,9 @@ impl Content {
 
     /// Rejects content that is over a limit or that a store cannot keep.
     pub fn check(&self, canonical_bytes: usize) -> Result<()> {
-        for (what, text, max) in [
-            ("title", &self.title, limits::TITLE_BYTES),
-            ("subtype", &self.subtype, limits::NAME_BYTES),
-            ("status", &self.status, limits::NAME_BYTES),
-            ("role_src", &self.role_src, limits::NAME_BYTES),
-            ("role_dst", &self.role_dst, limits::NAME_BYTES),
-            ("derivation", &self.derivation, limits::NAME_BYTES),
-        ] {
-            if let Some(text) = text {
-                check_text(what, text, max)?;
-            }
+        for (name, text) in self.texts() {
+            let most = if name == "title" { limits::TITLE_BYTES } else { limits::NAME_BYTES };
+            text.as_ref().map_or(Ok(()), |text| check_text(name, text, most))?;
         }
         if self.labels.len() > limits::LABELS {
             return Err(Error::too_large(
@@ -185,6 +194,16 @@ mod tests {
             assert_eq!(text, json::canonical(&serde_json::to_value(&content).unwrap()));
             assert_eq!(Content::parse(&text).unwrap().canonical(), text);
         }
+    }
+
+    #[test]
+    fn text_fields_have_the_names_they_are_written_under() {
+        let mut content = Content::default();
+        content.texts_mut().for_each(|(name, text)| *text = Some(name.into()));
+        let written = serde_json::to_value(&content).unwrap();
+        assert_eq!(written.as_object().unwrap().len(), TEXTS.len() + RELATIONSHIP_TEXTS.len());
+        assert!(written.as_object().unwrap().iter().all(|(name, text)| name == text), "{written}");
+        assert!(content.texts().all(|(name, text)| text.as_deref() == Some(name)));
     }
 
     #[test]

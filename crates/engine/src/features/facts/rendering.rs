@@ -4,6 +4,7 @@ use crate::rendering::locations::{self, RowDetails};
 use crate::rendering::values::{at, exact, list, moment, name, plain, safe};
 use crate::rendering::{Rendering, ResultRow};
 use crate::view::symbols::SymbolKind;
+use lukasa_model::content::{RELATIONSHIP_TEXTS, TEXTS};
 use serde_json::Value;
 
 pub fn versions(out: &mut Rendering, response: &Value) {
@@ -131,8 +132,9 @@ pub fn get(out: &mut Rendering, response: &Value) {
             pairs.push((end.into(), end_name(&thing[end])));
         }
     }
-    for field in ["subtype", "status", "labels", "weight", "confidence", "derivation", "role_src", "role_dst"] {
-        pairs.push((field.into(), at(thing, field)));
+    let texts = TEXTS.iter().filter(|field| **field != "title");
+    for field in texts.chain(&["labels", "weight", "confidence"]).chain(&RELATIONSHIP_TEXTS) {
+        pairs.push(((*field).into(), at(thing, field)));
     }
     for (property, value) in thing["properties"].as_object().into_iter().flatten() {
         pairs.push((safe(property), exact(value)));

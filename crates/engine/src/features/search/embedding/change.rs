@@ -1,16 +1,17 @@
 //! Whether a change of an object can change its meaning.
 
 use lukasa_model::change::{ChangeSummary, covers};
+use lukasa_model::content::TEXTS;
 
 /// A larger change in size is always significant.
 const SIZE_BYTES: usize = 256;
-/// Fields of a content; a path that begins with anything else names a property.
-const FIELDS: [&str; 6] = ["title", "subtype", "status", "labels", "properties", "evidence"];
+/// Fields of a content besides its texts; a path that begins with anything else names a property.
+const FIELDS: [&str; 3] = ["labels", "properties", "evidence"];
 
 /// Converts a path of a type's `relevant_paths` to a path in the content: `/summary` becomes `/properties/summary`.
 pub fn in_content(path: &str) -> String {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    if FIELDS.contains(&first) { path.to_owned() } else { format!("/properties{path}") }
+    if TEXTS.contains(&first) || FIELDS.contains(&first) { path.to_owned() } else { format!("/properties{path}") }
 }
 
 /// Whether the title, a label or one of the relevant paths changed (any property, if there are none), or the size changed by

@@ -1,7 +1,8 @@
 //! Reads node-link JSON as a stream of any size: nodes first, then links.
 
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
-use lukasa_model::{Error, ErrorCode, Result, Write};
+use lukasa_model::content::TEXTS;
+use lukasa_model::{Content, Error, ErrorCode, Result, Write};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -119,6 +120,24 @@ fn labels(item: &mut Map<String, Value>) -> std::collections::BTreeSet<String> {
     }
 }
 
+/// Everything that is left of an item after its identity.
+fn content(mut item: Map<String, Value>, relationship: bool) -> Content {
+    let mut content = Content {
+        labels: labels(&mut item),
+        evidence: item.remove("evidence").unwrap_or_default(),
+        ..Content::default()
+    };
+    // For an object, the fields of relationships are properties.
+    let own = content.texts_mut().filter(|(name, _)| relationship || TEXTS.contains(name));
+    own.for_each(|(name, field)| *field = text(&mut item, name));
+    if relationship {
+        content.weight = number(&mut item, "weight");
+        content.confidence = number(&mut item, "confidence");
+    }
+    content.properties = properties(item);
+    content
+}
+
 fn node(mut item: Map<String, Value>) -> Result<Write> {
     let (id, key) = (text(&mut item, "id"), text(&mut item, "key"));
     let type_name = text(&mut item, "type").unwrap_or_else(|| "Node".into());
@@ -127,19 +146,7 @@ fn node(mut item: Map<String, Value>) -> Result<Write> {
     // An object without a key is identified by its UUID.
     let uuid = uuid::Uuid::try_parse(&id).ok().filter(|_| key.is_none());
     let key = if uuid.is_some() { None } else { Some(key.unwrap_or(id)) };
-    Ok(PutObject {
-        type_name,
-        key,
-        id: uuid,
-        title: text(&mut item, "title"),
-        subtype: text(&mut item, "subtype"),
-        status: text(&mut item, "status"),
-        labels: labels(&mut item),
-        evidence: item.remove("evidence").unwrap_or_default(),
-        properties: properties(item),
-        ..PutObject::default()
-    }
-    .into())
+    Ok(PutObject { type_name, key, id: uuid, ..PutObject::default() }.with_content(content(item, false)).into())
 }
 
 fn link(mut item: Map<String, Value>) -> Result<Write> {
@@ -153,18 +160,8 @@ fn link(mut item: Map<String, Value>) -> Result<Write> {
         src: Reference::from(src.as_str()),
         dst: Reference::from(dst.as_str()),
         discriminator: text(&mut item, "discriminator").or_else(|| text(&mut item, "key")).unwrap_or_default(),
-        title: text(&mut item, "title"),
-        subtype: text(&mut item, "subtype"),
-        status: text(&mut item, "status"),
-        labels: labels(&mut item),
-        evidence: item.remove("evidence").unwrap_or_default(),
-        role_src: text(&mut item, "role_src"),
-        role_dst: text(&mut item, "role_dst"),
-        weight: number(&mut item, "weight"),
-        confidence: number(&mut item, "confidence"),
-        derivation: text(&mut item, "derivation"),
-        properties: properties(item),
         ..PutRelationship::default()
     }
+    .with_content(content(item, true))
     .into())
 }
