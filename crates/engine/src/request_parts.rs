@@ -3,7 +3,7 @@
 //! `cursor` is not among them, because operations differ in the cursors that they accept.
 
 use crate::Context;
-use lukasa_model::Batch;
+use lukasa_model::{Batch, Content};
 use lukasa_store::ledger::ViewSpec;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,33 @@ impl WriteTarget {
     /// An empty batch for the branch, written by the caller.
     pub fn batch(&self, context: &Context<'_>) -> Batch {
         Batch { header: context.header(self.reason.clone()), ..Batch::on(self.branch()) }
+    }
+}
+
+/// The texts of a content, as `put` and `patch` take them.
+#[derive(Deserialize, JsonSchema)]
+pub struct ContentTexts {
+    /// Title, for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Subtype, which refines the type.
+    #[serde(default)]
+    pub subtype: Option<String>,
+    /// Status, for example draft, active or done.
+    #[serde(default)]
+    pub status: Option<String>,
+}
+
+impl ContentTexts {
+    /// Sets the texts that are given and keeps the others.
+    pub fn set(&self, content: &mut Content) {
+        let ContentTexts { title, subtype, status } = self;
+        let fields = [&mut content.title, &mut content.subtype, &mut content.status];
+        for (field, new) in fields.into_iter().zip([title, subtype, status]) {
+            if new.is_some() {
+                field.clone_from(new);
+            }
+        }
     }
 }
 

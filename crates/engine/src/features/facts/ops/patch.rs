@@ -3,7 +3,7 @@
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
 use crate::rendering::ResponseView;
-use crate::request_parts::WriteTarget;
+use crate::request_parts::{ContentTexts, WriteTarget};
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
@@ -21,15 +21,8 @@ pub struct Request {
     /// `Type:key`, a key alone, or an id.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Title, for people.
-    #[serde(default)]
-    pub title: Option<String>,
-    /// Subtype, which refines the type.
-    #[serde(default)]
-    pub subtype: Option<String>,
-    /// Status, for example draft, active or done.
-    #[serde(default)]
-    pub status: Option<String>,
+    #[serde(flatten)]
+    pub texts: ContentTexts,
     /// Labels to add.
     #[serde(default)]
     pub label: BTreeSet<String>,
@@ -104,15 +97,10 @@ fn patched(found: &VisibleFact, until: Time, request: &Request) -> Result<Write>
     let valid_to = (until != Time::MAX).then_some(until);
     let only_this_period = valid_to.is_some();
     let mut content = found.statement.parsed()?;
-    let replace = |field: &mut Option<String>, new: &Option<String>| {
-        if new.is_some() {
-            field.clone_from(new);
-        }
-    };
-    replace(&mut content.title, &request.title);
-    replace(&mut content.subtype, &request.subtype);
-    replace(&mut content.status, &request.status);
-    replace(&mut content.derivation, &request.derivation);
+    request.texts.set(&mut content);
+    if request.derivation.is_some() {
+        content.derivation.clone_from(&request.derivation);
+    }
     content.labels.extend(request.label.iter().cloned());
     content.labels.retain(|label| !request.unlabel.contains(label));
     let mut set = request.properties.clone();

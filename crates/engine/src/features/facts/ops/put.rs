@@ -7,11 +7,11 @@ use super::patch::Patch;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op, OperationLink};
 use crate::rendering::ResponseView;
-use crate::request_parts::WriteTarget;
+use crate::request_parts::{ContentTexts, WriteTarget};
 use crate::writes::{WriteOut, commit, read_set};
 use crate::{Context, Engine};
 use lukasa_model::batch::PutObject;
-use lukasa_model::{Result, Time};
+use lukasa_model::{Content, Result, Time};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -30,15 +30,8 @@ pub struct Request {
     /// Key; an object without a key is identified by a generated id.
     #[serde(default)]
     pub key: Option<String>,
-    /// Title, for people.
-    #[serde(default)]
-    pub title: Option<String>,
-    /// Subtype, which refines the type.
-    #[serde(default)]
-    pub subtype: Option<String>,
-    /// Status, for example draft, active or done.
-    #[serde(default)]
-    pub status: Option<String>,
+    #[serde(flatten)]
+    pub texts: ContentTexts,
     /// Labels.
     #[serde(default)]
     pub label: BTreeSet<String>,
@@ -107,22 +100,23 @@ impl Op for Put {
         let name =
             request.key.as_ref().map_or_else(|| request.type_name.clone(), |k| format!("{}:{k}", request.type_name));
         let put_without_key = request.key.is_none();
-        let put = PutObject {
-            type_name: request.type_name,
-            key: request.key,
-            id: None,
-            title: request.title,
-            subtype: request.subtype,
-            status: request.status,
+        let mut content = Content {
             labels: request.label,
             properties: statement.properties,
             evidence: statement.evidence,
+            ..Content::default()
+        };
+        request.texts.set(&mut content);
+        let put = PutObject {
+            type_name: request.type_name,
+            key: request.key,
             valid_from: statement.valid_from,
             valid_to: statement.valid_to,
             only_this_period: statement.only_this_period,
             expected_version: statement.expected_version,
+            ..PutObject::default()
         };
-        let batch = request.target.batch(context).write(put);
+        let batch = request.target.batch(context).write(put.with_content(content));
         let mut done = commit(engine, context, batch, &format!("put {name}"))?;
         if let (true, Some(written)) = (put_without_key, done.written.first()) {
             // Without a key, the id is its only name.
