@@ -1,11 +1,14 @@
 //! A feature: its name, its operations, its types, its state, and what it does for the rest of the engine.
 
+use crate::blocked_tasks::{BlockedTask, FindBlockedTasks};
 use crate::claims::Claims;
 use crate::group_summaries::GroupSummaries;
 use crate::registry::Operation;
 use crate::view::ViewGraph;
 use crate::{Context, Engine, features};
+use lukasa_graph::Node;
 use lukasa_graph::cypher::SearchNodes;
+use lukasa_model::claims::HeldClaim;
 use lukasa_model::types::TypePack;
 use lukasa_model::{Result, Scope};
 use parking_lot::Mutex;
@@ -40,14 +43,22 @@ pub struct Hooks {
     /// Called after everything on a branch was written again; an empty name stands for the default branch.
     pub rebuilt: Option<fn(&Engine, &Scope, &str)>,
     pub claims: Option<&'static dyn Claims>,
+    pub blocked_tasks: Option<FindBlockedTasks>,
     pub search: Option<MakeSearch>,
     pub group_summaries: Option<SummariesHook>,
 }
 
 impl Hooks {
     /// No hooks.
-    pub const NONE: Hooks =
-        Hooks { arrived: None, follow: None, rebuilt: None, claims: None, search: None, group_summaries: None };
+    pub const NONE: Hooks = Hooks {
+        arrived: None,
+        follow: None,
+        rebuilt: None,
+        claims: None,
+        blocked_tasks: None,
+        search: None,
+        group_summaries: None,
+    };
 }
 
 /// Summaries of groups of objects, if they are configured.
@@ -63,6 +74,18 @@ impl Engine {
     /// The claims of agents.
     pub fn claims(&self) -> &'static dyn Claims {
         hook(|hooks| hooks.claims).expect("a feature keeps claims")
+    }
+
+    /// The open tasks that cannot proceed and are about these nodes, their containers or their contents, or are among
+    /// them.
+    pub fn blocked_tasks(
+        &self,
+        look: &ViewGraph,
+        nodes: &[Node],
+        held: &[HeldClaim],
+        agent: Option<&str>,
+    ) -> Result<Vec<BlockedTask>> {
+        hook(|hooks| hooks.blocked_tasks).map_or_else(|| Ok(vec![]), |find| find(look, nodes, held, agent))
     }
 
     /// The search function of a query in a view.

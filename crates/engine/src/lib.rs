@@ -1,6 +1,7 @@
 //! The engine: every operation of the product, defined once, over a ledger.
 
 pub mod audit;
+pub mod blocked_tasks;
 pub mod caller;
 pub mod claims;
 pub mod cursor;

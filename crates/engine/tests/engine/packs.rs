@@ -137,6 +137,73 @@ fn the_smallest_pack_names_who_has_claimed_where_to_begin() {
     assert_eq!(pack["active_blockers"][0]["agent"], "ann", "{pack}");
 }
 
+/// A task that cannot proceed, with what it is about.
+fn task(desk: &Desk, id: &str, more: Value) {
+    let mut request = json!({"task_id": id, "title": format!("Task {id}"), "agent_id": "ada"});
+    request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    desk.ok("task_update", request);
+}
+
+#[test]
+fn blocked_tasks_about_where_to_begin_are_in_packs_of_every_size() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        task(&desk, "10", json!({}));
+        task(&desk, "11", json!({"targets": [ENTRY], "blocked_by": ["10"]}));
+        // About other code, open, over: none of them is in the way.
+        task(&desk, "12", json!({"targets": ["math/sums.py"], "blocked_by": ["10"]}));
+        task(&desk, "13", json!({"targets": [ENTRY]}));
+        task(&desk, "14", json!({"targets": [ENTRY], "blocked_by": ["10"], "status": "cancelled"}));
+        let ask = || json!({"task": TASK, "agent_id": "bob"});
+        let mut packs: Vec<(String, Value)> = [Profile::Compact, Profile::Balanced, Profile::Debug]
+            .map(|profile| (profile.name().to_owned(), by_agent(&desk, ask(), profile)))
+            .into();
+        for budget in [200, 240, 400, 600, 800, 2_000] {
+            let mut request = ask();
+            request["budget"] = json!(budget);
+            packs.push((format!("budget {budget}"), desk.ok("context_pack", request)));
+        }
+        for (what, pack) in packs {
+            let blockers = text(&pack["active_blockers"]);
+            assert!(blockers.contains("waits for task:10"), "{what}: {pack}");
+            assert_eq!(pack["active_blockers"].as_array().unwrap().len(), 1, "{what}: {pack}");
+            assert!(
+                pack["summary"].as_str().unwrap().contains("1 blocked task: see active_blockers"),
+                "{what}: {pack}"
+            );
+        }
+        desk.ok("task_update", json!({"task_id": "10", "status": "completed", "agent_id": "ada"}));
+        assert!(desk.ok("context_pack", ask())["active_blockers"].is_null(), "nothing is waited for");
+    }
+}
+
+#[test]
+fn tasks_are_blockers_for_what_contains_their_code_and_for_their_own_pack() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        task(&desk, "20", json!({"targets": ["billing/rounding.py"], "status": "blocked"}));
+        // Of no code, but the pack is made for it.
+        task(&desk, "21", json!({"blocked_by": ["20"]}));
+        task(&desk, "22", json!({"targets": [ENTRY]}));
+        let mut request = json!({"task": TASK, "agent_id": "bob"});
+        let blockers = |request: &Value| -> Vec<String> {
+            let pack = desk.ok("context_pack", request.clone());
+            let all = pack["active_blockers"].as_array().cloned().unwrap_or_default();
+            all.iter().map(|note| note["content"].as_str().unwrap().to_owned()).collect()
+        };
+        request["profile"] = json!("balanced");
+        assert_eq!(blockers(&request), ["Task 20: marked as blocked"]);
+        request["task_id"] = json!("21");
+        let found = blockers(&request);
+        assert!(found.len() == 2 && found.iter().any(|note| note.contains("waits for task:20")), "{found:?}");
+        // The claim blocks a task as well, but is listed itself.
+        desk.ok("agent_claim", json!({"target_id": ENTRY, "agent_id": "ann", "intent": "rewriting it"}));
+        let found = blockers(&request);
+        assert!(found.len() == 3 && found[0].contains("rewriting it"), "{found:?}");
+        assert!(!found.iter().any(|note| note.contains("Task 22")), "{found:?}");
+    }
+}
+
 #[test]
 fn a_summary_points_only_at_what_is_there() {
     let desk = Desk::all().remove(0);

@@ -42,7 +42,12 @@ pub static FEATURE: Feature = Feature {
     operations: ops::ALL,
     types: &[],
     state: |states| states.put(Coordination::default()),
-    hooks: Hooks { arrived: Some(arrived), claims: Some(&BoardClaims), ..Hooks::NONE },
+    hooks: Hooks {
+        arrived: Some(arrived),
+        claims: Some(&BoardClaims),
+        blocked_tasks: Some(tasks::blocked_about),
+        ..Hooks::NONE
+    },
 };
 
 /// Notes the connection of a caller.

@@ -1,7 +1,10 @@
 //! Tasks of a view: what each waits for, which are ready, and cycles of tasks that wait for each other.
 
+use super::board::TARGETS;
+use crate::blocked_tasks::BlockedTask;
 use crate::view::ViewGraph;
-use crate::view::symbols::text;
+use crate::view::memories;
+use crate::view::symbols::{Symbols, text};
 use lukasa_graph::Node;
 use lukasa_model::claims::{ClaimTarget, HeldClaim, conflicting_claim, own_key};
 use lukasa_model::{Content, Error, ErrorCode, FactNo, Result, Time, Version};
@@ -126,6 +129,12 @@ pub fn read(look: &ViewGraph) -> Result<Vec<Task>> {
     let is = |node: Node, name: &str| s.type_name(node).eq_ignore_ascii_case(name);
     let mut nodes: Vec<Node> = s.nodes().into_iter().filter(|node| is(*node, TASK) && !s.is_ended(*node)).collect();
     nodes.sort_by_key(|node| s.thing(*node));
+    of_nodes(look, &nodes)
+}
+
+/// The tasks of these nodes, in the same order.
+fn of_nodes(look: &ViewGraph, nodes: &[Node]) -> Result<Vec<Task>> {
+    let s = &look.snapshot;
     let tied = |node: Node, name: &str| -> Vec<Node> {
         let out = s.outgoing(node).iter().filter(|(_, edge, _)| s.edge_type(*edge).eq_ignore_ascii_case(name));
         let mut ends: Vec<Node> = out.map(|(other, _, _)| other).collect();
@@ -133,7 +142,7 @@ pub fn read(look: &ViewGraph) -> Result<Vec<Task>> {
         ends.dedup();
         ends
     };
-    let mut wanted = nodes.clone();
+    let mut wanted = nodes.to_vec();
     nodes.iter().for_each(|node| wanted.extend(tied(*node, BLOCKED_BY)));
     let mut numbers: Vec<FactNo> = wanted.iter().map(|node| s.thing(*node)).collect();
     numbers.sort_unstable();
@@ -254,6 +263,89 @@ pub fn obstacles<'a>(task: &Task, held: &'a [HeldClaim], agent: Option<&str>) ->
     found.sort_by(|a, b| a.target.cmp(&b.target));
     found.dedup_by(|a, b| a.claim_id == b.claim_id);
     found
+}
+
+/// Why an open task cannot proceed.
+pub struct Obstruction<'a> {
+    /// Open tasks or other facts that it waits for.
+    pub blocked_by: Vec<&'a Blocker>,
+    /// Claims of others on the task or on its code.
+    pub claims: Vec<&'a HeldClaim>,
+}
+
+impl<'a> Obstruction<'a> {
+    /// None if the task can proceed, or is over.
+    pub fn of(task: &'a Task, held: &'a [HeldClaim], agent: Option<&str>) -> Option<Obstruction<'a>> {
+        let found = Obstruction { blocked_by: task.open_blockers().collect(), claims: obstacles(task, held, agent) };
+        let is_free = found.blocked_by.is_empty() && found.claims.is_empty() && task.status != TaskStatus::Blocked;
+        (task.is_open() && !is_free).then_some(found)
+    }
+
+    pub fn reason(&self) -> String {
+        let mut reasons = Vec::new();
+        if !self.blocked_by.is_empty() {
+            let names: Vec<&str> = self.blocked_by.iter().map(|blocker| blocker.id.as_str()).collect();
+            reasons.push(format!("waits for {}", names.join(", ")));
+        }
+        let claimed = |claim: &&HeldClaim| format!("{} has claimed {}: {}", claim.agent_id, claim.target, claim.intent);
+        reasons.extend(self.claims.iter().map(claimed));
+        if reasons.is_empty() { "marked as blocked".into() } else { reasons.join("; ") }
+    }
+}
+
+/// Maximum number of nodes within a shown file or class whose tasks are found.
+const CONTENTS: usize = 500;
+
+/// The blocked tasks about these nodes, their containers or their contents, or among them.
+pub fn blocked_about(
+    look: &ViewGraph,
+    nodes: &[Node],
+    held: &[HeldClaim],
+    agent: Option<&str>,
+) -> Result<Vec<BlockedTask>> {
+    let s = &look.snapshot;
+    let symbols = Symbols::new(look);
+    let is_task = |node: Node| s.type_name(node).eq_ignore_ascii_case(TASK) && !s.is_ended(node);
+    let mut about: Vec<(Node, Vec<Node>)> = Vec::new();
+    let mut places: FxHashMap<Node, usize> = FxHashMap::default();
+    let mut add = |task: Node, node: Node| {
+        let at = *places.entry(task).or_insert_with(|| {
+            about.push((task, vec![]));
+            about.len() - 1
+        });
+        if !about[at].1.contains(&node) {
+            about[at].1.push(node);
+        }
+    };
+    for node in nodes {
+        if is_task(*node) {
+            add(*node, *node);
+            continue;
+        }
+        let (within, _) = symbols.whole(*node, CONTENTS);
+        for code in within.into_iter().chain(symbols.above(*node)).flat_map(|code| memories::of(s, code)) {
+            for (task, edge, _) in s.incoming(code).iter() {
+                if is_task(task) && s.edge_type(edge).eq_ignore_ascii_case(TARGETS) {
+                    add(task, *node);
+                }
+            }
+        }
+    }
+    let tasks = of_nodes(look, &about.iter().map(|(task, _)| *task).collect::<Vec<_>>())?;
+    let blocked = tasks.iter().zip(about).filter_map(|(task, (node, about))| {
+        let obstruction = Obstruction::of(task, held, agent)?;
+        Some(BlockedTask {
+            node,
+            title: task.title.clone(),
+            status: task.status.name(),
+            assignee: task.assignee.clone(),
+            reason: obstruction.reason(),
+            claims: obstruction.claims.iter().map(|claim| claim.claim_id.clone()).collect(),
+            only_claims: obstruction.blocked_by.is_empty() && task.status != TaskStatus::Blocked,
+            about,
+        })
+    });
+    Ok(blocked.collect())
 }
 
 /// Maps open tasks to the tasks they wait for.

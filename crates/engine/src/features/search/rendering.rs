@@ -100,9 +100,7 @@ pub fn pack(out: &mut Rendering, response: &Value) {
         }
     }
     // Claims and decisions come before the surrounding code, because they prevent mistakes.
-    for (field, title) in
-        [("active_blockers", "Claimed by others"), ("decisions", "Decisions"), ("learnings", "Learnings")]
-    {
+    for (field, title) in [("active_blockers", "Blockers"), ("decisions", "Decisions"), ("learnings", "Learnings")] {
         notes(out, title, &list(response, field));
     }
     if response["plan"].is_object() {

@@ -5,7 +5,7 @@ use crate::claims::ClaimOut;
 use crate::features::coordination::ConflictPair;
 use crate::features::coordination::rendering;
 use crate::features::coordination::tasks::{
-    self, Blocker, TaskStatus, behind, circle_words, circles, obstacles, waiting_for,
+    self, Blocker, Obstruction, TaskStatus, behind, circle_words, circles, waiting_for,
 };
 use crate::registry::META;
 use crate::registry::{Meta, Op};
@@ -106,36 +106,20 @@ impl Op for BlockingIssues {
         let waiting = waiting_for(&all);
         let own = request.task_id.as_deref().map(|id| own_key("task", id));
         let mut issues: Vec<BlockingIssue> = Vec::new();
-        for task in all.iter().filter(|task| task.is_open()) {
+        for task in &all {
             let asked = own.as_ref().is_none_or(|key| own_key("task", &task.key) == *key)
                 && request.feature_id.as_deref().is_none_or(|id| is_part_of(task, id));
-            let blocked_by: Vec<Blocker> = task.open_blockers().cloned().collect();
-            let claimed: Vec<ClaimOut> = obstacles(task, &held, request.agent_id.as_deref())
-                .into_iter()
-                .map(|held| ClaimOut::of(held.clone(), &context.scope))
-                .collect();
-            if !asked || (blocked_by.is_empty() && claimed.is_empty() && task.status != TaskStatus::Blocked) {
-                continue;
-            }
-            let mut reasons = Vec::new();
-            if !blocked_by.is_empty() {
-                let names: Vec<&str> = blocked_by.iter().map(|blocker| blocker.id.as_str()).collect();
-                reasons.push(format!("waits for {}", names.join(", ")));
-            }
-            for claim in &claimed {
-                reasons.push(format!("{} has claimed {}: {}", claim.agent_id, claim.target_id, claim.intent));
-            }
-            if reasons.is_empty() {
-                reasons.push("marked as blocked".into());
-            }
+            let obstruction = Obstruction::of(task, &held, request.agent_id.as_deref());
+            let Some(obstruction) = obstruction.filter(|_| asked) else { continue };
+            let claimed = obstruction.claims.iter().map(|held| ClaimOut::of((*held).clone(), &context.scope));
             issues.push(BlockingIssue {
                 task_id: task.key.clone(),
                 title: task.title.clone(),
                 status: task.status,
-                blocked_by,
-                claimed_by_others: claimed,
+                reason: obstruction.reason(),
+                claimed_by_others: claimed.collect(),
+                blocked_by: obstruction.blocked_by.into_iter().cloned().collect(),
                 holds_up: behind(&task.key, &waiting),
-                reason: reasons.join("; "),
             });
         }
         issues.sort_by_key(|issue| Reverse(issue.holds_up));

@@ -5,7 +5,7 @@ use crate::claims::{ClaimIntent, ClaimOutcome};
 use crate::cursor::Cursor;
 use crate::features::code::index::PassOptions;
 use crate::features::code::working_tree::AgentWorktree;
-use crate::features::search::pack::{self, Budget, ClaimNote, ContextPackOut, PackCode, fit, gather};
+use crate::features::search::pack::{self, Budget, ClaimNote, ContextPackOut, PackCode, PackNotes, fit, gather};
 use crate::features::search::rendering;
 use crate::features::search::{Recipe, SearchQuestion, find};
 use crate::ranges::check_range;
@@ -200,9 +200,12 @@ impl Op for ContextPack {
         let agent = request.agent_id.as_deref().or(context.agent.as_deref());
         let (task, breadth) = (request.task_id.as_deref(), request.profile.breadth());
         let mut notes = pack::notes(&look, &texts, &found.terms, &core, task, agent, breadth)?;
+        let held = if look.is_head { engine.claims_held(&look.ledger)? } else { vec![] };
         if look.is_head {
-            notes.block(&look, &core.nodes, &engine.claims_held(&look.ledger)?, agent);
+            notes.block(&look, &core.nodes, &held, agent);
         }
+        let blocked = engine.blocked_tasks(&look, &notes.concerned(&core), &held, agent)?;
+        notes.add_blocked(&look, &core, blocked);
         for (wanted, list) in [
             (request.include_decisions, &mut notes.decisions),
             (request.include_learnings, &mut notes.learnings),
@@ -215,7 +218,7 @@ impl Op for ContextPack {
         let doubt = pack::doubt(&texts, &found, &core, &request.task);
         let frame = ContextPackOut {
             summary: summary(&core, &request.task, doubt.is_some(), notes.are_empty() || tokens >= ROOMY)
-                + &claimed(notes.claims, None),
+                + &blockers(&notes, None),
             low_confidence: doubt,
             entry_point: core.slices.first().map(|slice| slice.key.clone()),
             files: core.files.clone(),
@@ -231,9 +234,9 @@ impl Op for ContextPack {
             return Err(too_small(&request, tokens));
         };
         pack.token_budget = tokens;
-        let (all, shown) = (notes.claims, pack.active_blockers.len());
+        let (all, shown) = (notes.claims + notes.blocked.len(), pack.active_blockers.len());
         if shown < all && skip == 0 {
-            pack.summary = pack.summary.replace(&claimed(all, None), &claimed(all, Some(shown)));
+            pack.summary = pack.summary.replace(&blockers(&notes, None), &blockers(&notes, Some(shown)));
         }
         if request.claim {
             let place = AgentWorktree::of(request.path.as_deref(), request.view.branch.as_deref())?;
@@ -370,13 +373,16 @@ fn summary(core: &PackCode, task: &str, in_doubt: bool, with_about: bool) -> Str
     text
 }
 
-/// Describes the claims of other agents: where they are listed, or their number.
-fn claimed(all: usize, shown: Option<usize>) -> String {
-    match (all, shown) {
-        (0, _) => String::new(),
-        (n, None) => format!(" {} by others: see active_blockers.", count(n, "claim")),
-        (n, Some(0)) => format!(" {} by others around it.", count(n, "claim")),
-        (n, Some(shown)) => format!(" {} by others, {shown} shown.", count(n, "claim")),
+/// Describes the claims of other agents and the blocked tasks: where they are listed, or their number.
+fn blockers(notes: &PackNotes, shown: Option<usize>) -> String {
+    let claims = (notes.claims > 0).then(|| format!("{} by others", count(notes.claims, "claim")));
+    let tasks = (!notes.blocked.is_empty()).then(|| count(notes.blocked.len(), "blocked task"));
+    let all = claims.into_iter().chain(tasks).collect::<Vec<_>>().join(" and ");
+    match (all.is_empty(), shown) {
+        (true, _) => String::new(),
+        (_, None) => format!(" {all}: see active_blockers."),
+        (_, Some(0)) => format!(" {all} around it."),
+        (_, Some(shown)) => format!(" {all}, {shown} shown."),
     }
 }
 

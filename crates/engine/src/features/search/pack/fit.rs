@@ -51,7 +51,7 @@ pub struct ContextPackOut {
     pub decisions: Vec<PackNote>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub learnings: Vec<PackNote>,
-    /// Claims of other agents on this code.
+    /// Claims of other agents on this code, and tasks about it that cannot proceed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub active_blockers: Vec<PackNote>,
     /// Claims made for the caller with this request, and conflicts.
@@ -156,7 +156,7 @@ struct PackEntry {
     forms: Vec<EntryForm>,
     /// The nodes of the code that it shows or is about.
     nodes: Vec<Node>,
-    /// Rank among the entries that are included first: claims, and notes about the entry point.
+    /// Rank among the entries that are included first: claims, blocked tasks, and notes about the entry point.
     guard: Option<usize>,
 }
 
@@ -199,7 +199,7 @@ impl EntryForm {
 }
 
 /// Chooses what fits. `frame` holds what is always included: summary, entry point, freshness, and the files without a listed
-/// symbol. Claims of others and notes about the entry point come before related code. Returns `None` if even the frame without
+/// symbol. Blockers and notes about the entry point come before related code. Returns `None` if even the frame without
 /// files does not fit; otherwise the pack and the number of entries it includes.
 pub fn fit(
     frame: ContextPackOut,
@@ -221,7 +221,7 @@ pub fn fit(
     }
     let mut fitting = PackSelection::new(frame, &offers, budget.tokens)?;
     fitting.choose();
-    fitting.show_claims();
+    fitting.show_blockers();
     fitting.pack()
 }
 
@@ -323,16 +323,16 @@ impl<'a> PackSelection<'a> {
         self.chosen = chosen;
     }
 
-    /// Lists the claims on everything that is shown.
-    fn show_claims(&mut self) {
+    /// Lists what blocks the code that is shown.
+    fn show_blockers(&mut self) {
         let shown: Vec<Node> = (0..self.offers.len())
             .filter(|at| self.chosen[*at].is_some() && self.offers[*at].slot == 0)
             .flat_map(|at| self.offers[at].nodes.clone())
             .collect();
         for (at, offer) in self.offers.iter().enumerate() {
-            let is_claim = matches!(offer.forms.first(), Some(EntryForm::Blocker(_)));
+            let is_blocker = matches!(offer.forms.first(), Some(EntryForm::Blocker(_)));
             let is_guarded = self.guarded.iter().any(|(own, _)| *own == at);
-            if is_claim && !is_guarded && offer.nodes.iter().any(|node| shown.contains(node)) {
+            if is_blocker && !is_guarded && offer.nodes.iter().any(|node| shown.contains(node)) {
                 self.guarded.push((at, self.chosen[at].take().unwrap_or(offer.forms.len() - 1)));
                 self.units[at].costs.clear();
             }
@@ -465,10 +465,11 @@ fn offers(core: &PackCode, notes: &PackNotes, budget: Budget, explain: bool) -> 
     }
     let entry = core.slices.first().map(|slice| slice.key.as_str());
     let is_near = |note: &PackNote| note.about.iter().any(|node| core.near.contains(node));
-    // Current claims come before recorded learnings; each kind in turn.
+    // What blocks now comes before what was recorded earlier; each kind in turn.
     type Kind<'n> = (&'n [PackNote], fn(PackNote) -> EntryForm);
-    let kinds: [Kind<'_>; 3] = [
+    let kinds: [Kind<'_>; 4] = [
         (&notes.blockers, EntryForm::Blocker),
+        (&notes.blocked, EntryForm::Blocker),
         (&notes.decisions, EntryForm::Decision),
         (&notes.learnings, EntryForm::Learning),
     ];

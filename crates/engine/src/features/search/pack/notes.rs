@@ -1,6 +1,7 @@
 //! Recorded knowledge about a task's code: decisions, learnings, episodes, claims, the plan.
 
 use super::code::PackCode;
+use crate::blocked_tasks::BlockedTask;
 use crate::features::search::TextIndexes;
 use crate::response_budget::shortened;
 use crate::sensitive::is_sensitive;
@@ -14,7 +15,7 @@ use lukasa_model::{Content, Result};
 use lukasa_search::pipeline::fuse::best;
 use lukasa_search::recipes::{ANY_FIELD, NOTES};
 use lukasa_search::text::Term;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -45,7 +46,7 @@ pub struct PackNote {
     /// The code that it is linked to.
     #[serde(skip)]
     pub about: Vec<Node>,
-    /// Target and intent of a claim.
+    /// Target and intent of a claim; key of a blocked task and what blocks it.
     #[serde(skip)]
     pub claim: Option<(String, String)>,
 }
@@ -56,10 +57,15 @@ pub struct PackNotes {
     pub decisions: Vec<PackNote>,
     pub learnings: Vec<PackNote>,
     pub episodes: Vec<PackNote>,
+    /// Claims of other agents on this code.
     pub blockers: Vec<PackNote>,
+    /// Tasks about this code that cannot proceed.
+    pub blocked: Vec<PackNote>,
     /// Number of claims of other agents on this code.
     pub claims: usize,
     pub plan: Option<PackNote>,
+    /// The task of the plan.
+    pub plan_node: Option<Node>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,7 +78,7 @@ enum NoteKind {
 
 impl PackNotes {
     pub fn are_empty(&self) -> bool {
-        let lists = [&self.decisions, &self.learnings, &self.episodes, &self.blockers];
+        let lists = [&self.decisions, &self.learnings, &self.episodes, &self.blockers, &self.blocked];
         lists.iter().all(|list| list.is_empty()) && self.plan.is_none()
     }
 }
@@ -142,6 +148,7 @@ pub fn notes(
         };
         let read = NodeContents::of(look, &[node])?;
         notes.plan = read.content(node).map(|content| note(look, node, content, &read));
+        notes.plan_node = Some(node);
     }
     Ok(notes)
 }
@@ -182,6 +189,37 @@ impl PackNotes {
         self.blockers = blockers.chain(noted).collect();
         self.claims = self.blockers.len();
         self.blockers.truncate(NOTES.each);
+    }
+
+    /// The nodes whose blocked tasks concern a pack: where to begin, the rest of the code, and the task of the plan.
+    pub fn concerned(&self, core: &PackCode) -> Vec<Node> {
+        let all = core.near.iter().chain(&core.nodes).chain(&self.plan_node);
+        let mut seen = FxHashSet::default();
+        all.copied().filter(|node| seen.insert(*node)).collect()
+    }
+
+    /// Adds the tasks that cannot proceed, unless only because of claims that are listed.
+    pub fn add_blocked(&mut self, look: &ViewGraph, core: &PackCode, tasks: Vec<BlockedTask>) {
+        let is_listed = |claim: &String| self.blockers.iter().any(|note| note.reference == format!("Claim:{claim}"));
+        let adds = |task: &BlockedTask| !(task.only_claims && task.claims.iter().all(is_listed));
+        let tasks: Vec<BlockedTask> = tasks.into_iter().filter(adds).take(NOTES.each).collect();
+        self.blocked = tasks
+            .into_iter()
+            .map(|task| {
+                let name = look.snapshot.key(task.node).map_or_else(|| look.snapshot.name(task.node), str::to_owned);
+                let content = format!("{}: {}", task.title.trim_end_matches(['.', ':']), task.reason);
+                PackNote {
+                    reference: look.snapshot.name(task.node),
+                    content: shortened(&content, LONGEST).unwrap_or(content),
+                    status: Some(task.status.into()),
+                    agent: task.assignee,
+                    // The requested task concerns all of the code.
+                    about: if self.plan_node == Some(task.node) { core.near.clone() } else { task.about },
+                    claim: Some((name, task.reason)),
+                    ..PackNote::default()
+                }
+            })
+            .collect();
     }
 }
 
