@@ -40,5 +40,6 @@ mod tasks;
 mod test_run;
 mod tools;
 mod trees;
+mod type_fields;
 mod type_names;
 mod unread_files;

@@ -14,7 +14,7 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 /// One of every type, in several languages.
-fn program() -> TempDir {
+pub fn program() -> TempDir {
     let folder = TempDir::new().unwrap();
     let root = folder.path();
     write(
