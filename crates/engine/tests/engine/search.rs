@@ -625,6 +625,75 @@ fn what_was_generated_is_known_and_not_searched() {
     }
 }
 
+/// A method is found and placed by the lines of the file that it is written in, not of the file of its type.
+#[test]
+fn methods_written_apart_from_their_type_are_placed_in_their_own_file() {
+    for desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path();
+        let files = [
+            (
+                "web/context.go",
+                "package web\n\n// Context is a request.\ntype Context struct {\n\tquartz string\n\tquartzes []string\n\tmore string\n}\n",
+            ),
+            (
+                "web/old.go",
+                "package web\n\n// BindWith is old.\nfunc (c *Context) BindWith(to string) string {\n\tmarmot := to\n\treturn marmot\n}\n",
+            ),
+            ("part/Cargo.toml", "[package]\nname = \"part\"\n"),
+            (
+                "part/src/lib.rs",
+                "mod more;\n\npub struct Part {\n    pub quartz: u32,\n    pub quartzes: u32,\n    pub more: u32,\n}\n",
+            ),
+            (
+                "part/src/more.rs",
+                "use crate::Part;\n\nimpl Part {\n    pub fn double(&self) -> u32 {\n        let marmot = 2;\n        marmot\n    }\n}\n",
+            ),
+        ];
+        files.iter().for_each(|(path, text)| write(root, path, text));
+        desk.ok("index_directory", json!({"path": root}));
+        let found = |query: &str| {
+            let request = json!({"query": query, "recipe": "code", "neighbor": {"per_primary_limit": 0}, "include": ["path", "line"]});
+            desk.ok("search", request)["items"].as_array().unwrap().clone()
+        };
+        let by_body = found("marmot");
+        for (reference, path, definition) in [
+            ("web/old.go::Context::BindWith", "web/old.go", "func (c *Context) BindWith"),
+            ("part/src/more.rs::Part::double", "part/src/more.rs", "    pub fn double"),
+        ] {
+            let is_it =
+                |item: &&Value| item["ref"].as_str().is_some_and(|name| name.ends_with(&format!(":{reference}")));
+            let item = by_body.iter().find(is_it).unwrap_or_else(|| panic!("{reference}: {by_body:?}"));
+            assert_eq!(item["fields"]["path"], path, "{item}");
+            let line = item["fields"]["line"].as_u64().unwrap() as usize;
+            let text = files.iter().find(|(of, _)| *of == path).unwrap().1;
+            assert!(text.lines().nth(line - 1).unwrap().starts_with(definition), "{item}");
+            assert!(!found("quartz").iter().any(|item| is_it(&item)), "{reference} has no line of its type's file");
+        }
+    }
+}
+
+/// Binary files are mentioned once per pass, by their number, and are in no answer.
+#[test]
+fn binary_files_are_reported_once_as_not_searched() {
+    for desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path();
+        write(root, "shop/till.py", "def charge(cents):\n    return cents\n");
+        for name in ["logo.png", "shop/data.bin"] {
+            std::fs::write(root.join(name), b"\x00\x01\x02 charge charge charge").unwrap();
+        }
+        let report = desk.ok("index_directory", json!({"path": root}));
+        let summary = report["summary"].as_str().unwrap();
+        assert!(summary.ends_with("not searched: 2 binary"), "{summary}");
+        let named = |answer: &Value| ["logo.png", "data.bin"].iter().any(|name| answer.to_string().contains(name));
+        assert!(!named(&report), "counted, not listed: {report}");
+        assert_eq!(report.to_string().matches("binary").count(), 1, "{report}");
+        let found = desk.ok("search", json!({"query": "charge"}));
+        assert!(found.to_string().contains("shop/till.py::charge") && !named(&found), "{found}");
+    }
+}
+
 #[test]
 fn citations_are_without_secrets_and_need_their_scope() {
     for desk in Desk::all() {
