@@ -71,6 +71,13 @@ impl Desk {
             "ada",
         ]);
         desk.piped(&["task", "update", "12", "--title", "Add a timeout to every request that leaves the machine"]);
+        desk.piped(&[
+            "release",
+            "create",
+            "v1.0-the-first-one-for-customers",
+            "--description",
+            "what was delivered in the first week of the year, with the new page",
+        ]);
         desk
     }
 
@@ -191,6 +198,13 @@ const COMMANDS: &[&[&str]] = &[
     &["graph-stats"],
     &["rank"],
     &["health"],
+    &["pack", "check the password of a user", "--profile", "balanced"],
+    &["release", "list"],
+    // Only what is in the log before this test adds to it.
+    &["audit", "list", "--operation", "put"],
+    &["events"],
+    &["paths", "test_page", "check_password_of_user"],
+    &["doctor"],
 ];
 
 #[test]
@@ -275,6 +289,7 @@ fn production_code_comes_before_tests() {
         &["list", "File"],
         &["slice", "check_password_of_user", "--context", "with-deps"],
         &["explain", "check_password_of_user"],
+        &["pack", "check the password of a user on a page", "--profile", "balanced"],
     ] {
         let shown = desk.piped(args);
         let rows: Vec<&str> =

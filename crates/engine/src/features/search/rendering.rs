@@ -3,10 +3,10 @@
 pub mod embedding;
 pub mod questions;
 
-use crate::rendering::locations::{RowDetails, kind_unless_signed, places};
+use crate::rendering::locations::{RowDetails, is_test, kind_unless_signed, places};
 use crate::rendering::values::{at, list, plain};
 use crate::rendering::{Rendering, TextRole, TextSpan};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub fn search(out: &mut Rendering, response: &Value) {
     let about = |item: &Value| {
@@ -70,12 +70,21 @@ fn notes(out: &mut Rendering, title: &str, notes: &[&Value]) {
     }
 }
 
+fn pack_key(slice: &Value) -> String {
+    format!("{}::{}", at(slice, "file"), at(slice, "symbol_name"))
+}
+
 pub fn pack(out: &mut Rendering, response: &Value) {
     let doubt = at(response, "low_confidence");
     if !doubt.is_empty() {
         out.line(format!("  {doubt}"));
     }
-    for slice in list(response, "core_symbols") {
+    let mut slices = list(response, "core_symbols");
+    // After the entry point, production code comes before tests.
+    if let Some((_, rest)) = slices.split_first_mut() {
+        rest.sort_by_key(|slice| is_test(&json!({"path": slice["file"], "key": pack_key(slice)})));
+    }
+    for slice in slices {
         out.gap();
         out.spans([
             TextSpan::of(TextRole::Place, format!("{}:{}", at(slice, "file"), at(slice, "start_line"))),
