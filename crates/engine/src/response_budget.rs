@@ -376,8 +376,11 @@ impl Fitting<'_> {
         if to == paged.len() || wanted == 1 || (to >= wanted && !paged.is_text()) {
             return true;
         }
-        let part = paged.part(self.declared, around.step, 0, to);
-        paged.is_text() && tokens(&part.value) >= self.budget / 2
+        if !paged.is_text() {
+            return false;
+        }
+        // More text is not worth the other declared fields.
+        around.step.is_narrow() || tokens(&paged.part(self.declared, around.step, 0, to).value) >= self.budget / 2
     }
 
     /// The end of the page that begins at unit `from`: as many units as fit.

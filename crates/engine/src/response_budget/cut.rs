@@ -15,11 +15,19 @@ const NAMED: usize = 4;
 /// Fields that name an item, so that its id can be removed.
 const NAMES: [&str; 6] = ["key", "ref", "name", "symbol_name", "title", "other"];
 
+/// Fields that lead to something, and lead nowhere unless they are whole.
+const NAMES_WHOLE: [&str; 10] =
+    ["key", "ref", "name", "symbol_name", "file", "path", "id", "from", "to", "entry_point"];
+
 /// Which parts one step removes.
 #[derive(Clone, Copy, Debug)]
 pub struct CutStep {
     /// Fields with less weight than this are removed.
     pub least: FieldWeight,
+    /// Number of declared fields of the paged list's items that are kept, in the order in which they are declared.
+    pub fields: usize,
+    /// Maximum characters of names and paths.
+    pub names: usize,
     /// Maximum characters of texts and maximum length of lists outside of the answer fields.
     pub other: (usize, usize),
     /// The same within the answer fields.
@@ -28,25 +36,42 @@ pub struct CutStep {
     pub wanted: usize,
 }
 
+impl CutStep {
+    /// Whether it leaves out fields of items.
+    pub fn is_narrow(&self) -> bool {
+        self.fields < ALL
+    }
+}
+
 const fn step(least: FieldWeight, other: (usize, usize), answer: (usize, usize), wanted: usize) -> CutStep {
-    CutStep { least, other, answer, wanted }
+    CutStep { least, fields: ALL, names: ALL, other, answer, wanted }
+}
+
+/// A step for little room: fewer fields for each item, so that there are several items.
+const fn narrow(least: FieldWeight, fields: usize, names: usize, chars: usize, wanted: usize) -> CutStep {
+    CutStep { least, fields, names, other: (chars, 1), answer: (chars, 1), wanted }
 }
 
 /// From removing nothing to the least that still answers.
-pub const STEPS: [CutStep; 13] = [
+pub const STEPS: [CutStep; 18] = [
     step(FieldWeight::Detail, (ALL, ALL), (ALL, ALL), ALL),
     step(FieldWeight::Ordinary, (ALL, ALL), (ALL, ALL), ALL),
     step(FieldWeight::Ordinary, (240, 10), (ALL, 10), ALL),
     step(FieldWeight::Ordinary, (160, 5), (ALL, 5), 5),
     step(FieldWeight::Ordinary, (120, 3), (480, 5), 5),
-    step(FieldWeight::Kept, (160, 3), (480, 5), 5),
-    step(FieldWeight::Kept, (120, 2), (320, 3), 4),
-    step(FieldWeight::Kept, (80, 1), (200, 2), 3),
-    step(FieldWeight::Kept, (80, 1), (120, 1), 2),
-    step(FieldWeight::Answer, (80, 1), (80, 1), 1),
-    step(FieldWeight::First, (60, 1), (80, 1), 1),
-    step(FieldWeight::First, (30, 1), (40, 1), 1),
-    step(FieldWeight::First, (12, 1), (12, 1), 1),
+    step(FieldWeight::Answer, (160, 3), (480, 5), 5),
+    step(FieldWeight::Answer, (120, 2), (320, 3), 4),
+    step(FieldWeight::Answer, (80, 1), (200, 2), 3),
+    step(FieldWeight::Answer, (80, 1), (120, 1), 3),
+    narrow(FieldWeight::Answer, 5, ALL, 80, 3),
+    narrow(FieldWeight::Answer, 4, ALL, 60, 3),
+    narrow(FieldWeight::Answer, 3, ALL, 40, 3),
+    narrow(FieldWeight::Kept, 4, ALL, 80, 3),
+    narrow(FieldWeight::Kept, 3, ALL, 40, 3),
+    narrow(FieldWeight::Answer, 4, ALL, 80, 1),
+    narrow(FieldWeight::Kept, 3, 240, 40, 1),
+    narrow(FieldWeight::First, 3, 40, 40, 1),
+    narrow(FieldWeight::First, 3, 12, 12, 1),
 ];
 
 /// What was removed, by the paths of fields.
@@ -123,11 +148,13 @@ pub struct ResponseCutter<'a> {
     pub paged: &'a [&'static str],
     pub step: CutStep,
     pub record: CutRecord,
+    /// Names of the objects around the current field: depth, field and value.
+    above: Vec<(usize, String, String)>,
 }
 
 impl<'a> ResponseCutter<'a> {
     pub fn new(declared: &'a AnswerFields, paged: &'a [&'static str], step: CutStep) -> ResponseCutter<'a> {
-        ResponseCutter { declared, paged, step, record: CutRecord::default() }
+        ResponseCutter { declared, paged, step, record: CutRecord::default(), above: vec![] }
     }
 
     pub fn object(&mut self, path: &[&str], all: &Map<String, Value>, above: FieldWeight) -> Map<String, Value> {
@@ -139,6 +166,10 @@ impl<'a> ResponseCutter<'a> {
         let most = if is_table { self.items(path) } else { ALL };
         let mut kept = Map::new();
         let mut of_fields = 0;
+        let outer = self.above.len();
+        let named = all.iter().filter(|(name, _)| NAMES_WHOLE.contains(&name.as_str()) || name.ends_with("_id"));
+        self.above
+            .extend(named.filter_map(|(name, value)| Some((path.len(), name.clone(), value.as_str()?.to_owned()))));
         for (name, value) in all {
             let mut below = path.to_vec();
             below.push(name);
@@ -146,7 +177,15 @@ impl<'a> ResponseCutter<'a> {
             if name == "id" && !is_named && weight < above {
                 weight = above.min(FieldWeight::Kept);
             }
-            if weight < self.step.least && !self.leads(value, &below, weight) {
+            if weight == FieldWeight::First && !self.declared.is_among(&below, self.paged, self.step.fields) {
+                weight = FieldWeight::Answer;
+            }
+            if self.repeats(path.len(), name, value) && !self.declared.is_lead(&below) {
+                weight = FieldWeight::Detail;
+            }
+            // That a declared list has no items is an answer, and costs next to nothing.
+            let is_answer = weight == FieldWeight::Answer && is_empty(value);
+            if weight < self.step.least && !is_answer && !self.leads(value, &below, weight) {
                 match weight {
                     FieldWeight::Detail => self.record.details = true,
                     _ => drop(self.record.gone.insert(below.join("."))),
@@ -162,10 +201,24 @@ impl<'a> ResponseCutter<'a> {
                 kept.insert(name.clone(), value);
             }
         }
+        self.above.truncate(outer);
         if of_fields > most {
             self.record.list(path, most, of_fields);
         }
         kept
+    }
+
+    /// Whether a title or name is the end of another name of the same item: `f` beside `a.rs::f`.
+    fn repeats(&self, depth: usize, name: &str, value: &Value) -> bool {
+        let (Some(text), true) = (value.as_str(), ["title", "name"].contains(&name)) else { return false };
+        self.above.iter().any(|(at, own, whole)| {
+            let is_itself = *at == depth && own == name;
+            // The name itself stays if only as long a name repeats it.
+            !is_itself
+                && whole.len() > text.len()
+                && whole.ends_with(text)
+                && whole[..whole.len() - text.len()].ends_with([':', '/'])
+        })
     }
 
     /// Whether a field that could be removed contains one that must be kept, such as warnings.
@@ -201,15 +254,16 @@ impl<'a> ResponseCutter<'a> {
     }
 
     fn chars(&self, path: &[&str]) -> usize {
+        let name = path.last().copied().unwrap_or_default();
+        if NAMES_WHOLE.contains(&name) || name.ends_with("_id") {
+            return self.step.names;
+        }
         if self.declared.covers(path) { self.step.answer.0 } else { self.step.other.0 }
     }
 
     fn items(&self, path: &[&str]) -> usize {
-        if self.declared.weight(path, self.paged, FieldWeight::Ordinary) >= FieldWeight::Answer {
-            self.step.answer.1
-        } else {
-            self.step.other.1
-        }
+        let weight = self.declared.weight(path, self.paged, FieldWeight::Ordinary);
+        if matches!(weight, FieldWeight::Answer | FieldWeight::First) { self.step.answer.1 } else { self.step.other.1 }
     }
 }
 

@@ -110,7 +110,8 @@ fn pieces(part: &str) -> Vec<&str> {
     let mut rest = part;
     while rest.len() > LONG {
         let most = rest.floor_char_boundary(LONG);
-        let at = rest[..most].rfind(char::is_whitespace).filter(|at| *at > LONG / 2).map_or(most, |at| at + 1);
+        let word = || rest[..most].rfind(char::is_whitespace).filter(|at| *at > LONG / 2).map(|at| at + 1);
+        let at = rest[..most].rfind(". ").filter(|at| *at > LONG / 4).map(|at| at + 2).or_else(word).unwrap_or(most);
         let at = rest.ceil_char_boundary(at);
         let (piece, after) = rest.split_at(at);
         pieces.push(piece);

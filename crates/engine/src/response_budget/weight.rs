@@ -8,11 +8,11 @@ pub enum FieldWeight {
     /// Ids, hashes, times, scores: for programs and debugging.
     Detail,
     Ordinary,
-    /// Needed to use the rest: warnings, notices, counts of lists.
-    Kept,
     /// Declared as the operation's answer.
     Answer,
-    /// The first declared field, and declared fields beside or within the paged field.
+    /// Needed to use the rest: warnings, notices, counts of lists.
+    Kept,
+    /// The first declared field, and declared fields beside it or beside or within the paged field.
     First,
 }
 
@@ -91,6 +91,21 @@ impl AnswerFields {
         lead.or_else(|| self.paths.iter().position(says))
     }
 
+    /// Whether the field leads to, or lies within, the first declared field that the response has.
+    pub fn is_lead(&self, path: &[&str]) -> bool {
+        self.paths.get(self.lead).is_some_and(|own| own.iter().zip(path).all(|(a, b)| a == b))
+    }
+
+    /// Whether the field belongs to the first `most` declared fields of the paged list's items. Fields elsewhere do.
+    pub fn is_among(&self, path: &[&str], paged: &[&str], most: usize) -> bool {
+        let is_of_items = |own: &[&str]| own.len() > paged.len() && own.starts_with(paged);
+        if paged.is_empty() || !is_of_items(path) || self.is_lead(path) {
+            return true;
+        }
+        let mut of_items = self.paths.iter().filter(|own| is_of_items(own)).take(most);
+        of_items.any(|own| own.iter().zip(path).all(|(a, b)| a == b))
+    }
+
     /// Whether the field lies within a declared field, where the names of fields have no meaning.
     pub fn covers(&self, path: &[&str]) -> bool {
         self.paths.iter().any(|own| own.len() <= path.len() && own.iter().zip(path).all(|(a, b)| a == b))
@@ -100,7 +115,8 @@ impl AnswerFields {
     pub fn weight(&self, path: &[&str], paged: &[&str], above: FieldWeight) -> FieldWeight {
         let name = path.last().copied().unwrap_or_default();
         if let Some(at) = self.declares(path) {
-            let first = at == self.lead || path.first() == paged.first();
+            let beside_lead = self.paths.get(self.lead).is_some_and(|lead| lead.first() == path.first());
+            let first = at == self.lead || beside_lead || path.first() == paged.first();
             return if first { FieldWeight::First } else { FieldWeight::Answer };
         }
         if name == NOTICE {

@@ -18,6 +18,7 @@ mod embedding;
 mod embedding_endpoint;
 mod embedding_engine;
 mod events;
+mod faults;
 mod formats;
 mod git;
 mod git_formats;

@@ -75,6 +75,7 @@ impl Op for Get {
             "thing.status",
             "links.type",
             "links.other.key",
+            "links.direction",
             "links_total",
         ],
         rest: &["GET /graph/objects/{ref}", "GET /graph/branches/{branch}/objects/{ref}"],

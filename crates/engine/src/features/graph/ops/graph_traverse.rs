@@ -147,9 +147,9 @@ impl Op for GraphTraverse {
         name: "graph_traverse",
         shown: ResponseView::Cut(rendering::entities),
         answer: &[
-            "entities.name",
-            "entities.type",
             "entities.key",
+            "entities.type",
+            "entities.name",
             "entities.hops",
             "relationships.type",
             "total_entities",

@@ -271,9 +271,9 @@ impl Op for Search {
         default_tool: &["query", "limit", "object_types", "recipe", "include_citations", "cursor"],
         answer: &[
             "items.ref",
-            "items.fields.title",
-            "items.fields.line",
             "items.explanation",
+            "items.fields.line",
+            "items.fields.title",
             "items.fields.signature",
             "items.fields.summary",
             "items.fields.content",
