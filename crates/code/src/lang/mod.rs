@@ -1,9 +1,12 @@
 //! The common part of all front ends, which convert text into `FileFacts` (`Language::read`).
 
-/// The common part of all front ends, for a `Reader` with a builder `b`.
+/// The common part of all front ends, for a type with a builder `b`, which most call `Reader`.
 macro_rules! front_end {
     () => {
-        impl<'t> Reader<'t> {
+        $crate::lang::front_end!(Reader);
+    };
+    ($reader:ident) => {
+        impl<'t> $reader<'t> {
             pub(crate) fn children(&self, node: crate::tree::TreeNode<'t>) -> crate::tree::NodeChildren<'t> {
                 node.children()
             }

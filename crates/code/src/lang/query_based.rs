@@ -41,7 +41,7 @@ pub(crate) fn read(
     let tree = &tree::from_tree_sitter(text, parsed, super::names(language), |node, at| {
         numbers.insert(node.id(), at);
     });
-    let mut reader = Reader {
+    let mut reader = QueryReader {
         b: Builder::new(source, test_file),
         dialect,
         test_file,
@@ -98,7 +98,7 @@ pub(crate) struct Frame<'t> {
     pub result: Option<TreeNode<'t>>,
 }
 
-pub(crate) struct Reader<'t> {
+pub(crate) struct QueryReader<'t> {
     pub b: Builder<'t>,
     pub dialect: &'static dyn QueryDialect,
     pub test_file: bool,
@@ -129,9 +129,9 @@ pub(crate) struct LambdaHead<'t> {
     pub returns: bool,
 }
 
-crate::lang::front_end!();
+crate::lang::front_end!(QueryReader);
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     fn visit(&mut self, node: TreeNode<'t>, tag: QueryTag) {
         if tag == QueryTag::Comment {
             return self.comment(node);

@@ -1,6 +1,6 @@
 //! Definitions: the common part of all kinds, modules and types.
 
-use super::Reader;
+use super::QueryReader;
 use crate::facts::{
     Arg, BaseKind, CallKind, DefId, DefKind, ExprId, SourceExpr, SourceSpan, VarKind, Visibility, flag,
 };
@@ -76,7 +76,7 @@ pub(super) struct DefinitionModifiers {
     flags: u32,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     // --- the common part of definitions ---
 
     pub fn define(&mut self, name: &str, kind: DefKind, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> DefId {

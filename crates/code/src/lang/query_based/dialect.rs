@@ -1,7 +1,7 @@
 //! What differs between the languages that the reader reads, by its meaning.
 
 use super::query::QueryTag;
-use super::{LambdaHead, Reader};
+use super::{LambdaHead, QueryReader};
 use crate::facts::{Def, DefId, DefKind, ExprId, Visibility};
 use crate::tree::{NodeChildren, TreeNode};
 
@@ -14,23 +14,23 @@ pub(crate) trait QueryDialect: Sync {
     // --- nodes that only this language has ---
 
     /// Reads a node that the query found; returns false for what the reader reads in the same way for all languages.
-    fn visit<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool;
+    fn visit<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool;
 
     /// The value of a node; `None` if the reader knows the kind.
-    fn value<'t>(&self, _reader: &mut Reader<'t>, _node: TreeNode<'t>) -> Option<ExprId> {
+    fn value<'t>(&self, _reader: &mut QueryReader<'t>, _node: TreeNode<'t>) -> Option<ExprId> {
         None
     }
 
     /// The value of a call, which is recorded; `None` if the reader knows the kind.
-    fn call<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId>;
+    fn call<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId>;
 
     /// Binds what an assignment's target names; returns false if the reader knows the kind.
-    fn assign<'t>(&self, _reader: &mut Reader<'t>, _target: TreeNode<'t>, _value: ExprId) -> bool {
+    fn assign<'t>(&self, _reader: &mut QueryReader<'t>, _target: TreeNode<'t>, _value: ExprId) -> bool {
         false
     }
 
     /// Declares a parameter, which is at `place`; returns false if the reader knows the kind.
-    fn parameter<'t>(&self, _reader: &mut Reader<'t>, _node: TreeNode<'t>, _place: u16) -> bool {
+    fn parameter<'t>(&self, _reader: &mut QueryReader<'t>, _node: TreeNode<'t>, _place: u16) -> bool {
         false
     }
 
@@ -81,7 +81,7 @@ pub(crate) trait QueryDialect: Sync {
     }
 
     /// Reads the parameters that a type itself has; its definition is open.
-    fn parameters_of_type<'t>(&self, _reader: &mut Reader<'t>, _node: TreeNode<'t>, _kids: &NodeChildren<'t>) {}
+    fn parameters_of_type<'t>(&self, _reader: &mut QueryReader<'t>, _node: TreeNode<'t>, _kids: &NodeChildren<'t>) {}
 
     // --- functions ---
 
@@ -106,12 +106,12 @@ pub(crate) trait QueryDialect: Sync {
     }
 
     /// Whether a function is a test, by its name. Attributes of test runners are known to the reader.
-    fn is_test_case(&self, _reader: &Reader<'_>, _name: &str, _def: DefId, _name_of_outer: &str) -> bool {
+    fn is_test_case(&self, _reader: &QueryReader<'_>, _name: &str, _def: DefId, _name_of_outer: &str) -> bool {
         false
     }
 
     /// The part of a function's body that is its result without `return`.
-    fn result_of<'t>(&self, _reader: &mut Reader<'t>, _body: TreeNode<'t>) -> Option<TreeNode<'t>> {
+    fn result_of<'t>(&self, _reader: &mut QueryReader<'t>, _body: TreeNode<'t>) -> Option<TreeNode<'t>> {
         None
     }
 

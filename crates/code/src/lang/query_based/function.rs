@@ -1,6 +1,6 @@
 //! Functions and methods: heads, parameters and results.
 
-use super::Reader;
+use super::QueryReader;
 use super::define::is_type;
 use crate::facts::{DefId, DefKind, ExprId, VarId, VarKind, flag};
 use crate::tree::{NodeChildren, TreeNode};
@@ -17,7 +17,7 @@ pub(crate) struct FunctionHead<'t> {
     pub parameters_are_names: bool,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     pub fn function(&mut self, node: TreeNode<'t>) {
         let kids = self.children(node);
         let head = self.head(&kids, 0);

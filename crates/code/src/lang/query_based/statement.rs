@@ -1,10 +1,10 @@
 //! Names bound by imports, assignments, loops and lambdas, and labels that change the visibility of members.
 
-use super::Reader;
+use super::QueryReader;
 use crate::facts::{BindTarget, ExprId, SourceExpr, UNKNOWN, Visibility, flag};
 use crate::tree::TreeNode;
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     /// Declares a variable of the current scope. A second declaration of the same name adds its value to the first.
     pub fn local(&mut self, name: &str, ty: Option<ExprId>, value: ExprId) {
         if name.is_empty() {

@@ -1,6 +1,6 @@
 //! Converts declared types into expressions.
 
-use super::Reader;
+use super::QueryReader;
 use crate::facts::{ExprId, SourceExpr, UNKNOWN};
 use crate::tree::{TreeNode, line};
 use smallvec::SmallVec;
@@ -70,7 +70,7 @@ fn is_map(name: &str) -> bool {
     )
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     /// The expression of a type; `None` if it is not relevant for calls.
     pub fn ty(&mut self, node: TreeNode<'t>) -> Option<ExprId> {
         let ty = self.deeper(UNKNOWN, |reader| reader.ty_inner(node));

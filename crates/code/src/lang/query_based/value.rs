@@ -1,6 +1,6 @@
 //! Values and calls, read on demand from their nodes.
 
-use super::Reader;
+use super::QueryReader;
 use super::define::place;
 use crate::facts::{Arg, ArgKind, CallKind, ExprId, ExprItem, ItemKey, SourceExpr, UNKNOWN};
 use crate::tree::{NodeChildren, TreeNode, line, span};
@@ -71,7 +71,7 @@ fn per_object(name: &str) -> bool {
     matches!(name, "let" | "also" | "tap" | "then" | "takeIf" | "takeUnless")
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     /// An instance of the enclosing type; in a static member, the type itself.
     pub fn this(&mut self) -> ExprId {
         let owner = self.b.facts.def(self.b.owner);

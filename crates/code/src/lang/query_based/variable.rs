@@ -1,10 +1,10 @@
 //! Variables, constants and fields.
 
-use super::Reader;
+use super::QueryReader;
 use crate::facts::{BindTarget, DefId, DefKind, ExprId, SourceExpr, UNKNOWN, flag};
 use crate::tree::{NodeChildren, TreeNode};
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     /// Defines a variable of a file or type: a symbol and a variable for its value.
     pub fn variable(
         &mut self,

@@ -1,7 +1,7 @@
 //! Declarators: what a declaration, a parameter or a type definition names, and how.
 
 use crate::facts::{Arg, BindTarget, CallKind, DefKind, ExprId, SourceExpr, UNKNOWN, flag};
-use crate::lang::query_based::{FunctionHead, Reader, place};
+use crate::lang::query_based::{FunctionHead, QueryReader, place};
 use crate::tree::{NodeChildren, TreeNode, span};
 use smallvec::SmallVec;
 
@@ -18,7 +18,7 @@ pub(super) struct Declarator<'t> {
     pub parts: Option<TreeNode<'t>>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     /// Reads the declarators of a declaration or of fields. `classes` is whether types have constructors.
     pub(super) fn declaration(&mut self, node: TreeNode<'t>, classes: bool) {
         let kids = self.children(node);

@@ -4,7 +4,7 @@ use crate::builder::FILE_SCOPE;
 use crate::facts::{
     BindTarget, CallKind, DefKind, ExprId, ImportKind, ROOT, SourceExpr, UNKNOWN, VarKind, Visibility, flag,
 };
-use crate::lang::query_based::{QueryDialect, QueryTag, Reader};
+use crate::lang::query_based::{QueryDialect, QueryReader, QueryTag};
 use crate::tree::{NodeChildren, TreeNode, line, one_line, span};
 
 /// `classes` distinguishes C++ from C.
@@ -13,7 +13,7 @@ pub(super) struct CDialect {
 }
 
 impl QueryDialect for CDialect {
-    fn visit<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
+    fn visit<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
         match tag {
             QueryTag::Import => reader.include(node),
             QueryTag::Define(DefKind::Field) => reader.macro_or_enumerator(node),
@@ -29,7 +29,7 @@ impl QueryDialect for CDialect {
         true
     }
 
-    fn value<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
+    fn value<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
         match node.kind() {
             "field_expression" => Some(reader.member_of(node, "argument", "field")),
             "pointer_expression" => {
@@ -40,7 +40,7 @@ impl QueryDialect for CDialect {
         }
     }
 
-    fn call<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
+    fn call<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
         match node.kind() {
             "call_expression" => Some(reader.function_call(node, kids)),
             "field_initializer" => Some(reader.field_initializer(node, kids)),
@@ -55,7 +55,7 @@ impl QueryDialect for CDialect {
         }
     }
 
-    fn parameter<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, place: u16) -> bool {
+    fn parameter<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, place: u16) -> bool {
         match node.kind() {
             "parameter_declaration" | "optional_parameter_declaration" => reader.declared_parameter(node, None),
             "variadic_parameter_declaration" => reader.declared_parameter(node, Some(VarKind::Rest(place))),
@@ -95,7 +95,7 @@ impl QueryDialect for CDialect {
     }
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     fn include(&mut self, node: TreeNode<'t>) {
         self.comments.clear();
         let Some(path) = self.children(node).field("path") else { return };

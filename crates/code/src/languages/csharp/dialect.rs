@@ -1,13 +1,13 @@
 //! The syntax of C#, for the reader that it shares with other languages.
 
 use crate::facts::{DefKind, ExprId, ImportKind, SourceExpr, UNKNOWN, Visibility, flag};
-use crate::lang::query_based::{FunctionHead, QueryDialect, QueryTag, Reader};
+use crate::lang::query_based::{FunctionHead, QueryDialect, QueryReader, QueryTag};
 use crate::tree::{NodeChildren, TreeNode, line};
 
 pub(super) struct CSharpDialect;
 
 impl QueryDialect for CSharpDialect {
-    fn visit<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
+    fn visit<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
         match tag {
             QueryTag::Import => reader.using_directive(node),
             QueryTag::Define(DefKind::Field) => reader.member_without_parameters(node),
@@ -23,7 +23,7 @@ impl QueryDialect for CSharpDialect {
         true
     }
 
-    fn value<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
+    fn value<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
         Some(match node.kind() {
             "member_access_expression" => reader.member_of(node, "expression", "name"),
             "conditional_access_expression" => {
@@ -43,7 +43,7 @@ impl QueryDialect for CSharpDialect {
         })
     }
 
-    fn call<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
+    fn call<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
         if node.kind() != "invocation_expression" {
             return None;
         }
@@ -82,7 +82,7 @@ impl QueryDialect for CSharpDialect {
     }
 
     /// The parameters of a record are its properties.
-    fn parameters_of_type<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) {
+    fn parameters_of_type<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) {
         let Some(list) = kids.kind("parameter_list") else { return };
         let inner = reader.children(list);
         for parameter in inner.named().filter(|p| p.kind() == "parameter") {
@@ -103,7 +103,7 @@ impl QueryDialect for CSharpDialect {
         name == "Main" && outer.type_like()
     }
 
-    fn result_of<'t>(&self, reader: &mut Reader<'t>, body: TreeNode<'t>) -> Option<TreeNode<'t>> {
+    fn result_of<'t>(&self, reader: &mut QueryReader<'t>, body: TreeNode<'t>) -> Option<TreeNode<'t>> {
         if body.kind() == "arrow_expression_clause" { reader.last(body) } else { None }
     }
 
@@ -112,7 +112,7 @@ impl QueryDialect for CSharpDialect {
     }
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     fn using_directive(&mut self, node: TreeNode<'t>) {
         self.comments.clear();
         let kids = self.children(node);

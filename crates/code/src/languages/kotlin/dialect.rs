@@ -1,13 +1,13 @@
 //! The syntax of Kotlin, for the reader that it shares with other languages.
 
 use crate::facts::{DefKind, ExprId, ImportKind, SourceExpr, UNKNOWN, flag};
-use crate::lang::query_based::{FunctionHead, LambdaHead, QueryDialect, QueryTag, Reader, is_type};
+use crate::lang::query_based::{FunctionHead, LambdaHead, QueryDialect, QueryReader, QueryTag, is_type};
 use crate::tree::{NodeChildren, TreeNode, line, span};
 
 pub(super) struct KotlinDialect;
 
 impl QueryDialect for KotlinDialect {
-    fn visit<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
+    fn visit<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
         match tag {
             QueryTag::Import => reader.imported_name(node),
             QueryTag::Define(DefKind::Field) if node.kind() == "enum_entry" => reader.enum_constant(node),
@@ -20,7 +20,7 @@ impl QueryDialect for KotlinDialect {
         true
     }
 
-    fn value<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
+    fn value<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
         if node.kind() != "navigation_expression" {
             return None;
         }
@@ -33,7 +33,7 @@ impl QueryDialect for KotlinDialect {
         Some(reader.b.member(of, name))
     }
 
-    fn call<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
+    fn call<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
         match node.kind() {
             "call_expression" => Some(reader.call_with_lambda(node, kids)),
             "infix_expression" => {
@@ -49,7 +49,7 @@ impl QueryDialect for KotlinDialect {
         }
     }
 
-    fn assign<'t>(&self, reader: &mut Reader<'t>, target: TreeNode<'t>, value: ExprId) -> bool {
+    fn assign<'t>(&self, reader: &mut QueryReader<'t>, target: TreeNode<'t>, value: ExprId) -> bool {
         if target.kind() != "variable_declaration" {
             return false;
         }
@@ -84,7 +84,7 @@ impl QueryDialect for KotlinDialect {
         name == "main" && outer == DefKind::File
     }
 
-    fn result_of<'t>(&self, reader: &mut Reader<'t>, body: TreeNode<'t>) -> Option<TreeNode<'t>> {
+    fn result_of<'t>(&self, reader: &mut QueryReader<'t>, body: TreeNode<'t>) -> Option<TreeNode<'t>> {
         if body.kind() != "function_body" {
             return None;
         }
@@ -108,7 +108,7 @@ impl QueryDialect for KotlinDialect {
     }
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     fn imported_name(&mut self, node: TreeNode<'t>) {
         self.comments.clear();
         let kids = self.children(node);

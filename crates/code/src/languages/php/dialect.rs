@@ -1,14 +1,14 @@
 //! The syntax of PHP, for the reader that it shares with other languages.
 
 use crate::facts::{BaseKind, BindTarget, DefId, DefKind, ExprId, ImportKind, SourceExpr, UNKNOWN, VarId, flag};
-use crate::lang::query_based::{QueryDialect, QueryTag, Reader};
+use crate::lang::query_based::{QueryDialect, QueryReader, QueryTag};
 use crate::tree::{NodeChildren, TreeNode, line};
 use smallvec::SmallVec;
 
 pub(super) struct PhpDialect;
 
 impl QueryDialect for PhpDialect {
-    fn visit<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
+    fn visit<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
         match tag {
             QueryTag::Import => reader.imported(node),
             QueryTag::Define(DefKind::Field) => reader.property_or_constant(node),
@@ -19,7 +19,7 @@ impl QueryDialect for PhpDialect {
         true
     }
 
-    fn value<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
+    fn value<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
         Some(match node.kind() {
             "variable_name" => match reader.text(node) {
                 "$this" => reader.b.expr(SourceExpr::This),
@@ -46,7 +46,7 @@ impl QueryDialect for PhpDialect {
         })
     }
 
-    fn call<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
+    fn call<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
         match node.kind() {
             "function_call_expression" => {
                 let Some(function) = kids.field("function") else { return Some(UNKNOWN) };
@@ -65,7 +65,7 @@ impl QueryDialect for PhpDialect {
         }
     }
 
-    fn assign<'t>(&self, reader: &mut Reader<'t>, target: TreeNode<'t>, value: ExprId) -> bool {
+    fn assign<'t>(&self, reader: &mut QueryReader<'t>, target: TreeNode<'t>, value: ExprId) -> bool {
         let variable = target.kind() == "variable_name";
         if variable {
             let name = reader.text(target);
@@ -74,7 +74,7 @@ impl QueryDialect for PhpDialect {
         variable
     }
 
-    fn parameter<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, _place: u16) -> bool {
+    fn parameter<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, _place: u16) -> bool {
         let promoted = node.kind() == "property_promotion_parameter";
         if promoted {
             let (name, ty) = reader.name_and_type(node);
@@ -102,14 +102,14 @@ impl QueryDialect for PhpDialect {
         name == "__construct"
     }
 
-    fn is_test_case(&self, reader: &Reader<'_>, name: &str, def: DefId, name_of_outer: &str) -> bool {
+    fn is_test_case(&self, reader: &QueryReader<'_>, name: &str, def: DefId, name_of_outer: &str) -> bool {
         let d = reader.b.facts.def(def);
         let marked = name.starts_with("test") || d.doc.as_deref().is_some_and(|doc| doc.contains("@test"));
         d.kind == DefKind::Method && name_of_outer.ends_with("Test") && marked
     }
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     /// `use A\B` and `require`.
     fn imported(&mut self, node: TreeNode<'t>) {
         self.comments.clear();

@@ -1,10 +1,10 @@
 //! Calls and bare names: many of Ruby's declarations are calls.
 
 use crate::facts::{BaseKind, CallKind, DefKind, ExprId, ImportKind, SourceExpr, UNKNOWN, Visibility, flag};
-use crate::lang::query_based::Reader;
+use crate::lang::query_based::QueryReader;
 use crate::tree::{NodeChildren, TreeNode, line, one_line, span};
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     /// A bare name that is not a local is a call.
     pub(super) fn bare_name(&mut self, node: TreeNode<'t>) -> ExprId {
         let name = self.text(node);

@@ -1,14 +1,14 @@
 //! The syntax of Ruby, for the reader that it shares with other languages.
 
 use crate::facts::{BindTarget, Def, DefId, DefKind, ExprId, SourceExpr, UNKNOWN, VarKind, flag};
-use crate::lang::query_based::{LambdaHead, QueryDialect, QueryTag, Reader};
+use crate::lang::query_based::{LambdaHead, QueryDialect, QueryReader, QueryTag};
 use crate::tree::{NodeChildren, TreeNode};
 use smallvec::SmallVec;
 
 pub(super) struct RubyDialect;
 
 impl QueryDialect for RubyDialect {
-    fn visit<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
+    fn visit<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, tag: QueryTag) -> bool {
         match tag {
             QueryTag::Define(DefKind::Function) => reader.method(node),
             QueryTag::Each => reader.for_loop(node),
@@ -19,7 +19,7 @@ impl QueryDialect for RubyDialect {
         true
     }
 
-    fn value<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
+    fn value<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>) -> Option<ExprId> {
         match node.kind() {
             "identifier" => Some(reader.bare_name(node)),
             "instance_variable" | "class_variable" => {
@@ -31,7 +31,7 @@ impl QueryDialect for RubyDialect {
         }
     }
 
-    fn call<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
+    fn call<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, kids: &NodeChildren<'t>) -> Option<ExprId> {
         match node.kind() {
             "super" => Some(reader.call_of_super(node, None)),
             "call" => Some(reader.method_call(node, kids)),
@@ -39,7 +39,7 @@ impl QueryDialect for RubyDialect {
         }
     }
 
-    fn assign<'t>(&self, reader: &mut Reader<'t>, target: TreeNode<'t>, value: ExprId) -> bool {
+    fn assign<'t>(&self, reader: &mut QueryReader<'t>, target: TreeNode<'t>, value: ExprId) -> bool {
         match target.kind() {
             "identifier" => {
                 let name = reader.text(target);
@@ -70,7 +70,7 @@ impl QueryDialect for RubyDialect {
         true
     }
 
-    fn parameter<'t>(&self, reader: &mut Reader<'t>, node: TreeNode<'t>, _place: u16) -> bool {
+    fn parameter<'t>(&self, reader: &mut QueryReader<'t>, node: TreeNode<'t>, _place: u16) -> bool {
         match node.kind() {
             "hash_splat_parameter" => _ = reader.named_parameter(node, Some(VarKind::Keywords)),
             "block_parameter" => {
@@ -108,12 +108,12 @@ impl QueryDialect for RubyDialect {
         name == "initialize"
     }
 
-    fn is_test_case(&self, reader: &Reader<'_>, name: &str, _def: DefId, _name_of_outer: &str) -> bool {
+    fn is_test_case(&self, reader: &QueryReader<'_>, name: &str, _def: DefId, _name_of_outer: &str) -> bool {
         reader.test_file && name.starts_with("test_")
     }
 
     /// The last statement.
-    fn result_of<'t>(&self, reader: &mut Reader<'t>, body: TreeNode<'t>) -> Option<TreeNode<'t>> {
+    fn result_of<'t>(&self, reader: &mut QueryReader<'t>, body: TreeNode<'t>) -> Option<TreeNode<'t>> {
         match body.kind() {
             "body_statement" => reader.last(body).filter(|n| !matches!(n.kind(), "rescue" | "ensure" | "else")),
             _ => Some(body),
@@ -129,7 +129,7 @@ impl QueryDialect for RubyDialect {
     }
 }
 
-impl<'t> Reader<'t> {
+impl<'t> QueryReader<'t> {
     fn method(&mut self, node: TreeNode<'t>) {
         let kids = self.children(node);
         let head = self.head(&kids, if node.kind() == "singleton_method" { flag::STATIC } else { 0 });
