@@ -212,7 +212,7 @@ impl Op for Impact {
             .map(|claim| ClaimOut::of(claim, &context.scope))
             .collect();
         let name = look.snapshot.name(source);
-        let is_called = runs && !symbols.is_test(source);
+        let is_called = runs && !symbols.is(source, SymbolKind::Test) && !symbols.is_test(source);
         let depend = match total_dependents {
             0 if is_called => "no object was found that depends".into(),
             1 => "1 object depends".into(),
