@@ -19,5 +19,5 @@ fn add(path: &Path, hasher: &mut DefaultHasher) {
         return;
     }
     path.hash(hasher);
-    std::fs::read(path).unwrap_or_default().hash(hasher);
+    std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).hash(hasher);
 }
