@@ -15,6 +15,7 @@ pub mod sources;
 mod stamps;
 pub mod state;
 pub mod summaries;
+mod timed_read;
 pub mod trees;
 pub mod types;
 pub mod unsearched;

@@ -4,6 +4,7 @@ use super::confined_files;
 use super::encoding::decode;
 use super::files::FILE_BYTES;
 use super::git::{self, Repository};
+use super::timed_read::{PendingReads, READ_LIMIT};
 use lukasa_model::{Result, Scope};
 use parking_lot::RwLock;
 use std::path::{Path, PathBuf};
@@ -18,13 +19,15 @@ pub struct Sources {
 struct Root {
     path: PathBuf,
     repository: Option<Repository>,
+    reads: PendingReads,
 }
 
 impl Root {
     /// Reads a file. Its key comes from a fact, which any client with write access can record, so only regular files of
-    /// this folder, of a size that would be indexed, are read.
+    /// this folder, of a size that would be indexed, are read, and only as long as the file system answers.
     fn read(&self, path: &str) -> Option<Vec<u8>> {
-        confined_files::read(&self.path, path, FILE_BYTES).ok()
+        let (root, key) = (self.path.clone(), path.to_owned());
+        self.reads.within(READ_LIMIT, move || confined_files::read(&root, &key, FILE_BYTES).ok())?
     }
 }
 
@@ -35,7 +38,10 @@ impl Sources {
             return Ok(());
         }
         let repository = Repository::discover(path)?;
-        self.roots.write().push((scope.clone(), Arc::new(Root { path: path.to_owned(), repository })));
+        self.roots.write().push((
+            scope.clone(),
+            Arc::new(Root { path: path.to_owned(), repository, reads: PendingReads::default() }),
+        ));
         Ok(())
     }
 
