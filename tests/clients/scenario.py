@@ -54,7 +54,7 @@ async def of_session(session):
 
 
 async def by_stdio(folder):
-    server = StdioServerParameters(command=LUKASA, args=["mcp", "--no-watch", "--toolsets", "all"], cwd=folder)
+    server = StdioServerParameters(command=LUKASA, args=["mcp", "--no-watch", "--no-embed", "--toolsets", "all"], cwd=folder)
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
         return await of_session(session)
@@ -62,7 +62,7 @@ async def by_stdio(folder):
 
 def serving(folder):
     server = subprocess.Popen(
-        [LUKASA, "serve", "--listen", "127.0.0.1:0", "--no-watch", "--toolsets", "all"], cwd=folder, stdout=subprocess.PIPE, text=True
+        [LUKASA, "serve", "--listen", "127.0.0.1:0", "--no-watch", "--no-embed", "--toolsets", "all"], cwd=folder, stdout=subprocess.PIPE, text=True
     )
     return server, server.stdout.readline().split(" at ")[1].split()[0]
 
