@@ -63,6 +63,8 @@ pub struct Meta {
     /// Whether its work grows with the whole graph, log or working tree, or runs a program. A server has places of their
     /// own for such requests, so that the others do not wait for them.
     pub long: bool,
+    /// Numbers whose range the operation checks itself, because one that is too large has an error code of its own.
+    pub own_ranges: &'static [&'static str],
     /// Request fields that only a caller on this machine may set, because their value is executed.
     pub local: &'static [&'static str],
     /// Whether `agent_id` selects whose shared facts are read, and may be any agent. In other operations it names the
@@ -141,6 +143,7 @@ pub const META: Meta = Meta {
     fits_itself: false,
     indexes_first: false,
     long: false,
+    own_ranges: &[],
     local: &[],
     of_any_agent: false,
     several: None,
@@ -462,7 +465,9 @@ impl Operation {
                 .hint(format!("fields: {}", known.join(", ")))
                 .details(json!({"field": name})));
             }
-            check_declared_range(&snake, &value, &fields[&snake])?;
+            if !self.meta.own_ranges.contains(&snake.as_str()) {
+                check_declared_range(&snake, &value, &fields[&snake])?;
+            }
             read.insert(snake, value);
         }
         Ok(Value::Object(read))

@@ -49,7 +49,7 @@ pub struct Request {
     pub profile: Profile,
     /// Token budget, 120 to 25,000; the profile's when left out.
     #[serde(default)]
-    #[schemars(range(min = LEAST_BUDGET))]
+    #[schemars(range(min = LEAST_BUDGET, max = MOST_BUDGET))]
     pub budget: Option<usize>,
     /// The recorded task, to include its plan.
     #[serde(default)]
@@ -86,6 +86,7 @@ fn yes() -> bool {
 impl Op for ContextPack {
     const META: Meta = Meta {
         name: "context_pack",
+        own_ranges: &["budget"],
         shown: ResponseView::Cut(rendering::pack),
         needs: StoreNeed::MayCreate,
         essential: true,

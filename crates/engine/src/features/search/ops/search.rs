@@ -91,7 +91,7 @@ pub struct Request {
     pub rerank: Option<bool>,
     /// Token budget of the answer, 400 to 4,000; more is `token_budget_exceeded`.
     #[serde(default = "budget")]
-    #[schemars(range(min = LEAST_BUDGET))]
+    #[schemars(range(min = LEAST_BUDGET, max = MOST_BUDGET))]
     pub max_token_budget: usize,
     /// Cite the sentences that support each result; ignored without the scope `graph:search:citations`.
     #[serde(default)]
@@ -266,6 +266,7 @@ pub struct RerankOut {
 impl Op for Search {
     const META: Meta = Meta {
         name: "search",
+        own_ranges: &["max_token_budget"],
         shown: ResponseView::Cut(rendering::search),
         essential: true,
         default_tool: &["query", "limit", "object_types", "recipe", "include_citations", "cursor"],
