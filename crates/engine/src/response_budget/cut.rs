@@ -53,7 +53,7 @@ const fn narrow(least: FieldWeight, fields: usize, names: usize, chars: usize, w
 }
 
 /// From removing nothing to the least that still answers.
-pub const STEPS: [CutStep; 18] = [
+pub const STEPS: [CutStep; 20] = [
     step(FieldWeight::Detail, (ALL, ALL), (ALL, ALL), ALL),
     step(FieldWeight::Ordinary, (ALL, ALL), (ALL, ALL), ALL),
     step(FieldWeight::Ordinary, (240, 10), (ALL, 10), ALL),
@@ -69,6 +69,8 @@ pub const STEPS: [CutStep; 18] = [
     narrow(FieldWeight::Kept, 4, ALL, 80, 3),
     narrow(FieldWeight::Kept, 3, ALL, 40, 3),
     narrow(FieldWeight::Answer, 4, ALL, 80, 1),
+    narrow(FieldWeight::Answer, 3, 240, 40, 1),
+    narrow(FieldWeight::Answer, 3, 40, 12, 1),
     narrow(FieldWeight::Kept, 3, 240, 40, 1),
     narrow(FieldWeight::First, 3, 40, 40, 1),
     narrow(FieldWeight::First, 3, 12, 12, 1),
