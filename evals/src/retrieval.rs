@@ -119,7 +119,7 @@ impl ViewWithIndexes {
 
     /// The order of equal scores: by first recording.
     pub fn order(&self, node: Node) -> u64 {
-        self.look.snapshot.thing(node)
+        self.look.snapshot.thing(node).0
     }
 }
 

@@ -50,8 +50,8 @@ impl Cursor {
     pub fn seal(&self, key: &Hash) -> String {
         let mut bytes = Vec::with_capacity(BODY + TAG);
         bytes.push(FORM);
-        bytes.extend(self.branch.to_be_bytes());
-        bytes.extend(self.known.to_be_bytes());
+        bytes.extend(self.branch.0.to_be_bytes());
+        bytes.extend(self.known.0.to_be_bytes());
         bytes.extend(self.digest.to_be_bytes());
         bytes.extend(self.valid.0.to_be_bytes());
         bytes.extend(self.place.to_be_bytes());
@@ -76,8 +76,8 @@ impl Cursor {
         sign(key, body).verify_truncated_left(tag).map_err(|_| fault())?;
         let mut rest = &body[1..];
         Ok(Cursor {
-            branch: u32::from_be_bytes(take(&mut rest)),
-            known: u64::from_be_bytes(take(&mut rest)),
+            branch: BranchNo(u32::from_be_bytes(take(&mut rest))),
+            known: Tx(u64::from_be_bytes(take(&mut rest))),
             digest: u64::from_be_bytes(take(&mut rest)),
             valid: Time(i64::from_be_bytes(take(&mut rest))),
             place: u32::from_be_bytes(take(&mut rest)),
@@ -123,7 +123,7 @@ mod tests {
         let mut short = [0; 8];
         short.copy_from_slice(&request.0[..8]);
         let (place, backwards, spared) = (50, true, 0x55);
-        let (branch, known, digest, valid) = (3, 42, 7, Time(-7));
+        let (branch, known, digest, valid) = (BranchNo(3), Tx(42), 7, Time(-7));
         let cursor = Cursor { branch, known, digest, valid, place, backwards, spared, request: short };
         let sealed = cursor.seal(&key);
         assert_eq!(Cursor::open(&sealed, &key).unwrap(), cursor);

@@ -13,7 +13,7 @@ use lukasa_graph::walk::Filter;
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::json::Hash;
 use lukasa_model::types::Registry;
-use lukasa_model::{Content, Error, ErrorCode, FactNo, Result, Scope, View};
+use lukasa_model::{Content, Error, ErrorCode, FactNo, Result, Scope, Tx, View};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Ledger, VersionFields};
 use memories as links;
@@ -55,7 +55,7 @@ impl Graphs {
         if let Some((_, key)) = self.keys.lock().get(ledger.scope()).filter(|(of, _)| *of == epoch) {
             return Ok(*key);
         }
-        let first = ledger.transactions(1, 1, 1)?.pop();
+        let first = ledger.transactions(Tx::FIRST, Tx::FIRST, 1)?.pop();
         let first =
             first.map(|t| t.hash).ok_or_else(|| Error::not_found(ErrorCode::NotFound, "the project is empty"))?;
         let Scope { tenant, project } = ledger.scope();

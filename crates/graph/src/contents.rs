@@ -338,7 +338,7 @@ impl<'a> PropertyReader<'a> {
             for (at, (row, cell)) in chunk.rows.iter().zip(cells).enumerate() {
                 // This edge may have ended or moved to another place, and an older snapshot may still share the chunk.
                 let place = Edge::at(number * EDGES + at);
-                if cell.get().is_none() && row.thing != 0 && self.snapshot.find_edge(row.thing) == Some(place) {
+                if cell.get().is_none() && row.thing != FactNo(0) && self.snapshot.find_edge(row.thing) == Some(place) {
                     missing.push((row.thing, cell));
                 }
             }

@@ -267,7 +267,7 @@ pub(crate) struct EdgeChunk {
 
 impl Default for EdgeChunk {
     fn default() -> Self {
-        let (id, thing, confidence, weight) = (Uuid::nil(), 0, f64::NAN, f64::NAN);
+        let (id, thing, confidence, weight) = (Uuid::nil(), FactNo(0), f64::NAN, f64::NAN);
         let none = EdgeRecord {
             id,
             thing,
@@ -543,7 +543,7 @@ impl Snapshot {
     }
 
     pub(crate) fn place(&self, thing: FactNo) -> Option<FactPlace> {
-        let index = usize::try_from(thing).ok()?;
+        let index = thing.index();
         match self.places.get(index / PLACES)?.0[index % PLACES] {
             0 => None,
             place if place & EDGE_TAG != 0 => Some(FactPlace::Edge(Edge((place & !EDGE_TAG) - 1))),

@@ -41,7 +41,7 @@ impl Branch {
             name: "main".into(),
             parent: None,
             mode: BranchMode::Live,
-            fork: 0,
+            fork: Tx::START,
             closed: false,
             description: None,
         }
@@ -97,7 +97,8 @@ impl Lineage {
 mod tests {
     use super::*;
 
-    fn branch(number: BranchNo, parent: BranchNo, mode: BranchMode, fork: Tx) -> Branch {
+    fn branch(number: u32, parent: u32, mode: BranchMode, fork: u64) -> Branch {
+        let (number, parent, fork) = (BranchNo(number), BranchNo(parent), Tx(fork));
         Branch { number, name: format!("b{number}"), parent: Some(parent), mode, fork, ..Branch::main() }
     }
 
@@ -105,7 +106,9 @@ mod tests {
     fn a_pinned_branch_limits_all_its_ancestors() {
         use BranchMode::{Live, Pinned};
         let all = [Branch::main(), branch(2, 1, Pinned, 10), branch(3, 2, Live, 20), branch(4, 3, Pinned, 5)];
-        let line = |b, t| Lineage::of(b, t, |n, _| all.iter().find(|x| x.number == n).cloned()).map(|l| l.0);
+        let find = |n, _| all.iter().find(|x| x.number == n).cloned();
+        let numbers = |l: Lineage| l.0.into_iter().map(|(branch, tx)| (branch.0, tx.0)).collect::<Vec<_>>();
+        let line = |b, t| Lineage::of(BranchNo(b), Tx(t), find).map(numbers);
         assert_eq!(line(1, 50).unwrap(), [(1, 50), (0, 50)]);
         assert_eq!(line(3, 50).unwrap(), [(3, 50), (2, 50), (1, 10), (0, 50)]);
         assert_eq!(line(3, 7).unwrap(), [(3, 7), (2, 7), (1, 7), (0, 7)]);
@@ -116,7 +119,7 @@ mod tests {
     #[test]
     fn a_cycle_is_an_error() {
         let all = [branch(2, 3, BranchMode::Live, 0), branch(3, 2, BranchMode::Live, 0)];
-        let line = Lineage::of(2, 9, |n, _| all.iter().find(|x| x.number == n).cloned());
+        let line = Lineage::of(BranchNo(2), Tx(9), |n, _| all.iter().find(|x| x.number == n).cloned());
         assert_eq!(line.unwrap_err().code, ErrorCode::CyclicBranch);
     }
 }

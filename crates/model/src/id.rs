@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha1::{Digest, Sha1};
 use smallvec::SmallVec;
-use std::{fmt, str::FromStr};
+use std::{fmt, num::ParseIntError, ops::Range, str::FromStr};
 use uuid::Uuid;
 
 /// Namespace of project namespaces. Changing it would change every derived id.
@@ -129,19 +129,126 @@ pub fn check_ref_name(what: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Number of a transaction in its project's log: 1, 2, 3, … 0 is the empty project.
-pub type Tx = u64;
+/// Declares a number that a project assigns: a type of its own that is written, parsed and serialised as its integer.
+macro_rules! assigned_number {
+    ($(#[$attribute:meta])* $name:ident($integer:ty)) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[repr(transparent)]
+        #[serde(transparent)]
+        pub struct $name(pub $integer);
 
-/// Number of an object or relationship within its project, in order of its first version.
-pub type FactNo = u64;
+        impl $name {
+            /// Returns the number after this one; the largest number has none and is returned itself.
+            #[must_use]
+            pub const fn next(self) -> $name {
+                $name(self.0.saturating_add(1))
+            }
+        }
 
-/// Number of a branch within its project.
-pub type BranchNo = u32;
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIntError;
+            fn from_str(text: &str) -> std::result::Result<$name, ParseIntError> {
+                text.parse().map($name)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                <$integer>::schema_name()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                <$integer>::json_schema(generator)
+            }
+        }
+    };
+}
+
+assigned_number! {
+    /// Number of a transaction in its project's log: 1, 2, 3, … 0 is the empty project.
+    Tx(u64)
+}
+
+assigned_number! {
+    /// Number of an object or relationship within its project, in order of its first version: 1, 2, 3, …
+    FactNo(u64)
+}
+
+assigned_number! {
+    /// Number of a branch within its project.
+    BranchNo(u32)
+}
+
+impl Tx {
+    /// The empty project, before its first transaction.
+    pub const START: Tx = Tx(0);
+    /// The first transaction of a log.
+    pub const FIRST: Tx = Tx(1);
+
+    /// Returns the transaction before this one; `START` if there is none.
+    #[must_use]
+    pub const fn previous(self) -> Tx {
+        self.back(1)
+    }
+
+    /// Returns the transaction `count` before this one; `START` if there are not as many.
+    #[must_use]
+    pub const fn back(self, count: usize) -> Tx {
+        Tx(self.0.saturating_sub(count as u64))
+    }
+
+    /// Returns the number of transactions after `earlier` up to this one; 0 if this one is not later.
+    pub const fn since(self, earlier: Tx) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl FactNo {
+    /// The number of the first fact of a project.
+    pub const FIRST: FactNo = FactNo(1);
+
+    /// Returns the number that is given `count` facts after this one.
+    #[must_use]
+    pub const fn plus(self, count: usize) -> FactNo {
+        FactNo(self.0 + count as u64)
+    }
+
+    /// Returns the place of this fact in a table with one place per number, beginning with 0.
+    pub fn index(self) -> usize {
+        usize::try_from(self.0).expect("memory has no more places than addresses")
+    }
+
+    /// Iterates over the numbers of a range, ascending.
+    pub fn each(range: Range<FactNo>) -> impl DoubleEndedIterator<Item = FactNo> {
+        (range.start.0..range.end.0).map(FactNo)
+    }
+
+    /// Splits a range into ranges of at most `size` numbers, ascending.
+    pub fn pages(range: Range<FactNo>, size: usize) -> impl Iterator<Item = Range<FactNo>> {
+        let Range { start, end } = range;
+        (start.0..end.0).step_by(size).map(move |first| FactNo(first)..FactNo(first).plus(size).min(end))
+    }
+
+    /// Returns how many numbers after `first` this one is: an index among facts that are numbered from `first` on.
+    /// `None` if it is before `first`.
+    pub fn index_from(self, first: FactNo) -> Option<usize> {
+        usize::try_from(self.0.checked_sub(first.0)?).ok()
+    }
+}
 
 /// The branch number of branchless facts; every branch sees them.
-pub const PROJECT_WIDE: BranchNo = 0;
+pub const PROJECT_WIDE: BranchNo = BranchNo(0);
 /// The branch that every project starts with.
-pub const MAIN: BranchNo = 1;
+pub const MAIN: BranchNo = BranchNo(1);
 
 /// Identifies a version permanently: the transaction that recorded it and its index there, printed `42.7`. Ordered by
 /// time of recording.
@@ -156,7 +263,7 @@ impl VersionId {
     /// Creates the id of the version at index `place` of a transaction; `place` must be below `PLACES`.
     pub fn new(tx: Tx, place: u32) -> VersionId {
         debug_assert!((place as usize) < Self::PLACES);
-        VersionId(tx << Self::PLACE_BITS | u64::from(place))
+        VersionId(tx.0 << Self::PLACE_BITS | u64::from(place))
     }
 
     /// The version at an index of the versions of a transaction.
@@ -166,7 +273,7 @@ impl VersionId {
 
     /// Returns the transaction that recorded the version.
     pub fn tx(self) -> Tx {
-        self.0 >> Self::PLACE_BITS
+        Tx(self.0 >> Self::PLACE_BITS)
     }
 
     /// Returns the index of the version in its transaction.
@@ -176,7 +283,7 @@ impl VersionId {
 
     /// Returns the largest id that a version recorded at or before `tx` can have.
     pub fn last_of(tx: Tx) -> VersionId {
-        VersionId((tx.min(u64::MAX >> Self::PLACE_BITS) << Self::PLACE_BITS) | (Self::PLACES as u64 - 1))
+        VersionId((tx.0.min(u64::MAX >> Self::PLACE_BITS) << Self::PLACE_BITS) | (Self::PLACES as u64 - 1))
     }
 }
 
@@ -191,7 +298,7 @@ impl FromStr for VersionId {
     fn from_str(text: &str) -> Result<VersionId> {
         let parsed = text.split_once('.').and_then(|(tx, place)| {
             let (tx, place) = (tx.parse::<u64>().ok()?, place.parse::<u32>().ok()?);
-            (tx < 1 << 39 && (place as usize) < Self::PLACES).then(|| VersionId::new(tx, place))
+            (tx < 1 << 39 && (place as usize) < Self::PLACES).then(|| VersionId::new(Tx(tx), place))
         });
         parsed.ok_or_else(|| {
             Error::invalid(ErrorCode::InvalidVersionId, format!("`{text}` is not a version id"))
@@ -242,13 +349,13 @@ mod tests {
 
     #[test]
     fn version_ids_round_trip() {
-        let id = VersionId::new(42, 7);
-        assert_eq!((id.tx(), id.place(), id.to_string().as_str()), (42, 7, "42.7"));
+        let id = VersionId::new(Tx(42), 7);
+        assert_eq!((id.tx(), id.place(), id.to_string().as_str()), (Tx(42), 7, "42.7"));
         assert_eq!("42.7".parse::<VersionId>().unwrap(), id);
         for bad in ["", "42", "42.", "a.b", "1.99999999", "999999999999999.1"] {
             assert!(bad.parse::<VersionId>().is_err(), "{bad}");
         }
-        assert!(VersionId::last_of(42) >= id && VersionId::last_of(41) < id);
+        assert!(VersionId::last_of(Tx(42)) >= id && VersionId::last_of(Tx(41)) < id);
     }
 
     #[test]

@@ -282,28 +282,28 @@ impl<'a> Ancestry<'a> {
 mod tests {
     use super::*;
     use crate::branch::{Branch, BranchMode};
-    use crate::id::{BranchNo, Tx};
+    use crate::id::{BranchNo, FactNo, MAIN, Tx};
 
     /// Branches 2 and 3 are pinned to main at transaction 1.
-    fn line(branch: BranchNo) -> Lineage {
-        Lineage::of(branch, 99, |number, _| {
-            let parent = (number != 1).then_some(1);
-            let mode = if number == 1 { BranchMode::Live } else { BranchMode::Pinned };
-            Some(Branch { number, parent, mode, fork: 1, ..Branch::main() })
+    fn line(branch: u32) -> Lineage {
+        Lineage::of(BranchNo(branch), Tx(99), |number, _| {
+            let parent = (number != MAIN).then_some(MAIN);
+            let mode = if number == MAIN { BranchMode::Live } else { BranchMode::Pinned };
+            Some(Branch { number, parent, mode, fork: Tx(1), ..Branch::main() })
         })
         .unwrap()
     }
 
-    fn version_of(branch: BranchNo, tx: Tx, parents: &[Tx], content: Option<&str>) -> Version {
+    fn version_of(branch: u32, tx: u64, parents: &[u64], content: Option<&str>) -> Version {
         let text = content.map(|c| canonical(&serde_json::from_str(c).unwrap()));
         Version {
-            thing: 1,
-            branch,
-            version: VersionId::new(tx, 0),
+            thing: FactNo(1),
+            branch: BranchNo(branch),
+            version: VersionId::new(Tx(tx), 0),
             recorded_at: Time(tx as i64),
             period: Period::since(Time(tx as i64)),
             number: tx as u32,
-            parents: parents.iter().map(|p| VersionId::new(*p, 0)).collect(),
+            parents: parents.iter().map(|p| VersionId::new(Tx(*p), 0)).collect(),
             hash: text.as_ref().map_or(ABSENT, |t| Hash::of(t.as_bytes())),
             absent: content.is_none(),
             content: text.map(Into::into),
@@ -311,11 +311,11 @@ mod tests {
         }
     }
 
-    fn from(child: Tx, parent: Tx) -> Provenance {
+    fn from(child: u64, parent: u64) -> Provenance {
         Provenance {
-            thing: 1,
-            child: VersionId::new(child, 0),
-            parent: VersionId::new(parent, 0),
+            thing: FactNo(1),
+            child: VersionId::new(Tx(child), 0),
+            parent: VersionId::new(Tx(parent), 0),
             role: MergeRole::Source,
         }
     }
@@ -387,7 +387,7 @@ mod tests {
             vec![version_of(1, 1, &[], A), Version { period: Period::since(Time(-9)), ..version_of(2, 2, &[1], X2) }];
         let mut all: Vec<_> = all;
         all.insert(0, Version { period: Period { from: Time(-9), to: Time(1) }, ..version_of(1, 0, &[], Y2) });
-        all[2].parents.push(VersionId::new(0, 0));
+        all[2].parents.push(VersionId::new(Tx(0), 0));
         all.sort_by_key(|s| (s.branch, s.version));
         let got = merge_fact(&all, &[], &line(2), &line(3), Time(50), &MergeStrategies::new());
         let first = got.writes.first().map(|w| w.period.from.0);

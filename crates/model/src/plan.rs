@@ -384,7 +384,7 @@ impl Planner<'_> {
                 })
             }
         };
-        let no = self.at.next_thing + self.plan.things.len() as FactNo;
+        let no = self.at.next_thing.plus(self.plan.things.len());
         self.numbers.insert(item.id, no);
         let (type_name, key) = (Arc::clone(&item.type_name), item.key.clone());
         self.plan.things.push(Fact { no, id: item.id, type_name, key, ends });
@@ -439,10 +439,10 @@ impl Planner<'_> {
                     .hint("name it in a property instead"));
                 }
                 (Some(thing), _) => Some(&thing.type_name),
-                (None, Some(no)) => Some(
-                    &self.plan.things[usize::try_from(no - self.at.next_thing).expect("a new fact is in memory")]
-                        .type_name,
-                ),
+                (None, Some(no)) => {
+                    let place = no.index_from(self.at.next_thing).expect("a new fact is numbered after all others");
+                    Some(&self.plan.things[place].type_name)
+                }
                 (None, None) => None,
             };
             let allowed = declared.map_or(&[][..], |t| if side == Side::Src { &t.src_types } else { &t.dst_types });

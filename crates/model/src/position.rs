@@ -18,7 +18,7 @@ const TX_BITS: u32 = 40;
 
 impl Position {
     /// The position before the first transaction.
-    pub const START: Position = Position { tx: 0, hash: TransactionHasher::START };
+    pub const START: Position = Position { tx: Tx::START, hash: TransactionHasher::START };
 
     /// The first eight bytes of the hash, for cursors: enough that two logs do not match by chance.
     pub fn digest(&self) -> u64 {
@@ -30,12 +30,12 @@ impl Position {
     /// The position as one number, for stores that keep a number as a mark: the transaction in the lower 40 bits, 23
     /// bits of the hash above them.
     pub fn mark(&self) -> u64 {
-        (self.digest() >> (TX_BITS + 1)) << TX_BITS | self.tx & ((1 << TX_BITS) - 1)
+        (self.digest() >> (TX_BITS + 1)) << TX_BITS | self.tx.0 & ((1 << TX_BITS) - 1)
     }
 
     /// Returns the transaction of a mark.
     pub fn tx_of_mark(mark: u64) -> Tx {
-        mark & ((1 << TX_BITS) - 1)
+        Tx(mark & ((1 << TX_BITS) - 1))
     }
 }
 
@@ -52,9 +52,9 @@ mod tests {
 
     #[test]
     fn a_mark_holds_the_number_and_differs_with_the_hash() {
-        let at = |tx: Tx, text: &[u8]| Position { tx, hash: Hash::of(text) };
+        let at = |tx, text: &[u8]| Position { tx: Tx(tx), hash: Hash::of(text) };
         let mark = at(42, b"one log").mark();
-        assert_eq!(Position::tx_of_mark(mark), 42);
+        assert_eq!(Position::tx_of_mark(mark), Tx(42));
         assert_ne!(mark, at(42, b"another log").mark());
         assert!(i64::try_from(mark).is_ok(), "databases keep it as a signed number");
         assert_eq!(Position::START.mark(), 0);

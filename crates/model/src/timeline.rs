@@ -103,15 +103,15 @@ pub(crate) mod tests {
     use super::*;
     use crate::branch::{Branch, BranchMode};
     use crate::content::ABSENT;
-    use crate::id::{BranchNo, Tx};
+    use crate::id::{BranchNo, FactNo, MAIN, PROJECT_WIDE, Tx};
     use crate::json::Hash;
     use proptest::prelude::*;
 
-    pub fn statement(branch: BranchNo, tx: Tx, from: i64, to: i64, content: Option<u8>) -> Version {
+    pub fn statement(branch: u32, tx: u64, from: i64, to: i64, content: Option<u8>) -> Version {
         Version {
-            thing: 1,
-            branch,
-            version: VersionId::new(tx, 0),
+            thing: FactNo(1),
+            branch: BranchNo(branch),
+            version: VersionId::new(Tx(tx), 0),
             recorded_at: Time(tx as i64),
             period: Period { from: Time(from), to: Time(to) },
             number: tx as u32,
@@ -125,10 +125,10 @@ pub(crate) mod tests {
 
     /// main(1) <- 2 pinned at 6 <- 3 live.
     pub fn branches(number: BranchNo, _: Tx) -> Option<Branch> {
-        let (parent, mode, fork) = match number {
-            1 => (None, BranchMode::Live, 0),
-            2 => (Some(1), BranchMode::Pinned, 6),
-            3 => (Some(2), BranchMode::Live, 0),
+        let (parent, mode, fork) = match number.0 {
+            1 => (None, BranchMode::Live, Tx(0)),
+            2 => (Some(BranchNo(1)), BranchMode::Pinned, Tx(6)),
+            3 => (Some(BranchNo(2)), BranchMode::Live, Tx(0)),
             _ => return None,
         };
         Some(Branch { number, parent, mode, fork, ..Branch::main() })
@@ -147,7 +147,7 @@ pub(crate) mod tests {
             let here = branches(b, t)?;
             next = here.parent.map(|p| (p, if here.mode == BranchMode::Pinned { t.min(here.fork) } else { t }));
         }
-        on(0, known)
+        on(PROJECT_WIDE, known)
     }
 
     fn statements() -> impl Strategy<Value = Vec<Version>> {
@@ -158,7 +158,7 @@ pub(crate) mod tests {
                 .enumerate()
                 .map(|(i, (branch, from, len, content, open))| {
                     let to = if open { i64::MAX } else { from + len };
-                    statement(branch, i as Tx + 1, from, to, content)
+                    statement(branch, i as u64 + 1, from, to, content)
                 })
                 .collect();
             all.sort_by_key(|s| (s.branch, s.version));
@@ -169,20 +169,20 @@ pub(crate) mod tests {
     proptest! {
         #[test]
         fn visibility_equals_a_naive_scan(all in statements(), branch in 1u32..=3, known in 0u64..13, at in -1i64..26) {
-            let lineage = Lineage::of(branch, known, branches).unwrap();
-            let want = naive(&all, branch, known, Time(at));
+            let lineage = Lineage::of(BranchNo(branch), Tx(known), branches).unwrap();
+            let want = naive(&all, BranchNo(branch), Tx(known), Time(at));
             prop_assert_eq!(holding(&all, &lineage, Time(at)), want);
             prop_assert_eq!(visible(&all, &lineage, Time(at)), want.filter(|s| !s.absent));
         }
 
         #[test]
         fn a_timeline_agrees_with_every_moment(all in statements(), branch in 1u32..=3, known in 0u64..13) {
-            let lineage = Lineage::of(branch, known, branches).unwrap();
+            let lineage = Lineage::of(BranchNo(branch), Tx(known), branches).unwrap();
             let line = timeline(&all, &lineage, Period::ALWAYS);
             prop_assert!(line.windows(2).all(|w| w[0].period.to <= w[1].period.from));
             for at in -1..26 {
                 let here = line.iter().find(|s| s.period.holds(Time(at))).map(|s| s.statement);
-                prop_assert_eq!(here, naive(&all, branch, known, Time(at)));
+                prop_assert_eq!(here, naive(&all, BranchNo(branch), Tx(known), Time(at)));
             }
         }
 
@@ -190,7 +190,7 @@ pub(crate) mod tests {
         fn is_there_agrees_with_the_timeline(
             all in statements(), branch in 1u32..=3, known in 0u64..13, from in -1i64..26, len in 1i64..26
         ) {
-            let lineage = Lineage::of(branch, known, branches).unwrap();
+            let lineage = Lineage::of(BranchNo(branch), Tx(known), branches).unwrap();
             let window = Period { from: Time(from), to: Time(from + len) };
             let some = timeline(&all, &lineage, window).iter().any(|s| !s.statement.absent);
             prop_assert_eq!(has_content(&all, &lineage, window), some);
@@ -198,7 +198,7 @@ pub(crate) mod tests {
 
         #[test]
         fn nothing_changes_before_the_next_border(all in statements(), branch in 1u32..=3, known in 0u64..13, at in -1i64..26) {
-            let lineage = Lineage::of(branch, known, branches).unwrap();
+            let lineage = Lineage::of(BranchNo(branch), Tx(known), branches).unwrap();
             let next = next_border(&all, &lineage, Time(at));
             for later in (at..26).take_while(|t| Time(*t) < next) {
                 prop_assert_eq!(holding(&all, &lineage, Time(later)), holding(&all, &lineage, Time(at)));
@@ -207,8 +207,8 @@ pub(crate) mod tests {
 
         #[test]
         fn a_view_never_changes_as_the_log_grows(all in statements(), known in 0u64..13, at in 0i64..26) {
-            let lineage = Lineage::of(3, known, branches).unwrap();
-            let then: Vec<_> = all.iter().filter(|s| s.version.tx() <= known).cloned().collect();
+            let lineage = Lineage::of(BranchNo(3), Tx(known), branches).unwrap();
+            let then: Vec<_> = all.iter().filter(|s| s.version.tx() <= Tx(known)).cloned().collect();
             prop_assert_eq!(holding(&all, &lineage, Time(at)), holding(&then, &lineage, Time(at)));
         }
 
@@ -216,8 +216,8 @@ pub(crate) mod tests {
         fn superseded_when_it_holds_nowhere_on_its_branch(all in statements()) {
             for s in &all {
                 let own: Vec<_> = all.iter().filter(|o| o.branch == s.branch).cloned().collect();
-                let only = Lineage::of(1, 99, |n, _| (n == 1).then(Branch::main)).unwrap();
-                let moved: Vec<_> = own.iter().map(|o| Version { branch: 1, ..o.clone() }).collect();
+                let only = Lineage::of(MAIN, Tx(99), |n, _| (n == MAIN).then(Branch::main)).unwrap();
+                let moved: Vec<_> = own.iter().map(|o| Version { branch: MAIN, ..o.clone() }).collect();
                 let holds = timeline(&moved, &only, Period::ALWAYS).iter().any(|g| g.statement.version == s.version);
                 prop_assert_eq!(superseded_at(&all, s.version).is_none(), holds);
             }

@@ -98,9 +98,9 @@ impl TransactionHasher {
     pub fn new(previous: Hash, tx: Tx, recorded_at: Time, branch: BranchNo, header: &Header) -> TransactionHasher {
         let mut chain = TransactionHasher { hash: Hasher::default(), next: Vec::with_capacity(2 * TOGETHER) };
         chain.add(&previous.0);
-        chain.add(&tx.to_be_bytes());
+        chain.add(&tx.0.to_be_bytes());
         chain.add(&recorded_at.0.to_be_bytes());
-        chain.add(&branch.to_be_bytes());
+        chain.add(&branch.0.to_be_bytes());
         chain.text(&serde_json::to_string(header).expect("a header is plain data"));
         chain
     }
@@ -111,7 +111,7 @@ impl TransactionHasher {
         self.add(id.as_bytes());
         self.text(type_name);
         self.add(&s.version.0.to_be_bytes());
-        self.add(&s.branch.to_be_bytes());
+        self.add(&s.branch.0.to_be_bytes());
         self.add(&s.period.from.0.to_be_bytes());
         self.add(&s.period.to.0.to_be_bytes());
         self.add(&s.number.to_be_bytes());
@@ -139,7 +139,7 @@ impl TransactionHasher {
     /// Adds a provenance entry. Entries are added in sorted order.
     pub fn add_provenance(&mut self, p: &Provenance) {
         self.add(b"p");
-        self.add(&p.thing.to_be_bytes());
+        self.add(&p.thing.0.to_be_bytes());
         self.add(&p.child.0.to_be_bytes());
         self.add(&p.parent.0.to_be_bytes());
         self.add(&[p.role as u8]);
@@ -158,6 +158,7 @@ impl TransactionHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::MAIN;
 
     /// Header texts are part of stored hash chains, so they must not change.
     #[test]
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_hash_of_a_transaction_is_pinned() {
-        let chain = TransactionHasher::new(TransactionHasher::START, 1, Time(0), 1, &Header::default());
+        let chain = TransactionHasher::new(TransactionHasher::START, Tx(1), Time(0), MAIN, &Header::default());
         assert_eq!(
             chain.finish(0, 0).to_string(),
             "sha256:b26e6e9e8e143fb5a6c43e3648186d7ca2647b424ea547f514433034a02475b1"

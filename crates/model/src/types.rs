@@ -258,7 +258,7 @@ impl Registry {
     /// Applies declarations in the order of recording, up to `known`.
     pub fn at(declarations: &[Declaration], known: Tx) -> Result<Registry> {
         let mut registry = Registry::default();
-        registry.branches.insert(MAIN, vec![(0, Branch::main())]);
+        registry.branches.insert(MAIN, vec![(Tx::START, Branch::main())]);
         for declaration in declarations.iter().filter(|d| d.tx <= known) {
             registry.learn(declaration).map_err(|e| {
                 e.at(format_args!("{} `{}` at transaction {}", declaration.type_name, declaration.key, declaration.tx))
@@ -592,9 +592,14 @@ pub fn check_schema(schema: &Value) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn declare(tx: Tx, type_name: &str, key: &str, properties: Value) -> Declaration {
+    fn declare(tx: u64, type_name: &str, key: &str, properties: Value) -> Declaration {
         let content = Content { properties: properties.as_object().cloned().unwrap(), ..Content::default() };
-        Declaration { tx, type_name: type_name.into(), key: key.into(), content: Some(content.canonical().into()) }
+        Declaration {
+            tx: Tx(tx),
+            type_name: type_name.into(),
+            key: key.into(),
+            content: Some(content.canonical().into()),
+        }
     }
 
     #[test]
@@ -610,8 +615,8 @@ mod tests {
             declare(2, system::RELATIONSHIP_TYPE, "OWNS", json!({"name": "OWNS", "lasting": true})),
             declare(3, system::SETTINGS, "project", json!({"strict": true})),
         ];
-        let early = Registry::at(&all, 1).unwrap();
-        let late = Registry::at(&all, 3).unwrap();
+        let early = Registry::at(&all, Tx(1)).unwrap();
+        let late = Registry::at(&all, Tx(3)).unwrap();
         assert_eq!(early.spelling("SVC", false), "Service");
         assert!(!early.is_lasting("owns") && late.is_lasting("owns"));
         assert!(early.admit("Thing", false).unwrap().is_some());
@@ -627,7 +632,7 @@ mod tests {
     #[test]
     fn unknown_relationship_types_are_rejected_once_a_pack_is_installed() {
         let packed = [declare(1, system::RELATIONSHIP_TYPE, "OWNS", json!({"name": "OWNS", "pack": "services@1"}))];
-        let registry = Registry::at(&packed, 1).unwrap();
+        let registry = Registry::at(&packed, Tx(1)).unwrap();
         assert_eq!(registry.admit("RUNS", true).unwrap_err().code, ErrorCode::UnknownType);
         assert!(registry.admit("Thing", false).unwrap().is_some());
         assert!(registry.admit("RENAMED_FROM", true).unwrap().is_none());

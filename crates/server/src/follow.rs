@@ -6,7 +6,7 @@ use lukasa_engine::features::coordination::events::EventCursor;
 use lukasa_engine::features::coordination::ops::event_list::EventList;
 use lukasa_engine::registry::Op;
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, ErrorKind, Position, Result};
+use lukasa_model::{Error, ErrorKind, Position, Result, Tx};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn with_cursors(events: Vec<Map<String, Value>>, before: Option<EventCursor>, af
         let tx = event.get("tx").and_then(Value::as_u64).filter(|_| event.get("kind") == Some(&json!("transaction")));
         let id = match tx {
             _ if at == last => Some(after.to_owned()),
-            Some(tx) => before.map(|before| EventCursor { tx, digest: digest(&event), ..before }.to_string()),
+            Some(tx) => before.map(|before| EventCursor { tx: Tx(tx), digest: digest(&event), ..before }.to_string()),
             None => None,
         };
         (event, id)
@@ -40,7 +40,7 @@ fn with_cursors(events: Vec<Map<String, Value>>, before: Option<EventCursor>, af
 /// The digest of the transaction hash in an event.
 fn digest(event: &Map<String, Value>) -> Option<u64> {
     let hash = Hash::parse(event.get("hash")?.as_str()?)?;
-    Some(Position { tx: 0, hash }.digest())
+    Some(Position { tx: Tx::START, hash }.digest())
 }
 
 /// A subscriber and its position in the events.
@@ -124,7 +124,7 @@ mod tests {
         let ids = |list: Value, before: Option<EventCursor>| -> Vec<Option<String>> {
             with_cursors(events(list), before, "42~9").into_iter().map(|(_, id)| id).collect()
         };
-        let before = Some(EventCursor { tx: 40, digest: Some(1), conflict: Some(7) });
+        let before = Some(EventCursor { tx: Tx(40), digest: Some(1), conflict: Some(7) });
         let all = json!([
             {"kind": "claim", "tx": 41}, {"kind": "transaction", "tx": 41},
             {"kind": "transaction", "tx": 42, "hash": format!("sha256:{}", "0f".repeat(32))}, {"kind": "conflict"}

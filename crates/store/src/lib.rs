@@ -130,7 +130,7 @@ pub trait Reader {
 
     /// The position of a transaction; `None` if the log has no such transaction.
     fn position(&mut self, tx: Tx) -> Result<Option<Position>> {
-        if tx == 0 {
+        if tx == Tx::START {
             return Ok(Some(Position::START));
         }
         Ok(self.transactions(tx, tx, 1)?.first().map(Transaction::position))

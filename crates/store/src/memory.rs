@@ -72,7 +72,14 @@ impl MemoryRows {
 /// The head of a new project.
 pub(crate) fn empty_head(scope: &Scope) -> Head {
     let (hash, namespace) = (TransactionHasher::START, scope.namespace());
-    Head { tx: 0, recorded_at: Time::MIN, hash, next_thing: 1, declared: Position::START, namespace }
+    Head {
+        tx: Tx::START,
+        recorded_at: Time::MIN,
+        hash,
+        next_thing: FactNo::FIRST,
+        declared: Position::START,
+        namespace,
+    }
 }
 
 pub(crate) fn unknown_project(scope: &Scope) -> Error {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use lukasa_model::batch::PutObject;
-use lukasa_model::{Batch, Error, ErrorCode, ErrorKind, Scope};
+use lukasa_model::{Batch, Error, ErrorCode, ErrorKind, Scope, Tx};
 use lukasa_store::postgres::PostgresConfig;
 use lukasa_store::{Ledger, Store, SystemClock};
 use lukasa_testkit::{Authority, Cluster, TestDatabase};
@@ -14,7 +14,7 @@ fn ledger(store: Arc<dyn Store>) -> Ledger {
     Ledger::new(store, Arc::new(SystemClock), Scope::new("a", "shop").unwrap())
 }
 
-fn put(ledger: &Ledger, key: &str) -> Result<Option<u64>, Error> {
+fn put(ledger: &Ledger, key: &str) -> Result<Option<Tx>, Error> {
     ledger.commit(&Batch::on("main").write(PutObject::new("Service", key))).map(|done| done.tx)
 }
 
@@ -31,7 +31,7 @@ fn broken_connections_are_replaced_without_an_error() {
     put(&ledger, "first").unwrap();
     for n in 0..5 {
         break_connections(&database);
-        assert_eq!(ledger.head().unwrap().tx, n * 2 + 1);
+        assert_eq!(ledger.head().unwrap().tx, Tx(n * 2 + 1));
         put(&ledger, &format!("read {n}")).unwrap();
         break_connections(&database);
         put(&ledger, &format!("written {n}")).unwrap();
@@ -51,12 +51,12 @@ fn a_read_only_server_is_reported_and_left_once_another_accepts_writes() {
     break_connections(&database);
     let refused = put(&ledger, "meanwhile").unwrap_err();
     assert_eq!((refused.code, refused.kind), (ErrorCode::ReadOnlyStore, ErrorKind::Unavailable), "{refused:?}");
-    assert_eq!(ledger.head().unwrap().tx, 1, "it can be read");
+    assert_eq!(ledger.head().unwrap().tx, Tx(1), "it can be read");
     let refused = ledger.store().derived().set_mark(ledger.scope(), "m", 1).unwrap_err();
     assert_eq!(refused.code, ErrorCode::ReadOnlyStore);
     // Connections made meanwhile stay read-only and must not be reused.
     database.as_admin(&format!("ALTER ROLE {role} RESET default_transaction_read_only"));
-    assert_eq!(put(&ledger, "after").unwrap(), Some(2));
+    assert_eq!(put(&ledger, "after").unwrap(), Some(Tx(2)));
     ledger.store().derived().set_mark(ledger.scope(), "m", 1).unwrap();
 }
 
@@ -76,11 +76,11 @@ fn an_aborted_transaction_is_retried() {
              CREATE TRIGGER give_up BEFORE INSERT ON lukasa.transactions FOR EACH ROW EXECUTE FUNCTION lukasa.give_up()"
         ));
         let before = ledger.head().unwrap().tx;
-        assert_eq!(put(&ledger, &format!("through {state}")).unwrap(), Some(before + 1), "{state}");
+        assert_eq!(put(&ledger, &format!("through {state}")).unwrap(), Some(before.next()), "{state}");
         database.as_admin("ALTER SEQUENCE lukasa.tries MINVALUE -1000 RESTART WITH -1000");
         let refused = put(&ledger, &format!("never {state}")).unwrap_err();
         assert_eq!((refused.code, refused.kind), (ErrorCode::StoreConflict, ErrorKind::Unavailable), "{refused:?}");
-        assert_eq!(ledger.head().unwrap().tx, before + 1, "nothing was written");
+        assert_eq!(ledger.head().unwrap().tx, before.next(), "nothing was written");
         database.as_admin("DROP FUNCTION lukasa.give_up CASCADE; DROP SEQUENCE lukasa.tries");
     }
     ledger.verify(&mut |_, _| {}).unwrap();

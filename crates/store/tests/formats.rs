@@ -8,7 +8,7 @@
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::json::rule::CanonicalRule;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, ErrorCode, Reference, Scope, Transaction};
+use lukasa_model::{Batch, ErrorCode, Reference, Scope, Transaction, Tx};
 use lukasa_store::guarded_clock::{GuardedClock, SteadyReading};
 use lukasa_store::ledger::{Ledger, NewBranch, ViewSpec};
 use lukasa_store::sqlite::Durability;
@@ -38,7 +38,7 @@ fn copied(name: &str) -> (tempfile::TempDir, Ledger) {
 
 fn transactions(ledger: &Ledger) -> Vec<Transaction> {
     let head = ledger.head().unwrap();
-    ledger.store().read(ledger.scope()).unwrap().transactions(1, head.tx, 1_000).unwrap()
+    ledger.store().read(ledger.scope()).unwrap().transactions(Tx(1), head.tx, 1_000).unwrap()
 }
 
 fn properties(ledger: &Ledger, spec: &ViewSpec, name: &str) -> Value {
@@ -67,8 +67,12 @@ fn goes_on(ledger: &Ledger, name: &str) {
     let first = ViewSpec::default().as_of("tx:2");
     assert_eq!(properties(ledger, &first, "Service:auth").to_string(), numbers_as_read().to_string(), "{name}");
     // On a branch that sees the version written under the first rule.
-    let branch =
-        NewBranch { name: "again".into(), at: Some(2), mode: lukasa_model::BranchMode::Pinned, ..NewBranch::default() };
+    let branch = NewBranch {
+        name: "again".into(),
+        at: Some(Tx(2)),
+        mode: lukasa_model::BranchMode::Pinned,
+        ..NewBranch::default()
+    };
     ledger.create_branch(&branch, &Header::default()).unwrap();
     let again = ledger.commit(&Batch::on("again").write(auth(&numbers()))).unwrap();
     assert_eq!((again.tx, again.unchanged), (None, 1), "{name}: equal content creates no version under another rule");

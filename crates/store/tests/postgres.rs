@@ -4,7 +4,7 @@
 
 use lukasa_model::batch::PutObject;
 use lukasa_model::json::Hash;
-use lukasa_model::{Batch, ErrorCode, Scope};
+use lukasa_model::{Batch, ErrorCode, Scope, Tx};
 use lukasa_store::audit::{AuditFlaw, AuditHead, AuditNote, Seals, walk};
 use lukasa_store::derived::{JobLane, NewJob, Vector};
 use lukasa_store::postgres::PostgresConfig;
@@ -149,7 +149,7 @@ fn without_a_scope_the_application_role_sees_no_rows() {
         scoped("a", "UPDATE lukasa.projects SET tx = 0 WHERE tenant = 'b' RETURNING 1").unwrap(),
         Vec::<String>::new()
     );
-    assert_eq!(ledger(&database, "b").head().unwrap().tx, 1);
+    assert_eq!(ledger(&database, "b").head().unwrap().tx, Tx(1));
     let role = database
         .as_app("SELECT rolsuper::text || rolbypassrls::text FROM pg_roles WHERE rolname = current_user")
         .unwrap();
@@ -313,7 +313,7 @@ fn two_servers_on_one_database_share_one_log() {
     put(&one, "x");
     put(&two, "y");
     put(&one, "z");
-    assert_eq!(two.head().unwrap().tx, 3);
+    assert_eq!(two.head().unwrap().tx, Tx(3));
     let view = two.view(&Default::default()).unwrap();
     assert_eq!(two.stream_view(&view, lukasa_store::VersionFields::Header).unwrap().count(), 3);
     one.verify(&mut |_, _| {}).unwrap();

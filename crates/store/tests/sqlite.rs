@@ -4,7 +4,7 @@
 
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, ErrorCode, Scope, Write};
+use lukasa_model::{Batch, ErrorCode, FactNo, Scope, Tx, Write};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{Ledger, SqliteStore, SystemClock};
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ fn a_store_with_an_older_schema_is_migrated() {
     put(&ledger, "b", 2).unwrap();
     put(&ledger, "c", 1).unwrap();
     let head = ledger.head().unwrap();
-    assert_eq!((head.tx, head.next_thing), (4, 4), "existing facts are found by id");
+    assert_eq!((head.tx, head.next_thing), (Tx(4), FactNo(4)), "existing facts are found by id");
     assert_eq!(ledger.verify(&mut |_, _| {}).unwrap().transactions, 4);
 }
 
@@ -291,11 +291,11 @@ fn a_full_disk_rejects_the_batch_and_keeps_earlier_ones() {
     };
     assert_eq!(error.code, ErrorCode::DiskFull, "{error:?}");
     assert!(kept > 3);
-    assert_eq!(ledger.head().unwrap().tx, kept, "the rejected batch wrote nothing");
+    assert_eq!(ledger.head().unwrap().tx, Tx(kept), "the rejected batch wrote nothing");
     ledger.verify(&mut |_, _| {}).unwrap();
     drop(ledger);
     let again = open(&path).unwrap();
-    assert_eq!(again.head().unwrap().tx, kept);
+    assert_eq!(again.head().unwrap().tx, Tx(kept));
     again.verify(&mut |_, _| {}).unwrap();
 }
 
@@ -340,7 +340,7 @@ fn two_stores_on_one_file_share_one_log() {
             scope.spawn(move || (0..30).for_each(|i| put(ledger, &format!("{name}{i}"), 10).unwrap()));
         }
     });
-    assert_eq!((one.head().unwrap().tx, two.head().unwrap().tx), (60, 60));
+    assert_eq!((one.head().unwrap().tx, two.head().unwrap().tx), (Tx(60), Tx(60)));
     one.verify(&mut |_, _| {}).unwrap();
 }
 

@@ -6,7 +6,7 @@ use crate::ManualClock;
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::id::{object_id, relationship_id};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, BranchMode, Reference, Time, Write};
+use lukasa_model::{Batch, BranchMode, Reference, Time, Tx, Write};
 use lukasa_store::ledger::{Ledger, MergeReport, MergeRequest, NewBranch, NewRelease};
 use proptest::prelude::*;
 
@@ -160,8 +160,8 @@ pub fn perform(l: &Ledger, clock: &ManualClock, (seconds, step): &(u8, Step)) ->
             l.create_branch(&new, &Header::default()).map_or_else(|e| e.code.to_string(), |b| format!("{b:?}"))
         }
         Step::Fork { branch: b, tx } => {
-            let head = l.head().map_or(0, |h| h.tx);
-            let moved = l.move_fork(&branch(b), Some(u64::from(*tx) % (head + 1)), &Header::default());
+            let head = l.head().map_or(0, |h| h.tx.0);
+            let moved = l.move_fork(&branch(b), Some(Tx(u64::from(*tx) % (head + 1))), &Header::default());
             moved.map_or_else(|e| e.code.to_string(), |b| format!("{b:?}"))
         }
         Step::Merge { source, target, key: only } => {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use lukasa_model::{Scope, VersionId};
+use lukasa_model::{Scope, Tx, VersionId};
 use lukasa_store::ledger::{Ledger, ViewSpec};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{SqliteStore, Store, SystemClock, VersionFields};
@@ -68,7 +68,7 @@ fn check(ledger: &Ledger, acked: &BTreeSet<(String, u64)>) {
     for (batch, objects) in &batches {
         assert_eq!(*objects, 5, "{batch:?} is stored in part");
     }
-    assert_eq!(ledger.head().unwrap().tx as usize, batches.len(), "every batch made one transaction");
+    assert_eq!(ledger.head().unwrap().tx, Tx(batches.len() as u64), "every batch made one transaction");
     ledger.verify(&mut |_, _| {}).unwrap();
 }
 
@@ -99,7 +99,7 @@ fn a_process_killed_200_times_loses_nothing_it_acknowledged() {
         // A batch may have been committed but not acknowledged: continue after it.
         let store = SqliteStore::open(&path, Arc::new(SystemClock), Durability::Full).unwrap();
         let head = store.read(&Scope::new("crash", "test").unwrap()).and_then(|mut r| r.head());
-        next = head.map_or(0, |h| h.tx);
+        next = head.map_or(0, |h| h.tx.0);
     }
     assert!(acked.len() > 100, "only {} batches were acknowledged", acked.len());
     assert!(silent < 200, "no process acknowledged a batch");

@@ -5,7 +5,7 @@ use crate::view::ViewGraph;
 use crate::view::memories::names::{APPLIES_TO, INVOLVES, NEXT_EPISODE};
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::types::RENAMED_FROM;
-use lukasa_model::{Content, Result};
+use lukasa_model::{Content, FactNo, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -97,7 +97,7 @@ pub fn renamed_to(snapshot: &Snapshot, node: Node) -> Option<String> {
 
 /// The facts that a memory is about, by current names.
 pub fn entities(snapshot: &Snapshot, memory: Node) -> Vec<MemoryEntityOut> {
-    let mut all: Vec<(u64, MemoryEntityOut)> = about(snapshot, memory)
+    let mut all: Vec<(FactNo, MemoryEntityOut)> = about(snapshot, memory)
         .map(|(to, edge)| {
             let now = present(snapshot, to);
             let renamed_from = (now != to).then(|| snapshot.name(to));

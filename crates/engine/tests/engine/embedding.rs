@@ -525,7 +525,9 @@ fn jobs_are_handed_out_by_lane_then_required_then_central(d: &Desk) {
     let queue = queue.by_centrality(move |_, things, _| {
         seen.lock().push(things.len());
         let first = things.iter().min().copied().unwrap_or_default();
-        let of = |no: &FactNo| [1.0, 2.0, 3.0, 4.0, 0.5].get((no - first) as usize).copied().unwrap_or_default();
+        let of = |no: &FactNo| {
+            no.index_from(first).and_then(|at| [1.0, 2.0, 3.0, 4.0, 0.5].get(at).copied()).unwrap_or_default()
+        };
         Ok(things.iter().map(of).collect())
     });
     queue.follow(d.now()).unwrap();

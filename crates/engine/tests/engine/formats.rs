@@ -3,7 +3,7 @@
 use lukasa_engine::audit::AuditKey;
 use lukasa_engine::cursor::Cursor;
 use lukasa_model::json::Hash;
-use lukasa_model::{ErrorCode, Time};
+use lukasa_model::{BranchNo, ErrorCode, Time, Tx};
 use lukasa_store::audit::{AuditFlaw, walk};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{SqliteStore, Store, SystemClock};
@@ -38,8 +38,8 @@ const ENTRIES: u64 = 17;
 #[test]
 fn a_cursor_of_form_2_opens() {
     let cursor = Cursor {
-        branch: 2,
-        known: 7,
+        branch: BranchNo(2),
+        known: Tx(7),
         digest: 11,
         valid: Time(1_767_225_600_000_000),
         place: 40,

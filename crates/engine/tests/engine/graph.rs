@@ -2,7 +2,8 @@
 
 use crate::desk::Desk;
 use lukasa_engine::features::graph::communities::CommunityCache;
-use lukasa_model::ErrorCode;
+use lukasa_model::id::MAIN;
+use lukasa_model::{ErrorCode, Tx};
 use serde_json::{Value, json};
 
 /// A shop: services, files with functions, a test, a decision made in a meeting, and a document.
@@ -446,8 +447,11 @@ fn communities_are_found_named_and_never_written() {
         desk.ok("batch", json!({"kind": "full_rebuild", "writes": writes}));
         desk.engine.state::<CommunityCache>().settle();
         let head = desk.fixture.ledger.head().unwrap();
-        let kept =
-            desk.engine.state::<CommunityCache>().kept(&desk.fixture.ledger, 1, head.tx, &Default::default()).unwrap();
+        let kept = desk
+            .engine
+            .state::<CommunityCache>()
+            .kept(&desk.fixture.ledger, MAIN, head.tx, &Default::default())
+            .unwrap();
         assert!(kept.is_some(), "{}: found in the background after a rebuild", desk.fixture.name);
         let found = desk.ok("communities", json!({}));
         assert_eq!(found["total"], 2, "who is alone is in none");
@@ -480,7 +484,7 @@ fn communities_are_found_named_and_never_written() {
         assert_eq!((&fresh["transactions_since"], &fresh["computed_at"]), (&json!(0), &json!(2)));
         let louvain = desk.ok("communities", json!({"algorithm": "louvain", "resolution": 0.5, "seed": 7}));
         assert!(louvain["total"].as_u64().unwrap() >= 1);
-        assert_eq!(desk.fixture.ledger.head().unwrap().tx, 2, "nothing was written");
+        assert_eq!(desk.fixture.ledger.head().unwrap().tx, Tx(2), "nothing was written");
         assert_eq!(desk.ok("communities", json!({"as_of": "tx:1"}))["total"], 2);
     }
 }

@@ -516,8 +516,8 @@ impl Executor<'_> {
         match (function, &value) {
             (F::Labels, Value::Node(node)) => list(self.labels(*node).into_iter().map(Value::Text).collect()),
             (F::Type, Value::Edge(edge)) => Ok(Value::Text(Arc::clone(s.edge_type(*edge)))),
-            (F::Id, Value::Node(node)) => Ok(Value::Integer(s.thing(*node).cast_signed())),
-            (F::Id, Value::Edge(edge)) => Ok(Value::Integer(s.edge_thing(*edge).cast_signed())),
+            (F::Id, Value::Node(node)) => Ok(Value::Integer(s.thing(*node).0.cast_signed())),
+            (F::Id, Value::Edge(edge)) => Ok(Value::Integer(s.edge_thing(*edge).0.cast_signed())),
             (F::ElementId, Value::Node(node)) => Ok(Value::text(&s.id(*node).to_string())),
             (F::ElementId, Value::Edge(edge)) => Ok(Value::text(&s.edge_id(*edge).to_string())),
             (F::Keys, v) => list(self.entries(v, at)?.into_iter().map(|(name, _)| Value::text(&name)).collect()),

@@ -18,7 +18,7 @@ use crate::convert::to_i64;
 use crate::lookup::Column;
 use crate::snapshot::{Edge, Node, Snapshot};
 use gather::Gathering;
-use lukasa_model::{Error, ErrorCode, ErrorKind};
+use lukasa_model::{Error, ErrorCode, ErrorKind, FactNo};
 use lukasa_store::Ledger;
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -697,9 +697,9 @@ impl<'a> Executor<'a> {
             }
             ScanSource::Id(ex) => {
                 let node = match self.eval(ex, row)? {
-                    Value::Integer(id) => u64::try_from(id).ok().and_then(|id| s.find(id)),
+                    Value::Integer(id) => u64::try_from(id).ok().and_then(|id| s.find(FactNo(id))),
                     Value::Float(f) if f.fract() == 0.0 && (0.0..1e15).contains(&f) => {
-                        s.find(to_i64(f).cast_unsigned())
+                        s.find(FactNo(to_i64(f).cast_unsigned()))
                     }
                     Value::Text(id) => match uuid::Uuid::try_parse(&id) {
                         Ok(wanted) => {

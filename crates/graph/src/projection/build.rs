@@ -43,7 +43,7 @@ impl Projection {
                 agenda.extend(upcoming);
                 let Some(rows) = page? else { break };
                 if let Some(last) = rows.last() {
-                    progress(last.thing.no, Some(things));
+                    progress(last.thing.no.0, Some(things.0));
                 }
                 growing.take_in(rows)?;
             }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// A projection that is more transactions behind than this is built again, which is no slower than following the log.
-const BEHIND: Tx = 256;
+const BEHIND: u64 = 256;
 
 impl Projection {
     /// Encodes the graph, under a number that identifies the bytes. Returns `None` while there are free places, because
@@ -31,25 +31,25 @@ impl Projection {
         }
         let mut out = ByteWriter(Vec::with_capacity(s.node_places * 96 + s.edge_places * 56));
         out.u64(origin);
-        out.u64(s.view.known);
+        out.u64(s.view.known.0);
         out.0.extend(made.hash.0);
-        out.u64(u64::from(s.view.branch));
+        out.u64(u64::from(s.view.branch.0));
         for time in [s.view.valid, s.until] {
             out.u64(time.0.cast_unsigned());
         }
-        for number in [self.next_thing, s.touches(), s.node_places as u64, s.edge_places as u64] {
+        for number in [self.next_thing.0, s.touches(), s.node_places as u64, s.edge_places as u64] {
             out.u64(number);
         }
         out.u64(self.agenda.len() as u64);
         for (due, thing) in &self.agenda {
             out.u64(due.0.cast_unsigned());
-            out.u64(*thing);
+            out.u64(thing.0);
         }
         s.names.write(&mut out);
         for node in s.all_places() {
             let NodeRecord { id, thing, labels, type_no, presence } = s.node(node);
             out.0.extend(id.as_bytes());
-            out.u64(*thing);
+            out.u64(thing.0);
             out.u32(*labels);
             out.u32(u32::from(type_no.0) << 8 | u32::from(*presence == NodePresence::Live));
             out.text(s.key(node));
@@ -57,7 +57,7 @@ impl Projection {
         for edge in (0..s.edge_places).map(Edge::at) {
             let EdgeRecord { id, thing, confidence, weight, src, dst, derivation, since, type_no } = s.edge(edge);
             out.0.extend(id.as_bytes());
-            for number in [*thing, confidence.to_bits(), weight.to_bits()] {
+            for number in [thing.0, confidence.to_bits(), weight.to_bits()] {
                 out.u64(number);
             }
             for number in [src.0, dst.0, *derivation, u32::from(*since) << 16 | u32::from(type_no.0)] {
@@ -72,8 +72,8 @@ impl Projection {
     pub(crate) fn of_bytes(bytes: &[u8], ledger: &Ledger, view: &View) -> Result<Option<Projection>> {
         let mut from = ByteReader(bytes);
         let Some(head) = Head::read(&mut from) else { return Ok(None) };
-        let fits = head.branch == u64::from(view.branch) && head.known <= view.known && head.valid <= view.valid;
-        if !fits || view.known - head.known > BEHIND {
+        let fits = head.branch == u64::from(view.branch.0) && head.known <= view.known && head.valid <= view.valid;
+        if !fits || view.known.since(head.known) > BEHIND {
             return Ok(None);
         }
         let made = ledger.transactions(head.known, head.known, 1)?.pop();
@@ -105,9 +105,9 @@ struct Head {
 
 impl Head {
     fn read(from: &mut ByteReader<'_>) -> Option<Head> {
-        let (origin, known, hash) = (from.u64()?, from.u64()?, *from.bytes::<32>()?);
+        let (origin, known, hash) = (from.u64()?, Tx(from.u64()?), *from.bytes::<32>()?);
         let (branch, valid, until) = (from.u64()?, Time(from.u64()?.cast_signed()), Time(from.u64()?.cast_signed()));
-        let (next_thing, touches) = (from.u64()?, from.u64()?);
+        let (next_thing, touches) = (FactNo(from.u64()?), from.u64()?);
         let (nodes, edges) = (usize::try_from(from.u64()?).ok()?, usize::try_from(from.u64()?).ok()?);
         // Checked against the number of bytes before any memory is reserved.
         if nodes.max(edges) > MOST || nodes.max(edges) > from.0.len() {
@@ -115,7 +115,7 @@ impl Head {
         }
         let mut agenda = BTreeSet::new();
         for _ in 0..from.u64()? {
-            agenda.insert((Time(from.u64()?.cast_signed()), from.u64()?));
+            agenda.insert((Time(from.u64()?.cast_signed()), FactNo(from.u64()?)));
         }
         Some(Head { origin, known, hash, branch, valid, until, next_thing, touches, nodes, edges, agenda })
     }
@@ -126,7 +126,7 @@ impl Head {
             let mut chunk = NodeChunk::default();
             for at in 0..NODES.min(self.nodes - first) {
                 let (id, thing, labels, packed) =
-                    (Uuid::from_bytes(*from.bytes()?), from.u64()?, from.u32()?, from.u32()?);
+                    (Uuid::from_bytes(*from.bytes()?), FactNo(from.u64()?), from.u32()?, from.u32()?);
                 let presence = if packed & 1 == 1 { NodePresence::Live } else { NodePresence::Ended };
                 let type_no = TypeNo(u16::try_from(packed >> 8).ok()?);
                 if thing >= self.next_thing || !names.has(type_no, labels, 0) {
@@ -143,7 +143,7 @@ impl Head {
         for first in (0..self.edges).step_by(EDGES) {
             let mut chunk = EdgeChunk::default();
             for at in 0..EDGES.min(self.edges - first) {
-                let (id, thing) = (Uuid::from_bytes(*from.bytes()?), from.u64()?);
+                let (id, thing) = (Uuid::from_bytes(*from.bytes()?), FactNo(from.u64()?));
                 let (confidence, weight) = (f64::from_bits(from.u64()?), f64::from_bits(from.u64()?));
                 let (src, dst) = (Node(from.u32()?), Node(from.u32()?));
                 let (derivation, packed) = (from.u32()?, from.u32()?);

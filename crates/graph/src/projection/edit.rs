@@ -51,7 +51,7 @@ fn full() -> Error {
 
 impl Snapshot {
     pub(super) fn set_place(&mut self, thing: FactNo, place: Option<FactPlace>) {
-        let index = usize::try_from(thing).expect("fact numbers of a graph fit into its memory");
+        let index = thing.index();
         let (chunk, at) = (index / PLACES, index % PLACES);
         while self.places.len() <= chunk {
             self.places.push(PlaceChunk::default());

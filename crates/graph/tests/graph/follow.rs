@@ -2,7 +2,7 @@
 
 use lukasa_graph::{Projection, Snapshot};
 use lukasa_model::types::RelationshipType;
-use lukasa_model::{Content, ErrorCode, Time, View};
+use lukasa_model::{Content, ErrorCode, FactNo, Time, View};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Ledger, VersionFields};
 use lukasa_testkit::history::{Step, perform, step};
@@ -11,23 +11,23 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
 
-type EdgeContents = (String, u64, u64, Option<f64>, Option<f64>, Option<String>, i64);
+type EdgeContents = (String, FactNo, FactNo, Option<f64>, Option<f64>, Option<String>, i64);
 
 /// Everything in a snapshot, independent of places.
 #[derive(Debug, PartialEq)]
 struct GraphContents {
-    nodes: BTreeMap<u64, (String, Option<String>, Vec<String>, bool)>,
-    edges: BTreeMap<u64, EdgeContents>,
-    out: BTreeMap<u64, Vec<u64>>,
-    into: BTreeMap<u64, Vec<u64>>,
+    nodes: BTreeMap<FactNo, (String, Option<String>, Vec<String>, bool)>,
+    edges: BTreeMap<FactNo, EdgeContents>,
+    out: BTreeMap<FactNo, Vec<FactNo>>,
+    into: BTreeMap<FactNo, Vec<FactNo>>,
     counts: (usize, usize),
 }
 
-fn contents_of(s: &Snapshot, things: u64) -> GraphContents {
+fn contents_of(s: &Snapshot, things: FactNo) -> GraphContents {
     let (mut nodes, mut edges, mut out, mut into) =
         (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     // Ended nodes too, which lasting relationships show.
-    let every = (0..things).filter_map(|no| s.find(no));
+    let every = FactNo::each(FactNo::FIRST..things).filter_map(|no| s.find(no));
     for node in every {
         let labels = s.labels(node).iter().map(|l| l.to_string()).collect();
         nodes.insert(
@@ -57,7 +57,7 @@ fn contents_of(s: &Snapshot, things: u64) -> GraphContents {
 }
 
 /// What is visible according to the ledger, read without snapshots.
-fn visible(ledger: &Ledger, view: &View) -> (Vec<u64>, Vec<u64>, BTreeMap<u64, Vec<String>>) {
+fn visible(ledger: &Ledger, view: &View) -> (Vec<FactNo>, Vec<FactNo>, BTreeMap<FactNo, Vec<String>>) {
     let (mut nodes, mut edges, mut labels) = (vec![], vec![], BTreeMap::new());
     for row in ledger.stream_view(view, VersionFields::Content).unwrap() {
         let row = row.unwrap();
@@ -113,11 +113,11 @@ fn run(fixture: &Fixture, cases: u32) {
             let Ok(registry) = ledger.registry() else { continue };
             for branch in registry.branches() {
                 // Sometimes after each step, sometimes after several.
-                if (i * 7 + branch.number as usize * 5) % 11 < 4 {
+                if (i * 7 + branch.number.0 as usize * 5) % 11 < 4 {
                     check(&ledger, ViewSpec::on(&branch.name), followers.entry(branch.name.clone()).or_default())?;
                 }
                 // A valid time in the past, for which further facts are recorded later.
-                if (i * 5 + branch.number as usize * 3) % 7 < 2 {
+                if (i * 5 + branch.number.0 as usize * 3) % 7 < 2 {
                     let then = Time(ManualClock::START.0 + 10_000_000).to_string();
                     let spec = ViewSpec::on(&branch.name).as_of(&format!("time:{then}"));
                     check(&ledger, spec, followers.entry(format!("{} then", branch.name)).or_default())?;

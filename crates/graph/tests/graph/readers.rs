@@ -2,7 +2,7 @@
 
 use lukasa_graph::{Projections, Snapshot};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
-use lukasa_model::{Batch, BranchMode, Time, Write};
+use lukasa_model::{Batch, BranchMode, Time, Tx, Write};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::{NewBranch, ViewSpec};
 use lukasa_testkit::{Fixture, fixtures};
@@ -63,7 +63,7 @@ fn no_reader_sees_part_of_a_batch() {
                         let (view, snapshot) =
                             projections.view_graph(ledger, &ViewSpec::default(), &mut |_, _| {}).unwrap();
                         let g = whole(&snapshot);
-                        assert_eq!(g + 1, view.known, "{}: the view matches the graph", fixture.name);
+                        assert_eq!(Tx(g + 1), view.known, "{}: the view matches the graph", fixture.name);
                         assert!(g >= last, "a later read is never older");
                         last = g;
                         // A snapshot does not change.
@@ -146,7 +146,7 @@ fn a_graph_of_the_past_is_built_once_and_then_advanced() {
         let backfill = PutObject { valid_from: Some(Time(then.0 - 1)), ..PutObject::new("T", "was") };
         ledger.commit(&Batch::on("main").write(backfill)).unwrap();
         let (view, moved) = look(&past);
-        assert_eq!((moved.node_count(), first.node_count(), view.known), (6, 5, 3));
+        assert_eq!((moved.node_count(), first.node_count(), view.known), (6, 5, Tx(3)));
         assert_eq!(projections.uses().len(), 3, "{}: advanced, not built again", fixture.name);
         let early = ViewSpec::default().as_of("time:1970-01-01");
         assert_eq!(look(&early).1.node_count(), 0, "before the first fact there is nothing");

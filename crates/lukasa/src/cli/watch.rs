@@ -29,7 +29,7 @@ pub fn run(session: &Session, path: &Path, as_json: bool, colours: Colours) -> R
             Ok(report) => writeln!(
                 out,
                 "transaction {} on {}: {} changed, {} removed, {} files written, {} ms",
-                report.tx.unwrap_or(0),
+                report.tx.unwrap_or_default(),
                 report.branch,
                 report.changed,
                 report.removed,

@@ -157,7 +157,7 @@ pub fn expand(
         candidate.add("neighbor_boost", gains[node].0);
         candidates.push(candidate);
     }
-    sort(candidates, |node| snapshot.thing(node));
+    sort(candidates, |node| snapshot.thing(node).0);
     expanded
 }
 

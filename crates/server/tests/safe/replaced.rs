@@ -3,7 +3,7 @@
 use crate::events::Listener;
 use crate::house::House;
 use lukasa_engine::{Context, Engine};
-use lukasa_model::Scope;
+use lukasa_model::{Scope, Tx};
 use lukasa_server::auth::Authenticator;
 use lukasa_store::{Clock, Store};
 use lukasa_testkit::http::ask;
@@ -40,7 +40,7 @@ impl Swap {
     }
 
     /// Gives the second store what the first has now. Returns the last transaction of both.
-    fn copy(&self) -> u64 {
+    fn copy(&self) -> Tx {
         let (first, mut dump) = (&self.house.fixture.ledger, Vec::new());
         first.dump(&mut dump, &mut |_, _| {}).unwrap();
         self.second.ledger.restore(&mut dump.as_slice(), &mut |_, _| {}).unwrap();
@@ -68,10 +68,10 @@ impl Swap {
     }
 
     /// The hash of a transaction in the log that the store has now.
-    fn hash(&self, tx: u64) -> Value {
+    fn hash(&self, tx: Tx) -> Value {
         let log = self.ok("log", json!({"limit": 50}));
         let all = log["transactions"].as_array().unwrap();
-        let one = all.iter().find(|one| one["tx"] == tx).unwrap_or_else(|| panic!("{tx}: {log}"));
+        let one = all.iter().find(|one| one["tx"] == tx.0).unwrap_or_else(|| panic!("{tx}: {log}"));
         one["hash"].clone()
     }
 }
@@ -94,7 +94,7 @@ fn an_open_stream_reports_the_replacement_and_goes_on_with_the_new_log() {
         let mut streams =
             ["/v1/events", "/v1/events?kinds=transaction"].map(|path| Listener::with(&swap.house, "", path, None));
         swap.put("lost");
-        let lost = swap.hash(common + 1);
+        let lost = swap.hash(common.next());
         for stream in &mut streams {
             let (kind, event) = stream.next();
             assert_eq!((kind.as_str(), &event["hash"]), ("transaction", &lost), "{name}");
@@ -102,12 +102,13 @@ fn an_open_stream_reports_the_replacement_and_goes_on_with_the_new_log() {
         swap.put_elsewhere("found");
         swap.store.swap();
         swap.put("new");
-        let hashes = [common + 1, common + 2].map(|tx| swap.hash(tx));
+        let found = [common.next(), common.next().next()];
+        let hashes = found.map(|tx| swap.hash(tx));
         assert_ne!(hashes[0], lost);
         for stream in &mut streams {
             let (kind, event) = stream.next();
             assert_eq!((kind.as_str(), &event["tx"]), ("replaced", &json!(common)), "{name}: {event}");
-            for (tx, hash) in (common + 1..).zip(&hashes) {
+            for (tx, hash) in found.iter().zip(&hashes) {
                 let (kind, event) = stream.next();
                 assert_eq!((kind.as_str(), &event["tx"], &event["hash"]), ("transaction", &json!(tx), hash), "{name}");
             }

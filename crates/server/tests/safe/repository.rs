@@ -1,7 +1,7 @@
 //! Small repositories, and the state of a project for comparison.
 
 use crate::house::House;
-use lukasa_model::Scope;
+use lukasa_model::{Scope, Tx};
 use lukasa_testkit::git;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub fn dump(house: &House, tenant: &str) -> String {
 }
 
 /// The last transaction of the project `shop` of a tenant; None if it is empty.
-pub fn head(house: &House, tenant: &str) -> Option<u64> {
+pub fn head(house: &House, tenant: &str) -> Option<Tx> {
     house.fixture.project(tenant, "shop").head().ok().map(|head| head.tx)
 }
 

@@ -2,7 +2,7 @@
 
 use super::observe::CommitStatsCollector;
 use super::{Ledger, unique};
-use crate::{ClientBatch, Entry, Head, Reader, VersionFields, Writer, index};
+use crate::{ClientBatch, Entry, Head, Reader, VersionFields, Writer};
 use lukasa_model::json::rule::CanonicalRule;
 use lukasa_model::json::{FrozenFloats, Hash};
 use lukasa_model::plan::{self, Drafts, LoadedFacts, Plan, PlanContext, ResolvedBatch, WriteResult};
@@ -83,7 +83,7 @@ impl CommitTarget<'_> {
             registry: self.registry,
             branch: self.branch,
             lineage: &self.lineage,
-            tx: self.head.tx + 1,
+            tx: self.head.tx.next(),
             now: self.now,
             next_thing,
             first_place,
@@ -253,7 +253,7 @@ pub(super) fn append(
         }
         return Ok(committed);
     }
-    let tx = target.head.tx + 1;
+    let tx = target.head.tx.next();
     plan.provenance.sort();
     plan.provenance.dedup();
     let hash = chain_hash(writer, target, header, plan, tx)?;
@@ -270,7 +270,7 @@ pub(super) fn append(
         tx,
         recorded_at: target.now,
         hash,
-        next_thing: target.head.next_thing + plan.things.len() as u64,
+        next_thing: target.head.next_thing.plus(plan.things.len()),
         declared: if declares { Position { tx, hash } } else { target.head.declared },
         namespace: target.head.namespace,
     };
@@ -305,10 +305,9 @@ fn chain_hash(
     old.sort_unstable_by_key(|t| t.no);
     let mut chain = TransactionHasher::new(target.head.hash, tx, target.now, target.branch, header);
     for statement in &plan.statements {
-        let thing = if statement.thing >= first_new {
-            plan.things.get(index(statement.thing - first_new))
-        } else {
-            old.binary_search_by_key(&statement.thing, |t| t.no).ok().map(|i| &old[i])
+        let thing = match statement.thing.index_from(first_new) {
+            Some(at) => plan.things.get(at),
+            None => old.binary_search_by_key(&statement.thing, |t| t.no).ok().map(|i| &old[i]),
         };
         let thing = thing.ok_or_else(|| Error::internal("a version was planned without its fact"))?;
         chain.add_version(thing.id, &thing.type_name, statement);

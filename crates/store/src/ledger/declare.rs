@@ -3,14 +3,14 @@
 use super::{Committed, Ledger, ViewSpec};
 use crate::{Head, Reader, VersionFields, Writer};
 use lukasa_model::batch::{End, PutObject};
-use lukasa_model::id::{check_ref_name, check_type_name};
+use lukasa_model::id::{PROJECT_WIDE, check_ref_name, check_type_name};
 use lukasa_model::json::{self, Hash, Hasher};
 use lukasa_model::transaction::Header;
 use lukasa_model::types::{
     ObjectType, Registry, RelationshipType, Release, Settings, Tag, TypePack, check_names, check_schema, system,
 };
 use lukasa_model::version::FactKind;
-use lukasa_model::{Batch, Branch, BranchMode, Error, ErrorCode, Reference, Result, TransactionKind, Tx};
+use lukasa_model::{Batch, Branch, BranchMode, Error, ErrorCode, FactNo, Reference, Result, TransactionKind, Tx};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::Value;
@@ -56,7 +56,7 @@ impl Ledger {
             }
             let parent = registry.branch(parent)?;
             let branch = Branch {
-                number: registry.branches().iter().map(|b| b.number).max().unwrap_or(0) + 1,
+                number: registry.branches().iter().map(|b| b.number).max().unwrap_or(PROJECT_WIDE).next(),
                 name: new.name.clone(),
                 parent: Some(parent.number),
                 mode: new.mode,
@@ -365,8 +365,8 @@ fn free(aliases: &[String], is_free: impl Fn(&str) -> bool) -> Vec<String> {
 fn used_types(reader: &mut dyn Reader) -> Result<FxHashSet<String>> {
     let end = reader.head()?.next_thing;
     let mut used: FxHashSet<Arc<str>> = FxHashSet::default();
-    for start in (0..end).step_by(10_000) {
-        used.extend(reader.facts_in(start..(start + 10_000).min(end))?.into_iter().map(|thing| thing.type_name));
+    for range in FactNo::pages(FactNo::FIRST..end, 10_000) {
+        used.extend(reader.facts_in(range)?.into_iter().map(|thing| thing.type_name));
     }
     Ok(used.into_iter().map(|name| name.to_lowercase()).collect())
 }

@@ -6,7 +6,7 @@
 
 use super::Ledger;
 use super::verify::{check_identity, check_statement};
-use crate::{ClientBatch, Entry, Head, Reader, Writer, index};
+use crate::{ClientBatch, Entry, Head, Reader, Writer};
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
 use lukasa_model::transaction::TransactionHasher;
@@ -103,16 +103,16 @@ impl Ledger {
         let project = self.scope.project.clone();
         lines.put(&Line::Dump { format: FORMAT, project, namespace: head.namespace, tx: head.tx })?;
         let mut report = DumpReport { tx: head.tx, ..DumpReport::default() };
-        let mut things = FactPages { next: 1, page: Vec::new().into_iter() };
+        let mut things = FactPages { next: FactNo::FIRST, page: Vec::new().into_iter() };
         let mut statements = VersionPages { after: VersionId(0), page: Vec::new().into_iter().peekable() };
-        let mut next = 1;
+        let mut next = Tx::FIRST;
         while next <= head.tx {
             let page = reader.transactions(next, head.tx, 1_000)?;
             if page.is_empty() {
                 return Err(Error::internal(format!("transaction {next} is missing")).hint("run `lukasa verify`"));
             }
             for transaction in page {
-                next = transaction.tx + 1;
+                next = transaction.tx.next();
                 while let Some(statement) = statements.next_of(&mut *reader, transaction.tx)? {
                     while things.next <= statement.thing {
                         lines.put(&Line::Thing(things.take(&mut *reader)?))?;
@@ -145,7 +145,7 @@ impl Ledger {
     /// Reads a dump into this project, which must be empty. All or nothing.
     pub fn restore(&self, input: &mut dyn BufRead, progress: &mut dyn FnMut(Tx, Tx)) -> Result<RestoreReport> {
         let (mut writer, head) = self.open_to_write()?;
-        if head.tx != 0 || head.next_thing != 1 {
+        if head.tx != Tx::START || head.next_thing != FactNo::FIRST {
             return Err(Error::conflict(
                 ErrorCode::ProjectNotEmpty,
                 format!("project `{}` is not empty", self.scope.project),
@@ -203,7 +203,7 @@ impl Restore {
     fn new(head: Head) -> Restore {
         Restore {
             head,
-            last: 0,
+            last: Tx::START,
             started: false,
             things: vec![],
             statements: vec![],
@@ -251,10 +251,10 @@ impl Restore {
                 };
                 // The ends of a relationship must precede it and be objects of this project.
                 check_identity(&thing, &self.known, self.head.namespace).map_err(|e| bad(e.message))?;
-                if thing.ends.as_ref().is_some_and(|e| self.edges[index(e.src)] || self.edges[index(e.dst)]) {
+                if thing.ends.as_ref().is_some_and(|e| self.edges[e.src.index()] || self.edges[e.dst.index()]) {
                     return Err(bad(format!("relationship {} has a relationship as its end", thing.id)));
                 }
-                self.head.next_thing += 1;
+                self.head.next_thing = self.head.next_thing.next();
                 self.things_seen += 1;
                 self.known.push((thing.id, Arc::clone(&thing.type_name)));
                 self.edges.push(thing.ends.is_some());
@@ -262,7 +262,7 @@ impl Restore {
             }
             Line::Statement(line) => {
                 let statement = read_version(line);
-                let due = VersionId::at(self.head.tx + 1, self.stated.len());
+                let due = VersionId::at(self.head.tx.next(), self.stated.len());
                 let (_, type_name) =
                     check_statement(&statement, &self.known, due, statement.recorded_at).map_err(|e| bad(e.message))?;
                 if system::is(type_name) {
@@ -278,22 +278,16 @@ impl Restore {
                 }
             }
             Line::Provenance { thing, child, parent, role } => {
-                if thing == 0
-                    || thing >= self.head.next_thing
-                    || child.tx() > self.head.tx + 1
-                    || parent.tx() > self.head.tx + 1
-                {
+                let (things, due) = (FactNo::FIRST..self.head.next_thing, self.head.tx.next());
+                if !things.contains(&thing) || child.tx() > due || parent.tx() > due {
                     return Err(bad(format!("provenance of version {child} reaches beyond this project")));
                 }
                 self.provenance.push(Provenance { thing, child, parent, role });
             }
             Line::Transaction(transaction) => {
-                if transaction.tx != self.head.tx + 1 {
-                    return Err(bad(format!(
-                        "transaction {} comes where {} is expected",
-                        transaction.tx,
-                        self.head.tx + 1
-                    )));
+                let due = self.head.tx.next();
+                if transaction.tx != due {
+                    return Err(bad(format!("transaction {} comes where {due} is expected", transaction.tx)));
                 }
                 let t = &transaction;
                 let mut chain = TransactionHasher::new(self.head.hash, t.tx, t.recorded_at, t.branch, &t.header);
@@ -305,7 +299,7 @@ impl Restore {
                     return Err(bad(format!("transaction {} has impossible times or counts", t.tx)));
                 }
                 for s in self.stated.drain(..) {
-                    let (id, type_name) = &self.known[index(s.thing)];
+                    let (id, type_name) = &self.known[s.thing.index()];
                     chain.add_version(*id, type_name, &s);
                 }
                 self.provenance.sort();
@@ -340,7 +334,7 @@ impl Restore {
 
     fn flush(&mut self, writer: &mut dyn Writer, transaction: Option<&Transaction>) -> Result<()> {
         let mut head = self.head;
-        head.tx += 1;
+        head.tx = head.tx.next();
         let provenance = if transaction.is_some() { std::mem::take(&mut self.provenance) } else { vec![] };
         writer.append(&Entry {
             transaction,
@@ -354,7 +348,7 @@ impl Restore {
         self.statements.clear();
         self.bytes = 0;
         if transaction.is_some() {
-            self.head.tx += 1;
+            self.head.tx = head.tx;
         }
         Ok(())
     }
@@ -390,12 +384,12 @@ struct FactPages {
 impl FactPages {
     fn take(&mut self, reader: &mut dyn Reader) -> Result<FactLine> {
         if self.page.len() == 0 {
-            self.page = reader.facts_in(self.next..self.next + CHUNK as FactNo)?.into_iter();
+            self.page = reader.facts_in(self.next..self.next.plus(CHUNK))?.into_iter();
         }
         let thing = self.page.next().filter(|t| t.no == self.next);
         let thing = thing
             .ok_or_else(|| Error::internal(format!("fact {} is missing", self.next)).hint("run `lukasa verify`"))?;
-        self.next += 1;
+        self.next = self.next.next();
         let (ends, discriminator) = match thing.ends {
             Some(ends) => (Some((ends.src, ends.dst)), ends.discriminator),
             None => (None, "".into()),

@@ -130,7 +130,7 @@ impl Ledger {
                 let mut reader = self.store.read(&self.scope)?;
                 Ok(RecordedChanges {
                     things: vec![],
-                    statements: versions_between(&mut *reader, position.tx - 1, position.tx)?,
+                    statements: versions_between(&mut *reader, position.tx.previous(), position.tx)?,
                 })
             }
         }
@@ -206,7 +206,7 @@ impl Ledger {
         if after.tx > to.tx || !reader.holds(after)? {
             return Ok(None);
         }
-        reader.touched(PROJECT_WIDE, after.tx + 1, to.tx).map(Some)
+        reader.touched(PROJECT_WIDE, after.tx.next(), to.tx).map(Some)
     }
 
     /// Returns visible objects whose key begins with the prefix, of one type or of any, ordered by key.
@@ -282,21 +282,25 @@ mod tests {
     use lukasa_model::json::Hash;
 
     /// The position of a transaction in the log with this name.
-    fn at(log: &str, tx: Tx) -> Position {
-        if tx == 0 { Position::START } else { Position { tx, hash: Hash::of(format!("{log} {tx}").as_bytes()) } }
+    fn at(log: &str, tx: u64) -> Position {
+        if tx == 0 {
+            Position::START
+        } else {
+            Position { tx: Tx(tx), hash: Hash::of(format!("{log} {tx}").as_bytes()) }
+        }
     }
 
-    fn add(tail: &mut RecentTransactions, tx: Tx) {
-        let thing = Fact { no: tx, id: Uuid::nil(), type_name: "Note".into(), key: None, ends: None };
+    fn add(tail: &mut RecentTransactions, tx: u64) {
+        let thing = Fact { no: FactNo(tx), id: Uuid::nil(), type_name: "Note".into(), key: None, ends: None };
         tail.add(at("log", tx - 1), at("log", tx), &[thing], &[]);
     }
 
-    fn places(tail: &RecentTransactions, after: Position, to: Position) -> Option<Vec<FactNo>> {
+    fn places(tail: &RecentTransactions, after: Position, to: Position) -> Option<Vec<u64>> {
         let found = tail.get(after, to)?;
-        Some(found.iter().map(|changes| changes.things[0].no).collect())
+        Some(found.iter().map(|changes| changes.things[0].no.0).collect())
     }
 
-    fn between(tail: &RecentTransactions, after: Tx, to: Tx) -> Option<Vec<FactNo>> {
+    fn between(tail: &RecentTransactions, after: u64, to: u64) -> Option<Vec<u64>> {
         places(tail, at("log", after), at("log", to))
     }
 
@@ -311,12 +315,12 @@ mod tests {
         assert_eq!(between(&tail, 3, 6), None, "transaction 5 was not added");
         add(&mut tail, 5);
         assert_eq!(between(&tail, 3, 7), Some(vec![4, 5, 6, 7]));
-        for tx in 8..KEPT_TRANSACTIONS as Tx + 20 {
+        for tx in 8..KEPT_TRANSACTIONS as u64 + 20 {
             add(&mut tail, tx);
         }
         assert_eq!(between(&tail, 0, 9), None, "no longer kept");
         assert_eq!(tail.entries.len(), KEPT_TRANSACTIONS);
-        let last = KEPT_TRANSACTIONS as Tx + 19;
+        let last = KEPT_TRANSACTIONS as u64 + 19;
         assert_eq!(between(&tail, last - 2, last), Some(vec![last - 1, last]));
     }
 

@@ -4,7 +4,7 @@
 use super::commit::{CommitTarget, Committed, check_header, load_named, load_targets, of_present_rule, open_branch};
 use super::observe::CommitStatsCollector;
 use super::{Ledger, unique};
-use crate::{Entry, Head, Reader, Writer, index};
+use crate::{Entry, Head, Reader, Writer};
 use lukasa_model::json::Hash;
 use lukasa_model::plan::{self, CreatedObjects, Drafts, LoadedFacts, Plan};
 use lukasa_model::transaction::{Header, TransactionHasher};
@@ -76,11 +76,11 @@ impl Ledger {
         parts: Receiver<Result<Vec<Write>>>,
         send: &SyncSender<Result<Plan>>,
     ) -> TransactionHasher {
-        let chain = TransactionHasher::new(target.head.hash, target.head.tx + 1, target.now, target.branch, header);
+        let chain = TransactionHasher::new(target.head.hash, target.head.tx.next(), target.now, target.branch, header);
         // Committed rows cannot change meanwhile, because this ledger is the writer. A new project cannot be read yet
         // and is empty.
         let mut reader = match self.store.read(&self.scope) {
-            Ok(reader) if target.head.next_thing > 1 => Some(reader),
+            Ok(reader) if target.head.next_thing > FactNo::FIRST => Some(reader),
             Ok(_) => None,
             Err(e) if e.kind == lukasa_model::ErrorKind::NotFound => None,
             Err(e) => {
@@ -173,7 +173,7 @@ impl Parts<'_> {
             again.extend(spoken_of.filter_map(|no| Some((no, (*by_number.get(&no)?).clone()))));
         }
         self.remember(&plan, &again)?;
-        self.next_thing += plan.things.len() as u64;
+        self.next_thing = self.next_thing.plus(plan.things.len());
         self.first_place += u32::try_from(plan.statements.len()).unwrap_or(u32::MAX);
         Ok(plan)
     }
@@ -181,9 +181,9 @@ impl Parts<'_> {
     /// Keeps what later parts may refer to. `again` contains the facts of this part that existed before.
     fn remember(&mut self, plan: &Plan, again: &FxHashMap<FactNo, Fact>) -> Result<()> {
         for statement in &plan.statements {
-            let new = statement.thing.checked_sub(self.next_thing);
+            let new = statement.thing.index_from(self.next_thing);
             let thing = match new {
-                Some(at) => plan.things.get(index(at)),
+                Some(at) => plan.things.get(at),
                 None => again.get(&statement.thing),
             };
             let thing = thing.ok_or_else(|| Error::internal("a version was planned without its fact"))?;
@@ -218,7 +218,7 @@ impl<'a> Load<'a> {
     }
 
     fn write(&mut self, writer: &mut dyn Writer, mut plan: Plan) -> Result<()> {
-        self.head.next_thing += plan.things.len() as u64;
+        self.head.next_thing = self.head.next_thing.plus(plan.things.len());
         self.statements += plan.statements.len();
         self.observed.add(&plan.things, &plan.statements);
         self.done.objects += plan.objects;
@@ -248,7 +248,7 @@ impl<'a> Load<'a> {
             return Ok((self.done, self.observed));
         }
         let hash: Hash = chain.finish(self.done.objects, self.done.relationships);
-        let tx = self.target.head.tx + 1;
+        let tx = self.target.head.tx.next();
         let transaction = Transaction {
             tx,
             recorded_at: self.target.now,

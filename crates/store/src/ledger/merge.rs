@@ -180,9 +180,9 @@ fn differing(reader: &mut dyn Reader, source: &Lineage, target: &Lineage) -> Res
     branches.sort_unstable();
     branches.dedup();
     for branch in branches.into_iter().filter(|b| *b != PROJECT_WIDE) {
-        let (a, b) = (source.cap(branch).unwrap_or(0), target.cap(branch).unwrap_or(0));
+        let (a, b) = (source.cap(branch).unwrap_or_default(), target.cap(branch).unwrap_or_default());
         if a != b {
-            found.extend(reader.touched(branch, a.min(b) + 1, a.max(b))?);
+            found.extend(reader.touched(branch, a.min(b).next(), a.max(b))?);
         }
     }
     Ok(unique(found))

@@ -1,6 +1,5 @@
 //! Facts written recently by this ledger, so that a bulk load need not look up what it has just written.
 
-use crate::index;
 use lukasa_model::plan::LoadedFacts;
 use lukasa_model::{Fact, FactNo, Position, Version};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -52,12 +51,12 @@ impl RecentFacts {
             self.things.clear();
         }
         // New facts have consecutive numbers. Facts that existed before are dropped and read again when needed.
-        let first = things.first().map_or(FactNo::MAX, |t| t.no);
+        let first = things.first().map_or(FactNo(u64::MAX), |t| t.no);
         let mut own: Vec<Vec<Version>> = vec![Vec::new(); things.len()];
         let mut again = FxHashSet::default();
         for s in statements {
-            match s.thing.checked_sub(first) {
-                Some(at) => own[index(at)].push(Version { content: None, change: None, ..s }),
+            match s.thing.index_from(first) {
+                Some(at) => own[at].push(Version { content: None, change: None, ..s }),
                 None => drop(again.insert(s.thing)),
             }
         }

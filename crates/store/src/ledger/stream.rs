@@ -1,7 +1,7 @@
 //! Everything visible in a view, in order of fact numbers, page by page.
 
 use super::Ledger;
-use crate::{Store, VersionFields, index};
+use crate::{Store, VersionFields};
 use lukasa_model::timeline::{next_border, visible};
 use lukasa_model::types::{Registry, system};
 use lukasa_model::version::{Fact, FactKind, Version};
@@ -9,7 +9,7 @@ use lukasa_model::{FactNo, Result, Scope, Time, View};
 use std::sync::Arc;
 
 /// Fact numbers per page: large enough to hide the cost of a query, small enough for any memory.
-const PAGE: FactNo = 4_096;
+const PAGE: usize = 4_096;
 
 /// A visible fact and its visible version.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Ledger {
             registry,
             fields,
             only: None,
-            next: 0,
+            next: FactNo(0),
             end: head.next_thing,
             seen: Bits::default(),
             page: Vec::new().into_iter(),
@@ -78,7 +78,7 @@ impl ViewStream {
         if self.next >= self.end {
             return Ok(None);
         }
-        let range = self.next..(self.next + PAGE).min(self.end);
+        let range = self.next..self.next.plus(PAGE).min(self.end);
         let mut reader = self.store.read(&self.scope)?;
         let things = reader.facts_in(range.clone())?;
         let statements = reader.versions_in(range.clone(), self.fields)?;
@@ -158,14 +158,14 @@ struct Bits(Vec<u64>);
 
 impl Bits {
     fn add(&mut self, no: FactNo) {
-        let word = index(no / 64);
+        let word = no.index() / 64;
         if word >= self.0.len() {
             self.0.resize(word + 1, 0);
         }
-        self.0[word] |= 1 << (no % 64);
+        self.0[word] |= 1 << (no.0 % 64);
     }
 
     fn has(&self, no: FactNo) -> bool {
-        self.0.get(index(no / 64)).is_some_and(|word| word >> (no % 64) & 1 == 1)
+        self.0.get(no.index() / 64).is_some_and(|word| word >> (no.0 % 64) & 1 == 1)
     }
 }

@@ -39,7 +39,8 @@ impl Ledger {
     pub fn verify(&self, progress: &mut dyn FnMut(Tx, Tx)) -> Result<VerifyReport> {
         let mut reader = self.store.read(&self.scope)?;
         let head = reader.head()?;
-        let mut report = VerifyReport { transactions: head.tx, head_hash: head.hash.to_string(), ..Default::default() };
+        let mut report =
+            VerifyReport { transactions: head.tx.0, head_hash: head.hash.to_string(), ..Default::default() };
         let things = check_facts(&mut *reader, head.next_thing, head.namespace)?;
         let declared = DeclarationCount::count(&mut *reader, head.tx)?;
         report.things = things.len() as u64 - 1;
@@ -103,8 +104,7 @@ impl Ledger {
             let lineage = registry.lineage(branch.number, known)?;
             // When which relationship holds, by type, side and end.
             let mut spans: FxHashMap<_, Vec<(Period, FactNo)>> = FxHashMap::default();
-            for start in (0..end).step_by(CHUNK) {
-                let range = start..(start + CHUNK as FactNo).min(end);
+            for range in FactNo::pages(FactNo::FIRST..end, CHUNK) {
                 let edges = reader.facts_in(range.clone())?;
                 let mut statements = by_fact(reader.versions_in(range, VersionFields::Header)?);
                 for edge in edges {
@@ -157,7 +157,7 @@ impl DeclarationCount {
     /// Counts them as the store finds them through its `system` flags.
     fn count(reader: &mut dyn Reader, known: Tx) -> Result<DeclarationCount> {
         let all: Vec<_> = reader.declarations()?.into_iter().filter(|d| d.tx <= known).collect();
-        Ok(DeclarationCount { count: all.len(), last: all.last().map_or(0, |d| d.tx) })
+        Ok(DeclarationCount { count: all.len(), last: all.last().map_or(Tx::START, |d| d.tx) })
     }
 }
 
@@ -168,12 +168,12 @@ type FactIdentities = Vec<(Uuid, Arc<str>)>;
 /// by number.
 fn check_facts(reader: &mut dyn Reader, next: FactNo, namespace: Uuid) -> Result<FactIdentities> {
     let mut ids: FactIdentities = vec![(Uuid::nil(), "".into())];
-    for start in (1..next).step_by(CHUNK) {
-        let page = reader.facts_in(start..(start + CHUNK as FactNo).min(next))?;
+    for range in FactNo::pages(FactNo::FIRST..next, CHUNK) {
+        let page = reader.facts_in(range)?;
         let found = reader.facts(&page.iter().map(|t| t.id).collect::<Vec<_>>())?;
         let by_id: FxHashMap<Uuid, FactNo> = found.into_iter().map(|t| (t.id, t.no)).collect();
         for thing in page {
-            if thing.no != ids.len() as FactNo {
+            if thing.no.index() != ids.len() {
                 return Err(wrong(format!("fact {} is missing", ids.len())));
             }
             check_identity(&thing, &ids, namespace)?;
@@ -183,7 +183,7 @@ fn check_facts(reader: &mut dyn Reader, next: FactNo, namespace: Uuid) -> Result
             ids.push((thing.id, thing.type_name));
         }
     }
-    if ids.len() as FactNo != next {
+    if ids.len() != next.index() {
         return Err(wrong(format!("fact {} is missing", ids.len())));
     }
     Ok(ids)
@@ -192,7 +192,7 @@ fn check_facts(reader: &mut dyn Reader, next: FactNo, namespace: Uuid) -> Result
 pub(super) fn check_identity(thing: &Fact, ids: &[(Uuid, Arc<str>)], namespace: Uuid) -> Result<()> {
     let derived = match (&thing.ends, &thing.key) {
         (Some(ends), _) => {
-            let end = |no: FactNo| usize::try_from(no).ok().filter(|no| *no > 0).and_then(|no| ids.get(no));
+            let end = |no: FactNo| ids.get(no.index()).filter(|_| no >= FactNo::FIRST);
             let (Some(src), Some(dst)) = (end(ends.src), end(ends.dst)) else {
                 return Err(wrong(format!("relationship {} comes before its ends", thing.id)));
             };
@@ -216,7 +216,7 @@ fn check_log(
     progress: &mut dyn FnMut(Tx, Tx),
 ) -> Result<DeclarationCount> {
     let mut stated = DeclarationCount::default();
-    let (mut previous, mut recorded_at, mut due) = (TransactionHasher::START, Time::MIN, 1);
+    let (mut previous, mut recorded_at, mut due) = (TransactionHasher::START, Time::MIN, Tx::FIRST);
     let mut page: Vec<Version> = Vec::new();
     let mut after = VersionId(0);
     while due <= head.tx {
@@ -267,7 +267,7 @@ fn check_log(
             report.statements += u64::from(place);
             (previous, recorded_at) = (t.hash, t.recorded_at);
             progress(due, head.tx);
-            due += 1;
+            due = due.next();
         }
     }
     if previous != head.hash {
@@ -292,9 +292,8 @@ pub(super) fn check_statement<'a>(
     if s.recorded_at != recorded_at || s.period.from >= s.period.to || s.parents.iter().any(|p| *p >= due) {
         return Err(wrong(format!("version {due} has impossible times or parents")));
     }
-    usize::try_from(s.thing)
-        .ok()
-        .filter(|no| *no > 0)
-        .and_then(|no| things.get(no))
+    things
+        .get(s.thing.index())
+        .filter(|_| s.thing >= FactNo::FIRST)
         .ok_or_else(|| wrong(format!("version {due} is about a fact that does not exist")))
 }

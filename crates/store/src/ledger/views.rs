@@ -65,7 +65,7 @@ impl Ledger {
         let (known, valid) = match at.tx {
             Some(transaction) => transaction,
             None => match ask.knowledge(&format!("time:{}", at.valid))? {
-                0 => (head.tx, at.valid),
+                Tx::START => (head.tx, at.valid),
                 known => (known, at.valid),
             },
         };
@@ -260,7 +260,7 @@ impl MomentResolver<'_> {
             Some(Moment::Tx(tx)) => self.transaction(*tx).map(|t| t.tx),
             Some(Moment::Time(time)) => {
                 let last = self.reader.find_transactions(&TransactionFilter::Until(*time), 1)?.pop();
-                Ok(last.map_or(0, |t| t.tx))
+                Ok(last.map_or(Tx::START, |t| t.tx))
             }
             _ => Err(fault()),
         }

@@ -37,7 +37,7 @@ pub struct PostgresSession<'a> {
 
 /// Whether to update the planner's statistics: each time a project has grown fourfold, from a thousand facts on.
 fn needs_new_statistics(before: FactNo, after: FactNo) -> bool {
-    let step = |n: FactNo| (n / 1_000).checked_ilog(4).map_or(0, |log| log + 1);
+    let step = |n: FactNo| (n.0 / 1_000).checked_ilog(4).map_or(0, |log| log + 1);
     step(after) > step(before)
 }
 
@@ -69,11 +69,11 @@ async fn begin_write(client: &Object, scope: &Scope) -> Result<()> {
                     &scope.tenant,
                     &scope.project,
                     &head.namespace,
-                    &saturated(head.tx),
+                    &saturated(head.tx.0),
                     &head.recorded_at.0,
                     &&head.hash.0[..],
-                    &saturated(head.next_thing),
-                    &saturated(head.declared.tx),
+                    &saturated(head.next_thing.0),
+                    &saturated(head.declared.tx.0),
                 ],
             )
             .await
@@ -187,12 +187,12 @@ impl<'a> PostgresSession<'a> {
         let rows = self.rows(&sql, &[])?;
         let read = |row: &Row| {
             Ok(Head {
-                tx: row.get::<_, i64>(0).unsigned_abs(),
+                tx: Tx(row.get::<_, i64>(0).unsigned_abs()),
                 recorded_at: Time(row.get(1)),
                 hash: hash(row.get(2))?,
-                next_thing: row.get::<_, i64>(3).unsigned_abs(),
+                next_thing: fact_no(row.get(3)),
                 declared: Position {
-                    tx: row.get::<_, i64>(4).unsigned_abs(),
+                    tx: Tx(row.get::<_, i64>(4).unsigned_abs()),
                     hash: row.get::<_, Option<&[u8]>>(6).map_or(Ok(Position::START.hash), hash)?,
                 },
                 namespace: row.get(5),
@@ -211,13 +211,13 @@ impl<'a> PostgresSession<'a> {
         let sql = format!("SELECT {THING} FROM lukasa.things WHERE {OWN} AND {condition}");
         let mut names = crate::sqlite::TypeNameCache::default();
         let read = |row: &Row| Fact {
-            no: row.get::<_, i64>(0).unsigned_abs(),
+            no: fact_no(row.get(0)),
             id: row.get(1),
             type_name: names.share(row.get(2)),
             key: row.get::<_, Option<&str>>(3).map(Into::into),
             ends: row.get::<_, Option<i64>>(4).map(|src| RelationshipEnds {
-                src: src.unsigned_abs(),
-                dst: row.get::<_, i64>(5).unsigned_abs(),
+                src: fact_no(src),
+                dst: fact_no(row.get(5)),
                 discriminator: row.get::<_, Option<&str>>(6).unwrap_or_default().into(),
             }),
         };
@@ -245,8 +245,8 @@ impl<'a> PostgresSession<'a> {
             let parents: Option<&[u8]> = row.get(7);
             let number = |chunk: &[u8]| VersionId(u64::from_be_bytes(chunk.try_into().unwrap_or_default()));
             Ok(Version {
-                thing: row.get::<_, i64>(0).unsigned_abs(),
-                branch: row.get::<_, i32>(1).unsigned_abs(),
+                thing: fact_no(row.get(0)),
+                branch: BranchNo(row.get::<_, i32>(1).unsigned_abs()),
                 version: VersionId(row.get::<_, i64>(2).unsigned_abs()),
                 recorded_at: Time(row.get(3)),
                 period: Period { from: Time(row.get(4)), to: Time(row.get(5)) },
@@ -265,7 +265,7 @@ impl<'a> PostgresSession<'a> {
         let sql = format!("SELECT thing, child, parent, role FROM lukasa.provenance WHERE {OWN} AND {condition}");
         let read = |row: &Row| {
             Ok(Provenance {
-                thing: row.get::<_, i64>(0).unsigned_abs(),
+                thing: fact_no(row.get(0)),
                 child: VersionId(row.get::<_, i64>(1).unsigned_abs()),
                 parent: VersionId(row.get::<_, i64>(2).unsigned_abs()),
                 role: MergeRole::of(row.get(3))?,
@@ -281,9 +281,9 @@ impl<'a> PostgresSession<'a> {
         let read = |row: &Row| {
             let header = serde_json::from_str(row.get(5));
             Ok(Transaction {
-                tx: row.get::<_, i64>(0).unsigned_abs(),
+                tx: Tx(row.get::<_, i64>(0).unsigned_abs()),
                 recorded_at: Time(row.get(1)),
-                branch: row.get::<_, i32>(2).unsigned_abs(),
+                branch: BranchNo(row.get::<_, i32>(2).unsigned_abs()),
                 objects: row.get::<_, i32>(3).unsigned_abs(),
                 relationships: row.get::<_, i32>(4).unsigned_abs(),
                 header: header.map_err(|e| Error::internal(format!("a log entry is not readable: {e}")))?,
@@ -320,7 +320,12 @@ pub(super) fn hash(bytes: &[u8]) -> Result<Hash> {
 }
 
 fn numbers(list: &[FactNo]) -> Vec<i64> {
-    list.iter().map(|no| saturated(*no)).collect()
+    list.iter().map(|no| saturated(no.0)).collect()
+}
+
+/// The number in a column `thing`, `src` or `dst`.
+fn fact_no(column: i64) -> FactNo {
+    FactNo(column.unsigned_abs())
 }
 
 impl Reader for PostgresSession<'_> {
@@ -333,11 +338,11 @@ impl Reader for PostgresSession<'_> {
     }
 
     fn position(&mut self, tx: Tx) -> Result<Option<Position>> {
-        if tx == 0 {
+        if tx == Tx::START {
             return Ok(Some(Position::START));
         }
         let sql = format!("SELECT hash FROM lukasa.transactions WHERE {OWN} AND tx = $3");
-        let rows = self.rows(&sql, &[&saturated(tx)])?;
+        let rows = self.rows(&sql, &[&saturated(tx.0)])?;
         rows.first().map(|row| Ok(Position { tx, hash: hash(row.get(0))? })).transpose()
     }
 
@@ -378,7 +383,7 @@ impl Reader for PostgresSession<'_> {
 
     fn facts_in(&mut self, range: Range<FactNo>) -> Result<Vec<Fact>> {
         let condition = "thing >= $3 AND thing < $4 ORDER BY thing";
-        self.facts_where(condition, &[&saturated(range.start), &saturated(range.end)])
+        self.facts_where(condition, &[&saturated(range.start.0), &saturated(range.end.0)])
     }
 
     fn versions(&mut self, things: &[FactNo], fields: VersionFields) -> Result<Vec<Version>> {
@@ -390,7 +395,7 @@ impl Reader for PostgresSession<'_> {
 
     fn versions_in(&mut self, range: Range<FactNo>, fields: VersionFields) -> Result<Vec<Version>> {
         let condition = "thing >= $3 AND thing < $4 ORDER BY thing, branch, version";
-        self.versions_where(condition, &[&saturated(range.start), &saturated(range.end)], fields)
+        self.versions_where(condition, &[&saturated(range.start.0), &saturated(range.end.0)], fields)
     }
 
     fn versions_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Version>> {
@@ -404,8 +409,8 @@ impl Reader for PostgresSession<'_> {
              WHERE {OWN} AND version BETWEEN $3 AND $4 AND branch = $5 ORDER BY thing"
         );
         let (first, last) = (saturated(VersionId::new(from, 0).0), saturated(VersionId::last_of(to).0));
-        let rows = self.rows(&sql, &[&first, &last, &small(branch)])?;
-        Ok(rows.iter().map(|row| row.get::<_, i64>(0).unsigned_abs()).collect())
+        let rows = self.rows(&sql, &[&first, &last, &small(branch.0)])?;
+        Ok(rows.iter().map(|row| fact_no(row.get(0))).collect())
     }
 
     fn relationships(&mut self, ends: &[(FactNo, Side)]) -> Result<Vec<Fact>> {
@@ -440,12 +445,12 @@ impl Reader for PostgresSession<'_> {
     }
 
     fn provenance_of(&mut self, tx: Tx) -> Result<Vec<Provenance>> {
-        self.provenance_where("tx = $3", &[&saturated(tx)])
+        self.provenance_where("tx = $3", &[&saturated(tx.0)])
     }
 
     fn transactions(&mut self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>> {
         let condition = "tx BETWEEN $3 AND $4 ORDER BY tx LIMIT $5";
-        self.transactions_where(condition, &[&saturated(from), &saturated(to), &saturated(limit)])
+        self.transactions_where(condition, &[&saturated(from.0), &saturated(to.0), &saturated(limit)])
     }
 
     fn find_transactions(&mut self, find: &TransactionFilter, limit: usize) -> Result<Vec<Transaction>> {
@@ -509,7 +514,7 @@ fn in_pieces(mut rest: &[Version]) -> Vec<&[Version]> {
 fn client_batch(row: &Row, at: usize) -> Result<ClientBatch> {
     Ok(ClientBatch {
         digest: hash(row.get(at))?,
-        tx: row.get::<_, Option<i64>>(at + 1).map(i64::unsigned_abs),
+        tx: row.get::<_, Option<i64>>(at + 1).map(|tx| Tx(tx.unsigned_abs())),
         unchanged: u32::try_from(row.get::<_, i64>(at + 2)).unwrap_or(u32::MAX),
     })
 }
@@ -531,7 +536,7 @@ impl Writer for PostgresSession<'_> {
         if !entry.things.is_empty() {
             let t = entry.things;
             let end = |pick: fn(&RelationshipEnds) -> FactNo| -> Vec<Option<i64>> {
-                t.iter().map(|t| t.ends.as_ref().map(|e| saturated(pick(e)))).collect()
+                t.iter().map(|t| t.ends.as_ref().map(|e| saturated(pick(e).0))).collect()
             };
             let sql =
                 "INSERT INTO lukasa.things (tenant, project, thing, id, type, key, src, dst, discriminator, system)
@@ -540,7 +545,7 @@ impl Writer for PostgresSession<'_> {
             self.rows(
                 sql,
                 &[
-                    &t.iter().map(|t| saturated(t.no)).collect::<Vec<_>>(),
+                    &t.iter().map(|t| saturated(t.no.0)).collect::<Vec<_>>(),
                     &t.iter().map(|t| t.id).collect::<Vec<_>>(),
                     &t.iter().map(|t| &*t.type_name).collect::<Vec<&str>>(),
                     &t.iter().map(|t| t.key.as_deref()).collect::<Vec<_>>(),
@@ -564,8 +569,8 @@ impl Writer for PostgresSession<'_> {
             self.rows(
                 sql,
                 &[
-                    &s.iter().map(|s| saturated(s.thing)).collect::<Vec<_>>(),
-                    &s.iter().map(|s| small(s.branch)).collect::<Vec<_>>(),
+                    &s.iter().map(|s| saturated(s.thing.0)).collect::<Vec<_>>(),
+                    &s.iter().map(|s| small(s.branch.0)).collect::<Vec<_>>(),
                     &s.iter().map(|s| saturated(s.version.0)).collect::<Vec<_>>(),
                     &s.iter().map(|s| s.recorded_at.0).collect::<Vec<_>>(),
                     &s.iter().map(|s| s.period.from.0).collect::<Vec<_>>(),
@@ -585,8 +590,8 @@ impl Writer for PostgresSession<'_> {
             self.rows(
                 sql,
                 &[
-                    &saturated(entry.head.tx),
-                    &p.iter().map(|p| saturated(p.thing)).collect::<Vec<_>>(),
+                    &saturated(entry.head.tx.0),
+                    &p.iter().map(|p| saturated(p.thing.0)).collect::<Vec<_>>(),
                     &p.iter().map(|p| saturated(p.child.0)).collect::<Vec<_>>(),
                     &p.iter().map(|p| saturated(p.parent.0)).collect::<Vec<_>>(),
                     &p.iter().map(|p| p.role.number()).collect::<Vec<_>>(),
@@ -602,9 +607,9 @@ impl Writer for PostgresSession<'_> {
             self.rows(
                 sql,
                 &[
-                    &saturated(t.tx),
+                    &saturated(t.tx.0),
                     &t.recorded_at.0,
-                    &small(t.branch),
+                    &small(t.branch.0),
                     &small(t.objects),
                     &small(t.relationships),
                     &t.header.agent,
@@ -617,11 +622,12 @@ impl Writer for PostgresSession<'_> {
         if let Some((client_id, batch)) = entry.client_batch {
             let sql = "INSERT INTO lukasa.client_batches (tenant, project, client_id, digest, tx, unchanged)
                        VALUES ($1, $2, $3, $4, $5, $6)";
-            let tx = batch.tx.map(saturated);
+            let tx = batch.tx.map(|tx| saturated(tx.0));
             self.rows(sql, &[&client_id, &&batch.digest.0[..], &tx, &i64::from(batch.unchanged)])?;
         }
         let head = entry.head;
-        self.outgrown |= needs_new_statistics(head.next_thing - entry.things.len() as FactNo, head.next_thing);
+        self.outgrown |=
+            needs_new_statistics(entry.things.first().map_or(head.next_thing, |first| first.no), head.next_thing);
         let sql = format!(
             "UPDATE lukasa.projects SET namespace = $3, tx = $4, recorded_at = $5, hash = $6, next_thing = $7,
                                         declared = $8 WHERE {OWN}"
@@ -630,11 +636,11 @@ impl Writer for PostgresSession<'_> {
             &sql,
             &[
                 &head.namespace,
-                &saturated(head.tx),
+                &saturated(head.tx.0),
                 &head.recorded_at.0,
                 &&head.hash.0[..],
-                &saturated(head.next_thing),
-                &saturated(head.declared.tx),
+                &saturated(head.next_thing.0),
+                &saturated(head.declared.tx.0),
             ],
         )?;
         Ok(())

@@ -158,7 +158,7 @@ impl FactReader<'_> {
         let from_rows = found.len();
         // Versions ascend within a run and from one run to the next.
         self.each_run("scope = ?1 AND last > ?2 ORDER BY last", [self.scope, saturated(after.0)], |run| {
-            for no in run.first..run.end() {
+            for no in FactNo::each(run.first..run.end()) {
                 let statement = run.version(no, VersionFields::Header)?;
                 if statement.version > after {
                     found.push(run.version(no, VersionFields::All)?);
@@ -182,13 +182,13 @@ impl FactReader<'_> {
         let mut found = Vec::new();
         let sql = "SELECT DISTINCT tid FROM statements INDEXED BY statements_by_version
                    WHERE scope = ?1 AND version BETWEEN ?2 AND ?3 AND branch = ?4 ORDER BY tid";
-        let values = [self.scope, saturated(first.0), saturated(last.0), i64::from(branch)];
+        let values = [self.scope, saturated(first.0), saturated(last.0), i64::from(branch.0)];
         each(self.connection, sql, values, |row| {
             found.push(number(row)?);
             Ok(())
         })?;
         self.each_run("scope = ?1 AND last >= ?2 ORDER BY last", [self.scope, saturated(first.0)], |run| {
-            for no in run.first..run.end() {
+            for no in FactNo::each(run.first..run.end()) {
                 let statement = run.version(no, VersionFields::Header)?;
                 if statement.version > last {
                     return Ok(ControlFlow::Break(()));
@@ -307,7 +307,7 @@ impl FactReader<'_> {
                 let mut left = *numbers;
                 while let Some(next) = left.first() {
                     let mut done = 1;
-                    let values = self.tids(&(0..*next));
+                    let values = self.tids(&(FactNo(0)..*next));
                     self.each_run("first BETWEEN ?1 AND ?2 ORDER BY first DESC LIMIT 1", values, |run| {
                         done = left.partition_point(|no| *no < run.end()).max(1);
                         let held = left[..done].iter().filter(|no| run.holds(**no));
@@ -322,9 +322,9 @@ impl FactReader<'_> {
                 let [from, to] = self.tids(range);
                 let condition = "first >= coalesce((SELECT max(first) FROM runs WHERE first BETWEEN ?3 AND ?1), ?1)
                     AND first < ?2 ORDER BY first";
-                self.each_run(condition, [from, to, tid(self.scope, 0)], |run| {
-                    let mut held = run.first.max(range.start)..run.end().min(range.end);
-                    held.try_for_each(|no| show(run, no))?;
+                self.each_run(condition, [from, to, tid(self.scope, FactNo(0))], |run| {
+                    let held = run.first.max(range.start)..run.end().min(range.end);
+                    FactNo::each(held).try_for_each(|no| show(run, no))?;
                     Ok(ControlFlow::Continue(()))
                 })
             }

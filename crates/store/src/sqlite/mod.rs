@@ -272,11 +272,11 @@ fn create_project(connection: &Connection, scope: &Scope) -> Result<i64> {
                 scope.tenant,
                 scope.project,
                 head.namespace.as_bytes(),
-                head.tx,
+                head.tx.0,
                 head.recorded_at.0,
                 head.hash.0,
-                head.next_thing,
-                head.declared.tx
+                head.next_thing.0,
+                head.declared.tx.0
             ],
         )
         .map_err(fault)?;

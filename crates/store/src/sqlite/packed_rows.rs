@@ -5,7 +5,7 @@ use super::rows::{THINGS, TypeNameCache, blob, integer, number, text_of, tid};
 use crate::{VersionFields, index, saturated};
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, Fact, FactNo, Period, RelationshipEnds, Result, Time, Version, VersionId};
+use lukasa_model::{BranchNo, Error, Fact, FactNo, Period, RelationshipEnds, Result, Time, Version, VersionId};
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use std::ops::Range;
@@ -72,7 +72,7 @@ struct Packing<'a> {
 impl<'a> Packing<'a> {
     fn takes(&self, thing: &Fact, statement: &Version) -> bool {
         let Some((first, recorded_at, last)) = self.begun else { return true };
-        thing.no == first + self.places.len() as FactNo
+        thing.no == first.plus(self.places.len())
             && statement.version > last
             && statement.recorded_at == recorded_at
             && self.types.len() < TYPES
@@ -112,13 +112,13 @@ impl<'a> Packing<'a> {
             put_text(out, key);
         }
         if let Some(ends) = &thing.ends {
-            put_number(out, ends.src);
-            put_number(out, ends.dst);
+            put_number(out, ends.src.0);
+            put_number(out, ends.dst.0);
             if discriminated {
                 put_text(out, &ends.discriminator);
             }
         }
-        put_number(out, u64::from(statement.branch));
+        put_number(out, u64::from(statement.branch.0));
         put_number(out, statement.version.0);
         put_number(out, u64::from(statement.number));
         if flags & FROM_NOW == 0 {
@@ -218,7 +218,7 @@ pub type PackedEnd = (u64, FactNo);
 
 /// Returns both ends of a relationship; nothing for an object.
 pub fn ends(thing: &Fact) -> impl Iterator<Item = PackedEnd> {
-    let ends = thing.ends.as_ref().map(|ends| [(ends.src << 1, thing.no), (ends.dst << 1 | 1, thing.no)]);
+    let ends = thing.ends.as_ref().map(|ends| [(ends.src.0 << 1, thing.no), (ends.dst.0 << 1 | 1, thing.no)]);
     ends.into_iter().flatten()
 }
 
@@ -241,7 +241,7 @@ pub fn by_end(ends: Vec<PackedEnd>) -> Vec<PackedEnd> {
     for at in 1..places.len() {
         places[at] += places[at - 1];
     }
-    let mut ordered = vec![(0, 0); ends.len()];
+    let mut ordered = vec![(0, FactNo(0)); ends.len()];
     for end in ends {
         let place = &mut places[index(end.0 - first)];
         ordered[*place as usize] = end;
@@ -275,13 +275,14 @@ pub const ADD_IDS: &str =
 impl FactLists {
     /// Builds lists from sorted ends.
     pub fn of_ends(scope: i64, ends: &[PackedEnd]) -> FactLists {
-        let name = |scope, end: u64, column| if column == 0 { tid(scope, end >> 1) } else { saturated(end & 1) };
+        let name =
+            |scope, end: u64, column| if column == 0 { tid(scope, FactNo(end >> 1)) } else { saturated(end & 1) };
         let mut lists = FactLists { scope, lists: vec![], bytes: vec![], name };
         for list in ends.chunk_by(|a, b| a.0 == b.0) {
             let (from, mut before) = (lists.bytes.len(), 0);
             for (_, relationship) in list {
-                put_number(&mut lists.bytes, relationship - before);
-                before = *relationship;
+                put_number(&mut lists.bytes, relationship.0 - before);
+                before = relationship.0;
             }
             lists.lists.push((list[0].0, list[0].1, from..lists.bytes.len()));
         }
@@ -296,7 +297,7 @@ impl FactLists {
             let from = lists.bytes.len();
             for (id, thing) in list {
                 lists.bytes.extend(id.as_bytes());
-                put_number(&mut lists.bytes, *thing);
+                put_number(&mut lists.bytes, thing.0);
             }
             lists.lists.push((u64::from(prefix(&list[0].0)), list[0].1, from..lists.bytes.len()));
         }
@@ -333,9 +334,9 @@ pub fn find_id(list: &[u8], id: &Uuid) -> Result<Option<FactNo>> {
 
 /// Appends the relationship numbers of a list of ends.
 pub fn read_list(list: &[u8], out: &mut Vec<FactNo>) -> Result<()> {
-    let (mut left, mut at) = (RemainingBytes(list), 0);
+    let (mut left, mut at) = (RemainingBytes(list), FactNo(0));
     while !left.0.is_empty() {
-        at = left.number()?.checked_add(at).filter(|no| *no < THINGS).ok_or_else(damaged)?;
+        at = left.number()?.checked_add(at.0).map(FactNo).filter(|no| *no < THINGS).ok_or_else(damaged)?;
         out.push(at);
     }
     Ok(())
@@ -366,12 +367,12 @@ impl<'r> PackedRowReader<'r> {
 
     /// Whether the run contains a fact.
     pub fn holds(&self, thing: FactNo) -> bool {
-        thing >= self.first && thing - self.first < self.things as FactNo
+        thing.index_from(self.first).is_some_and(|at| at < self.things)
     }
 
     /// Returns the number after the last fact of the run.
     pub fn end(&self) -> FactNo {
-        self.first + self.things as FactNo
+        self.first.plus(self.things)
     }
 
     /// Unpacks a fact, which must be in the run.
@@ -405,7 +406,7 @@ impl<'r> PackedRowReader<'r> {
                 left.text()?;
             }
         }
-        let branch = u32::try_from(left.number()?).map_err(|_| damaged())?;
+        let branch = BranchNo(u32::try_from(left.number()?).map_err(|_| damaged())?);
         let version = VersionId(left.number()?);
         let number = u32::try_from(left.number()?).map_err(|_| damaged())?;
         let from = if flags & FROM_NOW != 0 { self.recorded_at } else { Time(i64::from_le_bytes(left.array()?)) };
@@ -436,7 +437,7 @@ impl<'r> PackedRowReader<'r> {
 
     /// Returns the type, the flags and the remaining bytes of a fact.
     fn entry(&self, no: FactNo) -> Result<(u8, u8, RemainingBytes<'r>)> {
-        let at = no.checked_sub(self.first).filter(|_| self.holds(no)).map(index).ok_or_else(damaged)?;
+        let at = no.index_from(self.first).filter(|at| *at < self.things).ok_or_else(damaged)?;
         let from = self.place(at)?;
         let to = if at + 1 < self.things { self.place(at + 1)? } else { self.body.len() };
         let mut left = RemainingBytes(self.body.get(from..to).ok_or_else(damaged)?);
@@ -512,7 +513,7 @@ impl<'r> RemainingBytes<'r> {
     }
 
     fn fact_no(&mut self) -> Result<FactNo> {
-        self.number().and_then(|number| if number < THINGS { Ok(number) } else { Err(damaged()) })
+        self.number().map(FactNo).and_then(|number| if number < THINGS { Ok(number) } else { Err(damaged()) })
     }
 
     fn text(&mut self) -> Result<&'r str> {
@@ -533,8 +534,9 @@ mod tests {
             (dice >> 33) % sides
         };
         for (things, relationships) in [(1, 0), (1, 1), (5, 40), (1_000, 300), (1 << 30, 50)] {
-            let ends: Vec<PackedEnd> =
-                (0..relationships).flat_map(|no| [(roll(things) << 1, no), (roll(things) << 1 | 1, no)]).collect();
+            let ends: Vec<PackedEnd> = FactNo::each(FactNo(0)..FactNo(relationships))
+                .flat_map(|no| [(roll(things) << 1, no), (roll(things) << 1 | 1, no)])
+                .collect();
             let mut sorted = ends.clone();
             sorted.sort_unstable();
             assert_eq!(by_end(ends.clone()), sorted);

@@ -6,7 +6,9 @@ use crate::saturated;
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
 use lukasa_model::types::system;
-use lukasa_model::{Error, Fact, FactNo, Period, RelationshipEnds, Result, Time, Transaction, Version, VersionId};
+use lukasa_model::{
+    BranchNo, Error, Fact, FactNo, Period, RelationshipEnds, Result, Time, Transaction, Tx, Version, VersionId,
+};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Params, Row};
 use std::borrow::Borrow;
@@ -17,16 +19,16 @@ use uuid::Uuid;
 pub const NUMBER_BITS: u32 = 40;
 
 /// Numbers of facts are below this.
-pub const THINGS: FactNo = 1 << NUMBER_BITS;
+pub const THINGS: FactNo = FactNo(1 << NUMBER_BITS);
 
 /// Numbers beyond the largest become the first of the next project, 0, which no fact has.
 pub fn tid(scope: i64, number: FactNo) -> i64 {
-    (scope << NUMBER_BITS) + saturated(number.min(THINGS))
+    (scope << NUMBER_BITS) + saturated(number.min(THINGS).0)
 }
 
 /// Returns the fact number of a `tid`.
 pub fn number(tid: i64) -> FactNo {
-    FactNo::try_from(tid & ((1 << NUMBER_BITS) - 1)).expect("the mask leaves no sign")
+    FactNo(u64::try_from(tid & ((1 << NUMBER_BITS) - 1)).expect("the mask leaves no sign"))
 }
 
 /// Runs a cached query and visits every row.
@@ -113,7 +115,7 @@ impl<S: Borrow<Version>> RowSource for NewVersions<'_, S> {
         let s = statements[row].borrow();
         match column {
             0 => integer(tid(scope, s.thing)),
-            1 => integer(i64::from(s.branch)),
+            1 => integer(i64::from(s.branch.0)),
             2 => integer(saturated(s.version.0)),
             3 => integer(scope),
             4 => integer(s.recorded_at.0),
@@ -177,7 +179,7 @@ pub fn read_version(row: &Row<'_>, columns: usize) -> rusqlite::Result<Version> 
     };
     Ok(Version {
         thing: number(row.get(0)?),
-        branch: row.get(1)?,
+        branch: BranchNo(row.get(1)?),
         version: VersionId(row.get(2)?),
         recorded_at: Time(row.get(3)?),
         period: Period { from: Time(row.get(4)?), to: Time(row.get(5)?) },
@@ -201,9 +203,9 @@ pub const TRANSACTION: &str = "tx, recorded_at, branch, objects, relationships, 
 pub fn read_transaction(row: &Row<'_>) -> Result<Transaction> {
     let header = row.get_ref(5).map_err(fault)?.as_str().map_err(|e| fault(e.into()))?;
     Ok(Transaction {
-        tx: row.get(0).map_err(fault)?,
+        tx: Tx(row.get(0).map_err(fault)?),
         recorded_at: Time(row.get(1).map_err(fault)?),
-        branch: row.get(2).map_err(fault)?,
+        branch: BranchNo(row.get(2).map_err(fault)?),
         objects: row.get(3).map_err(fault)?,
         relationships: row.get(4).map_err(fault)?,
         header: serde_json::from_str(header)

@@ -140,12 +140,12 @@ impl<C: Deref<Target = Connection>> Reader for SqliteSession<'_, C> {
             .and_then(|mut q| {
                 q.query_row([self.scope], |row| {
                     Ok(Head {
-                        tx: row.get(0)?,
+                        tx: Tx(row.get(0)?),
                         recorded_at: Time(row.get(1)?),
                         hash: Hash(row.get(2)?),
-                        next_thing: row.get(3)?,
+                        next_thing: FactNo(row.get(3)?),
                         declared: Position {
-                            tx: row.get(4)?,
+                            tx: Tx(row.get(4)?),
                             hash: row.get::<_, Option<_>>(6)?.map_or(Position::START.hash, Hash),
                         },
                         namespace: Uuid::from_bytes(row.get(5)?),
@@ -215,7 +215,7 @@ impl<C: Deref<Target = Connection>> Reader for SqliteSession<'_, C> {
 
     fn provenance_of(&mut self, tx: Tx) -> Result<Vec<Provenance>> {
         let mut found = Vec::new();
-        self.provenance_where("scope = ?1 AND tx = ?2", [self.scope, saturated(tx)], &mut found)?;
+        self.provenance_where("scope = ?1 AND tx = ?2", [self.scope, saturated(tx.0)], &mut found)?;
         found.sort();
         Ok(found)
     }
@@ -223,7 +223,7 @@ impl<C: Deref<Target = Connection>> Reader for SqliteSession<'_, C> {
     fn transactions(&mut self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>> {
         self.transactions_where(
             "scope = ?1 AND tx BETWEEN ?2 AND ?3 ORDER BY tx LIMIT ?4",
-            [self.scope, saturated(from), saturated(to), saturated(limit)],
+            [self.scope, saturated(from.0), saturated(to.0), saturated(limit)],
         )
     }
 
@@ -250,7 +250,11 @@ impl<C: Deref<Target = Connection>> Reader for SqliteSession<'_, C> {
             .prepare_cached("SELECT digest, tx, unchanged FROM client_batches WHERE scope = ?1 AND client_id = ?2")
             .and_then(|mut q| {
                 q.query_row(params![self.scope, client_id], |row| {
-                    Ok(ClientBatch { digest: Hash(row.get(0)?), tx: row.get(1)?, unchanged: row.get(2)? })
+                    Ok(ClientBatch {
+                        digest: Hash(row.get(0)?),
+                        tx: row.get::<_, Option<u64>>(1)?.map(Tx),
+                        unchanged: row.get(2)?,
+                    })
                 })
                 .optional()
             })
@@ -263,7 +267,7 @@ impl<C: Deref<Target = Connection>> Reader for SqliteSession<'_, C> {
         each(&self.connection, sql, [self.scope], |row| {
             let batch = ClientBatch {
                 digest: Hash(row.get(1).map_err(fault)?),
-                tx: row.get(2).map_err(fault)?,
+                tx: row.get::<_, Option<u64>>(2).map_err(fault)?.map(Tx),
                 unchanged: row.get(3).map_err(fault)?,
             };
             found.push((row.get(0).map_err(fault)?, batch));
@@ -313,7 +317,7 @@ impl<C: Deref<Target = Connection>> Writer for SqliteSession<'_, C> {
                     p.parent.0,
                     p.role.number(),
                     self.scope,
-                    entry.head.tx
+                    entry.head.tx.0
                 ])
                 .map_err(fault)?;
         }
@@ -328,9 +332,9 @@ impl<C: Deref<Target = Connection>> Writer for SqliteSession<'_, C> {
                 .and_then(|mut q| {
                     q.execute(params![
                         self.scope,
-                        t.tx,
+                        t.tx.0,
                         t.recorded_at.0,
-                        t.branch,
+                        t.branch.0,
                         t.objects,
                         t.relationships,
                         t.header.agent,
@@ -345,7 +349,7 @@ impl<C: Deref<Target = Connection>> Writer for SqliteSession<'_, C> {
             self.connection
                 .execute(
                     "INSERT INTO client_batches (scope, client_id, digest, tx, unchanged) VALUES (?1, ?2, ?3, ?4, ?5)",
-                    params![self.scope, client_id, batch.digest.0, batch.tx, batch.unchanged],
+                    params![self.scope, client_id, batch.digest.0, batch.tx.map(|tx| tx.0), batch.unchanged],
                 )
                 .map_err(fault)?;
         }
@@ -358,11 +362,11 @@ impl<C: Deref<Target = Connection>> Writer for SqliteSession<'_, C> {
                 q.execute(params![
                     self.scope,
                     entry.head.namespace.as_bytes(),
-                    entry.head.tx,
+                    entry.head.tx.0,
                     entry.head.recorded_at.0,
                     entry.head.hash.0,
-                    entry.head.next_thing,
-                    entry.head.declared.tx
+                    entry.head.next_thing.0,
+                    entry.head.declared.tx.0
                 ])
             })
             .map_err(fault)?;

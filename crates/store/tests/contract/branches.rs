@@ -5,7 +5,7 @@ use lukasa_model::BranchMode::{Live, Pinned};
 use lukasa_model::batch::PutRelationship;
 use lukasa_model::transaction::Header;
 use lukasa_model::version::MergeRole;
-use lukasa_model::{ErrorCode, ObjectType, TransactionKind};
+use lukasa_model::{ErrorCode, ObjectType, TransactionKind, Tx};
 use lukasa_store::ledger::{ChangeClass, MergeCounts};
 use serde_json::json;
 
@@ -79,8 +79,8 @@ pub fn moving_the_fork_is_part_of_the_log(f: &Fixture) {
     let spec = ViewSpec { known_at: Some(format!("tx:{before}")), ..ViewSpec::on("work") };
     assert_eq!(x_in(l, &spec, "a"), 1, "an old view keeps its old fork");
     assert_eq!(l.move_fork("main", None, &Header::default()).unwrap_err().code, ErrorCode::BranchIsLive);
-    assert_eq!(l.move_fork("work", Some(99), &Header::default()).unwrap_err().code, ErrorCode::UnknownTransaction);
-    let kinds: Vec<_> = l.transactions(1, 9, 9).unwrap().iter().map(|t| t.header.kind).collect();
+    assert_eq!(l.move_fork("work", Some(Tx(99)), &Header::default()).unwrap_err().code, ErrorCode::UnknownTransaction);
+    let kinds: Vec<_> = l.transactions(Tx(1), Tx(9), 9).unwrap().iter().map(|t| t.header.kind).collect();
     use TransactionKind::{Api, Branch};
     assert_eq!(kinds, [Api, Branch, Api, Branch]);
 }
@@ -122,7 +122,7 @@ pub fn merge_classes_and_provenance(f: &Fixture) {
     f.clock.advance(1);
     let report = merge(l, "feature", "main");
     assert_eq!(report.counts, MergeCounts { added: 2, fast_forward: 2, merged: 1, conflict: 0, unchanged: 0 });
-    let log = l.transactions(report.tx.unwrap(), u64::MAX, 9).unwrap();
+    let log = l.transactions(report.tx.unwrap(), Tx(u64::MAX), 9).unwrap();
     assert_eq!((log.len(), log[0].header.kind), (1, TransactionKind::Merge));
     let both = find(l, &ViewSpec::default(), "both").unwrap();
     assert_eq!(both.statement.parsed().unwrap().properties, *json!({"x": 2, "y": 2}).as_object().unwrap());

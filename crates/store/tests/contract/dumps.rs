@@ -3,8 +3,8 @@
 use super::*;
 use crate::oracle::all_views;
 use lukasa_model::BranchMode::{Live, Pinned};
-use lukasa_model::ErrorCode;
 use lukasa_model::transaction::Header;
+use lukasa_model::{ErrorCode, Tx};
 use lukasa_store::ledger::NewRelease;
 use lukasa_testkit::fixtures;
 
@@ -54,7 +54,7 @@ pub fn a_dump_restores_into_any_store(f: &Fixture) {
         let client = Header { client_id: Some("c1".into()), git_commit: Some("abcdef12".into()), ..Header::default() };
         let writes = vec![valued("a", 1).into(), valued("b", 1).into(), edge("a", "b").into()];
         assert!(target.commit(&Batch { header: client, writes, ..Batch::on("main") }).unwrap().repeated);
-        assert_eq!(put(&target, "main", "later", 1).tx, Some(report.tx + 1));
+        assert_eq!(put(&target, "main", "later", 1).tx, Some(report.tx.next()));
         let error = target.restore(&mut text.as_bytes(), &mut |_, _| {}).unwrap_err();
         assert_eq!(error.code, ErrorCode::ProjectNotEmpty);
     }
@@ -102,6 +102,6 @@ pub fn a_broken_dump_restores_nothing(f: &Fixture) {
         let error = target.restore(&mut broken.as_bytes(), &mut |_, _| {}).unwrap_err();
         assert_eq!(error.code.name(), code);
         assert!(error.message.starts_with(place), "{}", error.message);
-        assert!(target.head().is_err() || target.head().unwrap().tx == 0, "nothing was restored");
+        assert!(target.head().is_err() || target.head().unwrap().tx == Tx::START, "nothing was restored");
     }
 }

@@ -2,14 +2,14 @@
 
 use super::*;
 use lukasa_model::transaction::Header;
-use lukasa_model::{ErrorCode, ErrorKind, Precondition};
+use lukasa_model::{ErrorCode, ErrorKind, Precondition, Tx};
 use lukasa_store::VersionFields;
 use serde_json::json;
 
 pub fn equal_content_creates_no_version(f: &Fixture) {
     let l = &f.ledger;
     let first = write(l, "main", vec![valued("auth", 1).title("Auth").into()]);
-    assert_eq!((first.tx, first.objects, first.unchanged), (Some(1), 1, 0));
+    assert_eq!((first.tx, first.objects, first.unchanged), (Some(Tx(1)), 1, 0));
     let found = find(l, &ViewSpec::default(), "Service:auth").unwrap();
     assert_eq!(found.statement.parsed().unwrap().title.as_deref(), Some("Auth"));
     assert_eq!((found.statement.version.to_string().as_str(), found.statement.number), ("1.0", 1));
@@ -21,7 +21,7 @@ pub fn equal_content_creates_no_version(f: &Fixture) {
     let again = write(l, "main", vec![valued("auth", 1).title("Auth").into()]);
     assert_eq!((again.tx, again.unchanged), (None, 1), "no change, no transaction");
     let second = put(l, "main", "auth", 2);
-    assert_eq!((second.tx, second.written[0].number), (Some(2), 2));
+    assert_eq!((second.tx, second.written[0].number), (Some(Tx(2)), 2));
     verify(f);
 }
 
@@ -31,8 +31,8 @@ pub fn version_numbers_are_dense_and_times_never_decrease(f: &Fixture) {
         f.clock.advance(seconds);
         put(l, "main", "a", value);
     }
-    let log = l.transactions(1, u64::MAX, 100).unwrap();
-    assert_eq!(log.iter().map(|t| t.tx).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    let log = l.transactions(Tx(1), Tx(u64::MAX), 100).unwrap();
+    assert_eq!(log.iter().map(|t| t.tx).collect::<Vec<_>>(), [1, 2, 3, 4].map(Tx));
     assert!(log.is_sorted_by_key(|t| t.recorded_at));
     assert_eq!(x(l, "main", "a"), 4, "the last version counts even if the clock went backwards");
     verify(f);
@@ -299,7 +299,7 @@ pub fn only_the_derivation_of_an_edge_changes(f: &Fixture) {
     };
     write(l, "main", vec![object("a").into(), object("b").into(), by("unique_name").into()]);
     let done = write(l, "main", vec![by("import").into()]);
-    assert_eq!((done.tx, done.relationships), (Some(2), 1));
+    assert_eq!((done.tx, done.relationships), (Some(Tx(2)), 1));
     let view = l.view(&ViewSpec::default()).unwrap();
     let (_, history) = l.history(&view, &Reference::Id(done.written[0].id), false).unwrap();
     let change: Value = serde_json::from_str(history[1].statement.change.as_deref().unwrap()).unwrap();
@@ -320,7 +320,7 @@ pub fn history_reports_changes_and_when_versions_were_superseded(f: &Fixture) {
     end(l, "main", "a");
     let view = l.view(&ViewSpec::default()).unwrap();
     let (_, history) = l.history(&view, &Reference::from("a"), false).unwrap();
-    let log = l.transactions(1, 9, 9).unwrap();
+    let log = l.transactions(Tx(1), Tx(9), 9).unwrap();
     let superseded: Vec<_> = history.iter().map(|h| h.superseded_at).collect();
     assert_eq!(superseded, [Some(log[1].recorded_at), None, None, None], "the others are still valid in the past");
     assert_eq!(history.iter().map(|h| h.statement.number).collect::<Vec<_>>(), [1, 2, 3, 4]);

@@ -2,7 +2,7 @@
 
 use super::*;
 use lukasa_model::plan::Side;
-use lukasa_model::{ErrorCode, VersionId};
+use lukasa_model::{ErrorCode, FactNo, Tx, VersionId};
 use lukasa_store::{Store, VersionFields};
 
 pub fn ids_of_another_tenant_are_not_found(f: &Fixture) {
@@ -31,17 +31,17 @@ pub fn ids_of_another_tenant_are_not_found(f: &Fixture) {
     assert_eq!(a.view(&ViewSpec::default().as_of("tx:2")).unwrap_err().code, ErrorCode::UnknownTransaction);
     let view = a.view(&ViewSpec::default()).unwrap();
     assert_eq!(a.stream_view(&view, VersionFields::All).unwrap().count(), 1);
-    assert_eq!(a.transactions(0, u64::MAX, 99).unwrap().len(), 1);
+    assert_eq!(a.transactions(Tx(0), Tx(u64::MAX), 99).unwrap().len(), 1);
     // Rows cannot be read by number either.
     let mut rows = f.store.read(a.scope()).unwrap();
     assert_eq!(rows.facts(&ids).unwrap(), []);
     assert_eq!(rows.objects_keyed(&["secret".into()]).unwrap(), []);
     assert_eq!(rows.objects_like("secret", 9).unwrap(), []);
-    assert_eq!(rows.facts_numbered(&[1, 2, 3, 4]).unwrap().len(), 1);
-    assert_eq!(rows.versions(&[2, 3, 4], VersionFields::All).unwrap(), []);
-    assert_eq!(rows.versions_in(0..99, VersionFields::All).unwrap().len(), 1);
+    assert_eq!(rows.facts_numbered(&[1, 2, 3, 4].map(FactNo)).unwrap().len(), 1);
+    assert_eq!(rows.versions(&[2, 3, 4].map(FactNo), VersionFields::All).unwrap(), []);
+    assert_eq!(rows.versions_in(FactNo(0)..FactNo(99), VersionFields::All).unwrap().len(), 1);
     assert_eq!(rows.versions_after(VersionId(0), 99).unwrap().len(), 1);
-    assert_eq!(rows.relationships(&[(1, Side::Src), (2, Side::Dst)]).unwrap(), []);
+    assert_eq!(rows.relationships(&[(FactNo(1), Side::Src), (FactNo(2), Side::Dst)]).unwrap(), []);
     assert!(rows.declarations().unwrap().is_empty());
     drop(rows);
     // A fact with the same id in A is independent of the one in B.
@@ -68,7 +68,7 @@ pub fn same_names_in_two_tenants(f: &Fixture) {
     }
     for (i, ledger) in ledgers.iter().enumerate() {
         assert_eq!(x(ledger, "main", "k"), i as i64);
-        assert_eq!(ledger.head().unwrap().tx, 2, "every project has its own log");
+        assert_eq!(ledger.head().unwrap().tx, Tx(2), "every project has its own log");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use lukasa_model::transaction::Header;
-use lukasa_model::{ErrorCode, Result, TransactionKind};
+use lukasa_model::{ErrorCode, Result, TransactionKind, Tx};
 use lukasa_store::VersionFields;
 
 fn parts(last: i64) -> Vec<Result<Vec<Write>>> {
@@ -20,8 +20,8 @@ fn header() -> Header {
 pub fn a_load_is_one_transaction(f: &Fixture) {
     let l = &f.ledger;
     let done = l.load("main", &header(), parts(1).into_iter()).unwrap();
-    assert_eq!((done.tx, done.objects, done.relationships, done.unchanged), (Some(1), 41, 39, 0));
-    let log = l.transactions(1, u64::MAX, 10).unwrap();
+    assert_eq!((done.tx, done.objects, done.relationships, done.unchanged), (Some(Tx(1)), 41, 39, 0));
+    let log = l.transactions(Tx(1), Tx(u64::MAX), 10).unwrap();
     assert_eq!((log.len(), log[0].objects, log[0].relationships), (1, 41, 39));
     assert_eq!((log[0].header.kind, log[0].header.author.as_deref()), (TransactionKind::FullRebuild, Some("ann")));
     assert_eq!(x(l, "main", "s7"), 7);
@@ -34,7 +34,7 @@ pub fn a_load_is_one_transaction(f: &Fixture) {
     assert_eq!((again.tx, again.unchanged), (None, 80));
     f.clock.advance(1);
     let changed = l.load("main", &header(), parts(2).into_iter()).unwrap();
-    assert_eq!((changed.tx, changed.objects, changed.relationships, changed.unchanged), (Some(2), 1, 0, 79));
+    assert_eq!((changed.tx, changed.objects, changed.relationships, changed.unchanged), (Some(Tx(2)), 1, 0, 79));
     assert_eq!(x(l, "main", "hub"), 2);
     assert_eq!(find(l, &ViewSpec::default(), "Service:hub").unwrap().statement.number, 2);
     // Relationships of existing objects, on a branch.
@@ -62,7 +62,7 @@ pub fn parts_build_on_earlier_ones(f: &Fixture) {
         Ok(vec![edge("Service:new", "Service:s1").into(), edge("Service:newer", "Service:new").into()]),
     ];
     let done = l.load("main", &header(), grown.into_iter()).unwrap();
-    assert_eq!((done.tx, done.objects, done.relationships, done.unchanged), (Some(2), 3, 2, 0));
+    assert_eq!((done.tx, done.objects, done.relationships, done.unchanged), (Some(Tx(2)), 3, 2, 0));
     assert_eq!(x(l, "main", "s1"), 10);
     assert_eq!(x(l, "main", "newer"), 2);
     verify(f);
@@ -79,7 +79,7 @@ pub fn a_load_that_fails_leaves_nothing(f: &Fixture) {
     assert_eq!(l.load("main", &header(), broken.into_iter()).unwrap_err().code, ErrorCode::NoInput);
     let named = Header { client_id: Some("x".into()), ..Header::default() };
     assert_eq!(l.load("main", &named, parts(1).into_iter()).unwrap_err().code, ErrorCode::ClientIdInLoad);
-    assert_eq!(l.head().unwrap().tx, 1);
+    assert_eq!(l.head().unwrap().tx, Tx(1));
     assert!(find(l, &ViewSpec::default(), "Service:a").is_err());
     let empty: Vec<Result<Vec<Write>>> = vec![];
     assert_eq!(l.load("main", &header(), empty.into_iter()).unwrap().tx, None);

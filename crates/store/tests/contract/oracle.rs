@@ -2,8 +2,9 @@
 
 use lukasa_model::branch::{Branch, BranchMode};
 use lukasa_model::content::Content;
+use lukasa_model::id::PROJECT_WIDE;
 use lukasa_model::transaction::TransactionHasher;
-use lukasa_model::{BranchNo, Fact, Time, Tx, Version, View};
+use lukasa_model::{BranchNo, Fact, FactNo, Time, Tx, Version, View};
 use lukasa_store::ledger::Ledger;
 use lukasa_store::{Reader, VersionFields};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ pub fn all_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
     let registry = l.registry().unwrap();
     let mut views = BTreeMap::new();
     for branch in registry.branches() {
-        for known in 0..=l.head().unwrap().tx {
+        for known in (0..=l.head().unwrap().tx.0).map(Tx) {
             for valid in times(l) {
                 let lineage = registry.lineage(branch.number, known).unwrap();
                 let name = branch.name.clone();
@@ -46,7 +47,7 @@ pub fn naive_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
     let branches: Vec<_> = rows.branches.iter().map(|(_, b)| b.clone()).collect();
     let mut views = BTreeMap::new();
     for branch in branches {
-        for known in 0..=reader.head().unwrap().tx {
+        for known in (0..=reader.head().unwrap().tx.0).map(Tx) {
             for valid in times(l) {
                 let seen = rows.seen(branch.number, known, valid);
                 views.insert((branch.name.clone(), known, valid), seen);
@@ -79,9 +80,9 @@ struct Rows {
 
 impl Rows {
     fn load(reader: &mut dyn Reader) -> Rows {
-        let things = reader.facts_in(0..u64::from(u32::MAX)).unwrap();
+        let things = reader.facts_in(FactNo(0)..FactNo(u64::from(u32::MAX))).unwrap();
         let statements = reader.versions_after(lukasa_model::VersionId(0), usize::MAX >> 1).unwrap();
-        let mut branches = vec![(0, Branch::main())];
+        let mut branches = vec![(Tx::START, Branch::main())];
         for s in &statements {
             let thing = things.iter().find(|t| t.no == s.thing).unwrap();
             if &*thing.type_name == "Branch" {
@@ -110,7 +111,7 @@ impl Rows {
 
     /// The version recorded last, among those on the branch recorded at or before `t` whose period contains `valid`. If
     /// there is none, that of the parent: with the same `t` on a live branch, with `min(t, fork)` on a pinned one.
-    fn visible(&self, thing: u64, branch: BranchNo, t: Tx, known: Tx, valid: Time) -> Option<&Version> {
+    fn visible(&self, thing: FactNo, branch: BranchNo, t: Tx, known: Tx, valid: Time) -> Option<&Version> {
         let on = |branch: BranchNo, t: Tx| {
             self.statements
                 .iter()
@@ -128,7 +129,7 @@ impl Rows {
                 self.visible(thing, parent, t, known, valid)
             }
             // Project-wide versions are visible on every branch.
-            None => on(0, known).filter(|s| !s.absent),
+            None => on(PROJECT_WIDE, known).filter(|s| !s.absent),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use lukasa_model::transaction::Header;
-use lukasa_model::{ErrorCode, RelationshipType};
+use lukasa_model::{ErrorCode, RelationshipType, Tx};
 use lukasa_store::VersionFields;
 use serde_json::json;
 use std::sync::Barrier;
@@ -66,8 +66,8 @@ pub fn eight_writers_dense_log(f: &Fixture) {
                 vec![valued(&format!("w{writer}"), i as i64).into(), valued("shared", json!([writer, i])).into()];
             mine.push(write(l, "main", writes).tx.unwrap());
             // A follower that has read up to here never finds a gap before it.
-            let log = l.transactions(1, u64::MAX, 10_000).unwrap();
-            assert!(log.iter().enumerate().all(|(at, t)| t.tx == at as u64 + 1), "the log has a gap");
+            let log = l.transactions(Tx(1), Tx(u64::MAX), 10_000).unwrap();
+            assert!(log.iter().enumerate().all(|(at, t)| t.tx == Tx(at as u64 + 1)), "the log has a gap");
             assert!(log.len() >= seen);
             seen = log.len();
         }
@@ -75,7 +75,7 @@ pub fn eight_writers_dense_log(f: &Fixture) {
     });
     let mut all: Vec<_> = mine.into_iter().flatten().collect();
     all.sort_unstable();
-    assert_eq!(all, (1..=(WRITERS * EACH) as u64).collect::<Vec<_>>());
+    assert_eq!(all, (1..=(WRITERS * EACH) as u64).map(Tx).collect::<Vec<_>>());
     verify(f);
 }
 

@@ -438,7 +438,7 @@ impl Workspace {
             Err(e) => return Err(e),
         };
         let view = ledger.view(&ViewSpec::on(branch))?;
-        if state.at == head.position() && state.branch == branch && head.tx > 0 {
+        if state.at == head.position() && state.branch == branch && head.tx > Tx::START {
             return Ok(Some(view));
         }
         // First pass of this process: start from what an earlier process saved.

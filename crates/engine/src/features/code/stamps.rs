@@ -144,7 +144,7 @@ mod tests {
 
     fn kept(seen: &[StampedFile]) -> SavedStamps {
         let exact = Some(ExactCommit { commit: "c1".into(), others: vec!["logo.png".into()] });
-        let as_of = StampPosition { branch: "main".into(), tx: 3, hash: [1; 32], last_valid: 5, exact };
+        let as_of = StampPosition { branch: "main".into(), tx: Tx(3), hash: [1; 32], last_valid: 5, exact };
         SavedStamps { as_of: Some(as_of), seen: seen.to_vec() }
     }
 

@@ -42,8 +42,7 @@ impl Engine {
         }
         let at = claim.at();
         let version = |tx| Ok(self.state_of(ledger, &at, Some(change.branch), Some(tx))?.map(|(_, version)| version));
-        let (before, after): (Option<String>, Option<String>) =
-            (version(change.tx.saturating_sub(1))?, version(change.tx)?);
+        let (before, after): (Option<String>, Option<String>) = (version(change.tx.previous())?, version(change.tx)?);
         // A target that is not in the graph cannot be compared, and counts as changed.
         Ok(before != after || after.is_none())
     }

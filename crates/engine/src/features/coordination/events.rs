@@ -205,7 +205,7 @@ pub fn since(
     let head = ledger.head()?;
     let (from, replaced) = resume(ledger, heard, &head)?;
     let log = match from < head.tx {
-        true => ledger.transactions(from + 1, head.tx, transactions)?,
+        true => ledger.transactions(from.next(), head.tx, transactions)?,
         false => vec![],
     };
     let to = match log.last() {
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn how_far_a_client_listened_is_a_word() {
-        let heard = |digest, conflict| EventCursor { tx: 42, digest, conflict };
+        let heard = |digest, conflict| EventCursor { tx: Tx(42), digest, conflict };
         for (text, heard) in [
             ("42", heard(None, None)),
             ("42~7", heard(None, Some(7))),

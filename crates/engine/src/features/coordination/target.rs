@@ -8,7 +8,7 @@ use lukasa_code::type_names::{CLASS, FILE, FUNCTION, INTERFACE, METHOD, MODULE, 
 use lukasa_model::claims::{ClaimTarget, ClaimType, HeldClaim};
 use lukasa_model::id::check_text;
 use lukasa_model::limits::KEY_BYTES;
-use lukasa_model::{Content, Error, ErrorCode, ErrorKind, Result};
+use lukasa_model::{Content, Error, ErrorCode, ErrorKind, Result, Tx};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Ledger, VersionFields};
 use uuid::Uuid;
@@ -127,7 +127,7 @@ impl Engine {
         ledger: &Ledger,
         target: &ClaimTarget,
         branch: Option<&str>,
-        after: Option<u64>,
+        after: Option<Tx>,
     ) -> Result<Option<(Uuid, String)>> {
         let as_of = after.map(|tx| format!("tx:{tx}"));
         let spec = ViewSpec { branch: branch.map(str::to_owned), as_of, known_at: None };

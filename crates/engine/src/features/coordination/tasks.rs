@@ -90,8 +90,8 @@ pub struct Task {
     pub priority: i64,
     pub assignee: Option<String>,
     pub description: Option<String>,
-    /// When it was first recorded, as a number in order.
-    pub age: u64,
+    /// The task's number, which tells which was recorded first.
+    pub age: FactNo,
     pub updated: Option<Time>,
     pub version: u32,
     pub belongs_to: Vec<String>,
@@ -424,7 +424,7 @@ mod tests {
         let blocker = |(id, open): &(&str, bool)| Blocker { id: (*id).into(), open: *open, ..Blocker::default() };
         Task {
             key: key.into(),
-            age,
+            age: FactNo(age),
             priority: PRIORITY,
             blocked_by: blocked_by.iter().map(blocker).collect(),
             ..Task::default()

@@ -18,7 +18,7 @@ use crate::{Context, Engine, sensitive};
 use lukasa_graph::Node;
 use lukasa_model::claims::own_key;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Content, Error, ErrorCode, Result, Time};
+use lukasa_model::{Content, Error, ErrorCode, FactNo, Result, Time};
 use lukasa_search::fields::begin;
 use lukasa_search::pipeline::fuse::{Candidate, Fusion, scale_best};
 use lukasa_search::pipeline::{MemoryParts, remembered};
@@ -348,7 +348,7 @@ impl SearchedViews<'_> {
     ) -> Result<ViewMatches> {
         let (ask, looks) = (self.ask, self.looks);
         let mut within = ViewMatches { found: vec![], total: 0 };
-        let mut seen: FxHashSet<u64> = FxHashSet::default();
+        let mut seen: FxHashSet<FactNo> = FxHashSet::default();
         let mut missing = 0;
         for (at, look) in looks.iter().enumerate() {
             let about = match self.engine.nodes(look, &ask.entities) {
@@ -372,7 +372,7 @@ impl SearchedViews<'_> {
 
     /// Counts memories, ignoring the question.
     fn remembered(&self) -> Result<MemoryCounts> {
-        let mut seen: FxHashSet<u64> = FxHashSet::default();
+        let mut seen: FxHashSet<FactNo> = FxHashSet::default();
         let mut remembered = MemoryCounts::default();
         for look in self.looks {
             let s = &look.snapshot;
@@ -550,7 +550,7 @@ impl MemoryScoring<'_> {
     fn candidates(&self, context: &mut Context<'_>, warnings: &mut Vec<String>) -> Result<Vec<Candidate>> {
         let (ask, look) = (self.ask, self.look);
         let s = &look.snapshot;
-        let order = |node: Node| s.thing(node);
+        let order = |node: Node| s.thing(node).0;
         let allowed = |node: Node| self.is_wanted(node);
         let mut candidates = Vec::new();
         if ask.query.trim().is_empty() {

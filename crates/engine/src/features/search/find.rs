@@ -87,7 +87,7 @@ pub struct RankedCandidates {
 
 /// Searches a view.
 pub fn find(look: &ViewGraph, texts: &TextIndexes, ask: &SearchQuestion<'_>) -> RankedCandidates {
-    let found = Retrieval { look, texts, ask, order: &|node| look.snapshot.thing(node), by_words: OnceCell::new() };
+    let found = Retrieval { look, texts, ask, order: &|node| look.snapshot.thing(node).0, by_words: OnceCell::new() };
     let mut answered = match ask.recipe {
         Recipe::Recall => found.recall(),
         Recipe::Code | Recipe::Auto | Recipe::Mixed if !ask.lexical => found.by_meaning(ask.recipe == Recipe::Code),

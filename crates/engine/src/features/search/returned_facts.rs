@@ -66,10 +66,11 @@ mod tests {
         };
         let (given, ledger) = (ReturnedFacts::default(), of("p"));
         let at = |seconds: i64| Time(seconds * 1_000_000);
-        given.give(&ledger, "s", at(0), &[1, 2]);
-        assert_eq!(given.lately(&ledger, "s", at(60), &[2, 3]), [2]);
-        assert!(given.lately(&ledger, "t", at(60), &[2]).is_empty());
-        assert!(given.lately(&of("q"), "s", at(60), &[2]).is_empty());
-        assert!(given.lately(&ledger, "s", at(601), &[2]).is_empty());
+        let (one, two) = (FactNo(1), FactNo(2));
+        given.give(&ledger, "s", at(0), &[one, two]);
+        assert_eq!(given.lately(&ledger, "s", at(60), &[two, FactNo(3)]), [two]);
+        assert!(given.lately(&ledger, "t", at(60), &[two]).is_empty());
+        assert!(given.lately(&of("q"), "s", at(60), &[two]).is_empty());
+        assert!(given.lately(&ledger, "s", at(601), &[two]).is_empty());
     }
 }

@@ -140,7 +140,7 @@ fn check_owner(grants: &Grants) -> Result<()> {
 fn dump(ledger: &Ledger, path: &Path, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
     let file = private::create_new(path).map_err(|e| file_fault(path, &e))?;
     let mut out = BufWriter::with_capacity(1 << 16, file);
-    ledger.dump(&mut out, &mut |tx, of| progress(tx, Some(of)))?;
+    ledger.dump(&mut out, &mut |tx, of| progress(tx.0, Some(of.0)))?;
     out.flush().map_err(|e| file_fault(path, &e))?;
     out.get_ref().sync_all().map_err(|e| file_fault(path, &e))
 }
@@ -245,7 +245,7 @@ impl Op for RestoreBackup {
         let progress = &mut *context.progress;
         let mut one = |scope: &Scope, input: &mut dyn BufRead| -> Result<()> {
             let ledger = engine.ledger(scope);
-            ledger.restore(input, &mut |tx, of| progress(tx, Some(of)))?;
+            ledger.restore(input, &mut |tx, of| progress(tx.0, Some(of.0)))?;
             ledger.verify(&mut |_, _| {})?;
             projects.push(scope.project.clone());
             Ok(())

@@ -43,7 +43,7 @@ impl Op for Verify {
 
     fn run(engine: &Engine, context: &mut Context<'_>, _: Request) -> Result<Response> {
         let progress = &mut *context.progress;
-        let report = engine.ledger(&context.scope).verify(&mut |done, of| progress(done, Some(of)))?;
+        let report = engine.ledger(&context.scope).verify(&mut |done, of| progress(done.0, Some(of.0)))?;
         let verdict =
             if report.warnings.is_empty() { "all is well" } else { "nothing is damaged, but there are warnings" };
         let counts = [

@@ -209,7 +209,7 @@ fn placed(
     line: &[git::GitCommit],
     report: &mut ImportedHistory,
 ) -> Result<Vec<CommitWindow>> {
-    let (times, claimed) = recorded_times(ledger, view, 1)?;
+    let (times, claimed) = recorded_times(ledger, view, Tx::FIRST)?;
     let step =
         |commit: &git::GitCommit| HistoryCommit { own: own_time(commit), claimed: claimed.get(&*commit.id).copied() };
     let steps: Vec<HistoryCommit> = line.iter().map(step).collect();
@@ -242,10 +242,10 @@ fn placed(
 /// Whether nothing about the code is recorded in the history of a view for `time` or later. Imported commits may lie
 /// after everything that is visible now.
 pub(super) fn is_after_all_recorded(ledger: &Ledger, view: Option<&View>, time: Time) -> Result<bool> {
-    let Some(view) = view.filter(|view| view.known > 0) else { return Ok(true) };
+    let Some(view) = view.filter(|view| view.known > Tx::START) else { return Ok(true) };
     // Nothing is recorded ahead of its time, so earlier transactions are about earlier times.
     let before = ledger.view_since(None, &format!("time:{}", time.max(Time(0))))?.known;
-    let (times, _) = recorded_times(ledger, view, before.max(1))?;
+    let (times, _) = recorded_times(ledger, view, before.max(Tx::FIRST))?;
     Ok(times.last().is_none_or(|last| *last < time))
 }
 
@@ -257,7 +257,7 @@ fn recorded_times(ledger: &Ledger, view: &View, from: Tx) -> Result<(BTreeSet<Ti
     loop {
         let page = ledger.transactions(next, view.known, PAGE)?;
         let Some(last) = page.last() else { return Ok((times, claimed)) };
-        next = last.tx + 1;
+        next = last.tx.next();
         for transaction in page {
             if view.lineage.cap(transaction.branch).is_none_or(|cap| transaction.tx > cap) {
                 continue;

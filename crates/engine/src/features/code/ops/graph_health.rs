@@ -72,7 +72,7 @@ pub struct WatcherOut {
 }
 
 /// Maximum number of transactions searched for the last indexing one.
-const RECENT: u64 = 1_000;
+const RECENT: usize = 1_000;
 /// Maximum number of files with faults that are listed.
 const FAULTS: usize = 20;
 
@@ -135,7 +135,7 @@ impl Op for GraphHealth {
         };
         let head = view.known;
         let last_index = ledger
-            .transactions(head.saturating_sub(RECENT) + 1, head, RECENT as usize)?
+            .transactions(head.back(RECENT).next(), head, RECENT)?
             .into_iter()
             .rev()
             .find(|t| {

@@ -85,7 +85,7 @@ impl Op for EventList {
                 )
                 .hint("give the `cursor` of the last answer, or a number such as 41")
             })?,
-            None => EventCursor { tx: head.saturating_sub(request.limit.get() as Tx), digest: None, conflict: Some(0) },
+            None => EventCursor { tx: head.back(request.limit.get()), digest: None, conflict: Some(0) },
         };
         let (events, heard) = since(engine, &ledger, heard, &request.kinds, request.limit.get())?;
         let mut by_kind: BTreeMap<EventKind, usize> = BTreeMap::new();

@@ -11,7 +11,7 @@ use crate::view::ViewGraph;
 use crate::{Context, Engine};
 use lukasa_model::claims::{HeldClaim, own_key};
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Result, Time};
+use lukasa_model::{FactNo, Result, Time};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct Request {
     pub query: Option<String>,
     /// Continue from `next` of the previous page.
     #[serde(default)]
-    pub after: Option<u64>,
+    pub after: Option<FactNo>,
     /// Maximum number of tasks, up to 1,000.
     #[serde(default)]
     pub limit: Limit<50>,
@@ -62,7 +62,7 @@ pub struct Response {
     pub truncated: bool,
     /// Where the next page begins, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<u64>,
+    pub next: Option<FactNo>,
     pub view: ViewEcho,
 }
 

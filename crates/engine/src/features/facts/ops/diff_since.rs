@@ -186,12 +186,12 @@ impl Op for DiffSince {
         let to = diff::view_at(&ledger, request.branch, None)?;
         let meaning = ComparisonOptions::new(engine, context, &to, &request.types, request.all)?;
         let registry = ledger.registry()?;
-        let mut next = from.known + 1;
+        let mut next = from.known.next();
         let (mut transactions, mut transactions_total) = (Vec::new(), 0);
         while next <= to.known {
             let page = ledger.transactions(next, to.known, 1_000)?;
             let Some(last) = page.last() else { break };
-            next = last.tx + 1;
+            next = last.tx.next();
             for t in page {
                 if to.lineage.cap(t.branch).is_some_and(|cap| t.tx <= cap) {
                     transactions_total += 1;

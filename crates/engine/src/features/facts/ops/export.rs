@@ -97,11 +97,11 @@ impl Op for ExportOp {
             }
             let Context { output, progress, .. } = context;
             let output = sink(output, &mut file)?;
-            let done = ledger.dump(output, &mut |tx, of| progress(tx, Some(of)))?;
+            let done = ledger.dump(output, &mut |tx, of| progress(tx.0, Some(of.0)))?;
             output.flush().map_err(|e| unwritable(&e))?;
             let summary = format!(
                 "exported {}, {} things, {} statements",
-                count(done.tx as usize, "transaction"),
+                count(done.tx.0 as usize, "transaction"),
                 done.things,
                 done.statements
             );

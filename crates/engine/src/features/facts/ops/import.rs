@@ -168,14 +168,14 @@ fn unreadable(error: &std::io::Error) -> Error {
 }
 
 fn restore(ledger: &Ledger, input: &mut dyn BufRead, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Response> {
-    let done = ledger.restore(input, &mut |tx, of| progress(tx, Some(of)))?;
+    let done = ledger.restore(input, &mut |tx, of| progress(tx.0, Some(of.0)))?;
     Ok(Response {
         summary: format!("restored {} transactions, {} things, {} statements", done.tx, done.things, done.statements),
-        lines: done.tx + done.things + done.statements,
+        lines: done.tx.0 + done.things + done.statements,
         objects: 0,
         relationships: 0,
         unchanged: 0,
-        transactions: done.tx,
+        transactions: done.tx.0,
         last_tx: Some(done.tx),
         warnings: vec![],
     })

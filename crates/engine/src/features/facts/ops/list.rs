@@ -8,9 +8,9 @@ use crate::request_parts::Limit;
 use crate::responses;
 use crate::responses::count;
 use crate::{Context, Engine};
-use lukasa_model::Result;
 use lukasa_model::version::FactKind;
 use lukasa_model::view::ViewEcho;
+use lukasa_model::{FactNo, Result};
 use lukasa_store::VersionFields;
 use lukasa_store::ledger::ViewSpec;
 use responses::FactVersionOut;
@@ -34,7 +34,7 @@ pub struct Request {
     pub view: ViewSpec,
     /// Continue after this position: `next` of the page before.
     #[serde(default)]
-    pub after: Option<u64>,
+    pub after: Option<FactNo>,
     /// Maximum number of objects, up to 1,000.
     #[serde(default)]
     pub limit: Limit<50>,
@@ -49,7 +49,7 @@ pub struct Response {
     pub truncated: bool,
     /// Position of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<u64>,
+    pub next: Option<FactNo>,
     pub view: ViewEcho,
 }
 

@@ -110,16 +110,16 @@ impl Op for Log {
         let ledger = engine.ledger(&context.scope);
         let (head, registry) = (ledger.head()?.tx, ledger.registry()?);
         let (from, to) = match (request.after, request.before) {
-            (Some(after), before) => (after.saturating_add(1), before.map_or(head, |b| b.saturating_sub(1)).min(head)),
+            (Some(after), before) => (after.next(), before.map_or(head, Tx::previous).min(head)),
             (None, before) => {
-                let to = before.map_or(head, |b| b.saturating_sub(1)).min(head);
-                (to.saturating_sub(request.limit.get() as Tx - 1).max(1), to)
+                let to = before.map_or(head, Tx::previous).min(head);
+                (to.back(request.limit.get() - 1).max(Tx::FIRST), to)
             }
         };
         let mut found = ledger.transactions(from, to, request.limit.get())?;
         let truncated = match request.after {
             Some(_) => found.last().is_some_and(|t| t.tx < to),
-            None => from > 1,
+            None => from > Tx::FIRST,
         };
         if request.after.is_none() {
             found.reverse();

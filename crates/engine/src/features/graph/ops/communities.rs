@@ -152,7 +152,7 @@ fn answer(look: &ViewGraph, kept: &Arc<ComputedCommunities>, chosen: Option<usiz
         truncated,
         modularity: kept.modularity,
         computed_at: kept.at.tx,
-        transactions_since: look.view.known - kept.at.tx.min(look.view.known),
+        transactions_since: look.view.known.since(kept.at.tx),
         view: look.view.echo(),
     }
 }

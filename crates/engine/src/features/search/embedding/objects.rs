@@ -98,7 +98,7 @@ pub fn each_page(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<Embeddable
     let (registry, head) = (ledger.registry()?, ledger.head()?);
     for branch in registry.branches().iter().map(|branch| branch.number).filter(|number| *number != MAIN) {
         let view = view_now(ledger, branch, now)?;
-        let touched = ledger.store().read(ledger.scope())?.touched(branch, 0, head.tx)?;
+        let touched = ledger.store().read(ledger.scope())?.touched(branch, Tx::START, head.tx)?;
         for things in touched.chunks(PAGE) {
             let page = on_branch(ledger, &view, &registry, things, None)?;
             each(page.into_iter().map(|(object, _)| object).collect())?;

@@ -412,7 +412,7 @@ fn global(look: &ViewGraph, kept: &ComputedCommunities, request: &Request) -> Gl
         total,
         communities: kept.communities.len(),
         computed_at: kept.at.tx,
-        transactions_since: look.view.known - kept.at.tx.min(look.view.known),
+        transactions_since: look.view.known.since(kept.at.tx),
     }
 }
 

@@ -682,7 +682,7 @@ fn anchored(look: &ViewGraph, found: &mut RankedCandidates, request: &Request) -
         hops.entry(node).or_insert(depth);
     }
     let (semantic, graph) = (request.semantic_weight, request.graph_weight);
-    rerank::towards(&mut found.candidates, semantic, graph, |node| hops.get(&node).copied(), |node| s.thing(node));
+    rerank::towards(&mut found.candidates, semantic, graph, |node| hops.get(&node).copied(), |node| s.thing(node).0);
     Ok(())
 }
 
@@ -693,7 +693,7 @@ fn fade(look: &ViewGraph, found: &mut RankedCandidates, read: &NodeContents, int
         return;
     }
     let age_days = |node: Node| Some(now.0.saturating_sub(read.stated(node)?.0).max(0) as f64 / DAY);
-    let order = |node: Node| look.snapshot.thing(node);
+    let order = |node: Node| look.snapshot.thing(node).0;
     rerank::fade(&mut found.candidates, share, OBJECTS.fades_days, age_days, order);
 }
 
@@ -731,7 +731,7 @@ fn second_look(
     });
     match receive.recv_timeout(patience) {
         Ok(Ok(judged)) if judged.len() == nodes.len() => {
-            rerank::blend(&mut found.candidates, &judged, SEARCH.rerank, |node| look.snapshot.thing(node));
+            rerank::blend(&mut found.candidates, &judged, SEARCH.rerank, |node| look.snapshot.thing(node).0);
             out.applied = true;
         }
         Ok(judged) => out.error = Some(judged.err().unwrap_or_else(|| "not every text was judged".to_owned())),

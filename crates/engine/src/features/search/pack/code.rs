@@ -176,7 +176,7 @@ impl CodeCollector<'_> {
             rerank::multiply(&mut all, "is_test", PACK.test, |node| {
                 self.texts.file(node).is_some_and(&mut of_tests) || self.symbols.is_test(node)
             });
-            sort(&mut all, |node| self.look.snapshot.thing(node));
+            sort(&mut all, |node| self.look.snapshot.thing(node).0);
         }
         all
     }

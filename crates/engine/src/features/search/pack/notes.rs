@@ -112,7 +112,7 @@ pub fn notes(
             linked.entry(other).or_default().push(node);
         }
     }
-    let found = best(scores.into_iter().collect(), NOTES.each * breadth * NOTES.read, |node| s.thing(node));
+    let found = best(scores.into_iter().collect(), NOTES.each * breadth * NOTES.read, |node| s.thing(node).0);
     let read = NodeContents::of(look, &found.iter().map(|(node, _)| *node).collect::<Vec<_>>())?;
     let lasting = |node: &Node| matches!(kind(s.type_name(*node)), Some(NoteKind::Decision | NoteKind::Learning));
     let changed = changed(look, &found.iter().map(|(node, _)| *node).filter(lasting).collect::<Vec<_>>())?;
