@@ -3,6 +3,7 @@
 //! Names are resolved after the whole file has been read, so a use may precede its declaration. Languages where a
 //! declaration is visible only after it (Rust, Go) open a scope per declaration.
 
+use crate::convert::{to_place, to_u32};
 use crate::facts::{
     Arg, ArgKind, BaseType, Bind, BindTarget, CallKind, CallSite, Def, DefId, DefKind, ExprId, ExprItem, FileFacts,
     ImportId, ImportKind, IndexRange, ItemKey, ListKind, NameId, NameReference, ROOT, Return, ReturnCondition,
@@ -70,7 +71,7 @@ impl<'t> Builder<'t> {
             exports: vec![],
             package: "".into(),
             build: None,
-            lines: text.lines().count() as u32,
+            lines: to_u32(text.lines().count()),
             faults: vec![],
         };
         let mut builder = Builder {
@@ -92,7 +93,7 @@ impl<'t> Builder<'t> {
         let lines = builder.facts.lines.max(1);
         let mut root = blank(name, DefKind::File);
         root.flags = if test_file { flag::TEST } else { 0 };
-        root.span = SourceSpan { end: text.len() as u32, line: 1, end_line: lines, ..SourceSpan::default() };
+        root.span = SourceSpan { end: to_u32(text.len()), line: 1, end_line: lines, ..SourceSpan::default() };
         builder.facts.defs.push(root);
         builder
     }
@@ -204,7 +205,7 @@ impl<'t> Builder<'t> {
     /// Adds a parameter to the current owner, at the next position.
     pub fn param(&mut self, name: &str, what: Option<VarKind>, ty: Option<ExprId>) -> VarId {
         let name = self.name(name);
-        let place = self.facts.defs[self.owner].params.len() as u16;
+        let place = to_place(self.facts.defs[self.owner].params.len());
         let var = self.declare(name, what.unwrap_or(VarKind::Param(place)), ty);
         let owner = self.owner;
         self.def(owner).params.push(var);
@@ -250,9 +251,9 @@ impl<'t> Builder<'t> {
 
     /// Adds items and returns their range.
     pub fn items(&mut self, items: &[ExprItem]) -> IndexRange {
-        let start = self.facts.items.len() as u32;
+        let start = to_u32(self.facts.items.len());
         self.facts.items.extend_from_slice(items);
-        IndexRange { start, len: items.len() as u32 }
+        IndexRange { start, len: to_u32(items.len()) }
     }
 
     /// One of these values; unknown ones are dropped.
@@ -286,9 +287,9 @@ impl<'t> Builder<'t> {
 
     /// Adds a call by the current owner and returns its result as an expression.
     pub fn call(&mut self, callee: ExprId, how: CallKind, args: &[Arg], at: SourceSpan) -> ExprId {
-        let start = self.facts.args.len() as u32;
+        let start = to_u32(self.facts.args.len());
         self.facts.args.extend_from_slice(args);
-        let args = IndexRange { start, len: args.len() as u32 };
+        let args = IndexRange { start, len: to_u32(args.len()) };
         let call = CallSite { owner: self.owner, callee, how, args, line: at.line, column: at.column };
         let call = self.facts.calls.push(call);
         self.expr(SourceExpr::Call(call))

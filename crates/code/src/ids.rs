@@ -29,6 +29,7 @@ macro_rules! ids {
             #[inline]
             pub const fn new(index: usize) -> $name {
                 assert!(index < u32::MAX as usize, "tables have fewer than 2^32 - 1 entries");
+                #[expect(clippy::cast_possible_truncation, reason = "checked above")]
                 $name(index as u32)
             }
 

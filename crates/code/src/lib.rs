@@ -3,8 +3,11 @@
 //! Pure: it opens no file and uses no store. Each language (`languages/`) turns text into `FileFacts`; the resolver links
 //! the facts of all files by the rules of their languages.
 
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 pub mod build;
 pub mod builder;
+mod convert;
 pub mod facts;
 pub mod ids;
 pub mod keys;

@@ -90,7 +90,7 @@ impl CompilerRelationship {
             lines.sort_unstable();
             lines.dedup();
             let counted = content.properties.get("calls").and_then(Value::as_u64).unwrap_or(0);
-            set_lines(&mut content.properties, &lines, lines.len().max(counted as usize));
+            set_lines(&mut content.properties, &lines, lines.len().max(usize::try_from(counted).unwrap_or(0)));
         } else if let Some(first) = self.lines.first() {
             content.properties.entry("line").or_insert_with(|| json!(first));
         }

@@ -2,6 +2,7 @@
 //!
 //! A relationship belongs to the file of its source, except CONTAINS, which belongs to the file of its target.
 
+use crate::convert::to_u32;
 use crate::facts::{BaseKind, CallKind, Def, DefId, DefKind, FileFacts, ImportKind, ROOT, Visibility, flag};
 use crate::ids::IdVec;
 use crate::keys;
@@ -184,7 +185,7 @@ pub fn digest(program: &Program, names: &SymbolNames, links: &FileLinks, file: F
         hasher.add(&def.number().to_le_bytes());
         // Each text is preceded by its length, so that different lists never produce the same bytes.
         for text in [&summary.text, &summary.model] {
-            hasher.add(&(text.len() as u32).to_le_bytes());
+            hasher.add(&to_u32(text.len()).to_le_bytes());
             hasher.add(text.as_bytes());
         }
     }

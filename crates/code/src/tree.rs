@@ -3,7 +3,9 @@
 //! Trees of tree-sitter are copied into it once (`from_tree_sitter`). After that, the kind, field, position and siblings of a node
 //! are a lookup in one array.
 
+use crate::convert::to_u32;
 use crate::facts::SourceSpan;
+use std::num::NonZeroU16;
 
 /// Marks the absence of a node in links between nodes.
 const NONE: u32 = u32::MAX;
@@ -55,7 +57,7 @@ impl SyntaxTree {
     pub fn new(text: &str, names: &'static GrammarNames) -> SyntaxTree {
         let mut lines = Vec::with_capacity(text.len() / 32 + 1);
         lines.push(0);
-        lines.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
+        lines.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| to_u32(at) + 1));
         SyntaxTree { nodes: Vec::with_capacity(text.len() / 8 + 1), lines, names }
     }
 
@@ -73,7 +75,7 @@ impl SyntaxTree {
     pub fn push(&mut self, kind: u16, flags: u8, start: u32, end: u32) -> u32 {
         let (first, last, next, prev) = (NONE, NONE, NONE, NONE);
         self.nodes.push(Data { kind, field: 0, flags, start, end, first, last, next, prev });
-        self.nodes.len() as u32 - 1
+        to_u32(self.nodes.len()) - 1
     }
 
     /// Appends a node to the children of its parent.
@@ -122,7 +124,7 @@ impl SyntaxTree {
 
     /// The number of nodes.
     pub fn len(&self) -> u32 {
-        self.nodes.len() as u32
+        to_u32(self.nodes.len())
     }
 
     /// Drops all nodes from this index on. No remaining node may refer to them.
@@ -154,8 +156,13 @@ impl SyntaxTree {
 
     fn position(&self, byte: u32) -> TextPosition {
         let row = self.lines.partition_point(|start| *start <= byte) - 1;
-        TextPosition { row: row as u32, column: byte - self.lines[row] }
+        TextPosition { row: to_u32(row), column: byte - self.lines[row] }
     }
+}
+
+/// The number of a field as a node keeps it.
+fn field_number(field: NonZeroU16) -> u8 {
+    u8::try_from(field.get()).expect("grammars with more fields are refused")
 }
 
 /// Converts a tree of tree-sitter. `seen` is called with each node and its index in the new tree.
@@ -178,10 +185,10 @@ pub fn from_tree_sitter(
             (node.has_error(), flag::BROKEN),
         ];
         let flags = flags.iter().filter(|(is, _)| *is).fold(0, |set, (_, flag)| set | flag);
-        let at = grown.push(node.kind_id(), flags, node.start_byte() as u32, node.end_byte() as u32);
+        let at = grown.push(node.kind_id(), flags, to_u32(node.start_byte()), to_u32(node.end_byte()));
         seen(node, at);
         if let Some(parent) = parents.last() {
-            grown.append(*parent, at, cursor.field_id().map_or(0, |field| field.get() as u8));
+            grown.append(*parent, at, cursor.field_id().map_or(0, field_number));
         }
         if cursor.goto_first_child() {
             parents.push(at);

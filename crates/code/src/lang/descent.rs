@@ -9,6 +9,7 @@ pub mod compare;
 pub(crate) mod lexer;
 pub(crate) mod source;
 
+use crate::convert::to_u32;
 use crate::tree::{GrammarNames, SyntaxTree, flag};
 
 /// Deepest nesting that is read, to bound the use of the stack.
@@ -96,7 +97,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     /// Creates a parser at the first token of a text.
     pub fn new(mut lex: L, tree: SyntaxTree, state: S) -> ParseResult<Self> {
         let tok = lex.next()?;
-        let patience = (lex.text().len() as u32).saturating_mul(4).saturating_add(10_000);
+        let patience = to_u32(lex.text().len()).saturating_mul(4).saturating_add(10_000);
         Ok(Descent { lex, tree, state, tok, last: 0, depth: 0, patience })
     }
 
@@ -110,7 +111,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     ) -> Option<SyntaxTree> {
         let text = lex.text();
         let mut tree = SyntaxTree::new(text, names);
-        let root = tree.push(root, flag::NAMED, 0, text.len() as u32);
+        let root = tree.push(root, flag::NAMED, 0, to_u32(text.len()));
         let mut parser = Self::new(lex, tree, state).ok()?;
         read(&mut parser, root).ok()?;
         Some(parser.tree)

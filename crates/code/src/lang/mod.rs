@@ -36,6 +36,7 @@ pub mod descent;
 pub(crate) mod mutations;
 pub(crate) mod query_based;
 
+use crate::convert::to_place;
 use crate::facts::{DefKind, FileFacts, ROOT};
 use crate::languages::{LanguageId, SourceFile};
 use crate::summary;
@@ -118,8 +119,8 @@ pub(crate) fn names(language: LanguageId) -> &'static GrammarNames {
     ALL[language.index()].get_or_init(|| {
         let grammar = grammar(language);
         assert!(grammar.field_count() < 256, "a node keeps its field in a byte");
-        let kinds = (0..grammar.node_kind_count()).map(|kind| grammar.node_kind_for_id(kind as u16).unwrap_or(""));
-        let fields = (0..=grammar.field_count()).map(|field| grammar.field_name_for_id(field as u16).unwrap_or(""));
+        let kinds = (0..to_place(grammar.node_kind_count())).map(|kind| grammar.node_kind_for_id(kind).unwrap_or(""));
+        let fields = (0..=to_place(grammar.field_count())).map(|field| grammar.field_name_for_id(field).unwrap_or(""));
         GrammarNames { kinds: kinds.collect(), fields: fields.collect() }
     })
 }

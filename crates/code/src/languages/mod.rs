@@ -64,7 +64,7 @@ pub struct LanguageId(u8);
 impl LanguageId {
     /// All languages, in the order of the list.
     pub fn all() -> impl ExactSizeIterator<Item = LanguageId> {
-        (0..LANGUAGES.len()).map(|at| LanguageId(at as u8))
+        (0..LANGUAGES.len()).map(|at| LanguageId(u8::try_from(at).expect("there are few languages")))
     }
 
     /// The language of that name, as facts in the store have it.

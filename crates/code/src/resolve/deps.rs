@@ -4,6 +4,7 @@
 //! are hashes; a collision only recomputes an answer without need.
 
 use super::value::{DefRef, DirId, FileId, InternedStr, PossibleValue};
+use crate::convert::to_u32;
 use crate::languages::LanguageId;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -87,7 +88,9 @@ impl TableEntry {
         self.hash(&mut hasher);
         let hash = hasher.finish();
         // The highest bit distinguishes entries from files.
-        DependencyId((((hash >> 32) ^ hash) as u32 | 1 << 31) & !1)
+        #[expect(clippy::cast_possible_truncation, reason = "both halves of the hash are in the lower one")]
+        let folded = ((hash >> 32) ^ hash) as u32;
+        DependencyId((folded | 1 << 31) & !1)
     }
 }
 
@@ -240,7 +243,7 @@ impl DependencyTrail {
         let place = &mut self.places[((atom.0 >> 12) ^ atom.0) as usize % PLACES];
         let at = *place as usize;
         if at < self.start || self.atoms.get(at) != Some(&atom) {
-            *place = self.atoms.len() as u32;
+            *place = to_u32(self.atoms.len());
             self.atoms.push(atom);
         }
     }

@@ -11,6 +11,7 @@ use super::link::{LanguageSymbols, ProgramTables};
 use super::member::{OverridingMethods, ResolutionOrder};
 use super::program::Program;
 use super::value::{DefRef, Derivation, FileId, InternedStr, PossibleValue, ValueSet};
+use crate::convert::to_u32;
 use crate::facts::{
     ArgKind, CallId, DefId, DefKind, ExprId, ImportId, ImportKind, IndexRange, Literal, ROOT, SourceExpr, UNKNOWN,
     VarId, VarKind, flag,
@@ -81,10 +82,15 @@ impl Answer {
     fn holds(&mut self, news: &[ChangedDependencies]) -> bool {
         let holds = !news[usize::from(self.round)..].iter().any(|news| news.hits(&self.deps));
         if holds {
-            self.round = news.len() as u8;
+            self.round = round(news);
         }
         holds
     }
+}
+
+/// The number of the round that follows these.
+fn round(news: &[ChangedDependencies]) -> u8 {
+    u8::try_from(news.len()).expect("there are few rounds")
 }
 
 /// Which dependencies of answers are recorded.
@@ -244,7 +250,7 @@ impl<'p> Eval<'p> {
         self.noted.set(FileId::MAX);
         self.frame.flows |= inner.flows;
         let height = (inner.height + u8::from(step)).max(1);
-        let answer = Answer { set: set.clone(), height, flows: inner.flows, round: self.news.len() as u8, deps };
+        let answer = Answer { set: set.clone(), height, flows: inner.flows, round: round(self.news), deps };
         if inner.cut {
             self.frame.cut = true;
             self.memo.partly.insert((question, levels), answer);
@@ -830,7 +836,7 @@ impl<'p> Eval<'p> {
                         let found = if spread {
                             self.element(&base, levels)
                         } else {
-                            self.at_index(&base, (place - at) as u32, levels)
+                            self.at_index(&base, to_u32(place - at), levels)
                         };
                         set.join(&found);
                     }

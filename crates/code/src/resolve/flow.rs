@@ -5,6 +5,7 @@ use super::deps::{ChangedDependencies, TableEntry};
 use super::eval::Eval;
 use super::link::ProgramTables;
 use super::value::{DefRef, Derivation, FileId, InternedStr, PossibleValue, ValueSet};
+use crate::convert::to_u32;
 use crate::facts::{CallId, DefId, ExprId, IndexRange, SourceExpr, UNKNOWN};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -262,7 +263,7 @@ impl<'p> Eval<'p> {
             ArgumentPassing::Call => self.argument(file, call, place + 1, name, levels),
             ArgumentPassing::Apply => {
                 let list = self.argument(file, call, 1, None, levels);
-                self.at_index(&list, place as u32, levels)
+                self.at_index(&list, to_u32(place), levels)
             }
             ArgumentPassing::Held => {
                 let facts = &self.file(file).facts;

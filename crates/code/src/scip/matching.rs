@@ -2,6 +2,7 @@
 
 use super::read::{ColumnEncoding, ScipDocument, ScipRange, kind, role};
 use super::symbol::{DescriptorSuffix, is_local, suffix};
+use crate::convert::to_u32;
 use crate::facts::{BaseKind, CallId, DefId, DefKind, ExprId, FileFacts, ImportKind, ROOT, SourceExpr};
 use crate::ids::IdVec;
 use crate::keys;
@@ -101,7 +102,7 @@ fn spots<'a>(document: &ScipDocument<'a>, encoding: ColumnEncoding, text: &str) 
         // A range outside the text means that the index is of another version of the file.
         let Some((start, end)) = bytes(text, &starts, found.range, encoding) else { continue };
         last = Some(found.range);
-        let (line, column) = (found.range.line + 1, (start - starts[found.range.line as usize]) as u32);
+        let (line, column) = (found.range.line + 1, to_u32(start - starts[found.range.line as usize]));
         spots.push(Spot { start, end, line, column, symbols: SmallVec::from_elem((found.symbol, found.roles), 1) });
     }
     spots

@@ -207,7 +207,8 @@ impl ScipRange {
         let mut numbers = [0u32; N];
         let mut fields = WireFields::new(bytes);
         while let Some((field, value)) = fields.next()? {
-            if let Some(place) = numbers.get_mut(field as usize - 1) {
+            let place = usize::try_from(field - 1).ok().and_then(|place| numbers.get_mut(place));
+            if let Some(place) = place {
                 let mut one = PackedNumbers::<1>::default();
                 value.numbers(&mut one)?;
                 *place = one.list().first().copied().unwrap_or(0);

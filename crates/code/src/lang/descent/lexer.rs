@@ -200,7 +200,7 @@ macro_rules! signs {
             Some(match text {
                 [open @ (b'(' | b'[' | b'{'), ..] => ($tokens::Open(*open), 1),
                 [close @ (b')' | b']' | b'}'), ..] => ($tokens::Close(*close), 1),
-                $([$($byte,)+ ..] => ($tokens::$token $(($kind))?, [$(stringify!($byte)),+].len() as u32),)+
+                $([$($byte,)+ ..] => ($tokens::$token $(($kind))?, $crate::convert::to_u32([$(stringify!($byte)),+].len())),)+
                 _ => return None,
             })
         }

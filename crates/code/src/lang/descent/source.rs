@@ -1,6 +1,7 @@
 //! A source text as bytes, with helpers for names, strings, comments and lines that most lexers share.
 
 use super::{ParseResult, UnsupportedSyntax};
+use crate::convert::to_u32;
 
 #[derive(Clone, Copy)]
 pub struct SourceBytes<'t> {
@@ -63,14 +64,14 @@ impl<'t> SourceBytes<'t> {
                 at += letter.len_utf8();
             }
         }
-        Ok(at as u32)
+        Ok(to_u32(at))
     }
 
     /// The end of a string on one line with `\` as the escape character.
     pub fn string_end(self, start: u32, quote: u8) -> ParseResult<u32> {
         let mut at = start + 1;
         loop {
-            at += memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(UnsupportedSyntax)? as u32;
+            at += to_u32(memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(UnsupportedSyntax)?);
             match self.byte(at) {
                 b'\\' if self.byte(at + 1) == b'\r' && self.byte(at + 2) == b'\n' => at += 3,
                 b'\\' => at += 2,
@@ -87,20 +88,20 @@ impl<'t> SourceBytes<'t> {
         if rest[..len].ends_with(b"\r") {
             len -= 1;
         }
-        at + len as u32
+        at + to_u32(len)
     }
 
     /// The end of `/* … */`.
     pub fn block_comment_end(self, start: u32) -> ParseResult<u32> {
         let len = memchr::memmem::find(self.rest(start + 2), b"*/").ok_or(UnsupportedSyntax)?;
-        Ok(start + 2 + len as u32 + 2)
+        Ok(start + 2 + to_u32(len) + 2)
     }
 
     /// The end of a comment `/* … */` that may contain others.
     pub fn nested_comment_end(self, start: u32) -> ParseResult<u32> {
         let (mut at, mut depth) = (start + 2, 1);
         while depth > 0 {
-            at += memchr::memchr2(b'*', b'/', self.rest(at)).ok_or(UnsupportedSyntax)? as u32;
+            at += to_u32(memchr::memchr2(b'*', b'/', self.rest(at)).ok_or(UnsupportedSyntax)?);
             match (self.byte(at), self.byte(at + 1)) {
                 (b'*', b'/') => depth -= 1,
                 (b'/', b'*') => depth += 1,

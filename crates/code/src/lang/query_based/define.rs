@@ -1,6 +1,7 @@
 //! Definitions: the common part of all kinds, modules and types.
 
 use super::QueryReader;
+use crate::convert::to_u32;
 use crate::facts::{
     Arg, BaseKind, CallKind, DefId, DefKind, ExprId, SourceExpr, SourceSpan, VarKind, Visibility, flag,
 };
@@ -113,9 +114,9 @@ impl<'t> QueryReader<'t> {
         if text.ends_with('\n') {
             let text = text.trim_end();
             let (breaks, last) = (text.matches('\n').count(), text.rsplit('\n').next().unwrap_or(text));
-            at.end = at.start + text.len() as u32;
-            at.end_line = at.line + breaks as u32;
-            at.end_column = last.len() as u32 + if breaks == 0 { at.column } else { 0 };
+            at.end = at.start + to_u32(text.len());
+            at.end_line = at.line + to_u32(breaks);
+            at.end_column = to_u32(last.len()) + if breaks == 0 { at.column } else { 0 };
         }
         at
     }

@@ -2,6 +2,7 @@
 
 use super::QueryReader;
 use super::define::is_type;
+use crate::convert::to_place;
 use crate::facts::{DefId, DefKind, ExprId, VarId, VarKind, flag};
 use crate::tree::{NodeChildren, TreeNode};
 
@@ -102,7 +103,7 @@ impl<'t> QueryReader<'t> {
         // Whether the next parameter takes all further arguments.
         let mut rest = false;
         for (field, kid) in inner.with_fields() {
-            let place = self.b.facts.def(owner).params.len() as u16;
+            let place = to_place(self.b.facts.def(owner).params.len());
             if !kid.is_named() {
                 rest |= kid.kind() == "params";
                 continue;

@@ -1,6 +1,7 @@
 //! Names bound by imports, assignments, loops and lambdas, and labels that change the visibility of members.
 
 use super::QueryReader;
+use crate::convert::to_u32;
 use crate::facts::{BindTarget, ExprId, SourceExpr, UNKNOWN, Visibility, flag};
 use crate::tree::TreeNode;
 
@@ -73,7 +74,7 @@ impl<'t> QueryReader<'t> {
                 for (index, part) in kids.named().enumerate() {
                     let at = match value {
                         UNKNOWN => UNKNOWN,
-                        _ => self.b.expr(SourceExpr::AtIndex(value, index as u32)),
+                        _ => self.b.expr(SourceExpr::AtIndex(value, to_u32(index))),
                     };
                     if declares && part.kind() == "identifier" {
                         self.local(self.text(part), None, at);

@@ -2,6 +2,7 @@
 
 use super::{Around, Reader, Site};
 use crate::builder::ScopeId;
+use crate::convert::to_u32;
 use crate::facts::{
     Arg, ArgKind, BaseKind, BindTarget, CallKind, DefId, DefKind, ExprId, SourceExpr, UNKNOWN, VarKind, Visibility,
     flag,
@@ -20,7 +21,7 @@ impl<'t> Reader<'t> {
         let def = self.b.add_def(name, DefKind::Class, site.span);
         let decorators: Vec<TreeNode<'t>> = outer.iter().copied().chain(kids.fields("decorator")).collect();
         if let Some(last) = decorators.last() {
-            site.head = site.head.max(last.end_byte() as u32);
+            site.head = site.head.max(to_u32(last.end_byte()));
         }
         let abstract_class = if kids.has("abstract") { flag::ABSTRACT } else { 0 };
         self.describe(def, site, abstract_class, &kids, node);
@@ -188,7 +189,7 @@ impl<'t> Reader<'t> {
             (site.span.start, site.span.line, site.span.column) = (from.start, from.line, from.column);
         }
         if let Some(last) = kids.fields("decorator").last() {
-            site.head = last.end_byte() as u32;
+            site.head = to_u32(last.end_byte());
         }
         if name.starts_with('#') {
             site.visibility = Visibility::Private;

@@ -2,6 +2,7 @@
 
 use super::patterns::PatternBinding;
 use super::{Reader, Site};
+use crate::convert::to_place;
 use crate::facts::{
     Arg, ArgKind, BindTarget, CallKind, DefId, DefKind, ExprId, SourceExpr, SourceSpan, UNKNOWN, VarKind, Visibility,
     flag,
@@ -148,7 +149,7 @@ impl<'t> Reader<'t> {
             (pattern, false)
         };
         let owner = self.b.owner;
-        let place = self.b.facts.def(owner).params.len() as u16;
+        let place = to_place(self.b.facts.def(owner).params.len());
         let what = rest.then_some(VarKind::Rest(place));
         if rest {
             self.b.def(owner).flags |= flag::VARIADIC;

@@ -16,6 +16,7 @@ mod tests;
 mod types;
 
 use super::syntax::{NAMES, field, kind};
+use crate::convert::to_u32;
 use crate::lang::descent::{Descent, Lex, ParseResult, SourceToken, UnsupportedSyntax, ensure};
 use crate::languages::LanguageId;
 use crate::tree::{SyntaxTree, flag};
@@ -47,7 +48,7 @@ impl<'t> Parser<'t> {
         let elements = language.name() != "typescript";
         let mode = Mode { typed, elements, no_in: false, choosing: false, no_conditional: false };
         let mut tree = SyntaxTree::new(text, &NAMES);
-        let program = tree.push(kind::PROGRAM, flag::NAMED, 0, text.len() as u32);
+        let program = tree.push(kind::PROGRAM, flag::NAMED, 0, to_u32(text.len()));
         let mut lex = EcmaLexer::new(text)?;
         if let Some((start, end)) = lex.hash_bang() {
             let line = tree.push(kind::HASH_BANG_LINE, flag::NAMED, start, end);

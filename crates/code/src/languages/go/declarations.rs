@@ -3,6 +3,7 @@
 use super::docs::PrecedingComments;
 use super::{Reader, Values};
 use crate::builder::FILE_SCOPE;
+use crate::convert::to_place;
 use crate::facts::{DefId, DefKind, ExprId, ImportKind, ROOT, SourceExpr, UNKNOWN, VarId, VarKind, flag};
 use crate::tree::{NodeChildren, TreeNode, line, one_line, span};
 use smallvec::SmallVec;
@@ -113,7 +114,7 @@ impl<'t> Reader<'t> {
                 reader.b.param(name, None, Some(ty));
             }
             for parameter in parameters {
-                let place = reader.b.facts.def(def).params.len() as u16;
+                let place = to_place(reader.b.facts.def(def).params.len());
                 let what = parameter.rest.then_some(VarKind::Rest(place));
                 if parameter.rest {
                     reader.b.def(def).flags |= flag::VARIADIC;

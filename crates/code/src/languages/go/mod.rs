@@ -16,6 +16,7 @@ mod types;
 mod values;
 
 use crate::builder::{Builder, FILE_SCOPE};
+use crate::convert::to_u32;
 use crate::facts::{
     BindTarget, DefId, ExprId, ExprItem, FileFacts, ItemKey, ListKind, Literal, NameId, ROOT, SourceExpr, UNKNOWN,
     VarId, VarKind, Visibility, flag,
@@ -381,7 +382,7 @@ impl<'t> Reader<'t> {
                 _ => whole == UNKNOWN,
             };
             if !with_ok {
-                values = (0..places).map(|place| self.b.expr(SourceExpr::AtIndex(whole, place as u32))).collect();
+                values = (0..places).map(|place| self.b.expr(SourceExpr::AtIndex(whole, to_u32(place)))).collect();
             }
         }
         values.resize(places, UNKNOWN);

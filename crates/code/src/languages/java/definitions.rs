@@ -2,6 +2,7 @@
 
 use super::{Class, Reader, is_doc, is_read};
 use crate::builder::ScopeId;
+use crate::convert::to_place;
 use crate::facts::{
     Arg, ArgKind, BaseKind, BindTarget, CallKind, DefId, DefKind, ExprId, NameId, SourceExpr, UNKNOWN, VarId, VarKind,
     Visibility, flag,
@@ -415,7 +416,7 @@ impl<'t> Reader<'t> {
             let component = &self.b.facts.vars[component];
             let (name, ty) = (component.name, component.ty);
             let owner = self.b.owner;
-            let place = self.b.facts.def(owner).params.len() as u16;
+            let place = to_place(self.b.facts.def(owner).params.len());
             let var = self.b.declare(name, VarKind::Param(place), ty);
             self.b.def(owner).params.push(var);
             let this = self.b.expr(SourceExpr::This);
@@ -449,7 +450,7 @@ impl<'t> Reader<'t> {
             let owner = self.b.owner;
             let what = parameter.rest.then(|| {
                 self.b.def(owner).flags |= flag::VARIADIC;
-                VarKind::Rest(self.b.facts.def(owner).params.len() as u16)
+                VarKind::Rest(to_place(self.b.facts.def(owner).params.len()))
             });
             self.b.param(parameter.name, what, parameter.ty);
         }

@@ -1,6 +1,7 @@
 //! Python: functions, classes, their parameters, decorators and docs; imports.
 
 use super::Reader;
+use crate::convert::to_place;
 use crate::facts::{
     Arg, ArgKind, BaseKind, BindTarget, CallKind, DefId, DefKind, ExprId, ImportKind, Literal, ROOT, SourceExpr,
     UNKNOWN, VarKind, Visibility, flag,
@@ -196,7 +197,7 @@ impl<'t> Reader<'t> {
         for (place, parameter) in read.into_iter().enumerate() {
             let what = match parameter.how {
                 RestParameter::No => None,
-                RestParameter::List => Some(VarKind::Rest(place as u16)),
+                RestParameter::List => Some(VarKind::Rest(to_place(place))),
                 RestParameter::Map => Some(VarKind::Keywords),
             };
             if self.b.facts.expr(parameter.default) == SourceExpr::Literal(Literal::Nothing) {

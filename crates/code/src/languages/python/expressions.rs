@@ -2,6 +2,7 @@
 
 use super::Reader;
 use super::definitions::visibility;
+use crate::convert::to_u32;
 use crate::facts::{
     Arg, ArgKind, BindTarget, CallKind, DefKind, ExprId, ExprItem, ImportKind, ItemKey, ListKind, Literal, SourceExpr,
     UNKNOWN, VarKind, Visibility, flag,
@@ -146,7 +147,7 @@ impl<'t> Reader<'t> {
                     }
                     let part = match starred {
                         Some(star) if index >= star => self.b.expr(SourceExpr::Element(value)),
-                        _ => self.b.expr(SourceExpr::AtIndex(value, index as u32)),
+                        _ => self.b.expr(SourceExpr::AtIndex(value, to_u32(index))),
                     };
                     if Some(index) == starred {
                         let inner = self.children(*target);

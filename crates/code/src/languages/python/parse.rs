@@ -10,6 +10,7 @@ mod patterns;
 mod tests;
 
 use super::syntax::{NAMES, field, kind};
+use crate::convert::to_u32;
 use crate::lang::descent::{Descent, ParseResult, UnsupportedSyntax, ensure};
 use crate::tree::SyntaxTree;
 use lex::{PythonLexer, PythonTokenKind, Word};
@@ -31,7 +32,7 @@ impl<'t> Parser<'t> {
         while parser.tok.kind != PythonTokenKind::End {
             parser.statement(module)?;
         }
-        parser.tree.set_end(module, text.len() as u32);
+        parser.tree.set_end(module, to_u32(text.len()));
         Ok(parser.tree)
     }
 

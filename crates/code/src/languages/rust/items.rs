@@ -2,6 +2,7 @@
 
 use super::attributes::{AttributeEffects, PrecedingAttributes};
 use super::{Place, Reader};
+use crate::convert::to_place;
 use crate::facts::{
     BaseKind, BindTarget, DefId, DefKind, ExprId, ImportKind, ROOT, SourceExpr, SourceSpan, UNKNOWN, VarKind,
     Visibility, flag,
@@ -242,7 +243,7 @@ impl<'t> Reader<'t> {
                 }
                 "variadic_parameter" => {
                     let owner = self.b.owner;
-                    let place = self.b.facts.def(owner).params.len() as u16;
+                    let place = to_place(self.b.facts.def(owner).params.len());
                     self.b.param("...", Some(VarKind::Rest(place)), None);
                     self.b.def(owner).flags |= flag::VARIADIC;
                 }

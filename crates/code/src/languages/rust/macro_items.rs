@@ -3,6 +3,7 @@
 use super::patterns::known_variant;
 use super::tokens::is_word;
 use super::{Reader, is_capital};
+use crate::convert::to_u32;
 use crate::facts::{
     BindTarget, DefId, DefKind, ExprId, ImportKind, SourceExpr, SourceSpan, UNKNOWN, VarKind, Visibility, flag,
 };
@@ -82,7 +83,7 @@ impl<'t> Reader<'t> {
                         for (index, part) in inner.split(|t| t.kind() == ",").enumerate() {
                             let known = value != UNKNOWN && reader.bracket(*token) == b'(';
                             let part_value =
-                                if known { reader.b.expr(SourceExpr::AtIndex(value, index as u32)) } else { UNKNOWN };
+                                if known { reader.b.expr(SourceExpr::AtIndex(value, to_u32(index))) } else { UNKNOWN };
                             reader.token_pattern(part, part_value);
                         }
                     }
@@ -145,7 +146,7 @@ impl<'t> Reader<'t> {
             *at += 1;
         }
         let last = tokens.get((*at).min(tokens.len()) - 1).copied().unwrap_or(tokens[start]);
-        let whole = SourceSpan { end: last.end_byte() as u32, ..span(tokens[start]) };
+        let whole = SourceSpan { end: to_u32(last.end_byte()), ..span(tokens[start]) };
         let def = self.b.add_def("<closure>", DefKind::Lambda, whole);
         self.b.def(def).flags |= flag::ARROW;
         let end = (*at).saturating_sub(1);

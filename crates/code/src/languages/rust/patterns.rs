@@ -1,6 +1,7 @@
 //! Patterns: the variables they declare and the values bound to them.
 
 use super::{Reader, is_capital, is_comment};
+use crate::convert::to_u32;
 use crate::facts::{BindTarget, ExprId, NameId, SourceExpr, UNKNOWN};
 use crate::tree::{TreeNode, line};
 
@@ -43,7 +44,7 @@ impl<'t> Reader<'t> {
                 for (index, kid) in parts.enumerate() {
                     rest |= kid.kind() == "remaining_field_pattern";
                     let known = value != UNKNOWN && !rest && kid.kind() != "_";
-                    let part = if known { self.b.expr(SourceExpr::AtIndex(value, index as u32)) } else { UNKNOWN };
+                    let part = if known { self.b.expr(SourceExpr::AtIndex(value, to_u32(index))) } else { UNKNOWN };
                     self.pattern(kid, part);
                 }
             }

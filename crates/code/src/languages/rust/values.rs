@@ -1,6 +1,7 @@
 //! Expressions.
 
 use super::{Reader, is_capital, is_comment};
+use crate::convert::to_u32;
 use crate::facts::{
     Arg, ArgKind, BindTarget, CallKind, DefKind, ExprId, ExprItem, ItemKey, ListKind, Literal, SourceExpr, SourceSpan,
     UNKNOWN, flag,
@@ -377,7 +378,7 @@ impl<'t> Reader<'t> {
                 let kids = reader.children(target);
                 for (index, kid) in kids.named().enumerate() {
                     let known = value != UNKNOWN;
-                    let part = if known { reader.b.expr(SourceExpr::AtIndex(value, index as u32)) } else { UNKNOWN };
+                    let part = if known { reader.b.expr(SourceExpr::AtIndex(value, to_u32(index))) } else { UNKNOWN };
                     reader.assign(kid, part);
                 }
             }

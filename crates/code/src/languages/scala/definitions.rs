@@ -1,6 +1,7 @@
 //! Definitions: packages, imports, types, functions, values.
 
 use super::Reader;
+use crate::convert::to_place;
 use crate::facts::{
     BaseKind, BindTarget, CallKind, DefId, DefKind, ExprId, ImportKind, ROOT, SourceExpr, UNKNOWN, VarKind, Visibility,
     flag,
@@ -281,7 +282,7 @@ impl<'t> Reader<'t> {
             let parts = self.children(parameter);
             let Some(name) = parts.field("name") else { continue };
             let ty = parts.field("type").and_then(|ty| self.ty(ty));
-            let place = self.b.facts.def(self.b.owner).params.len() as u16;
+            let place = to_place(self.b.facts.def(self.b.owner).params.len());
             let rest = self.text(parameter).ends_with('*').then_some(VarKind::Rest(place));
             let var = self.b.param(self.text(name), rest, ty);
             if let Some(value) = parts.field("default_value") {

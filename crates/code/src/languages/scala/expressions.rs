@@ -2,6 +2,7 @@
 
 use super::Reader;
 use super::definitions::is_type;
+use crate::convert::to_u32;
 use crate::facts::{Arg, ArgKind, BindTarget, CallKind, DefKind, ExprId, Literal, SourceExpr, UNKNOWN, flag};
 use crate::tree::{TreeNode, line, span};
 use smallvec::SmallVec;
@@ -466,7 +467,7 @@ impl<'t> Reader<'t> {
                 for (place, part) in kids.named().enumerate() {
                     let value = match value {
                         UNKNOWN => UNKNOWN,
-                        _ => self.b.expr(SourceExpr::AtIndex(value, place as u32)),
+                        _ => self.b.expr(SourceExpr::AtIndex(value, to_u32(place))),
                     };
                     self.deeper((), |reader| reader.pattern(part, value));
                 }

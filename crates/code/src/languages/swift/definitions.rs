@@ -2,6 +2,7 @@
 
 use super::Reader;
 use super::types::is_type;
+use crate::convert::to_place;
 use crate::facts::{
     BaseKind, BindTarget, DefId, DefKind, ExprId, ImportKind, ROOT, SourceExpr, UNKNOWN, VarKind, Visibility, flag,
 };
@@ -211,7 +212,7 @@ impl<'t> Reader<'t> {
                 // `at place: Place`: the second name is the variable inside of the function.
                 let name = parts.named().rfind(|part| part.kind() == "simple_identifier");
                 let ty = self.first_type(&parts);
-                let place = self.b.facts.def(self.b.owner).params.len() as u16;
+                let place = to_place(self.b.facts.def(self.b.owner).params.len());
                 let rest = self.text(kid).ends_with("...").then_some(VarKind::Rest(place));
                 last = Some(self.b.param(name.map_or("", |name| self.text(name)), rest, ty));
             } else if field == Some("default_value")

@@ -3,6 +3,7 @@
 //! The first of a class's methods of one name represents all of them until a call selects one: only there the arguments
 //! are known, and a class may have more overloads than a set of values can hold.
 
+use crate::convert::to_u32;
 use crate::facts::{
     ArgKind, CallId, CallKind, CallSite, DefId, DefKind, ExprId, FileFacts, ItemKey, Literal, SourceExpr, UNKNOWN,
     VarId, VarKind, flag,
@@ -473,7 +474,7 @@ impl<'p> Eval<'p> {
             (Primitive(_), _) | (_, Primitive(_)) => return None,
             (Class(given), Class(wanted)) => {
                 let line = self.resolution_order(given);
-                let above = line.classes.iter().position(|c| *c == wanted)? as u32;
+                let above = to_u32(line.classes.iter().position(|c| *c == wanted)?);
                 EXACT - above.min(EXACT - 2)
             }
             (Class(given), Other(wanted)) => {
@@ -555,7 +556,7 @@ fn widened(given: &str, wanted: &str) -> Option<u32> {
     let place = |name: &str| ORDER.iter().position(|n| *n == name);
     let from = if given == "char" { place("short") } else { place(given) }?;
     let to = place(wanted)?;
-    (to > from).then(|| EXACT - 1 - (to - from) as u32)
+    (to > from).then(|| EXACT - 1 - to_u32(to - from))
 }
 
 fn boxed(primitive: &str) -> &'static str {

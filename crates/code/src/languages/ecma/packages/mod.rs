@@ -5,6 +5,7 @@ mod manifests;
 #[cfg(test)]
 mod tests;
 
+use crate::convert::to_u32;
 use crate::facts::SourceImport;
 use crate::languages::Imports;
 use crate::resolve::imports::normalise;
@@ -190,7 +191,7 @@ impl Workspace {
             {
                 self.configs.entry(above(&path).to_owned()).or_default().push(config);
             }
-            self.numbers.insert(full, number as u32 + 1);
+            self.numbers.insert(full, to_u32(number) + 1);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::lex::{EcmaTokenKind, Word};
 use super::{Parser, field, kind};
+use crate::convert::to_u32;
 use crate::lang::descent::{Lex, ParseResult, UnsupportedSyntax, ensure};
 
 impl Parser<'_> {
@@ -35,7 +36,7 @@ impl Parser<'_> {
         let node = self.open_at(kind::JSX_ELEMENT, start);
         self.add(node, tag, field::OPEN_TAG);
         loop {
-            at += memchr::memchr2(b'<', b'{', self.lex.rest(at)).ok_or(UnsupportedSyntax)? as u32;
+            at += to_u32(memchr::memchr2(b'<', b'{', self.lex.rest(at)).ok_or(UnsupportedSyntax)?);
             self.lex.jump(at);
             self.tok = self.lex.next()?;
             if self.at(EcmaTokenKind::Open(b'{')) {
@@ -120,7 +121,7 @@ impl Parser<'_> {
         }
         let quote = self.lex.byte(at);
         if matches!(quote, b'"' | b'\'') {
-            let len = memchr::memchr(quote, self.lex.rest(at + 1)).ok_or(UnsupportedSyntax)? as u32;
+            let len = to_u32(memchr::memchr(quote, self.lex.rest(at + 1)).ok_or(UnsupportedSyntax)?);
             let end = at + 1 + len + 1;
             let node = self.word_node(kind::STRING, true, at, end);
             self.go_on(end)?;

@@ -2,6 +2,7 @@
 
 use super::lex::{EcmaTokenKind, Word};
 use super::{Parser, field, kind};
+use crate::convert::to_u32;
 use crate::lang::descent::{Lex, Operators, ParseResult, UnsupportedSyntax, ensure};
 
 /// Precedence of operators; a larger number binds tighter.
@@ -402,7 +403,7 @@ impl Parser<'_> {
         let node = self.open(kind);
         let mut at = self.tok.end;
         loop {
-            at += memchr::memchr3(b'`', b'\\', b'$', self.lex.rest(at)).ok_or(UnsupportedSyntax)? as u32;
+            at += to_u32(memchr::memchr3(b'`', b'\\', b'$', self.lex.rest(at)).ok_or(UnsupportedSyntax)?);
             match (self.lex.byte(at), self.lex.byte(at + 1)) {
                 (b'`', _) => break,
                 (b'\\', _) => at += 2,

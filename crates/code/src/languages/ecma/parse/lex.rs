@@ -4,6 +4,7 @@
 //! requests a regular expression, a shift, the rest of a template or the text of an element where the language allows
 //! it.
 
+use crate::convert::to_u32;
 use crate::lang::descent::lexer::{self, LexicalRules, signs, words};
 use crate::lang::descent::{self, ParseResult, UnsupportedSyntax};
 
@@ -121,7 +122,7 @@ impl EcmaLexer<'_> {
 
     fn to_line_end(&self, at: u32) -> u32 {
         let rest = self.rest(at);
-        memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()) as u32
+        to_u32(memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()))
     }
 
     /// Whether U+2028 or U+2029 occurs in the text: they end lines too, but hardly any file has them.

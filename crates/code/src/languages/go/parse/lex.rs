@@ -1,5 +1,6 @@
 //! The lexer for Go, including implicit semicolons at line ends and the comments between tokens.
 
+use crate::convert::to_u32;
 use crate::lang::descent::lexer::{self, LexicalRules, signs, words};
 use crate::lang::descent::{self, ParseResult, UnsupportedSyntax};
 
@@ -127,7 +128,7 @@ impl GoLexer<'_> {
             b'\'' => self.string(start, b'\'', GoTokenKind::Rune)?,
             b'`' => {
                 let len = memchr::memchr(b'`', self.rest(start + 1)).ok_or(UnsupportedSyntax)?;
-                self.at = start + 1 + len as u32 + 1;
+                self.at = start + 1 + to_u32(len) + 1;
                 GoTokenKind::RawStr
             }
             _ => self.operator(start, sign)?,

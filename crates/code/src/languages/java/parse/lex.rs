@@ -1,5 +1,6 @@
 //! The lexer for Java, including the comments between tokens.
 
+use crate::convert::to_u32;
 use crate::lang::descent::lexer::{self, LexicalRules, signs, words};
 use crate::lang::descent::{self, ParseResult, UnsupportedSyntax};
 
@@ -149,7 +150,7 @@ impl JavaLexer<'_> {
     fn text_block(&mut self, start: u32) -> ParseResult<JavaTokenKind> {
         let mut at = start + 3;
         loop {
-            at += memchr::memchr2(b'"', b'\\', self.rest(at)).ok_or(UnsupportedSyntax)? as u32;
+            at += to_u32(memchr::memchr2(b'"', b'\\', self.rest(at)).ok_or(UnsupportedSyntax)?);
             match self.byte(at) {
                 b'\\' => at += 2,
                 _ if self.rest(at).starts_with(b"\"\"\"") => break,

@@ -1,5 +1,6 @@
 //! The lexer for Python, including lines and indentation.
 
+use crate::convert::to_u32;
 use crate::lang::descent::lexer::{signs, words};
 use crate::lang::descent::source::SourceBytes;
 use crate::lang::descent::{self, Lex, ParseResult, UnsupportedSyntax};
@@ -233,7 +234,7 @@ impl<'t> PythonLexer<'t> {
                 b'#' => {
                     let start = self.at as usize;
                     let len = memchr::memchr(b'\n', &self.bytes[start..]).unwrap_or(self.bytes.len() - start);
-                    self.at += len as u32;
+                    self.at += to_u32(len);
                     self.remarks.push(Remark { indent, end: self.at });
                     indent = 0;
                     continue;
@@ -263,7 +264,7 @@ impl<'t> PythonLexer<'t> {
                 b'#' => {
                     let rest = &self.bytes[self.at as usize..];
                     let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-                    self.at += len as u32;
+                    self.at += to_u32(len);
                     ended = self.at;
                 }
                 b'\n' if self.open > 0 => self.at += 1,
@@ -320,10 +321,10 @@ impl<'t> PythonLexer<'t> {
         {
             let has = |letter: u8| word.iter().any(|w| w.eq_ignore_ascii_case(&letter));
             if word.iter().all(|w| b"rbuftRBUFT".contains(w)) {
-                return self.string(start, at as u32, has(b'f') || has(b't'));
+                return self.string(start, to_u32(at), has(b'f') || has(b't'));
             }
         }
-        self.at = at as u32;
+        self.at = to_u32(at);
         let kind = keyword(word).map_or(PythonTokenKind::Name, PythonTokenKind::Word);
         Ok(PythonToken { kind, start, end: self.at })
     }
@@ -377,7 +378,7 @@ impl<'t> PythonLexer<'t> {
                 1 => memchr::memchr3(quotes.0, b'\\', b'\n', rest),
                 _ => memchr::memchr2(quotes.0, b'\\', rest),
             };
-            at += ahead.ok_or(UnsupportedSyntax)? as u32;
+            at += to_u32(ahead.ok_or(UnsupportedSyntax)?);
             match self.byte(at) {
                 b'\\' if self.byte(at + 1) == b'\r' && self.byte(at + 2) == b'\n' => at += 3,
                 b'\\' => at += 2,

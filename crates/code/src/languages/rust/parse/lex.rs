@@ -1,6 +1,7 @@
 //! The lexer for Rust, including the comments between tokens, and the finer tokens of macro calls.
 
 use super::kind;
+use crate::convert::to_u32;
 use crate::lang::descent::lexer::{self, LexicalRules, signs, words};
 use crate::lang::descent::{self, ParseResult, UnsupportedSyntax};
 
@@ -168,7 +169,7 @@ impl RustLexer<'_> {
     fn text_end(&mut self, start: u32) -> ParseResult<RustTokenKind> {
         let mut at = start + 1;
         loop {
-            at += memchr::memchr2(b'"', b'\\', self.source.rest(at)).ok_or(UnsupportedSyntax)? as u32;
+            at += to_u32(memchr::memchr2(b'"', b'\\', self.source.rest(at)).ok_or(UnsupportedSyntax)?);
             match self.byte(at) {
                 // Invalid escapes, such as in `\u{…}`, are left to tree-sitter.
                 b'\\' if matches!(self.byte(at + 1), b'u' | b'x') && !self.escapes(at) => {
@@ -189,7 +190,7 @@ impl RustLexer<'_> {
             (b'x', _) => digits(at + 2, at + 4),
             (_, b'{') => {
                 let len = self.source.rest(at + 3).iter().take(9).position(|byte| *byte == b'}');
-                len.is_some_and(|len| len > 0 && digits(at + 3, at + 3 + len as u32))
+                len.is_some_and(|len| len > 0 && digits(at + 3, at + 3 + to_u32(len)))
             }
             _ => digits(at + 2, at + 6),
         }
@@ -198,15 +199,15 @@ impl RustLexer<'_> {
     /// A raw string, from its first `#` or `"`.
     fn raw_string(&mut self, start: u32) -> ParseResult<RustTokenKind> {
         let hashes = self.source.rest(start).iter().take_while(|byte| **byte == b'#').count();
-        let mut at = start + hashes as u32;
+        let mut at = start + to_u32(hashes);
         if self.byte(at) != b'"' {
             return Err(UnsupportedSyntax);
         }
         loop {
-            at += 1 + memchr::memchr(b'"', self.source.rest(at + 1)).ok_or(UnsupportedSyntax)? as u32;
+            at += 1 + to_u32(memchr::memchr(b'"', self.source.rest(at + 1)).ok_or(UnsupportedSyntax)?);
             let closing = self.source.rest(at + 1).iter().take(hashes).take_while(|byte| **byte == b'#').count();
             if closing == hashes {
-                self.at = at + 1 + hashes as u32;
+                self.at = at + 1 + to_u32(hashes);
                 return Ok(RustTokenKind::RawStr);
             }
         }
@@ -221,7 +222,7 @@ impl RustLexer<'_> {
             }
             let from = start + 3;
             let len = memchr::memchr(b'\'', &self.source.rest(from)[..self.source.rest(from).len().min(12)]);
-            let len = len.ok_or(UnsupportedSyntax)? as u32;
+            let len = to_u32(len.ok_or(UnsupportedSyntax)?);
             if !code && len > 0 {
                 return Err(UnsupportedSyntax);
             }
@@ -230,7 +231,7 @@ impl RustLexer<'_> {
         }
         let rest = self.source.text.get(start as usize + 1..).ok_or(UnsupportedSyntax)?;
         let letter = rest.chars().next().ok_or(UnsupportedSyntax)?;
-        let behind = start + 1 + letter.len_utf8() as u32;
+        let behind = start + 1 + to_u32(letter.len_utf8());
         if letter != '\'' && self.byte(behind) == b'\'' {
             self.at = behind + 1;
             return Ok(RustTokenKind::Char);
@@ -244,7 +245,7 @@ impl RustLexer<'_> {
 
     fn number(&mut self, start: u32) -> ParseResult<u16> {
         let digits = |at: u32, part: fn(&u8) -> bool| {
-            at + self.source.rest(at).iter().take_while(|byte| part(byte)).count() as u32
+            at + to_u32(self.source.rest(at).iter().take_while(|byte| part(byte)).count())
         };
         let decimal = |byte: &u8| byte.is_ascii_digit() || *byte == b'_';
         if self.byte(start) == b'0' && matches!(self.byte(start + 1), b'x' | b'o' | b'b') {
@@ -378,7 +379,7 @@ impl RustLexer<'_> {
         {
             return Err(UnsupportedSyntax);
         }
-        self.at = start + len as u32 + 1;
+        self.at = start + to_u32(len) + 1;
         Ok(self.at - 1)
     }
 
