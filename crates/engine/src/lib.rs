@@ -1,9 +1,12 @@
 //! The engine: every operation of the product, defined once, over a ledger.
 
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 pub mod audit;
 pub mod blocked_tasks;
 pub mod caller;
 pub mod claims;
+mod convert;
 pub mod cursor;
 pub mod data_files;
 pub mod feature;

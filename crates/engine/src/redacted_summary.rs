@@ -1,6 +1,7 @@
 //! Summary of a request or response without its contents, for the audit record and metrics: flags, numbers, short texts
 //! and lengths of lists. Takes microseconds, where serializing the response takes milliseconds.
 
+use crate::convert::to_count;
 use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
@@ -77,7 +78,7 @@ impl RedactedSummary {
 
     /// The number at a path, if it is not negative; the length if it is a list.
     pub fn count(&self, path: &str) -> Option<u64> {
-        self.number(path).filter(|number| *number >= 0.0).map(|number| number as u64)
+        self.number(path).filter(|number| *number >= 0.0).map(to_count)
     }
 
     pub fn flag(&self, path: &str) -> Option<bool> {
@@ -113,7 +114,7 @@ impl RedactedSummary {
                     _ if !is_name || counts.len() == MOST_COUNTS => continue,
                     RedactedSummary::List(length, _) if lists => *length as u64,
                     RedactedSummary::Number(number) if *number >= 0.0 && COUNTS.contains(&name.as_str()) => {
-                        *number as u64
+                        to_count(*number)
                     }
                     _ => continue,
                 };

@@ -10,6 +10,7 @@ mod page;
 mod text;
 mod weight;
 
+use crate::convert::to_usize;
 use crate::feature::IndexLag;
 use crate::registry::{self, Effect, Operation};
 use cut::{CutRecord, CutStep, ResponseCutter, STEPS};
@@ -113,18 +114,19 @@ pub fn take_response_options(operation: &Operation, arguments: &mut Map<String, 
         // Other operations return everything, and the response is fitted here.
         (true, false) => drop(arguments.insert("profile".into(), json!(Profile::Debug.name()))),
     }
-    let page =
-        match arguments.remove("page") {
-            None => 1,
-            Some(_) if operation.meta.effect != Effect::Read => {
-                // Fetching the next page would write again.
-                return Err(Error::invalid(ErrorCode::UnknownField, format!("`{}` has no pages", operation.meta.name))
-                    .hint("ask with profile: debug for a longer answer"));
-            }
-            Some(value) => value.as_u64().filter(|page| (1..=100_000).contains(page)).ok_or_else(|| {
+    let page = match arguments.remove("page") {
+        None => 1,
+        Some(_) if operation.meta.effect != Effect::Read => {
+            // Fetching the next page would write again.
+            return Err(Error::invalid(ErrorCode::UnknownField, format!("`{}` has no pages", operation.meta.name))
+                .hint("ask with profile: debug for a longer answer"));
+        }
+        Some(value) => {
+            value.as_u64().filter(|page| (1..=100_000).contains(page)).map(to_usize).ok_or_else(|| {
                 Error::invalid(ErrorCode::OutOfRange, format!("page: {value} is not a number from 1 on"))
-            })? as usize,
-        };
+            })?
+        }
+    };
     if profile != Profile::Debug && fields.contains_key("budget") && !arguments.contains_key("budget") {
         arguments.insert("budget".into(), json!(profile.tokens() - FRAME));
     }
@@ -480,7 +482,7 @@ fn counted(mut answer: Value) -> Value {
     answer["_tokenEstimate"] = json!(0);
     loop {
         let now = tokens(&answer);
-        if answer["_tokenEstimate"].as_u64().is_some_and(|counted| counted as usize >= now) {
+        if answer["_tokenEstimate"].as_u64().is_some_and(|counted| to_usize(counted) >= now) {
             return answer;
         }
         answer["_tokenEstimate"] = json!(now);

@@ -122,8 +122,8 @@ impl FactVersionOut {
 }
 
 /// A number with its noun: `1 file`, `2 files`.
-pub fn count(n: usize, one: &str) -> String {
-    match n {
+pub fn count(n: impl TryInto<u64>, one: &str) -> String {
+    match n.try_into().unwrap_or(u64::MAX) {
         1 => format!("1 {one}"),
         n => format!("{n} {one}s"),
     }

@@ -4,6 +4,7 @@
 //! Entries follow, each with key, length, checksum and facts. Entries are appended until the file is several times that
 //! size. A damaged entry and all entries after it are ignored. Losing the file costs time only.
 
+use crate::convert::{to_u32, to_usize};
 use lukasa_code::facts::FileFacts;
 use lukasa_store::private;
 use rayon::prelude::*;
@@ -122,7 +123,7 @@ fn entry(path: &str, id: &[u8; 20], facts: &FileFacts) -> io::Result<Vec<u8>> {
     let body = bytes.len() - ENTRY_HEAD;
     let sum = checksum(&bytes[ENTRY_HEAD..]);
     bytes[..8].copy_from_slice(&key(path, id).to_le_bytes());
-    bytes[8..12].copy_from_slice(&(body as u32).to_le_bytes());
+    bytes[8..12].copy_from_slice(&to_u32(body).to_le_bytes());
     bytes[12..20].copy_from_slice(&sum.to_le_bytes());
     Ok(bytes)
 }
@@ -156,7 +157,7 @@ impl CachedFacts {
         let mut at = first_line(0).len();
         while let Some(head) = bytes.get(at..at + ENTRY_HEAD) {
             let number = |range: Range<usize>| head[range].iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
-            let end = at + ENTRY_HEAD + number(8..12) as usize;
+            let end = at + ENTRY_HEAD + to_usize(number(8..12));
             if end > bytes.len() {
                 break;
             }

@@ -220,7 +220,7 @@ pub fn stamp(metadata: &std::fs::Metadata) -> Stamp {
     let modified = metadata.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
     Stamp {
         size: metadata.len(),
-        modified_ns: modified.map_or(0, |d| d.as_nanos() as i128),
+        modified_ns: modified.and_then(|d| i128::try_from(d.as_nanos()).ok()).unwrap_or(0),
         changed_ns: changed_ns(metadata),
     }
 }

@@ -25,6 +25,7 @@ use super::trees;
 use super::unsearched::UnsearchedReason;
 use super::working_tree::{self, WorkingTree};
 use crate::claims::{ClaimOut, CodeChange};
+use crate::convert::to_ms;
 use crate::hex::{hex, unhex};
 use crate::{Context, Engine};
 use lukasa_code::LanguageId;
@@ -398,7 +399,7 @@ impl Workspace {
         let more = report.diagnostics.len().saturating_sub(DIAGNOSTICS);
         report.diagnostics.truncate(DIAGNOSTICS);
         report.diagnostics_left_out = more;
-        report.took_ms = began.elapsed().as_millis() as u64;
+        report.took_ms = to_ms(began.elapsed());
         crate::telemetry::metrics().extraction_latency.record_of(&["code"], began.elapsed().as_secs_f64());
         report.steps = steps.taken;
         Ok(report)
@@ -940,7 +941,7 @@ struct Steps {
 impl Steps {
     fn done(&mut self, step: &str) {
         let now = Instant::now();
-        self.taken.insert(step.to_owned(), (now - self.last).as_millis() as u64);
+        self.taken.insert(step.to_owned(), to_ms(now - self.last));
         self.last = now;
     }
 }

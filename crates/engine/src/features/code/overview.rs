@@ -1,5 +1,6 @@
 //! An overview of a program: entry points, hubs, communities of files, and import cycles.
 
+use crate::convert::to_u32;
 use lukasa_code::facts::{DefId, DefKind, ROOT, flag};
 use lukasa_code::ids::IdVec;
 use lukasa_code::keys;
@@ -137,7 +138,7 @@ fn most_imported(program: &Program, imports: &FxHashSet<(FileId, FileId)>) -> Ve
 }
 
 fn communities(program: &Program, links: &IdVec<FileId, FileLinks>, files: &[FileId]) -> Vec<FileGroup> {
-    let places: FxHashMap<FileId, u32> = files.iter().enumerate().map(|(at, id)| (*id, at as u32)).collect();
+    let places: FxHashMap<FileId, u32> = files.iter().enumerate().map(|(at, id)| (*id, to_u32(at))).collect();
     let mut weights: FxHashMap<(u32, u32), f64> = FxHashMap::default();
     let mut lean: FxHashMap<u32, usize> = FxHashMap::default();
     for id in files {
@@ -159,7 +160,7 @@ fn communities(program: &Program, links: &IdVec<FileId, FileLinks>, files: &[Fil
     let found = detect(&graph, &CommunityOptions::default());
     let mut groups: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     for (at, community) in found.community.iter().enumerate() {
-        groups.entry(*community).or_default().push(at as u32);
+        groups.entry(*community).or_default().push(to_u32(at));
     }
     let mut groups: Vec<Vec<u32>> = groups.into_values().filter(|g| g.len() > 2).collect();
     groups.sort_by_key(|g| (std::cmp::Reverse(g.len()), g[0]));

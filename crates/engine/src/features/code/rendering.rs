@@ -2,11 +2,13 @@
 
 pub mod index;
 
+use crate::convert::to_count;
 use crate::rendering::Rendering;
 use crate::rendering::locations::{RowDetails, in_line, kind, kind_unless_signed, places, print};
 use crate::rendering::values::{at, calls_at, confidence, list, moment, plain, safe, small};
 use crate::view::symbols::keys;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 
 pub fn callers(out: &mut Rendering, response: &Value) {
     calls(out, list(response, "callers"));
@@ -100,8 +102,8 @@ fn steps(out: &mut Rendering, chain: &Value) {
 pub fn symbols(out: &mut Rendering, response: &Value) {
     let mut found = list(response, "symbols");
     // Among equal scores, production code comes first.
-    let sure = |r: &Value| (r["score"].as_f64().unwrap_or(0.0) * 1e6) as i64;
-    found.sort_by_key(|r| (-sure(r), r["test"] == true));
+    let sure = |r: &Value| to_count(r["score"].as_f64().unwrap_or(0.0) * 1e6);
+    found.sort_by_key(|r| (Reverse(sure(r)), r["test"] == true));
     let callers = |r: &Value| match r["callers"].as_u64() {
         None | Some(0) => String::new(),
         Some(1) => "1 caller".into(),

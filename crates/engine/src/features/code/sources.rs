@@ -5,6 +5,7 @@ use super::encoding::decode;
 use super::files::FILE_BYTES;
 use super::git::{self, Repository};
 use super::timed_read::{PendingReads, READ_LIMIT};
+use crate::convert::to_usize;
 use lukasa_model::{Result, Scope};
 use parking_lot::RwLock;
 use std::path::{Path, PathBuf};
@@ -76,7 +77,7 @@ impl Sources {
 /// The lines from `first` to `last`, counted from 1, unchanged.
 pub fn lines(text: &str, first: u64, last: u64) -> &str {
     let start_of = |line: u64| {
-        let before = line.saturating_sub(1) as usize;
+        let before = to_usize(line.saturating_sub(1));
         if before == 0 { Some(0) } else { text.match_indices('\n').nth(before - 1).map(|(at, _)| at + 1) }
     };
     let Some(from) = start_of(first) else { return "" };

@@ -148,7 +148,7 @@ static RULES: LazyLock<Vec<TimeRule>> = LazyLock::new(|| {
         plain(r"\b(?:last )?(monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b", |words, today, _, _| {
             let day = weekday(&words[1])?;
             // The last one that is over.
-            let since = (today.weekday().since(day) as i64 + 6) % 7 + 1;
+            let since = (i64::from(today.weekday().since(day)) + 6) % 7 + 1;
             days(back(today, since.days())?, 1)
         }),
         plain(r"\b(\d{4})-(\d{2})-(\d{2})\b", |words, _, _, _| {
@@ -266,7 +266,7 @@ fn number(word: &str) -> Option<i64> {
         "couple of" => Some(2),
         "few" => Some(3),
         word => match words.iter().position(|known| *known == word) {
-            Some(at) => Some(at as i64 + 1),
+            Some(at) => i64::try_from(at + 1).ok(),
             None => word.parse().ok(),
         },
     }
@@ -274,13 +274,13 @@ fn number(word: &str) -> Option<i64> {
 
 fn month(name: &str) -> Option<i8> {
     let names = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    names.iter().position(|known| name.starts_with(known)).map(|at| at as i8 + 1)
+    names.iter().position(|known| name.starts_with(known)).and_then(|at| i8::try_from(at + 1).ok())
 }
 
 fn weekday(name: &str) -> Option<Weekday> {
     let names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
     let at = names.iter().position(|known| *known == name)?;
-    Weekday::from_monday_zero_offset(at as i8).ok()
+    Weekday::from_monday_zero_offset(i8::try_from(at).ok()?).ok()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The text indexes of a view: symbols by their own text, files by their whole text, files by path, and everything else.
 
+use crate::convert::{to_u32, to_usize};
 use crate::features::code::sources::Sources;
 use crate::features::code::unsearched;
 use crate::hex::unhex;
@@ -141,7 +142,7 @@ impl TextIndexes {
 
     /// Appends the serialized indexes.
     pub fn write_to(&self, out: &mut Vec<u8>) {
-        let number = |out: &mut Vec<u8>, number: usize| out.extend((number as u32).to_le_bytes());
+        let number = |out: &mut Vec<u8>, number: usize| out.extend(to_u32(number).to_le_bytes());
         out.extend(self.touches.to_le_bytes());
         number(out, self.homes.len());
         self.homes.iter().for_each(|file| out.extend(file.0.to_le_bytes()));
@@ -511,7 +512,7 @@ impl<'s> OwnLines<'s> {
         let mut spans: Vec<(usize, usize, Node)> = Vec::new();
         for (node, content) in contents {
             if let (Some(first), Some(last)) = (number(content, "line"), number(content, "end_line")) {
-                spans.push((first.saturating_sub(1) as usize, last as usize, *node));
+                spans.push((to_usize(first.saturating_sub(1)), to_usize(last), *node));
             }
         }
         // Outer symbols come first, so that inner ones overwrite them.

@@ -1,6 +1,7 @@
 //! Approximate matching of names: by case, by words, by missing or mistyped letters.
 
 use super::{Symbols, keys};
+use crate::convert::to_count;
 use lukasa_code::summary::words;
 use lukasa_graph::Node;
 use lukasa_search::recipes::NAMES;
@@ -199,7 +200,7 @@ impl Symbols<'_> {
             .map_init(String::new, |room, node| fits(room, node))
             .flatten_iter()
             .collect();
-        let best = |f: &SymbolMatch| (Reverse((f.score * 1e6) as u64), Reverse(f.callers));
+        let best = |f: &SymbolMatch| (Reverse(to_count(f.score * 1e6)), Reverse(f.callers));
         found.sort_unstable_by(|a, b| {
             best(a)
                 .cmp(&best(b))

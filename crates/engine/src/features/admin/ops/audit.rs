@@ -250,7 +250,7 @@ impl Op for AuditVerify {
         let entries = chains.iter().map(|chain| chain.entries).sum::<u64>();
         let summary = format!(
             "all is well: {} in {}",
-            count(entries as usize, "entry").replace("entrys", "entries"),
+            count(entries, "entry").replace("entrys", "entries"),
             count(chains.len(), "chain")
         );
         Ok(AuditVerifyResponse { summary, entries, chains })

@@ -47,10 +47,10 @@ impl Op for Verify {
         let verdict =
             if report.warnings.is_empty() { "all is well" } else { "nothing is damaged, but there are warnings" };
         let counts = [
-            count(report.transactions as usize, "transaction"),
-            count(report.things as usize, "thing"),
-            count(report.statements as usize, "statement"),
-            count(report.releases as usize, "release"),
+            count(report.transactions, "transaction"),
+            count(report.things, "thing"),
+            count(report.statements, "statement"),
+            count(report.releases, "release"),
         ];
         let summary = format!("{verdict}: {}", counts.join(", "));
         Ok(Response { summary, report })

@@ -3,6 +3,7 @@
 
 use super::difference::{FEW_FILES, FileToWrite, Parts, affected, no_longer_recorded, renames, unused_outside};
 use super::{Changes, KnownFile, PassOptions, State, Workspace, commit_object};
+use crate::convert::to_ms;
 use crate::features::code::files::{self, DIAGNOSTICS, Diagnostic, FILE_BYTES};
 use crate::features::code::git::{self, Repository, TreeEntry};
 use crate::features::code::history::{CommitWindow, HistoryCommit, assign_windows};
@@ -131,7 +132,7 @@ impl Workspace {
         report.diagnostics.extend(past.faults);
         report.diagnostics_left_out = report.diagnostics.len().saturating_sub(DIAGNOSTICS);
         report.diagnostics.truncate(DIAGNOSTICS);
-        report.took_ms = began.elapsed().as_millis() as u64;
+        report.took_ms = to_ms(began.elapsed());
         Ok(report)
     }
 

@@ -155,7 +155,7 @@ impl Op for CallChain {
                 format!("{a} leads to {b} by {calls}, at confidence {} or more{many}", first.confidence)
             }
             None => {
-                let mut text = format!("no chain of calls from {a} to {b} within {}", count(depth as usize, "call"));
+                let mut text = format!("no chain of calls from {a} to {b} within {}", count(depth, "call"));
                 text += match (&less_sure, &reverse) {
                     (Some(_), Some(_)) => "; there is one by calls that are less sure, and one in the other direction",
                     (Some(_), None) => "; there is one by calls that are less sure, and none in the other direction",

@@ -179,8 +179,7 @@ impl Op for CallGraphStats {
             calls.external
         );
         if let Some(share) = unresolved_share {
-            summary +=
-                &format!("; {:.1} % of {} unresolved", share * 100.0, count(recorded.sites as usize, "call site"));
+            summary += &format!("; {:.1} % of {} unresolved", share * 100.0, count(recorded.sites, "call site"));
         }
         if let Some(path) = path {
             summary += &format!("; under `{path}`");

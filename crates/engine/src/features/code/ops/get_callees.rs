@@ -108,7 +108,7 @@ impl Op for GetCallees {
         let in_place = |n: usize| format!("{} may run in their place", count(n, "overriding method"));
         summary += &missing(&through, less_sure, in_place);
         if unresolved_calls > 0 {
-            summary += &format!("; {} could not be resolved", count(unresolved_calls as usize, "call"));
+            summary += &format!("; {} could not be resolved", count(unresolved_calls, "call"));
         }
         let first = |list: &[ReachedSymbol]| symbols.calls_out(&list[..list.len().min(request.limit.get())], &roots);
         Ok(Response {
@@ -167,12 +167,9 @@ fn in_words(
         (0, _, _) => format!("{name} calls nothing in the project, and {others} outside of it"),
         (_, 0, 1) => format!("{name} calls {who}"),
         (_, _, 1) => format!("{name} calls {who}, and {others} outside of the project"),
-        (_, 0, _) => format!("{name} leads to {who} within {}", count(depth as usize, "call")),
+        (_, 0, _) => format!("{name} leads to {who} within {}", count(depth, "call")),
         (_, _, _) => {
-            format!(
-                "{name} leads to {who} within {}, and to {others} outside of the project",
-                count(depth as usize, "call")
-            )
+            format!("{name} leads to {who} within {}, and to {others} outside of the project", count(depth, "call"))
         }
     }
 }

@@ -107,7 +107,7 @@ impl Op for GetCallers {
         if let Some(namesakes) = &unresolved_namesakes {
             summary += &format!("; {}", namesakes.words(keys::name(&symbols.key(symbol))));
         } else if let Some(unresolved) = unresolved {
-            let (calls, files) = (count(unresolved.calls as usize, "call"), count(unresolved.files, "file"));
+            let (calls, files) = (count(unresolved.calls, "call"), count(unresolved.files, "file"));
             summary += &format!("; {calls} in {files} around it could not be resolved, so callers may be missing");
         } else if found.is_empty() {
             summary += &format!("; {}", symbols.why_callers_may_be_missing(symbol)?);
@@ -166,7 +166,7 @@ fn in_words(symbols: &Symbols<'_>, symbol: Node, found: &[ReachedSymbol], depth:
         (0, _) => format!("no call of {name} was found"),
         (1, 1) => format!("{who} calls {name}{tests}"),
         (_, 1) => format!("{who} call {name}{tests}"),
-        (1, _) => format!("{who} leads to {name} within {}{tests}", count(depth as usize, "call")),
-        (_, _) => format!("{who} lead to {name} within {}{tests}", count(depth as usize, "call")),
+        (1, _) => format!("{who} leads to {name} within {}{tests}", count(depth, "call")),
+        (_, _) => format!("{who} lead to {name} within {}{tests}", count(depth, "call")),
     }
 }

@@ -1,5 +1,6 @@
 //! `import_scip`: imports calls and references from an index that a compiler's tools have written.
 
+use crate::convert::to_ms;
 use crate::data_files::unreadable;
 use crate::features::code::confined_files;
 use crate::features::code::encoding::decode;
@@ -139,7 +140,7 @@ impl Op for ImportScip {
         done.diagnostics_left_out = diagnostics.len().saturating_sub(DIAGNOSTICS);
         diagnostics.truncate(DIAGNOSTICS);
         done.diagnostics = diagnostics;
-        done.took_ms = began.elapsed().as_millis() as u64;
+        done.took_ms = to_ms(began.elapsed());
         done.summary = format!(
             "read {} by {}: {} upgraded, {} added, {} ended",
             count(done.documents - done.skipped_documents, "document"),

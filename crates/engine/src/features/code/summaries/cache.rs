@@ -1,5 +1,6 @@
 //! Summaries made by a model, cached in a file of JSON lines that several processes may use at once.
 
+use crate::convert::to_usize;
 use crate::group_summaries::SummaryUnit;
 use lukasa_code::statements::Summary;
 use lukasa_model::{Error, ErrorCode, ErrorKind, Result};
@@ -176,7 +177,7 @@ impl State {
             *self = State::default();
         }
         file.seek(SeekFrom::Start(self.offset))?;
-        let mut bytes = Vec::with_capacity((end - self.offset) as usize);
+        let mut bytes = Vec::with_capacity(to_usize(end - self.offset));
         file.read_to_end(&mut bytes)?;
         let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
         for line in bytes[..whole].split(|b| *b == b'\n') {

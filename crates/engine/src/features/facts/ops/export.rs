@@ -101,7 +101,7 @@ impl Op for ExportOp {
             output.flush().map_err(|e| unwritable(&e))?;
             let summary = format!(
                 "exported {}, {} things, {} statements",
-                count(done.tx.0 as usize, "transaction"),
+                count(done.tx.0, "transaction"),
                 done.things,
                 done.statements
             );
@@ -114,10 +114,10 @@ impl Op for ExportOp {
             ExportFormat::NodeLink => node_link(&ledger, &view, kept.as_deref(), output)?,
         };
         output.flush().map_err(|e| unwritable(&e))?;
-        let (o, r) = (count(objects as usize, "object"), count(relationships as usize, "relationship"));
+        let (o, r) = (count(objects, "object"), count(relationships, "relationship"));
         let mut summary = format!("exported {o} and {r} of {}", view.branch_name);
         if left_out > 0 {
-            summary += &format!("; left out {} to ended objects", count(left_out as usize, "relationship"));
+            summary += &format!("; left out {} to ended objects", count(left_out, "relationship"));
         }
         Ok(Response { summary, objects, relationships, left_out })
     }

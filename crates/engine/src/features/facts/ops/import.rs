@@ -1,5 +1,6 @@
 //! `import`: reads facts from a stream, in batches of bounded size.
 
+use crate::convert::to_usize;
 use crate::registry::WRITE;
 use crate::registry::{DataStream, Meta, Op};
 use crate::rendering::ResponseView;
@@ -149,11 +150,11 @@ impl Op for ImportOp {
         let mut done = importer.done;
         done.summary = format!(
             "imported {}: {} and {} written, {} unchanged, in {}",
-            count(done.lines as usize, "line"),
-            count(done.objects as usize, "object"),
-            count(done.relationships as usize, "relationship"),
+            count(done.lines, "line"),
+            count(done.objects, "object"),
+            count(done.relationships, "relationship"),
             done.unchanged,
-            count(done.transactions as usize, "transaction")
+            count(done.transactions, "transaction")
         );
         Ok(done)
     }
@@ -227,7 +228,7 @@ impl Importer<'_> {
     /// Adds the place in the input to an error of a batch.
     fn explain(&self, error: Error) -> Error {
         let error = self.with_progress(error);
-        let place = error.details.get("write").and_then(Value::as_u64).and_then(|i| self.places.get(i as usize));
+        let place = error.details.get("write").and_then(Value::as_u64).and_then(|i| self.places.get(to_usize(i)));
         match place {
             Some(place) => error.clone().at(place),
             None => error,

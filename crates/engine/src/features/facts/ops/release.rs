@@ -57,7 +57,7 @@ pub struct ReleaseResponse {
 }
 
 fn members(release: &ReleaseOut) -> String {
-    format!("{}, {}", count(release.objects as usize, "object"), count(release.relationships as usize, "relationship"))
+    format!("{}, {}", count(release.objects, "object"), count(release.relationships, "relationship"))
 }
 
 pub struct ReleaseCreate;

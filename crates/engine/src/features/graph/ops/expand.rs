@@ -1,5 +1,6 @@
 //! `expand`: traverses the graph hop by hop, with rules per hop, conditions on contents and selected fields.
 
+use crate::convert::to_u32;
 use crate::features::graph::rendering;
 use crate::ranges::check_range;
 use crate::registry::META;
@@ -232,7 +233,7 @@ impl Op for ExpandOp {
 fn check(request: &Request) -> Result<u32> {
     check_range("roots", request.roots.len(), 1, 50)?;
     check_range("phases", request.phases.len(), 0, 6)?;
-    let depth = match (request.max_depth, request.phases.len() as u32) {
+    let depth = match (request.max_depth, to_u32(request.phases.len())) {
         (depth, 0) => depth.unwrap_or(2),
         (None, phases) => phases,
         (Some(depth), phases) => depth.min(phases),
@@ -404,7 +405,7 @@ fn summary(request: &Request, found: &ExpandedGraph) -> String {
         count(found.nodes.len(), "object"),
         count(found.edges.len(), "relationship"),
         count(request.roots.len(), "root"),
-        count(found.depth_reached as usize, "hop")
+        count(found.depth_reached, "hop")
     );
     if found.refused > 0 {
         text += &format!("; {} kept out by a rule", found.refused);

@@ -218,7 +218,7 @@ impl Op for Impact {
             1 => "1 object depends".into(),
             n => format!("{n} objects depend"),
         };
-        let mut summary = format!("{depend} on {name} within {}", count(request.max_depth as usize, "hop"));
+        let mut summary = format!("{depend} on {name} within {}", count(request.max_depth, "hop"));
         for (n, what) in [
             (direct_tests.len() + transitive_tests.len(), "test"),
             (impacted_services.iter().filter(|s| s.impact_count > 0).count(), "other service"),

@@ -164,7 +164,7 @@ pub fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> 
     let nodes: Vec<Node> = near.iter().map(|(_, node)| *node).collect();
     let edges = among(&look, &nodes, &walked);
     let truncated = total > near.len() || found.cut.is_some();
-    let hops = count(request.radius as usize, "hop");
+    let hops = count(request.radius, "hop");
     let mut summary = format!("{} within {hops} of {}", count(total - 1, "object"), s.name(center));
     if found.cut.is_some() {
         summary = format!("more than {summary}");

@@ -113,7 +113,7 @@ impl Op for ShortestPath {
             None if cut.is_some() => {
                 format!("no path from {a} to {b} among the nearest objects; there may be a longer one")
             }
-            None => format!("no path from {a} to {b} within {}", count(depth as usize, "hop")),
+            None => format!("no path from {a} to {b} within {}", count(depth, "hop")),
         };
         Ok(ShortestResponse {
             summary,
@@ -197,7 +197,7 @@ impl Op for Paths {
             count(found.len(), "way"),
             s.name(from),
             s.name(to),
-            count(request.max_depth as usize, "hop")
+            count(request.max_depth, "hop")
         );
         match cut {
             Some(Cap::Steps) => summary += "; the search stopped at a limit, so some may be missing",

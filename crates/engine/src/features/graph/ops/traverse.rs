@@ -278,7 +278,7 @@ fn summary(
     let mut text = format!(
         "{} within {}{from}, {}",
         count(others, "object"),
-        count(request.max_depth as usize, "hop"),
+        count(request.max_depth, "hop"),
         count(found.edge_count(), "relationship")
     );
     match found.cut {

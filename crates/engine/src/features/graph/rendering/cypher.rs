@@ -1,5 +1,6 @@
 //! Answers of Cypher queries, as a table or as trees.
 
+use crate::convert::to_usize;
 use crate::rendering::Rendering;
 use crate::rendering::values::{at, list, plain, safe};
 use serde_json::Value;
@@ -93,7 +94,7 @@ fn plan(out: &mut Rendering, response: &Value) {
     let rows: Vec<Vec<String>> = steps
         .into_iter()
         .map(|step| {
-            let depth = step["depth"].as_u64().unwrap_or(0) as usize;
+            let depth = to_usize(step["depth"].as_u64().unwrap_or(0));
             let name = format!("{}{}", "  ".repeat(depth), at(step, "operator"));
             let cells = [name, at(step, "details"), at(step, "expected_rows")];
             cells.into_iter().chain(ran.then(|| at(step, "rows"))).collect()

@@ -1,5 +1,6 @@
 //! `test_run`: runs the project's tests, and records the result.
 
+use crate::convert::to_ms;
 use crate::features::code::confined_files;
 use crate::features::code::trees;
 use crate::features::code::working_tree::WorkingTree;
@@ -156,7 +157,7 @@ impl Op for TestRun {
         metadata.insert("failed_tests".into(), json!(few(&results.failed_tests)));
         metadata.insert("command".into(), json!(command.shown()));
         metadata.insert("exit_code".into(), json!(ran.exit_code));
-        metadata.insert("duration_ms".into(), json!(ran.took.as_millis() as u64));
+        metadata.insert("duration_ms".into(), json!(to_ms(ran.took)));
         let line = line(status, &results, request.timeout_seconds);
         let mut content = format!("{}: {line}", command.shown());
         if status != "passed" {
@@ -184,7 +185,7 @@ impl Op for TestRun {
             output_truncated: ran.dropped > 0 || output.len() < ran.output.len(),
             notice: PRINTED,
             output,
-            duration_ms: ran.took.as_millis() as u64,
+            duration_ms: to_ms(ran.took),
             episode_id: added.episode_id,
             warnings: added.warnings,
         })

@@ -9,7 +9,9 @@ const JITTER: f64 = 0.2;
 /// Returns the microseconds to wait after a failure, given the number of earlier failures. `jitter` is from -1 to 1.
 pub fn wait(failures_before: u32, jitter: f64) -> i64 {
     let step = STEPS[(failures_before as usize).min(STEPS.len() - 1)];
-    step + (step as f64 * JITTER * jitter.clamp(-1.0, 1.0)) as i64
+    #[expect(clippy::cast_possible_truncation, reason = "a share of an hour in microseconds")]
+    let drawn = (step as f64 * JITTER * jitter.clamp(-1.0, 1.0)) as i64;
+    step + drawn
 }
 
 #[cfg(test)]

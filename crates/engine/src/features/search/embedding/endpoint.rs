@@ -143,6 +143,7 @@ fn read(answer: &Value, texts: usize, dimensions: usize) -> Result<Vec<Vec<f32>>
         if numbers.len() != dimensions {
             return broken(format!("a vector has {} dimensions, {dimensions} are configured", numbers.len()));
         }
+        #[expect(clippy::cast_possible_truncation, reason = "components are 32-bit floats")]
         let vector: Option<Vec<f32>> = numbers.iter().map(|n| n.as_f64().map(|n| n as f32)).collect();
         let Some(vector) = vector.and_then(of_length_one) else {
             return broken("a vector is not made of finite numbers, or is zero".into());
@@ -152,6 +153,7 @@ fn read(answer: &Value, texts: usize, dimensions: usize) -> Result<Vec<Vec<f32>>
     Ok(vectors.into_iter().flatten().collect())
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "components are 32-bit floats")]
 fn of_length_one(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
     if !length.is_finite() || length == 0.0 {

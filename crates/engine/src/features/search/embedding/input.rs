@@ -1,6 +1,7 @@
 //! The text that is embedded for an object: title, type and its most meaningful properties, without secrets, cut to a limit.
 
 use super::change::in_content;
+use crate::convert::to_u32;
 use crate::redact::{GONE, looks_random, redact_counted};
 use lukasa_model::change::covers;
 use lukasa_model::content::Content;
@@ -101,7 +102,7 @@ pub fn build(key: Option<&str>, content: &Content, relevant: &[String], rules: &
         left = left.saturating_sub(push_line(&mut text, &name, shown));
         dropped += usize::from(shown.len() < value.len());
     }
-    EmbeddingInput { hash: Hash::of(text.as_bytes()), text, redacted: redacted as u32, dropped }
+    EmbeddingInput { hash: Hash::of(text.as_bytes()), text, redacted: to_u32(redacted), dropped }
 }
 
 fn push_line(text: &mut String, name: &str, value: &str) -> usize {

@@ -72,6 +72,7 @@ impl EmbeddingWorker {
         }
         let ledger = queue.ledger().clone();
         let clock = Arc::clone(ledger.clock());
+        #[expect(clippy::cast_possible_truncation, reason = "the lowest bits of an id are random")]
         let drawn = move || f64::from(clock.new_id().as_u128() as u32) / f64::from(u32::MAX) * 2.0 - 1.0;
         Ok(EmbeddingWorker {
             kind: queue.kind().to_owned(),

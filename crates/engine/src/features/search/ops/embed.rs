@@ -1,5 +1,6 @@
 //! `embed`: computes missing vectors immediately.
 
+use crate::convert::to_usize;
 use crate::features::search::rendering::embedding;
 use crate::registry::WRITE;
 use crate::registry::{Meta, Op};
@@ -90,10 +91,10 @@ impl Op for Embed {
             paused_until: None,
         };
         let mut done = 0;
-        while done < all as usize {
+        while done < to_usize(all) {
             context.stop.check()?;
             (context.progress)(done as u64, Some(all));
-            let worked = worker.work(clock.now(), STEP.min(all as usize - done))?;
+            let worked = worker.work(clock.now(), STEP.min(to_usize(all) - done))?;
             out.embedded += worked.embedded;
             out.known += worked.known;
             out.failed += worked.failed;

@@ -1,5 +1,6 @@
 //! `link_mentions`: records which objects mention which others by title.
 
+use crate::convert::to_u32;
 use crate::features::search::{property_texts, title};
 use crate::ranges::check_range;
 use crate::registry::WRITE;
@@ -174,7 +175,7 @@ impl<'a> Corpus<'a> {
         let own = self.each(progress, 0, |content| open(content).map(|t| titles::keys(&t)).unwrap_or_default())?;
         let mut having: FxHashMap<String, Vec<u32>> = FxHashMap::default();
         for (at, keys) in own.iter().enumerate() {
-            keys.iter().for_each(|key| having.entry(key.clone()).or_default().push(at as u32));
+            keys.iter().for_each(|key| having.entry(key.clone()).or_default().push(to_u32(at)));
         }
         having.retain(|_, objects| objects.len() <= RECALL.ambiguous);
         let mentioned = self.each(progress, self.nodes.len(), |content| {

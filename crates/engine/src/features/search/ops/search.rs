@@ -6,6 +6,7 @@ mod legacy;
 mod paging;
 
 use crate::caller::SEARCH_DEBUG;
+use crate::convert::{to_count, to_usize};
 use crate::cursor::Cursor;
 use crate::features::search::rendering;
 use crate::features::search::{
@@ -398,7 +399,7 @@ impl Op for Search {
         let total = found.candidates.len();
         let mut how = expansion(look, &request, intent, &allowed)?;
         if steps.contains(&SheddingStep::ExpansionTrimmed) {
-            how.per_primary = (how.per_primary as f64 * SHEDDING.expansion).ceil() as usize;
+            how.per_primary = to_usize(to_count((how.per_primary as f64 * SHEDDING.expansion).ceil()));
         }
         if how.per_primary > 0 {
             // Expansion starts from the same candidates on every page, so that all pages are parts of one list.
@@ -640,7 +641,7 @@ fn fits(read: &NodeContents, node: Node, request: &Request) -> bool {
 
 /// The size of a pool, which may be reduced under load.
 fn pool(size: usize, is_reduced: bool) -> usize {
-    if is_reduced { (size as f64 * SHEDDING.pool) as usize } else { size }
+    if is_reduced { to_usize(to_count(size as f64 * SHEDDING.pool)) } else { size }
 }
 
 fn heads(found: &RankedCandidates, most: usize) -> Vec<Node> {

@@ -2,6 +2,7 @@
 
 use super::code::{CodeSlice, Dependency, PackCode};
 use super::notes::{PackNote, PackNotes};
+use crate::convert::{to_count, to_usize};
 use crate::response_budget::Profile;
 use crate::response_budget::shortened;
 use lukasa_graph::Node;
@@ -278,7 +279,7 @@ impl<'a> PackSelection<'a> {
                 guarded.push((at, units[at].costs.len() - 1));
             }
         }
-        let share = (room as f64 * PACK.guarded) as usize;
+        let share = to_usize(to_count(room as f64 * PACK.guarded));
         let mut spent: usize = guarded.iter().map(|(at, _)| least(&units[*at])).sum();
         for (at, form) in &mut guarded {
             let costs = &units[*at].costs;

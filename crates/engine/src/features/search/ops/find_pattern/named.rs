@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use super::{PatternMatch, Severity};
+use crate::convert::to_usize;
 use crate::responses::count;
 use crate::view::symbols::{CallWalk, LinkDirection, SymbolKind, SymbolRelation, keys};
 use lukasa_graph::measures::strong_components;
@@ -202,14 +203,14 @@ fn unreferenced(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
         }
         let lines = code.number(node, "end_line")?.saturating_sub(code.number(node, "line")?) + 1;
         let again = symbols.linked(node, SymbolRelation::Calls, LinkDirection::In).next().is_some();
-        let mut detail = count(lines as usize, "line");
+        let mut detail = count(lines, "line");
         if again {
             detail += "; only it calls itself";
         }
         if let Some(calls) = unresolved.get(&code.name(node)) {
             detail += &format!("; {} of that name could not be resolved", count(*calls, "call"));
         }
-        all.push((lines as usize, PatternMatch { node, detail }));
+        all.push((to_usize(lines), PatternMatch { node, detail }));
     }
     Ok(worst_first(code, all))
 }
@@ -294,7 +295,7 @@ fn god_files(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
             let detail = format!(
                 "{}, {}, imports {}, imported by {importers}",
                 count(defined, "symbol"),
-                count(lines as usize, "line"),
+                count(lines, "line"),
                 count(imports, "file")
             );
             all.push((defined + importers + imports, PatternMatch { node: file, detail }));
@@ -339,7 +340,7 @@ fn long_functions(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
         if first > 0 && lines > FUNCTION_LINES {
             let calls = code.others(node, SymbolRelation::Calls, LinkDirection::Out).count();
             let detail = format!("{lines} lines ({first}-{last}), calls {}", count(calls, "symbol"));
-            all.push((lines as usize, PatternMatch { node, detail }));
+            all.push((to_usize(lines), PatternMatch { node, detail }));
         }
     }
     Ok(worst_first(code, all))
@@ -463,8 +464,8 @@ fn unresolved_hotspots(code: &Code<'_>) -> Result<Vec<PatternMatch>> {
         }
         let share = unresolved as f64 / calls.max(1) as f64;
         if unresolved >= UNRESOLVED && share >= UNRESOLVED_SHARE {
-            let detail = format!("{unresolved} of {} ({:.0} %)", count(calls as usize, "call"), share * 100.0);
-            all.push((unresolved as usize, PatternMatch { node: file, detail }));
+            let detail = format!("{unresolved} of {} ({:.0} %)", count(calls, "call"), share * 100.0);
+            all.push((to_usize(unresolved), PatternMatch { node: file, detail }));
         }
     }
     Ok(worst_first(code, all))
