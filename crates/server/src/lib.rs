@@ -1,5 +1,7 @@
 //! The surfaces that listen, MCP for agents and HTTP for programs, which translate every request into an operation.
 
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 pub mod auth;
 pub mod follow;
 pub mod http;
