@@ -171,7 +171,7 @@ fn limits_from(env: &dyn Fn(&str) -> Option<String>) -> Result<RequestLimits> {
     };
     let mut limits = RequestLimits::default();
     if let Some(most) = within("LUKASA_AT_ONCE", "serve.at_once", at_once, 10_000)? {
-        limits.at_once = most as usize;
+        limits.at_once = usize::try_from(most).expect("checked above");
     }
     if let Some(seconds) = within("LUKASA_TIME_LIMIT_SECONDS", "serve.time_seconds", time_seconds, 86_400)? {
         limits.time = Duration::from_secs(seconds);
