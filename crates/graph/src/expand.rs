@@ -23,7 +23,9 @@ pub enum Dedupe {
 /// The rules of one hop.
 #[derive(Clone, Debug, Default)]
 pub struct Phase {
+    /// The direction in which edges are followed.
     pub direction: Direction,
+    /// The edges and nodes that are allowed.
     pub filter: Filter,
 }
 
@@ -32,8 +34,11 @@ pub struct Phase {
 pub struct ExpansionPlan {
     /// One for each hop.
     pub phases: Vec<Phase>,
+    /// What is visited only once.
     pub dedupe: Dedupe,
+    /// The most nodes to return, roots included.
     pub max_nodes: usize,
+    /// The most edges to return.
     pub max_edges: usize,
     /// The most paths to return. 0 returns none.
     pub max_paths: usize,
@@ -71,11 +76,13 @@ pub struct ExpandedGraph {
     pub against: Vec<bool>,
     /// Paths that could not be extended: nodes, and the edges between them.
     pub paths: Vec<(Vec<Node>, Vec<Edge>)>,
+    /// The cap that was reached first; `None` if nothing was cut.
     pub cut: Option<Cap>,
     /// Edges examined.
     pub scanned: usize,
     /// Nodes that a rule excluded.
     pub refused: usize,
+    /// The last hop that reached a node; 0 if none did.
     pub depth_reached: u32,
     /// The first hop that reached nothing to expand, from 1.
     pub empty_phase: Option<u32>,

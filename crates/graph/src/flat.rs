@@ -68,7 +68,9 @@ pub struct FlatGraph {
     /// The node of each dense number.
     pub nodes: Vec<Node>,
     dense: Vec<u32>,
+    /// Edges from their sources to their destinations.
     pub out: Csr,
+    /// The same edges, from their destinations to their sources.
     pub into: Csr,
 }
 

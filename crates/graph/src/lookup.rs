@@ -120,8 +120,11 @@ const WORTH: usize = 256;
 pub struct Stats {
     pub nodes: usize,
     pub edges: usize,
+    /// Nodes by [`TypeNo`].
     pub by_type: Vec<usize>,
+    /// Nodes by the number of their set of labels.
     pub by_label_set: Vec<usize>,
+    /// Edges by [`TypeNo`].
     pub by_edge_type: Vec<usize>,
 }
 

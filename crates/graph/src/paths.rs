@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 /// A path: nodes, and the edges between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePath {
+    /// From the first to the last, both included.
     pub nodes: Vec<Node>,
+    /// One fewer than nodes.
     pub edges: Vec<Edge>,
 }
 
@@ -175,6 +177,7 @@ impl Search<'_> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LikelyPath {
     pub node: Node,
+    /// The number of edges of the path.
     pub hops: u32,
     /// Product of the confidences along the path.
     pub confidence: f64,

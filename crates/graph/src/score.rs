@@ -14,11 +14,17 @@ const RECIPROCAL: f64 = 1.15;
 /// The factors of a score. `score` is their product, mapped to the range 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
+    /// [`base_weight`] of the type.
     pub type_factor: f64,
+    /// The recorded weight, clamped; 1 without one.
     pub confidence_factor: f64,
+    /// 1 for a new edge, falling to 0 with age.
     pub recency_factor: f64,
+    /// Above 1 for a reciprocal type that is followed against its direction.
     pub direction_factor: f64,
+    /// 1 at depth 0, 1/2 at depth 1, 1/3 at depth 2.
     pub depth_penalty: f64,
+    /// 1 between nodes without edges, smaller the more edges both ends have.
     pub hub_damping: f64,
     pub score: f64,
 }
@@ -41,12 +47,15 @@ pub fn base_weight(type_name: &str, registry: &Registry) -> f64 {
 /// What the score of an edge is computed from.
 #[derive(Clone, Copy, Debug)]
 pub struct ScoreInputs {
+    /// [`base_weight`] of the type.
     pub base_weight: f64,
+    /// The recorded weight.
     pub weight: Option<f64>,
     /// Microseconds since the edge began. Negative ages count as 0.
     pub age: i64,
     /// Whether it is followed against its direction, and its type is reciprocal.
     pub boosted: bool,
+    /// Hops between the start and the edge.
     pub depth: u32,
     pub src_degree: usize,
     pub dst_degree: usize,

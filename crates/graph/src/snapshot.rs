@@ -220,6 +220,7 @@ impl Heap for Adjacency {
 pub struct EdgeList<'a> {
     /// The other ends.
     pub nodes: &'a [Node],
+    /// In order of fact numbers.
     pub edges: &'a [Edge],
     pub types: &'a [TypeNo],
 }
@@ -250,6 +251,7 @@ pub(crate) struct EdgeRecord {
     pub weight: f64,
     pub src: Node,
     pub dst: Node,
+    /// The number of its derivation; 0 if there is none.
     pub derivation: u32,
     /// When the version begins, or when it was recorded if it has no beginning, in days since 1970.
     pub since: u16,

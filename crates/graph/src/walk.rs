@@ -90,11 +90,15 @@ pub(crate) fn sides(
 /// The parameters of a walk.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
+    /// The direction in which edges are followed.
     pub direction: Direction,
     /// The most hops from a root.
     pub depth: u32,
+    /// The most nodes to return, roots included.
     pub max_nodes: usize,
+    /// The most edges to return.
     pub max_edges: usize,
+    /// The edges and nodes that are allowed.
     pub filter: &'a Filter,
 }
 

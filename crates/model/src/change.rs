@@ -9,8 +9,10 @@ use serde_json::{Map, Value, json};
 /// Every difference with its values, in path order. Arrays are compared index by index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diff {
+    /// Paths with their new values.
     pub added: Vec<(String, Value)>,
     pub removed: Vec<String>,
+    /// Paths with their old and new values.
     pub updated: Vec<(String, Value, Value)>,
 }
 

@@ -27,10 +27,13 @@ pub enum MergeClass {
 /// The result of merging one fact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeOutcome {
+    /// The most far-reaching of the classes of all periods.
     pub class: MergeClass,
+    /// In time order; empty if there are conflicts.
     pub writes: Vec<MergeWrite>,
     /// Provenance to record for versions that already agree.
     pub record: Vec<(VersionId, VersionId, MergeRole)>,
+    /// Paths that both sides changed differently.
     pub conflicts: Vec<PathConflict>,
 }
 
@@ -40,9 +43,13 @@ pub struct MergeWrite {
     pub period: Period,
     /// Canonical content; `None` is absence.
     pub content: Option<Box<str>>,
+    /// The hash of `content`.
     pub hash: Hash,
+    /// The version of the source that is applied.
     pub source: VersionId,
+    /// The version of the target that it overrides, if there is one.
     pub target: Option<VersionId>,
+    /// The nearest common ancestors of both, oldest first; empty if they have none.
     pub bases: Vec<VersionId>,
 }
 

@@ -76,7 +76,9 @@ impl LoadedFacts<'_> {
 
 /// Where and when a batch is recorded.
 pub struct PlanContext<'a> {
+    /// What is declared before the batch.
     pub registry: &'a Registry,
+    /// The branch that is written to.
     pub branch: BranchNo,
     /// The lineage of the branch before the batch.
     pub lineage: &'a Lineage,
@@ -118,14 +120,18 @@ fn limited_sides(registry: &Registry, type_name: &str) -> impl Iterator<Item = S
 /// What to record for a batch.
 #[derive(Debug, Default)]
 pub struct Plan {
+    /// New facts, in order of their numbers.
     pub things: Vec<Fact>,
+    /// In the order in which they are recorded.
     pub statements: Vec<Version>,
+    /// Only of merges.
     pub provenance: Vec<Provenance>,
     /// The numbers of versions of objects and of relationships.
     pub objects: u32,
     pub relationships: u32,
     /// The number of writes that changed nothing.
     pub unchanged: usize,
+    /// For the client, for example types that are not declared.
     pub warnings: Vec<String>,
     /// One result per write, in the order of the batch: the fact and its version number now visible to the writer.
     pub results: Vec<WriteResult>,
@@ -134,6 +140,7 @@ pub struct Plan {
 /// The result of one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteResult {
+    /// The fact that was written.
     pub id: Uuid,
     /// `None` when the write changed nothing.
     pub version: Option<VersionId>,

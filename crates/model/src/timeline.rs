@@ -8,6 +8,7 @@ use crate::version::Version;
 /// A piece of valid time and the version that holds there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment<'a> {
+    /// The part of the version's own period in which no other version precedes it.
     pub period: Period,
     pub statement: &'a Version,
 }

@@ -63,6 +63,7 @@ pub struct Header {
 pub struct Transaction {
     pub tx: Tx,
     pub recorded_at: Time,
+    /// The branch that was written to.
     pub branch: BranchNo,
     pub header: Header,
     /// The number of versions of objects.

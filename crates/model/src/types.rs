@@ -222,7 +222,9 @@ pub struct Settings {
 /// One recorded version of a system object; `content` is `None` if it was ended.
 #[derive(Clone, Debug)]
 pub struct Declaration {
+    /// The transaction that recorded it.
     pub tx: Tx,
+    /// One of the types in [`system`].
     pub type_name: Arc<str>,
     pub key: Box<str>,
     pub content: Option<Box<str>>,

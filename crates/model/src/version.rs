@@ -20,9 +20,13 @@ pub enum FactKind {
 /// The immutable identity of an object or relationship.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
+    /// Its number within the project.
     pub no: FactNo,
+    /// Derived from the project's namespace, the type and the key or ends, unless it is an object without a key.
     pub id: Uuid,
+    /// As it was declared, or else written, when the fact was first recorded.
     pub type_name: Arc<str>,
+    /// `None` for relationships, and for objects that are known only by their id.
     pub key: Option<Box<str>>,
     /// For relationships only.
     pub ends: Option<RelationshipEnds>,
@@ -31,8 +35,11 @@ pub struct Fact {
 /// The ends of a relationship, by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelationshipEnds {
+    /// The number of the source object.
     pub src: FactNo,
+    /// The number of the destination object.
     pub dst: FactNo,
+    /// Distinguishes parallel relationships of one type between the same objects; usually empty.
     pub discriminator: Box<str>,
 }
 
@@ -51,10 +58,14 @@ impl Fact {
 /// A version: what is recorded about one fact for one period. Never changed once recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Version {
+    /// The number of the fact.
     pub thing: FactNo,
+    /// The branch it was recorded on; `PROJECT_WIDE` if its type is branchless.
     pub branch: BranchNo,
     pub version: VersionId,
+    /// The recording time of its transaction.
     pub recorded_at: Time,
+    /// The valid time that it is about.
     pub period: Period,
     /// Counts the versions of the fact along the branch's lineage.
     pub number: u32,
@@ -62,6 +73,7 @@ pub struct Version {
     pub parents: Vec<VersionId>,
     /// Hash of the canonical content; `content::ABSENT` for a tombstone.
     pub hash: Hash,
+    /// Whether it records that the fact does not exist during the period.
     pub absent: bool,
     /// Canonical content; `None` when absent, or when it was not loaded.
     pub content: Option<Box<str>>,
@@ -126,8 +138,11 @@ impl MergeRole {
 /// Records that a merge created a version from another version of the same fact, or found both equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Provenance {
+    /// The number of the fact.
     pub thing: FactNo,
+    /// The version that the merge created, or found on the target.
     pub child: VersionId,
+    /// The version of the source, the target or the base, as `role` says.
     pub parent: VersionId,
     pub role: MergeRole,
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     pub branch: BranchNo,
+    /// For answers; `branch` decides.
     pub branch_name: String,
     /// Only versions recorded at or before this transaction are visible.
     pub known: Tx,
@@ -21,6 +22,7 @@ pub struct View {
     pub hash: Hash,
     /// The valid time.
     pub valid: Time,
+    /// The branches that are read, as of `known`.
     pub lineage: Lineage,
     /// The release, when the view is one.
     pub release: Option<String>,

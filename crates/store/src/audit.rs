@@ -89,7 +89,9 @@ pub struct AuditEntry {
 pub struct AuditHead {
     pub tenant: String,
     pub server: String,
+    /// The number of the last entry.
     pub number: u64,
+    /// The hash of the last entry.
     pub hash: Hash,
     /// A keyed hash; the store does not have the key.
     pub seal: Hash,
@@ -102,6 +104,7 @@ pub struct AuditHead {
 pub struct AuditFilter {
     pub project: Option<String>,
     pub operation: Option<String>,
+    /// The keyed hash, as in the note.
     pub user: Option<String>,
     pub status: Option<String>,
     /// Inclusive.

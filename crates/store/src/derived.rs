@@ -98,10 +98,13 @@ pub struct Vector {
 pub struct VectorCount {
     pub model: String,
     pub vectors: u64,
+    /// The total size of the vectors, without keys and indexes.
     pub bytes: u64,
     /// The total number of secrets that were removed from the texts.
     pub redacted: u64,
+    /// When the first of them was made.
     pub oldest: Time,
+    /// When the last of them was made.
     pub newest: Time,
 }
 
@@ -155,8 +158,11 @@ pub struct Job {
     pub payload: String,
     /// The number of failed attempts.
     pub attempts: u32,
+    /// The reason of the last failed attempt, truncated to [`ERROR_CHARS`] characters.
     pub last_error: Option<String>,
+    /// The job is not leased before this time.
     pub not_before: Time,
+    /// When a job was first added under this key; replacing it does not change it.
     pub enqueued_at: Time,
     /// When the lease ends; in the past when the job is not leased.
     pub leased_until: Time,
@@ -182,6 +188,7 @@ pub struct JobFailure {
     pub key: String,
     /// Truncated to [`ERROR_CHARS`] characters when stored.
     pub error: String,
+    /// The job is not leased again before this time.
     pub not_before: Time,
 }
 
@@ -198,7 +205,9 @@ impl JobFailure {
 /// Counts of the jobs in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobCounts {
+    /// Required jobs, leased or not.
     pub required: u64,
+    /// Optional jobs, leased or not.
     pub optional: u64,
     /// Jobs of either kind that are leased.
     pub leased: u64,
@@ -206,6 +215,7 @@ pub struct JobCounts {
     pub failing: u64,
     /// Jobs of either kind in the lane `Mismatch`.
     pub mismatched: u64,
+    /// When the oldest job of either kind was added; `None` if there are no jobs.
     pub oldest: Option<Time>,
 }
 

@@ -46,13 +46,16 @@ pub struct AccessKey {
     pub project: Option<String>,
     /// The user that the key acts for.
     pub user: String,
+    /// Permissions such as `graph:read`.
     pub scopes: BTreeSet<String>,
     /// Agents that the key may act as; empty: those of its user.
     pub agents: BTreeSet<String>,
     pub created_at: Time,
     /// `None`: the key does not expire.
     pub expires_at: Option<Time>,
+    /// `None`: the key is not revoked.
     pub revoked_at: Option<Time>,
+    /// `None`: never. May be behind by some uses, see [`AccessKeys::note_use`].
     pub last_used: Option<Time>,
 }
 

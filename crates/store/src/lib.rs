@@ -240,9 +240,12 @@ impl Head {
 pub struct Entry<'a> {
     /// Appended once per transaction, with its last rows.
     pub transaction: Option<&'a Transaction>,
+    /// New facts, in order of their numbers.
     pub things: &'a [Fact],
+    /// In order of their ids.
     pub statements: &'a [Version],
     pub provenance: &'a [Provenance],
+    /// The id that the client gave to the batch, and its result.
     pub client_batch: Option<(&'a str, ClientBatch)>,
     /// The head after these rows.
     pub head: Head,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionError {
     pub class: FaultClass,
+    /// The detail in openCypher, for example `NumberOutOfRange`.
     pub detail: &'static str,
     pub message: String,
 }

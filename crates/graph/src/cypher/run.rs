@@ -57,6 +57,7 @@ impl From<Error> for QueryStop {
 /// The limits of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryLimits {
+    /// The query fails when it still runs at this moment.
     pub deadline: Instant,
     /// The time limit behind `deadline`, for messages.
     pub timeout_ms: u64,

@@ -44,7 +44,9 @@ pub struct LocalDateTime {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DateTime {
     pub local: LocalDateTime,
+    /// Seconds east of UTC.
     pub offset: i32,
+    /// The name of the zone, for example `Europe/Berlin`.
     pub zone: Option<Arc<str>>,
 }
 

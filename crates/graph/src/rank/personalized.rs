@@ -163,7 +163,9 @@ struct Spot {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeRank {
     pub node: Node,
+    /// The share that arrived along links.
     pub walked: f64,
+    /// The share that returned to the node as a seed; 0 for others.
     pub home: f64,
 }
 

@@ -32,6 +32,7 @@ pub struct Drafts {
     pub ids: Vec<Uuid>,
     /// Keys that were given without a definite type, each with the id for its `Type:key` form.
     keys: Vec<(String, Option<Uuid>)>,
+    /// For the client, for example types that are not declared.
     pub warnings: Vec<String>,
 }
 
@@ -495,6 +496,7 @@ impl Drafts {
 /// A write that a merge decided on, with the ids of a relationship's ends.
 pub struct DecidedWrite {
     pub thing: Fact,
+    /// The ids of source and destination, for relationships.
     pub ends: Option<(Uuid, Uuid)>,
     pub write: MergeWrite,
 }

@@ -39,9 +39,13 @@ pub struct Committed {
     pub before: Position,
     /// The position after the recorded transaction.
     pub after: Option<Position>,
+    /// The recording time of the transaction, or the time of the batch if it recorded none.
     pub recorded_at: Time,
+    /// The number of versions of objects that were recorded.
     pub objects: u32,
+    /// The number of versions of relationships that were recorded.
     pub relationships: u32,
+    /// The number of writes that changed nothing.
     pub unchanged: usize,
     /// The batch was sent before under the same client id; this is the first result.
     pub repeated: bool,
@@ -70,8 +74,10 @@ impl Committed {
 /// Where a batch is written, as read inside the transaction.
 pub(super) struct CommitTarget<'a> {
     pub head: Head,
+    /// The recording time, never before that of the last transaction.
     pub now: Time,
     pub registry: &'a Registry,
+    /// The branch that is written to.
     pub branch: BranchNo,
     pub lineage: Lineage,
 }

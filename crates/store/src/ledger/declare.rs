@@ -34,6 +34,7 @@ pub struct NewRelease {
     pub name: String,
     /// `main` when empty.
     pub branch: String,
+    /// The name of an existing release that it builds on.
     pub base: Option<String>,
     pub description: Option<String>,
 }

@@ -40,6 +40,7 @@ pub struct FactChange {
 /// Changes in order of fact numbers. The counts include changes beyond the limit.
 #[derive(Clone, Debug, Default)]
 pub struct ViewDifference {
+    /// At most as many as were requested.
     pub changes: Vec<FactChange>,
     pub added: usize,
     pub removed: usize,

@@ -17,6 +17,7 @@ use strsim::levenshtein;
 #[derive(Clone, Debug)]
 pub struct VisibleFact {
     pub thing: Fact,
+    /// The version that is visible.
     pub statement: Version,
     /// For relationships: both ends, and whether they have ended.
     pub ends: Option<Box<[(Fact, bool); 2]>>,
@@ -38,7 +39,9 @@ pub enum NamedFact {
 /// A relationship of an object, seen from that object.
 #[derive(Clone, Debug)]
 pub struct ObjectRelationship {
+    /// The relationship.
     pub thing: Fact,
+    /// The version of the relationship that is visible.
     pub statement: Version,
     /// The end at which the object is.
     pub side: Side,
@@ -54,9 +57,11 @@ pub struct ObjectRelationship {
 #[derive(Clone, Debug)]
 pub struct HistoryEntry {
     pub statement: Version,
+    /// The name of the branch it was recorded on; `project` if it is project-wide.
     pub branch: String,
     /// When later versions of the branch had replaced this one for its whole period.
     pub superseded_at: Option<Time>,
+    /// If a merge created it: the versions it was created from.
     pub provenance: Vec<Provenance>,
 }
 

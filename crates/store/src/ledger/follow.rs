@@ -17,6 +17,7 @@ use uuid::Uuid;
 pub struct RecordedChanges {
     /// The facts of these versions, as far as they are in memory; others must be read from the store.
     pub things: Vec<Fact>,
+    /// Without change summaries if they come from memory.
     pub statements: Vec<Version>,
 }
 

@@ -12,6 +12,7 @@ pub struct CommitStats {
     pub kind: TransactionKind,
     /// Objects and relationships that are new, by type.
     pub objects: BTreeMap<Arc<str>, u64>,
+    /// New relationships, by type.
     pub relationships: BTreeMap<Arc<str>, u64>,
     /// Sizes of the changes to facts that existed before.
     pub changes: Vec<ChangeStats>,
