@@ -1,6 +1,6 @@
 //! Claims on every store: who may claim, what ends a claim, and that no target is ever held twice.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::claims::EditPolicy;
 use lukasa_engine::features::coordination::{ClaimRules, ConnectionSource};
 use lukasa_engine::{Context, Engine};
@@ -13,18 +13,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-fn ask(engine: &Engine, desk: &Desk, who: (&str, Option<&str>), name: &str, request: Value) -> Result<Value, Error> {
+fn ask(
+    engine: &Engine,
+    test: &TestEngine,
+    who: (&str, Option<&str>),
+    name: &str,
+    request: Value,
+) -> Result<Value, Error> {
     let mut progress = |_, _| {};
     let mut context = Context {
         agent: Some(who.0.into()),
         session: (who.0 == "ada").then(|| "s1".into()),
         connection: who.1.map(str::to_owned),
-        ..Context::of(desk.fixture.ledger.scope().clone(), &mut progress)
+        ..Context::of(test.fixture.ledger.scope().clone(), &mut progress)
     };
     engine.call(&mut context, name, request)
 }
 
-impl Desk {
+impl TestEngine {
     fn by(&self, agent: &str, name: &str, request: Value) -> Value {
         let answer = ask(&self.engine, self, (agent, None), name, request);
         answer.unwrap_or_else(|e| panic!("{name} on {}: {e:?}", self.fixture.name))
@@ -49,17 +55,17 @@ fn claim(target: &str) -> Value {
 
 #[test]
 fn a_conflict_reports_holder_intent_and_start() {
-    for desk in Desk::all() {
-        let first = desk.by("ada", "agent_claim", claim("src/auth.ts"));
+    for test in TestEngine::all() {
+        let first = test.by("ada", "agent_claim", claim("src/auth.ts"));
         assert_eq!((&first["status"], &first["target_id"]), (&json!("ok"), &json!("src/auth.ts")));
         assert!(first["claim_id"].as_str().unwrap().starts_with("claim:") && first["target_version_sha"].is_null());
-        desk.fixture.clock.advance(5_000_000);
+        test.fixture.clock.advance(5_000_000);
         for (target, relation, claim_type) in [
             ("./src//auth.ts", "same", "file"),
             ("File:src/auth.ts", "same", "file"),
             ("src/auth.ts::login", "within", "function"),
         ] {
-            let second = desk.by("bob", "agent_claim", claim(target));
+            let second = test.by("bob", "agent_claim", claim(target));
             assert_eq!((&second["status"], &second["claim_id"]), (&json!("CONFLICT"), &Value::Null), "{target}");
             let conflict = &second["conflict"];
             assert_eq!((&conflict["agent_id"], &conflict["intent"]), (&json!("ada"), &json!("mend the retry")));
@@ -67,20 +73,20 @@ fn a_conflict_reports_holder_intent_and_start() {
             assert_eq!(conflict["claim_id"], first["claim_id"]);
             assert!(second["summary"].as_str().unwrap().contains("ada"), "{second}");
         }
-        assert_eq!(desk.by("bob", "agent_claim", claim("src/auth.tsx"))["status"], "ok", "another file");
+        assert_eq!(test.by("bob", "agent_claim", claim("src/auth.tsx"))["status"], "ok", "another file");
         let again =
-            desk.by("ada", "agent_claim", json!({"targetId": "src/auth.ts", "intent": "something else", "new": true}));
+            test.by("ada", "agent_claim", json!({"targetId": "src/auth.ts", "intent": "something else", "new": true}));
         assert_eq!((&again["already_yours"], &again["claim_id"]), (&json!(true), &first["claim_id"]));
-        let status = desk.by("ada", "agent_status", json!({}));
+        let status = test.by("ada", "agent_status", json!({}));
         assert_eq!(status["active_claims"][0]["intent"], "something else");
-        desk.by("ada", "agent_release", json!({"claim_id": first["claim_id"], "outcome": "done"}));
-        let third = desk.by("bob", "agent_claim", claim("src/auth.ts::login"));
+        test.by("ada", "agent_release", json!({"claim_id": first["claim_id"], "outcome": "done"}));
+        let third = test.by("bob", "agent_claim", claim("src/auth.ts::login"));
         assert_eq!(third["status"], "ok");
-        let whole = desk.by("ada", "agent_claim", claim("src/auth.ts"));
+        let whole = test.by("ada", "agent_claim", claim("src/auth.ts"));
         assert_eq!((&whole["status"], &whole["conflict"]["relation"]), (&json!("CONFLICT"), &json!("contains")));
-        let before = desk.by("ada", "agent_release", json!({"claim_id": first["claim_id"]}));
+        let before = test.by("ada", "agent_release", json!({"claim_id": first["claim_id"]}));
         assert_eq!((&before["status"], &before["invalidation_reason"]), (&json!("ended"), &json!("released")));
-        let who = desk.by("ada", "coordination_overview", json!({}));
+        let who = test.by("ada", "coordination_overview", json!({}));
         assert_eq!((who["active_claims"].as_array().unwrap().len(), &who["total_claims"]), (2, &json!(3)));
         assert_eq!(who["conflicts"][0]["wanted_by"], "ada");
         assert_eq!(
@@ -93,43 +99,43 @@ fn a_conflict_reports_holder_intent_and_start() {
 
 #[test]
 fn tasks_and_features_are_claimed_by_any_of_their_names() {
-    for desk in Desk::all() {
-        desk.by("ada", "agent_claim", claim("task:12"));
+    for test in TestEngine::all() {
+        test.by("ada", "agent_claim", claim("task:12"));
         for target in [claim("Task:task:12"), json!({"target_id": "12", "claim_type": "task", "intent": "x"})] {
-            assert_eq!(desk.by("bob", "agent_claim", target)["conflict"]["target_id"], "task:12");
+            assert_eq!(test.by("bob", "agent_claim", target)["conflict"]["target_id"], "task:12");
         }
-        assert_eq!(desk.by("bob", "agent_claim", claim("feature:12"))["status"], "ok");
-        assert_eq!(desk.by("ada", "agent_status", json!({}))["current_task"], "task:12");
-        assert_eq!(desk.refused("ada", "agent_claim", claim("Service:auth")).code, ErrorCode::InvalidTarget);
-        assert_eq!(desk.refused("ada", "agent_claim", claim("../elsewhere.rs")).code, ErrorCode::OutsideWorkspace);
-        let unknown = desk.refused("ada", "agent_claim", claim("nowhere"));
+        assert_eq!(test.by("bob", "agent_claim", claim("feature:12"))["status"], "ok");
+        assert_eq!(test.by("ada", "agent_status", json!({}))["current_task"], "task:12");
+        assert_eq!(test.refused("ada", "agent_claim", claim("Service:auth")).code, ErrorCode::InvalidTarget);
+        assert_eq!(test.refused("ada", "agent_claim", claim("../elsewhere.rs")).code, ErrorCode::OutsideWorkspace);
+        let unknown = test.refused("ada", "agent_claim", claim("nowhere"));
         assert_eq!(unknown.code, ErrorCode::UnknownTarget, "{unknown:?}");
-        assert_eq!(desk.fails("agent_claim", claim("a.rs")), "no_agent");
+        assert_eq!(test.fails("agent_claim", claim("a.rs")), "no_agent");
     }
 }
 
 #[test]
 fn another_agents_claim_is_released_by_force_and_with_a_reason() {
-    for desk in Desk::all() {
-        let id = desk.by("ada", "agent_claim", claim("a.rs"))["claim_id"].clone();
-        let error = desk.refused("bob", "agent_release", json!({"claim_id": id}));
+    for test in TestEngine::all() {
+        let id = test.by("ada", "agent_claim", claim("a.rs"))["claim_id"].clone();
+        let error = test.refused("bob", "agent_release", json!({"claim_id": id}));
         assert!(error.code == ErrorCode::NotHolder && error.message.contains("ada"), "{error}");
         assert_eq!(
-            desk.refused("bob", "agent_release", json!({"claim_id": id, "force": true})).code,
+            test.refused("bob", "agent_release", json!({"claim_id": id, "force": true})).code,
             ErrorCode::NoReason
         );
         let request = json!({"claim_id": "a.rs", "force": true, "reason": "her machine is gone"});
-        let out = desk.by("bob", "agent_release", request);
+        let out = test.by("bob", "agent_release", request);
         assert_eq!((&out["status"], &out["agent_id"]), (&json!("released"), &json!("ada")));
-        let kept = desk.ok("get", json!({"ref": id}))["thing"].clone();
+        let kept = test.ok("get", json!({"ref": id}))["thing"].clone();
         let properties = &kept["properties"];
         assert_eq!((&kept["status"], &properties["invalidation_reason"]), (&json!("ended"), &json!("released")));
         assert_eq!((&properties["ended_by"], &properties["forced"]), (&json!("bob"), &json!(true)));
         assert_eq!(properties["release_reason"], "her machine is gone");
         assert!(properties["ended_at"].is_string());
-        assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": "a.rs"})).code, ErrorCode::NoClaim);
+        assert_eq!(test.refused("bob", "agent_release", json!({"claim_id": "a.rs"})).code, ErrorCode::NoClaim);
         assert_eq!(
-            desk.refused("bob", "agent_release", json!({"claim_id": "claim:nothing"})).code,
+            test.refused("bob", "agent_release", json!({"claim_id": "claim:nothing"})).code,
             ErrorCode::InvalidTarget
         );
     }
@@ -137,17 +143,17 @@ fn another_agents_claim_is_released_by_force_and_with_a_reason() {
 
 #[test]
 fn writes_of_others_about_a_claimed_target_get_a_warning_or_are_refused() {
-    for desk in Desk::all() {
-        desk.ok("put", json!({"type": "Task", "key": "task:1", "title": "One"}));
-        desk.by("ada", "agent_claim", claim("task:1"));
-        desk.by("ada", "agent_claim", claim("a.py::A"));
+    for test in TestEngine::all() {
+        test.ok("put", json!({"type": "Task", "key": "task:1", "title": "One"}));
+        test.by("ada", "agent_claim", claim("task:1"));
+        test.by("ada", "agent_claim", claim("a.py::A"));
         let patch = json!({"ref": "Task:task:1", "status": "pending"});
-        assert!(desk.by("ada", "patch", patch.clone())["warnings"].is_null(), "her own");
+        assert!(test.by("ada", "patch", patch.clone())["warnings"].is_null(), "her own");
         let patch = json!({"ref": "Task:task:1", "status": "done"});
-        let answer = desk.by("bob", "patch", patch);
+        let answer = test.by("bob", "patch", patch);
         assert!(answer["warnings"][0].as_str().unwrap().contains("claimed by ada"), "{answer}");
-        let strict = desk.another(ClaimRules { edits: EditPolicy::Refuse, ..ClaimRules::default() });
-        let by = |agent: &str, name: &str, request: Value| ask(&strict, &desk, (agent, None), name, request);
+        let strict = test.another(ClaimRules { edits: EditPolicy::Refuse, ..ClaimRules::default() });
+        let by = |agent: &str, name: &str, request: Value| ask(&strict, &test, (agent, None), name, request);
         for (name, request) in [
             ("patch", json!({"ref": "Task:task:1", "status": "open"})),
             ("delete", json!({"ref": "task:1"})),
@@ -166,26 +172,26 @@ fn writes_of_others_about_a_claimed_target_get_a_warning_or_are_refused() {
         assert!(by("bob", "put", json!({"type": "File", "key": "b.py"})).is_ok());
         let edit = json!({"type": "EDIT", "content": "tidied up", "metadata": {"file": "a.py", "diff_summary": "shorter",
             "lines_before": 9, "lines_after": 5, "reason": "too long"}});
-        let answer = desk.by("bob", "episode_add", edit.clone());
+        let answer = test.by("bob", "episode_add", edit.clone());
         assert!(answer["warnings"].to_string().contains("claimed in part"), "{answer}");
         assert_eq!(by("bob", "episode_add", edit.clone()).unwrap_err().code, ErrorCode::Claimed);
         assert!(by("ada", "episode_add", edit).is_ok());
         let unclaimed = |target: &str| json!({"writes": [{"object": {"type": "Note", "key": target}}], "preconditions": [{"unclaimed": {"ref": target}}]});
         assert_eq!(
-            desk.refused("bob", "batch", unclaimed("a.py")).code,
+            test.refused("bob", "batch", unclaimed("a.py")).code,
             ErrorCode::Claimed,
             "asked for, whatever the rules"
         );
-        desk.by("ada", "batch", unclaimed("a.py"));
-        desk.by("bob", "batch", unclaimed("b.py"));
+        test.by("ada", "batch", unclaimed("a.py"));
+        test.by("bob", "batch", unclaimed("b.py"));
     }
 }
 
 /// A repository of two files, indexed.
 #[test]
 fn impact_lists_claims_on_the_code_it_reaches() {
-    for desk in Desk::all() {
-        desk.ok(
+    for test in TestEngine::all() {
+        test.ok(
             "batch",
             json!({"writes": [
                 {"object": {"type": "File", "key": "a.py"}}, {"object": {"type": "File", "key": "b.py"}},
@@ -198,10 +204,10 @@ fn impact_lists_claims_on_the_code_it_reaches() {
             ]}),
         );
         for (agent, target) in [("ada", "a.py::h"), ("bob", "b.py"), ("eve", "c.py")] {
-            desk.by(agent, "agent_claim", claim(target));
+            test.by(agent, "agent_claim", claim(target));
         }
         let who = |reference: &str| -> Vec<String> {
-            let out = desk.ok("impact", json!({"ref": reference}));
+            let out = test.ok("impact", json!({"ref": reference}));
             let claims = out["claims"].as_array().cloned().unwrap_or_default();
             claims.iter().map(|claim| claim["agent_id"].as_str().unwrap().to_owned()).collect()
         };
@@ -212,7 +218,7 @@ fn impact_lists_claims_on_the_code_it_reaches() {
 
 #[test]
 fn another_agents_merge_gets_a_warning_or_is_refused_and_ends_claims() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let put = |branch: &str, hash: &str| {
             json!({"branch": branch, "writes": [
                 {"object": {"type": "File", "key": "src/auth.ts", "properties": {"content_hash": hash}}},
@@ -220,36 +226,36 @@ fn another_agents_merge_gets_a_warning_or_is_refused_and_ends_claims() {
                 {"object": {"type": "File", "key": "src/mail.ts", "properties": {"content_hash": hash}}}
             ]})
         };
-        desk.ok("batch", put("main", "1"));
-        desk.ok("branch_create", json!({"name": "feature"}));
-        desk.ok("batch", put("feature", "2"));
-        desk.by("ada", "agent_claim", claim("src/auth.ts"));
-        desk.by("bob", "agent_claim", claim("src/mail.ts"));
-        let strict = desk.another(ClaimRules { edits: EditPolicy::Refuse, ..ClaimRules::default() });
+        test.ok("batch", put("main", "1"));
+        test.ok("branch_create", json!({"name": "feature"}));
+        test.ok("batch", put("feature", "2"));
+        test.by("ada", "agent_claim", claim("src/auth.ts"));
+        test.by("bob", "agent_claim", claim("src/mail.ts"));
+        let strict = test.another(ClaimRules { edits: EditPolicy::Refuse, ..ClaimRules::default() });
         let merge = json!({"source": "feature"});
-        let refused = ask(&strict, &desk, ("bob", None), "merge", merge.clone()).unwrap_err();
+        let refused = ask(&strict, &test, ("bob", None), "merge", merge.clone()).unwrap_err();
         assert!(refused.code == ErrorCode::Claimed && refused.message.contains("ada"), "{refused:?}");
-        let tried = desk.by("bob", "merge", json!({"source": "feature", "dry_run": true}));
+        let tried = test.by("bob", "merge", json!({"source": "feature", "dry_run": true}));
         assert!(tried["warnings"][0].as_str().unwrap().contains("claimed by ada"), "{tried}");
         assert_eq!(tried["warnings"].as_array().unwrap().len(), 1, "each claim once");
         let holders = || -> Vec<String> {
-            let all = desk.ok("coordination_overview", json!({}));
+            let all = test.ok("coordination_overview", json!({}));
             all["active_claims"].as_array().unwrap().iter().map(|c| c["agent_id"].as_str().unwrap().into()).collect()
         };
         assert_eq!(holders(), ["ada", "bob"], "nothing has changed yet");
-        let done = desk.by("bob", "merge", merge.clone());
+        let done = test.by("bob", "merge", merge.clone());
         let warnings = done["warnings"].to_string();
         assert!(warnings.contains("claimed by ada") && warnings.contains("this ended the claim of ada"), "{done}");
         assert_eq!(holders(), ["bob"], "one's own merge leaves one's own claims alone");
-        assert!(desk.by("bob", "merge", merge)["warnings"].is_null());
+        assert!(test.by("bob", "merge", merge)["warnings"].is_null());
     }
 }
 
-fn repository(desk: &Desk) -> tempfile::TempDir {
+fn repository(test: &TestEngine) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     write(&folder, "a.py", "def f():\n    return 1\n\n\ndef g():\n    return 2\n");
     write(&folder, "b.py", "def h():\n    return 3\n");
-    desk.ok("index_directory", json!({"path": folder.path()}));
+    test.ok("index_directory", json!({"path": folder.path()}));
     folder
 }
 
@@ -259,34 +265,34 @@ fn write(folder: &tempfile::TempDir, name: &str, text: &str) {
 
 #[test]
 fn another_agents_change_ends_a_claim_and_the_holders_own_does_not() {
-    for desk in Desk::all() {
-        let folder = repository(&desk);
+    for test in TestEngine::all() {
+        let folder = repository(&test);
         let here = |target: &str| json!({"target_id": target, "intent": "tidy up", "path": folder.path()});
-        let f = desk.by("ada", "agent_claim", here("a.py::f"));
+        let f = test.by("ada", "agent_claim", here("a.py::f"));
         assert_eq!(f["target_version_sha"].as_str().unwrap().len(), 16, "the hash of its text");
-        let b = desk.by("ada", "agent_claim", here(&folder.path().join("b.py").display().to_string()));
+        let b = test.by("ada", "agent_claim", here(&folder.path().join("b.py").display().to_string()));
         assert_eq!((&b["target_id"], b["target_version_sha"].as_str().unwrap().len()), (&json!("b.py"), 40));
-        let g = desk.by("ada", "agent_claim", here("g"));
+        let g = test.by("ada", "agent_claim", here("g"));
         assert_eq!(g["target_id"], "a.py::g", "a name that only it has");
-        let held = |desk: &Desk| {
-            let all = desk.by("ada", "agent_status", json!({}))["active_claims"].as_array().unwrap().clone();
+        let held = |test: &TestEngine| {
+            let all = test.by("ada", "agent_status", json!({}))["active_claims"].as_array().unwrap().clone();
             all.iter().map(|claim| claim["target_id"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
         };
         let all = BTreeSet::from(["a.py::f".to_owned(), "a.py::g".to_owned(), "b.py".to_owned()]);
         // Saved in her working tree, detected by the watcher or by a pack that another agent requests.
         write(&folder, "b.py", "def h():\n    return 4\n");
-        desk.ok("index_directory", json!({"path": folder.path()}));
+        test.ok("index_directory", json!({"path": folder.path()}));
         write(&folder, "b.py", "def h():\n    return 5\n");
-        desk.by("bob", "context_pack", json!({"task": "what does h return", "path": folder.path()}));
-        assert_eq!(held(&desk), all);
-        let stale = desk.by("bob", "coordination_overview", json!({}))["stale_claims"].clone();
+        test.by("bob", "context_pack", json!({"task": "what does h return", "path": folder.path()}));
+        assert_eq!(held(&test), all);
+        let stale = test.by("bob", "coordination_overview", json!({}))["stale_claims"].clone();
         assert_eq!((stale.as_array().unwrap().len(), &stale[0]["target_id"]), (1, &json!("b.py")));
         // Another agent changes one function of the file.
         write(&folder, "a.py", "# moved\ndef f():\n    return 10\n\n\ndef g():\n    return 2\n");
-        let report = desk.by("bob", "index_directory", json!({"path": folder.path()}));
+        let report = test.by("bob", "index_directory", json!({"path": folder.path()}));
         assert_eq!(report["claims_ended"][0]["claim_id"], f["claim_id"], "{report}");
-        assert_eq!(held(&desk), BTreeSet::from(["a.py::g".to_owned(), "b.py".to_owned()]));
-        let kept = desk.ok("get", json!({"ref": f["claim_id"]}))["thing"].clone();
+        assert_eq!(held(&test), BTreeSet::from(["a.py::g".to_owned(), "b.py".to_owned()]));
+        let kept = test.ok("get", json!({"ref": f["claim_id"]}))["thing"].clone();
         assert_eq!(
             (&kept["properties"]["invalidation_reason"], &kept["properties"]["ended_by"]),
             (&json!("code_changed"), &json!("bob"))
@@ -294,7 +300,7 @@ fn another_agents_change_ends_a_claim_and_the_holders_own_does_not() {
         // The same by a batch that records an edit.
         let edit =
             json!({"kind": "agent_edit", "writes": [{"object": {"type": "File", "key": "b.py", "title": "edited"}}]});
-        let answer = desk.by("bob", "batch", edit);
+        let answer = test.by("bob", "batch", edit);
         assert!(
             answer["warnings"]
                 .as_array()
@@ -303,20 +309,20 @@ fn another_agents_change_ends_a_claim_and_the_holders_own_does_not() {
                 .any(|w| w.as_str().unwrap().contains("ended the claim of ada")),
             "{answer}"
         );
-        assert_eq!(held(&desk), BTreeSet::from(["a.py::g".to_owned()]));
+        assert_eq!(held(&test), BTreeSet::from(["a.py::g".to_owned()]));
     }
 }
 
 #[test]
 fn a_save_in_another_working_tree_is_another_agents() {
-    for desk in Desk::all() {
-        let folder = repository(&desk);
+    for test in TestEngine::all() {
+        let folder = repository(&test);
         let elsewhere = tempfile::tempdir().unwrap();
         let request = json!({"target_id": "a.py", "intent": "tidy up", "path": elsewhere.path()});
-        let id = desk.by("ada", "agent_claim", request)["claim_id"].clone();
+        let id = test.by("ada", "agent_claim", request)["claim_id"].clone();
         write(&folder, "a.py", "def f():\n    return 7\n");
-        desk.ok("index_directory", json!({"path": folder.path()}));
-        let kept = desk.ok("get", json!({"ref": id}))["thing"].clone();
+        test.ok("index_directory", json!({"path": folder.path()}));
+        let kept = test.ok("get", json!({"ref": id}))["thing"].clone();
         assert_eq!(kept["properties"]["invalidation_reason"], "code_changed", "{kept}");
     }
 }
@@ -329,12 +335,12 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn programs_of_one_name_are_distinguished_by_their_connections() {
-    for desk in Desk::all() {
-        let engine = &desk.engine;
+    for test in TestEngine::all() {
+        let engine = &test.engine;
         let presence = engine.coordination().presence();
         presence.own(set(&["c1", "c2"]));
         let by = |connection, target: &str| {
-            ask(engine, &desk, ("cli", Some(connection)), "agent_claim", claim(target)).unwrap()
+            ask(engine, &test, ("cli", Some(connection)), "agent_claim", claim(target)).unwrap()
         };
         assert_eq!(by("c1", "a.rs")["status"], "ok");
         assert_eq!(by("c1", "a.rs")["already_yours"], true);
@@ -347,9 +353,9 @@ fn programs_of_one_name_are_distinguished_by_their_connections() {
             );
         }
         // A connection to another server, which refreshes its mark.
-        let other = desk.another(ClaimRules::default());
+        let other = test.another(ClaimRules::default());
         other.coordination().presence().own(set(&["c9"]));
-        ask(&other, &desk, ("cli", Some("c9")), "agent_claim", claim("b.rs")).unwrap();
+        ask(&other, &test, ("cli", Some("c9")), "agent_claim", claim("b.rs")).unwrap();
         other.sweep_claims(SECOND);
         assert_eq!(by("c2", "b.rs")["status"], "CONFLICT");
         // After a restart, the process has the same connections.
@@ -362,18 +368,18 @@ fn programs_of_one_name_are_distinguished_by_their_connections() {
 
 #[test]
 fn claims_end_when_their_connection_is_gone_for_the_grace_time() {
-    for desk in Desk::all() {
-        let engine = &desk.engine;
+    for test in TestEngine::all() {
+        let engine = &test.engine;
         let presence = engine.coordination().presence();
         presence.own(set(&["c1"]));
         let other: ConnectionSource = presence.source();
         presence.here(other, set(&["c2"]));
-        let by = |who, target: &str| ask(engine, &desk, who, "agent_claim", claim(target)).unwrap();
+        let by = |who, target: &str| ask(engine, &test, who, "agent_claim", claim(target)).unwrap();
         by(("ada", Some("c1")), "a.rs");
         by(("bob", Some("c2")), "b.rs");
         by(("eve", None), "c.rs");
         let held =
-            || engine.claims_held(&desk.fixture.ledger).unwrap().into_iter().map(|c| c.target).collect::<Vec<_>>();
+            || engine.claims_held(&test.fixture.ledger).unwrap().into_iter().map(|c| c.target).collect::<Vec<_>>();
         assert_eq!(engine.sweep_claims(SECOND), 0);
         assert_eq!(engine.sweep_claims(100 * SECOND), 0, "as long as they are connected, nothing ends by time alone");
         presence.gone(other);
@@ -385,7 +391,7 @@ fn claims_end_when_their_connection_is_gone_for_the_grace_time() {
         presence.own(set(&[]));
         assert_eq!(engine.sweep_claims(161 * SECOND), 0);
         presence.own(set(&["c3"]));
-        ask(engine, &desk, ("ada", Some("c3")), "agent_status", json!({})).unwrap();
+        ask(engine, &test, ("ada", Some("c3")), "agent_status", json!({})).unwrap();
         assert_eq!(engine.sweep_claims(400 * SECOND), 0);
         presence.own(set(&[]));
         assert_eq!(engine.sweep_claims(500 * SECOND), 1);
@@ -395,16 +401,16 @@ fn claims_end_when_their_connection_is_gone_for_the_grace_time() {
 
 #[test]
 fn what_a_killed_server_left_is_ended_by_another_and_what_a_living_one_has_is_not() {
-    for desk in Desk::all() {
-        let (dead, alive) = (desk.another(ClaimRules::default()), desk.another(ClaimRules::default()));
+    for test in TestEngine::all() {
+        let (dead, alive) = (test.another(ClaimRules::default()), test.another(ClaimRules::default()));
         dead.coordination().presence().own(set(&["d"]));
         alive.coordination().presence().own(set(&["l"]));
-        ask(&dead, &desk, ("ada", Some("d")), "agent_claim", claim("a.rs")).unwrap();
-        ask(&alive, &desk, ("bob", Some("l")), "agent_claim", claim("b.rs")).unwrap();
-        let third = &desk.engine;
-        desk.ok("list", json!({}));
+        ask(&dead, &test, ("ada", Some("d")), "agent_claim", claim("a.rs")).unwrap();
+        ask(&alive, &test, ("bob", Some("l")), "agent_claim", claim("b.rs")).unwrap();
+        let third = &test.engine;
+        test.ok("list", json!({}));
         for second in 0..65 {
-            desk.fixture.clock.advance(1);
+            test.fixture.clock.advance(1);
             alive.sweep_claims(second * SECOND);
             if second < 10 {
                 dead.sweep_claims(second * SECOND);
@@ -415,27 +421,27 @@ fn what_a_killed_server_left_is_ended_by_another_and_what_a_living_one_has_is_no
         drop(dead);
         let mut ended = 0;
         for second in 65..80 {
-            desk.fixture.clock.advance(1);
+            test.fixture.clock.advance(1);
             ended += alive.sweep_claims(second * SECOND) + third.sweep_claims(second * SECOND);
         }
         let held: Vec<String> =
-            third.claims_held(&desk.fixture.ledger).unwrap().into_iter().map(|claim| claim.target).collect();
+            third.claims_held(&test.fixture.ledger).unwrap().into_iter().map(|claim| claim.target).collect();
         assert_eq!((ended, held), (1, vec!["b.rs".to_owned()]));
     }
 }
 
 #[test]
 fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
-    for desk in Desk::all() {
-        let strict = || desk.another(ClaimRules { edits: EditPolicy::Refuse, ..ClaimRules::default() });
+    for test in TestEngine::all() {
+        let strict = || test.another(ClaimRules { edits: EditPolicy::Refuse, ..ClaimRules::default() });
         let begin = |connection: &str| {
             let engine = strict();
             engine.coordination().presence().own(set(&[connection]));
             engine
         };
-        let held = |engine: &Engine| engine.claims_held(&desk.fixture.ledger).unwrap().len();
-        let by = |engine: &Engine, who, target: &str| ask(engine, &desk, who, "agent_claim", claim(target)).unwrap();
-        let seconds = |n: i64| desk.fixture.clock.advance(n);
+        let held = |engine: &Engine| engine.claims_held(&test.fixture.ledger).unwrap().len();
+        let by = |engine: &Engine, who, target: &str| ask(engine, &test, who, "agent_claim", claim(target)).unwrap();
+        let seconds = |n: i64| test.fixture.clock.advance(n);
         // One was refreshed and then left; the other's process was killed before it could refresh it.
         for (target, vouched) in [("a.rs", true), ("b.rs", false)] {
             let first = begin("c1");
@@ -458,7 +464,7 @@ fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
             drop(last);
             seconds(110);
             let other = strict();
-            ask(&other, &desk, ("ann", None), "list", json!({})).unwrap();
+            ask(&other, &test, ("ann", None), "list", json!({})).unwrap();
             assert_eq!(other.sweep_claims(Duration::ZERO), 1, "{target}: a process that only looks ends it too");
         }
         // Edits are not refused because of agents that are gone.
@@ -467,22 +473,22 @@ fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
         drop(first);
         let edit = json!({"type": "File", "key": "d.rs"});
         let next = begin("c5");
-        assert_eq!(ask(&next, &desk, ("bob", Some("c5")), "put", edit.clone()).unwrap_err().code, ErrorCode::Claimed);
+        assert_eq!(ask(&next, &test, ("bob", Some("c5")), "put", edit.clone()).unwrap_err().code, ErrorCode::Claimed);
         seconds(110);
-        ask(&next, &desk, ("bob", Some("c5")), "put", edit).unwrap();
+        ask(&next, &test, ("bob", Some("c5")), "put", edit).unwrap();
     }
 }
 
 #[test]
 fn all_changes_of_claims_are_reported_as_events() {
-    for desk in Desk::all() {
-        desk.by("ada", "agent_claim", claim("first.rs"));
-        let from = desk.ok("event_list", json!({}))["cursor"].clone();
-        let other = desk.another(ClaimRules::default());
-        let id = ask(&other, &desk, ("ada", None), "agent_claim", claim("a.rs")).unwrap()["claim_id"].clone();
-        desk.by("bob", "agent_claim", claim("a.rs::f"));
-        desk.by("ada", "agent_release", json!({"claim_id": id}));
-        let answer = desk.ok("event_list", json!({"after": from, "kinds": ["claim", "conflict"]}));
+    for test in TestEngine::all() {
+        test.by("ada", "agent_claim", claim("first.rs"));
+        let from = test.ok("event_list", json!({}))["cursor"].clone();
+        let other = test.another(ClaimRules::default());
+        let id = ask(&other, &test, ("ada", None), "agent_claim", claim("a.rs")).unwrap()["claim_id"].clone();
+        test.by("bob", "agent_claim", claim("a.rs::f"));
+        test.by("ada", "agent_release", json!({"claim_id": id}));
+        let answer = test.ok("event_list", json!({"after": from, "kinds": ["claim", "conflict"]}));
         let events: Vec<String> = answer["events"]
             .as_array()
             .unwrap()
@@ -521,23 +527,23 @@ fn never_held_twice(ledger: &Ledger) -> usize {
 fn no_interleaving_gives_one_target_to_two_agents() {
     const AGENTS: u64 = 8;
     const STEPS: u64 = 60;
-    for desk in Desk::all() {
-        desk.by("nobody", "agent_claim", claim("begin.rs"));
+    for test in TestEngine::all() {
+        test.by("nobody", "agent_claim", claim("begin.rs"));
         // Two processes, from the store's point of view.
-        let engines = [desk.engine.clone(), desk.another(ClaimRules::default())];
+        let engines = [test.engine.clone(), test.another(ClaimRules::default())];
         let results: Vec<(u64, u64)> = std::thread::scope(|scope| {
             let agents: Vec<_> = (0..AGENTS)
                 .map(|agent| {
-                    let (engine, desk) = (&engines[(agent % 2) as usize], &desk);
-                    scope.spawn(move || race(engine, desk, agent, STEPS))
+                    let (engine, test) = (&engines[(agent % 2) as usize], &test);
+                    scope.spawn(move || race(engine, test, agent, STEPS))
                 })
                 .collect();
             agents.into_iter().map(|agent| agent.join().unwrap()).collect()
         });
         let (won, lost) = results.iter().fold((0, 0), |(won, lost), (w, l)| (won + w, lost + l));
-        assert!(won > 0 && lost > 0, "{won} won, {lost} lost on {}", desk.fixture.name);
-        assert!(never_held_twice(&desk.fixture.ledger) > 0);
-        let left: BTreeMap<String, usize> = desk.engine.claims_held(&desk.fixture.ledger).unwrap().into_iter().fold(
+        assert!(won > 0 && lost > 0, "{won} won, {lost} lost on {}", test.fixture.name);
+        assert!(never_held_twice(&test.fixture.ledger) > 0);
+        let left: BTreeMap<String, usize> = test.engine.claims_held(&test.fixture.ledger).unwrap().into_iter().fold(
             BTreeMap::new(),
             |mut count, claim| {
                 *count.entry(ClaimTarget { kind: claim.claim_type, name: claim.target }.board()).or_default() += 1;
@@ -549,7 +555,7 @@ fn no_interleaving_gives_one_target_to_two_agents() {
 }
 
 /// Claims and releases in an order of its own; returns how often it won and lost.
-fn race(engine: &Engine, desk: &Desk, agent: u64, steps: u64) -> (u64, u64) {
+fn race(engine: &Engine, test: &TestEngine, agent: u64, steps: u64) -> (u64, u64) {
     let name = format!("agent-{agent}");
     let (mut won, mut lost, mut held) = (0, 0, Vec::new());
     let mut dice = agent.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
@@ -567,10 +573,10 @@ fn race(engine: &Engine, desk: &Desk, agent: u64, steps: u64) -> (u64, u64) {
         if dice.is_multiple_of(3)
             && let Some(id) = held.pop()
         {
-            ask(engine, desk, (&name, None), "agent_release", json!({"claim_id": id})).unwrap();
+            ask(engine, test, (&name, None), "agent_release", json!({"claim_id": id})).unwrap();
             continue;
         }
-        let out = ask(engine, desk, (&name, None), "agent_claim", claim(&target)).unwrap();
+        let out = ask(engine, test, (&name, None), "agent_claim", claim(&target)).unwrap();
         if out["status"] == "ok" {
             won += 1;
             if !held.contains(&out["claim_id"]) {
@@ -583,7 +589,7 @@ fn race(engine: &Engine, desk: &Desk, agent: u64, steps: u64) -> (u64, u64) {
         }
     }
     for id in held {
-        ask(engine, desk, (&name, None), "agent_release", json!({"claim_id": id})).unwrap();
+        ask(engine, test, (&name, None), "agent_release", json!({"claim_id": id})).unwrap();
     }
     (won, lost)
 }

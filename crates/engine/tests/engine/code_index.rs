@@ -1,6 +1,6 @@
 //! Indexing working trees: recorded facts, changes of files, and bad input.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::Context;
 use lukasa_model::{ErrorCode, View};
 use lukasa_store::VersionFields;
@@ -18,8 +18,8 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 /// Everything visible on a branch: names and contents.
-fn stated(desk: &Desk, branch: &str) -> BTreeMap<String, String> {
-    let ledger = &desk.fixture.ledger;
+fn stated(test: &TestEngine, branch: &str) -> BTreeMap<String, String> {
+    let ledger = &test.fixture.ledger;
     let view: View = ledger.view(&ViewSpec::on(branch)).unwrap();
     let mut names = BTreeMap::new();
     let mut out = BTreeMap::new();
@@ -64,7 +64,7 @@ fn small_program(root: &Path) {
 
 #[test]
 fn a_new_process_parses_only_what_changed() {
-    for mut desk in Desk::all() {
+    for mut test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         let cache = TempDir::new().unwrap();
         small_program(folder.path());
@@ -78,42 +78,42 @@ fn a_new_process_parses_only_what_changed() {
             write(folder.path(), &format!("{of}/Store.java"), text);
         }
         let path = json!({"path": folder.path()});
-        let fresh = |desk: &mut Desk, cache: &Path| {
-            let clock = std::sync::Arc::clone(&desk.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
-            let store = std::sync::Arc::clone(&desk.fixture.store);
-            desk.engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir()).with_cache(cache.into());
+        let fresh = |test: &mut TestEngine, cache: &Path| {
+            let clock = std::sync::Arc::clone(&test.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
+            let store = std::sync::Arc::clone(&test.fixture.store);
+            test.engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir()).with_cache(cache.into());
         };
-        fresh(&mut desk, cache.path());
-        assert_eq!(desk.ok("index_directory", path.clone())["parsed"], 35);
-        fresh(&mut desk, cache.path());
-        assert_eq!(desk.ok("index_directory", path.clone())["parsed"], 0, "nothing changed");
+        fresh(&mut test, cache.path());
+        assert_eq!(test.ok("index_directory", path.clone())["parsed"], 35);
+        fresh(&mut test, cache.path());
+        assert_eq!(test.ok("index_directory", path.clone())["parsed"], 0, "nothing changed");
         write(folder.path(), "many/m7.py", "from many.m8 import f8\n\n\ndef f7():\n    return f8()\n");
-        fresh(&mut desk, cache.path());
-        let report = desk.ok("index_directory", path.clone());
+        fresh(&mut test, cache.path());
+        let report = test.ok("index_directory", path.clone());
         assert_eq!((&report["parsed"], &report["changed"]), (&json!(1), &json!(1)), "{report}");
         for of in ["mobile", "desktop"] {
             let text = fs::read_to_string(folder.path().join(of).join("Store.java")).unwrap();
             write(folder.path(), &format!("{of}/Store.java"), &format!("{text}// {of}\n"));
-            fresh(&mut desk, cache.path());
-            let report = desk.ok("index_directory", path.clone());
+            fresh(&mut test, cache.path());
+            let report = test.ok("index_directory", path.clone());
             assert_eq!(
                 (&report["written_files"], &report["relationships_written"]),
                 (&json!(1), &json!(0)),
                 "{report}"
             );
         }
-        let kept = stated(&desk, "main");
+        let kept = stated(&test, "main");
         assert!(kept.contains_key("Function:many/m7.py::f7 -CALLS-> Function:many/m8.py::f8"));
         // Cached facts equal facts parsed from the text.
-        let again = desk.ok("graph_rebuild", path.clone());
+        let again = test.ok("graph_rebuild", path.clone());
         assert_eq!(again["parsed"], 35, "a rebuild believes nothing that was kept");
-        assert_eq!(stated(&desk, "main"), kept);
+        assert_eq!(stated(&test, "main"), kept);
     }
 }
 
 #[test]
 fn a_new_process_reads_only_what_was_written_since() {
-    for mut desk in Desk::all() {
+    for mut test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         let cache = TempDir::new().unwrap();
         small_program(folder.path());
@@ -123,51 +123,51 @@ fn a_new_process_reads_only_what_was_written_since() {
         fs::write(folder.path().join("logo.png"), b"\x89PNG\0\0").unwrap();
         fs::write(folder.path().join("odd.py"), b"x = 1\0").unwrap();
         let path = json!({"path": folder.path()});
-        let restarted = |desk: &mut Desk| {
-            let clock = std::sync::Arc::clone(&desk.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
-            let store = std::sync::Arc::clone(&desk.fixture.store);
+        let restarted = |test: &mut TestEngine| {
+            let clock = std::sync::Arc::clone(&test.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
+            let store = std::sync::Arc::clone(&test.fixture.store);
             let engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir());
-            desk.engine = engine.with_cache(cache.path().into());
+            test.engine = engine.with_cache(cache.path().into());
         };
-        let index = |desk: &mut Desk| {
-            restarted(desk);
-            desk.ok("index_directory", path.clone())
+        let index = |test: &mut TestEngine| {
+            restarted(test);
+            test.ok("index_directory", path.clone())
         };
         let seconds = |ahead: u64| {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
             lukasa_model::Time((now + ahead) as i64 * 1_000_000)
         };
-        desk.fixture.clock.set(seconds(0));
-        let whole = index(&mut desk)["bytes"].as_u64().unwrap();
+        test.fixture.clock.set(seconds(0));
+        let whole = index(&mut test)["bytes"].as_u64().unwrap();
         assert!(whole > 1_000);
-        assert_eq!(index(&mut desk)["bytes"], whole, "written a moment ago: it might be written again unseen");
-        desk.fixture.clock.set(seconds(60));
-        assert_eq!(index(&mut desk)["bytes"], whole);
-        let report = index(&mut desk);
+        assert_eq!(index(&mut test)["bytes"], whole, "written a moment ago: it might be written again unseen");
+        test.fixture.clock.set(seconds(60));
+        assert_eq!(index(&mut test)["bytes"], whole);
+        let report = index(&mut test);
         assert_eq!((&report["bytes"], &report["changed"]), (&json!(0), &json!(0)), "{report}");
         assert!(report["diagnostics"].to_string().contains("odd.py"), "faults are reported by every pass: {report}");
         // The saved state of the branch is valid only until another client writes.
-        desk.ok("delete", json!({"ref": "File:many/m9.py"}));
-        let report = index(&mut desk);
+        test.ok("delete", json!({"ref": "File:many/m9.py"}));
+        let report = index(&mut test);
         assert_eq!((&report["changed"], &report["removed"]), (&json!(1), &json!(0)), "{report}");
-        assert!(stated(&desk, "main").contains_key("File:many/m9.py"));
+        assert!(stated(&test, "main").contains_key("File:many/m9.py"));
         // The same length and the same modification time.
         let file = folder.path().join("many/m7.py");
         let before = fs::metadata(&file).unwrap().modified().unwrap();
         write(folder.path(), "many/m7.py", "def f7():\n    return f8()\n");
         fs::File::options().write(true).open(&file).unwrap().set_modified(before).unwrap();
-        let report = index(&mut desk);
+        let report = index(&mut test);
         assert_eq!(report["changed"], 1, "{report}");
         assert_eq!(report["removed"], 0);
         fs::remove_file(folder.path().join("many/m8.py")).unwrap();
-        assert_eq!(index(&mut desk)["removed"], 1);
+        assert_eq!(index(&mut test)["removed"], 1);
         fs::write(folder.path().join("logo.png"), "text now\n").unwrap();
-        let report = index(&mut desk);
+        let report = index(&mut test);
         assert_eq!(report["changed"], 1, "{report}");
-        assert!(stated(&desk, "main").contains_key("File:logo.png"));
-        restarted(&mut desk);
+        assert!(stated(&test, "main").contains_key("File:logo.png"));
+        restarted(&mut test);
         assert_eq!(
-            desk.ok("graph_health", path.clone())["pending_changes"],
+            test.ok("graph_health", path.clone())["pending_changes"],
             0,
             "the picture that became text counts once"
         );
@@ -176,12 +176,12 @@ fn a_new_process_reads_only_what_was_written_since() {
 
 #[test]
 fn a_folder_becomes_files_symbols_and_calls() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         small_program(folder.path());
-        let report = desk.ok("index_directory", json!({"path": folder.path()}));
+        let report = test.ok("index_directory", json!({"path": folder.path()}));
         assert_eq!(report["files"], 6, "{report}");
-        let stated = stated(&desk, "main");
+        let stated = stated(&test, "main");
         for name in [
             "File:app/main.py",
             "File:notes.txt",
@@ -195,44 +195,44 @@ fn a_folder_becomes_files_symbols_and_calls() {
             "File:web/index.ts -IMPORTS-> File:web/sum.ts",
             "Class:app/shop.py::Shop -CONTAINS-> Method:app/shop.py::Shop::open",
         ] {
-            assert!(stated.contains_key(name), "{name} on {}: {:#?}", desk.fixture.name, stated.keys());
+            assert!(stated.contains_key(name), "{name} on {}: {:#?}", test.fixture.name, stated.keys());
         }
         let shop = &stated["Class:app/shop.py::Shop"];
         assert!(shop.contains("\"summary\":\"A shop.\""), "{shop}");
         let call = &stated["Function:web/index.ts::total -CALLS-> Function:web/sum.ts::add"];
         assert!(call.contains("\"derivation\":\"import\"") && call.contains("\"line\":2"), "{call}");
         // Nothing changed: nothing is written.
-        let again = desk.ok("index_directory", json!({"path": folder.path()}));
+        let again = test.ok("index_directory", json!({"path": folder.path()}));
         assert_eq!((&again["tx"], &again["changed"]), (&Value::Null, &json!(0)), "{again}");
     }
 }
 
 #[test]
 fn edits_removals_and_renames_end_facts_that_no_longer_apply() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         small_program(folder.path());
-        desk.ok("index_directory", json!({"path": folder.path()}));
-        desk.fixture.clock.advance(10);
+        test.ok("index_directory", json!({"path": folder.path()}));
+        test.fixture.clock.advance(10);
         write(folder.path(), "app/shop.py", "class Shop:\n    def open(self):\n        pass\n");
         fs::rename(folder.path().join("web/sum.ts"), folder.path().join("web/plus.ts")).unwrap();
         fs::remove_file(folder.path().join("notes.txt")).unwrap();
-        let report = desk.ok("index_directory", json!({"path": folder.path()}));
+        let report = test.ok("index_directory", json!({"path": folder.path()}));
         assert_eq!((&report["changed"], &report["removed"]), (&json!(2), &json!(2)), "{report}");
-        let stated = stated(&desk, "main");
+        let stated = stated(&test, "main");
         for gone in ["Method:app/shop.py::Shop::greet", "File:notes.txt", "File:web/sum.ts", "Function:web/sum.ts::add"]
         {
-            assert!(!stated.contains_key(gone), "{gone} on {}", desk.fixture.name);
+            assert!(!stated.contains_key(gone), "{gone} on {}", test.fixture.name);
         }
         assert!(stated.contains_key("File:web/plus.ts"));
         assert!(
             !stated.keys().any(|k| k.starts_with("Function:web/index.ts::total -CALLS->")),
             "the import leads nowhere"
         );
-        let found = desk.ok("get", json!({"ref": "File:web/sum.ts"}));
+        let found = test.ok("get", json!({"ref": "File:web/sum.ts"}));
         assert_eq!(found["thing"]["key"], "web/plus.ts", "the old name leads to the new: {found}");
         // A view of the past is unchanged.
-        let before = desk.ok("get", json!({"ref": "Method:app/shop.py::Shop::greet", "as_of": "tx:2"}));
+        let before = test.ok("get", json!({"ref": "Method:app/shop.py::Shop::greet", "as_of": "tx:2"}));
         assert_eq!(before["thing"]["key"], "app/shop.py::Shop::greet");
     }
 }
@@ -241,20 +241,20 @@ fn edits_removals_and_renames_end_facts_that_no_longer_apply() {
 #[test]
 fn following_edits_gives_what_a_fresh_index_gives() {
     use lukasa_testkit::random_queries::SeededRandom;
-    for (number, desk) in Desk::all().into_iter().enumerate() {
-        let rounds = if desk.fixture.name == "memory" { 12 } else { 4 };
+    for (number, test) in TestEngine::all().into_iter().enumerate() {
+        let rounds = if test.fixture.name == "memory" { 12 } else { 4 };
         let folder = TempDir::new().unwrap();
         small_program(folder.path());
         let mut dice = SeededRandom(7 + number as u64);
         for round in 0..rounds {
             random_edit(folder.path(), &mut dice);
-            desk.fixture.clock.advance(1);
-            desk.ok("index_directory", json!({"path": folder.path()}));
+            test.fixture.clock.advance(1);
+            test.ok("index_directory", json!({"path": folder.path()}));
             let fresh = format!("fresh{round}");
             // A branch from before the first fact sees nothing of `main`.
-            desk.ok("branch_create", json!({"name": fresh, "pinned": true, "at": 0}));
-            let report = desk.ok("index_directory", json!({"path": folder.path(), "branch": fresh}));
-            let (followed, again) = (stated(&desk, "main"), stated(&desk, &fresh));
+            test.ok("branch_create", json!({"name": fresh, "pinned": true, "at": 0}));
+            let report = test.ok("index_directory", json!({"path": folder.path(), "branch": fresh}));
+            let (followed, again) = (stated(&test, "main"), stated(&test, &fresh));
             let outside = |name: &String| name.starts_with("Package:") || name.starts_with("External:");
             let ours = |all: BTreeMap<String, String>| -> BTreeMap<String, String> {
                 all.into_iter().filter(|(n, _)| !outside(n) && !n.contains("RENAMED_FROM")).collect()
@@ -265,11 +265,11 @@ fn following_edits_gives_what_a_fresh_index_gives() {
                     followed.get(name),
                     Some(content),
                     "{name}, round {round} on {}: {report}",
-                    desk.fixture.name
+                    test.fixture.name
                 );
             }
             for name in followed.keys() {
-                assert!(again.contains_key(name), "{name} is left over, round {round} on {}", desk.fixture.name);
+                assert!(again.contains_key(name), "{name} is left over, round {round} on {}", test.fixture.name);
             }
         }
     }
@@ -314,7 +314,7 @@ fn random_edit(root: &Path, dice: &mut lukasa_testkit::random_queries::SeededRan
 
 #[test]
 fn bad_input_is_reported_and_never_fails_the_index() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     let root = folder.path();
     small_program(root);
@@ -331,13 +331,13 @@ fn bad_input_is_reported_and_never_fails_the_index() {
         std::os::unix::fs::symlink(root, root.join("loop")).unwrap();
         std::os::unix::fs::symlink(root.join("nowhere"), root.join("dangling.py")).unwrap();
     }
-    let report = desk.ok("index_directory", json!({"path": root}));
+    let report = test.ok("index_directory", json!({"path": root}));
     let faults: Vec<String> =
         report["diagnostics"].as_array().unwrap().iter().map(|d| d["path"].as_str().unwrap().to_owned()).collect();
     for path in ["latin.py", "half.py", "deep.py", "deep.js", "long.ts", "huge.bin"] {
         assert!(faults.iter().any(|t| t == path), "{path} is not reported: {faults:?}");
     }
-    let stated = stated(&desk, "main");
+    let stated = stated(&test, "main");
     assert!(stated.contains_key("Function:half.py::whole"));
     assert!(!stated.contains_key("File:binary.py"));
     assert!(stated.contains_key("File:long.ts"));
@@ -346,55 +346,55 @@ fn bad_input_is_reported_and_never_fails_the_index() {
 
 #[test]
 fn ignore_rules_are_kept() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     small_program(folder.path());
     write(folder.path(), ".gitignore", "/build\n*.log\n");
     write(folder.path(), ".lukasaignore", "web/\n");
     write(folder.path(), "build/out.py", "def made(): pass\n");
     write(folder.path(), "x.log", "log\n");
-    desk.ok("index_directory", json!({"path": folder.path()}));
-    let stated = stated(&desk, "main");
+    test.ok("index_directory", json!({"path": folder.path()}));
+    let stated = stated(&test, "main");
     for path in ["build/out.py", "x.log", "web/sum.ts"] {
         assert!(!stated.contains_key(&format!("File:{path}")), "{path}");
     }
     assert!(stated.contains_key("File:.lukasaignore"));
     // What becomes ignored is ended.
     write(folder.path(), ".gitignore", "/build\n*.log\nnotes.txt\n");
-    desk.ok("index_directory", json!({"path": folder.path()}));
-    assert!(!self::stated(&desk, "main").contains_key("File:notes.txt"));
+    test.ok("index_directory", json!({"path": folder.path()}));
+    assert!(!self::stated(&test, "main").contains_key("File:notes.txt"));
 }
 
 #[test]
 fn a_cancelled_pass_indexes_nothing_and_the_next_pass_begins_again() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         write(&root, "a.py", "def one():\n    return two()\n\n\ndef two():\n    return 2\n");
         let request = json!({"path": root});
         let mut progress = |_, _| ();
-        let mut gone = Context::of(desk.fixture.ledger.scope().clone(), &mut progress);
+        let mut gone = Context::of(test.fixture.ledger.scope().clone(), &mut progress);
         gone.stop.stop();
-        let refused = desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err();
+        let refused = test.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err();
         assert_eq!(refused.code, ErrorCode::Cancelled);
-        assert_eq!(desk.call("list", json!({"type": "Function"})).map_or(0, |list| list["total"].as_u64().unwrap()), 0);
-        desk.ok("index_directory", request.clone());
-        assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 2);
+        assert_eq!(test.call("list", json!({"type": "Function"})).map_or(0, |list| list["total"].as_u64().unwrap()), 0);
+        test.ok("index_directory", request.clone());
+        assert_eq!(test.ok("list", json!({"type": "Function"}))["total"], 2);
         // The same with an existing index.
         write(&root, "a.py", "def one():\n    return 1\n");
         assert_eq!(
-            desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err().code,
+            test.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err().code,
             ErrorCode::Cancelled
         );
-        assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 2);
-        desk.ok("index_directory", request);
-        assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 1);
+        assert_eq!(test.ok("list", json!({"type": "Function"}))["total"], 2);
+        test.ok("index_directory", request);
+        assert_eq!(test.ok("list", json!({"type": "Function"}))["total"], 1);
     }
 }
 
 #[test]
 fn files_that_are_not_text_or_cannot_be_read_are_reported() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     small_program(folder.path());
     fs::write(folder.path().join("app/odd.py"), b"x = 1\n\0\0").unwrap();
@@ -403,7 +403,7 @@ fn files_that_are_not_text_or_cannot_be_read_are_reported() {
     let closed = folder.path().join("app/closed.py");
     fs::write(&closed, "y = 2\n").unwrap();
     let is_closed = shut(&closed);
-    let report = desk.ok("index_directory", json!({"path": folder.path()}));
+    let report = test.ok("index_directory", json!({"path": folder.path()}));
     assert_eq!(report["not_text"], 3, "{report}");
     let reported = |path: &str| {
         let of = report["diagnostics"].as_array().unwrap().iter().find(|one| one["path"] == path);
@@ -411,8 +411,8 @@ fn files_that_are_not_text_or_cannot_be_read_are_reported() {
     };
     assert!(reported("app/odd.py").unwrap().starts_with("not text"), "{report}");
     assert_eq!(reported("logo.png"), None, "a picture has no symbols");
-    assert!(stated(&desk, "main").keys().all(|name| !name.contains("odd.py") && !name.contains("logo.png")));
-    assert!(stated(&desk, "main").contains_key("Function:app/main.py::main"), "the rest is indexed all the same");
+    assert!(stated(&test, "main").keys().all(|name| !name.contains("odd.py") && !name.contains("logo.png")));
+    assert!(stated(&test, "main").contains_key("Function:app/main.py::main"), "the rest is indexed all the same");
     // A privileged user can read every file.
     if is_closed {
         assert!(reported("app/closed.py").unwrap().starts_with("cannot be read"), "{report}");

@@ -1,6 +1,6 @@
 //! Operations on code, called as surfaces call them, on every store.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::Context;
 use lukasa_engine::features::graph::communities::CommunityCache;
 use lukasa_model::{Error, ErrorCode, Scope};
@@ -117,11 +117,11 @@ fn shop() -> Value {
     json!({"kind": "full_rebuild", "writes": writes})
 }
 
-fn desks() -> Vec<Desk> {
-    let all = Desk::all();
-    for desk in &all {
-        desk.ok("batch", shop());
-        desk.engine.state::<CommunityCache>().settle();
+fn tests() -> Vec<TestEngine> {
+    let all = TestEngine::all();
+    for test in &all {
+        test.ok("batch", shop());
+        test.engine.state::<CommunityCache>().settle();
     }
     all
 }
@@ -130,14 +130,14 @@ fn keys(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|n| n["key"].as_str().unwrap()).collect()
 }
 
-fn error(desk: &Desk, name: &str, request: Value) -> Error {
-    desk.call(name, request.clone()).map(|v| panic!("{name} {request}: {v}")).unwrap_err()
+fn error(test: &TestEngine, name: &str, request: Value) -> Error {
+    test.call(name, request.clone()).map(|v| panic!("{name} {request}: {v}")).unwrap_err()
 }
 
 #[test]
 fn callers_are_listed_with_lines_and_confidence() {
-    for desk in desks() {
-        let out = desk.ok("get_callers", json!({"ref": "login"}));
+    for test in tests() {
+        let out = test.ok("get_callers", json!({"ref": "login"}));
         assert_eq!(keys(&out["callers"]), [RENDER, TEST]);
         assert_eq!(
             out["summary"],
@@ -163,37 +163,37 @@ fn callers_are_listed_with_lines_and_confidence() {
             (&json!(3), &json!(2), &json!(1))
         );
         let deep =
-            desk.ok("get_callers", json!({"ref": LOGIN, "depth": 3, "include_tests": false, "min_confidence": 0}));
+            test.ok("get_callers", json!({"ref": LOGIN, "depth": 3, "include_tests": false, "min_confidence": 0}));
         assert_eq!(keys(&deep["callers"]), [RENDER, "src/web.py::check", MAIN]);
         assert_eq!((&deep["callers"][2]["via"], &deep["callers"][2]["depth"]), (&json!(RENDER), &json!(2)));
         assert!(deep["summary"].as_str().unwrap().starts_with("3 functions lead to `login` within 3 calls"));
-        let few = desk.ok("get_callers", json!({"ref": LOGIN, "limit": 1}));
+        let few = test.ok("get_callers", json!({"ref": LOGIN, "limit": 1}));
         assert_eq!((keys(&few["callers"]), &few["total"], &few["truncated"]), (vec![RENDER], &json!(2), &json!(true)));
-        let own = desk.ok("get_callers", json!({"ref": "src/web.py::check"}));
+        let own = test.ok("get_callers", json!({"ref": "src/web.py::check"}));
         assert_eq!((&own["recursive"], &own["total"]), (&json!(true), &json!(0)));
-        let made = desk.ok("get_callers", json!({"ref": "Session"}));
+        let made = test.ok("get_callers", json!({"ref": "Session"}));
         assert_eq!(
             (keys(&made["callers"]), &made["callers"][0]["via"]),
             (vec![LOGIN], &json!(MADE)),
             "making one calls its constructor"
         );
         for (field, value) in [("depth", json!(7)), ("limit", json!(0)), ("min_confidence", json!(2))] {
-            assert_eq!(error(&desk, "get_callers", json!({"ref": LOGIN, field: value})).code, ErrorCode::OutOfRange);
+            assert_eq!(error(&test, "get_callers", json!({"ref": LOGIN, field: value})).code, ErrorCode::OutOfRange);
         }
     }
 }
 
 #[test]
 fn calls_of_a_declared_method_may_reach_another() {
-    for desk in desks() {
-        let out = desk.ok("get_callers", json!({"ref": "Session.close"}));
+    for test in tests() {
+        let out = test.ok("get_callers", json!({"ref": "Session.close"}));
         assert_eq!((keys(&out["callers"]).len(), &out["symbol"]["key"]), (0, &json!(CLOSE)));
         assert_eq!(out["through"][0]["declared"]["key"], "src/base.py::Closable::close");
         assert_eq!((keys(&out["through"][0]["symbols"]), &out["through"][0]["total"]), (vec![RENDER], &json!(1)));
         assert!(
             out["summary"].as_str().unwrap().starts_with("no call of `Session::close` was found; 1 more may reach it")
         );
-        let out = desk.ok("get_callees", json!({"ref": RENDER}));
+        let out = test.ok("get_callees", json!({"ref": RENDER}));
         assert_eq!(keys(&out["callees"]), [LOGIN, "src/base.py::Closable::close", MAIN]);
         assert_eq!(keys(&out["through"][0]["symbols"]), [CLOSE], "may run in its place");
     }
@@ -201,8 +201,8 @@ fn calls_of_a_declared_method_may_reach_another() {
 
 #[test]
 fn callees_inside_and_outside_of_the_project() {
-    for desk in desks() {
-        let out = desk.ok("get_callees", json!({"ref": "login"}));
+    for test in tests() {
+        let out = test.ok("get_callees", json!({"ref": "login"}));
         assert_eq!(keys(&out["callees"]), [MADE, "src/auth.py::check"]);
         assert_eq!((keys(&out["external"]), &out["external"][0]["call_lines"]), (vec![SHA], &json!([13])));
         assert_eq!(
@@ -213,22 +213,22 @@ fn callees_inside_and_outside_of_the_project() {
             out["summary"],
             "`login` calls 2 functions, and 1 name outside of the project; 1 call could not be resolved"
         );
-        let deep = desk.ok("get_callees", json!({"ref": MAIN, "depth": 2}));
+        let deep = test.ok("get_callees", json!({"ref": MAIN, "depth": 2}));
         assert_eq!(keys(&deep["callees"]), [RENDER, LOGIN, "src/base.py::Closable::close"]);
-        let file = desk.ok("get_callees", json!({"ref": "web.py"}));
+        let file = test.ok("get_callees", json!({"ref": "web.py"}));
         assert_eq!(keys(&file["callees"]), [LOGIN, "src/base.py::Closable::close"], "what leads out of the file");
         assert_eq!((&file["callees"][0]["via"], &file["unresolved_calls"]), (&json!(RENDER), &json!(2)));
-        let none = desk.ok("get_callees", json!({"ref": "unused_helper"}));
+        let none = test.ok("get_callees", json!({"ref": "unused_helper"}));
         assert_eq!(none["summary"], "`unused_helper` calls nothing here");
     }
 }
 
 #[test]
 fn callees_of_a_function_contain_the_functions_written_in_it() {
-    for desk in desks() {
+    for test in tests() {
         const OUTER: &str = "src/web.py::outer";
         const INNER: &str = "src/web.py::outer::inner";
-        desk.ok(
+        test.ok(
             "batch",
             json!({"writes": [
                 object("Function", OUTER, json!({"properties": {"line": 50}})),
@@ -240,22 +240,22 @@ fn callees_of_a_function_contain_the_functions_written_in_it() {
                 call(INNER, LOGIN, &[52], 0.95, "import"),
             ]}),
         );
-        let out = desk.ok("get_callees", json!({"ref": OUTER}));
+        let out = test.ok("get_callees", json!({"ref": OUTER}));
         assert_eq!(keys(&out["callees"]), [INNER, LOGIN]);
         assert_eq!((&out["callees"][0].get("via"), &out["callees"][1]["via"]), (&None, &json!(INNER)));
         assert_eq!(out["summary"], "`outer` calls 2 functions");
-        let inner = desk.ok("get_callees", json!({"ref": INNER}));
+        let inner = test.ok("get_callees", json!({"ref": INNER}));
         assert_eq!((keys(&inner["callees"]), &inner["recursive"]), (vec![LOGIN], &json!(true)));
     }
 }
 
 #[test]
 fn unresolved_calls_of_the_same_name_are_reported_with_callers() {
-    for desk in desks() {
+    for test in tests() {
         let sites = |path: &str, sites: Value| {
             object("File", path, json!({"properties": {"path": path, "unresolved_sites": sites}}))
         };
-        desk.ok(
+        test.ok(
             "batch",
             json!({"writes": [
                 sites("src/far.py", json!(["open:3", "unused_helper:7", "unused_helper:9"])),
@@ -263,7 +263,7 @@ fn unresolved_calls_of_the_same_name_are_reported_with_callers() {
                 sites("src/further.py", json!(["unused_helper:2", "unused_helpers:3"])),
             ]}),
         );
-        let out = desk.ok("get_callers", json!({"ref": "unused_helper"}));
+        let out = test.ok("get_callers", json!({"ref": "unused_helper"}));
         assert_eq!(
             out["summary"],
             "no call of `unused_helper` was found; 3 calls of a `unused_helper` in 2 files could not be resolved and may be \
@@ -273,11 +273,11 @@ fn unresolved_calls_of_the_same_name_are_reported_with_callers() {
             out["unresolved_namesakes"],
             json!({"calls": 3, "files": 2, "sites": ["src/far.py:7", "src/far.py:9", "src/further.py:2"]})
         );
-        let other = desk.ok("get_callers", json!({"ref": "render"}));
+        let other = test.ok("get_callers", json!({"ref": "render"}));
         assert_eq!(other.get("unresolved_namesakes"), None);
         let doubt = "3 calls of a `unused_helper` in 2 files could not be resolved and may be calls of it";
         for operation in ["impact", "semantic_slice"] {
-            let summary = desk.ok(operation, json!({"ref": "unused_helper"}))["summary"].clone();
+            let summary = test.ok(operation, json!({"ref": "unused_helper"}))["summary"].clone();
             assert!(summary.as_str().unwrap().ends_with(doubt), "{operation}: {summary}");
         }
     }
@@ -285,8 +285,8 @@ fn unresolved_calls_of_the_same_name_are_reported_with_callers() {
 
 #[test]
 fn chains_of_calls_or_why_there_is_none() {
-    for desk in desks() {
-        let out = desk.ok("call_chain", json!({"from": "main", "to": SHA}));
+    for test in tests() {
+        let out = test.ok("call_chain", json!({"from": "main", "to": SHA}));
         let chain = &out["chains"][0];
         assert_eq!(keys(&chain["steps"]), [MAIN, RENDER, LOGIN, SHA]);
         assert_eq!(
@@ -294,22 +294,22 @@ fn chains_of_calls_or_why_there_is_none() {
             (&json!(3), &json!(0.95), &json!([5, 9]))
         );
         assert_eq!(out["summary"], "`main` leads to `sha256` by 3 calls, at confidence 0.95 or more");
-        let none = desk.ok("call_chain", json!({"from": "login", "to": "main"}));
+        let none = test.ok("call_chain", json!({"from": "login", "to": "main"}));
         assert_eq!((keys(&none["reverse"]["steps"]), none.get("less_sure")), (vec![MAIN, RENDER, LOGIN], None));
         assert!(none["summary"].as_str().unwrap().ends_with("; there is one in the other direction"));
-        let unsure = desk.ok("call_chain", json!({"from": "src/web.py::check", "to": "login"}));
+        let unsure = test.ok("call_chain", json!({"from": "src/web.py::check", "to": "login"}));
         assert_eq!((&unsure["less_sure"]["confidence"], &unsure["chains"]), (&json!(0.3), &json!([])));
-        let short = desk.ok("call_chain", json!({"from": "main", "to": SHA, "max_depth": 2}));
+        let short = test.ok("call_chain", json!({"from": "main", "to": SHA, "max_depth": 2}));
         assert_eq!(
             short["summary"],
             "no chain of calls from `main` to `sha256` within 2 calls, nor in the other direction"
         );
-        let circle = desk.ok("call_chain", json!({"from": "main", "to": "main"}));
+        let circle = test.ok("call_chain", json!({"from": "main", "to": "main"}));
         assert_eq!(keys(&circle["chains"][0]["steps"]), [MAIN, RENDER, MAIN]);
-        let files = desk.ok("call_chain", json!({"from": "src/web.py", "to": AUTH}));
+        let files = test.ok("call_chain", json!({"from": "src/web.py", "to": AUTH}));
         assert_eq!(keys(&files["chains"][0]["steps"]), [RENDER, LOGIN], "files stand for what is in them");
         assert_eq!(
-            error(&desk, "call_chain", json!({"from": "main", "to": "nowhere_at_all"})).code,
+            error(&test, "call_chain", json!({"from": "main", "to": "nowhere_at_all"})).code,
             ErrorCode::NotFound
         );
     }
@@ -317,27 +317,27 @@ fn chains_of_calls_or_why_there_is_none() {
 
 #[test]
 fn several_chains_of_one_length_come_surest_first() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let mut writes: Vec<Value> =
             ["a", "b", "c", "d", "e"].iter().map(|n| object("Function", &format!("x.py::{n}"), json!({}))).collect();
         for (through, confidence) in [("b", 0.6), ("c", 0.95), ("d", 0.8)] {
             writes.push(call("x.py::a", &format!("x.py::{through}"), &[1], confidence, "type"));
             writes.push(call(&format!("x.py::{through}"), "x.py::e", &[2], 0.98, "exact"));
         }
-        desk.ok("batch", json!({"writes": writes}));
-        let out = desk.ok("call_chain", json!({"from": "a", "to": "e", "limit": 2}));
+        test.ok("batch", json!({"writes": writes}));
+        let out = test.ok("call_chain", json!({"from": "a", "to": "e", "limit": 2}));
         let sure: Vec<_> =
             out["chains"].as_array().unwrap().iter().map(|c| c["confidence"].as_f64().unwrap()).collect();
         assert_eq!((sure, &out["truncated"]), (vec![0.95, 0.8], &json!(true)));
-        let all = desk.ok("call_chain", json!({"from": "a", "to": "e"}));
+        let all = test.ok("call_chain", json!({"from": "a", "to": "e"}));
         assert_eq!((all["chains"].as_array().unwrap().len(), &all["truncated"]), (3, &json!(false)));
     }
 }
 
 #[test]
 fn the_call_graph_in_numbers() {
-    for desk in desks() {
-        let out = desk.ok("call_graph_stats", json!({}));
+    for test in tests() {
+        let out = test.ok("call_graph_stats", json!({}));
         assert_eq!(out["symbols"], json!({"File": 4, "Function": 7, "Class": 1, "Interface": 1, "Method": 3}));
         assert_eq!(
             (&out["calls"], &out["external"], &out["call_sites"], &out["unresolved"]),
@@ -355,21 +355,21 @@ fn the_call_graph_in_numbers() {
         );
         assert_eq!(out["cycles"], json!({"total": 1, "largest": {"total": 2, "symbols": [MAIN, RENDER]}}));
         assert_eq!(out["recursive"], json!({"total": 1, "symbols": ["src/web.py::check"]}));
-        let part = desk.ok("call_graph_stats", json!({"path": "src/auth", "limit": 1}));
+        let part = test.ok("call_graph_stats", json!({"path": "src/auth", "limit": 1}));
         assert_eq!(
             (&part["symbols"]["File"], &part["calls"], part["most_called"].as_array().unwrap().len()),
             (&json!(1), &json!(3), 1)
         );
         assert_eq!(part["cycles"]["total"], 0);
-        let none = desk.ok("call_graph_stats", json!({"path": "no/such"}));
+        let none = test.ok("call_graph_stats", json!({"path": "no/such"}));
         assert_eq!((&none["calls"], none.get("unresolved_share")), (&json!(0), None));
     }
 }
 
 #[test]
 fn symbols_are_found_by_names_that_are_nearly_right() {
-    for desk in desks() {
-        let out = desk.ok("symbol_lookup", json!({"query": "login"}));
+    for test in tests() {
+        let out = test.ok("symbol_lookup", json!({"query": "login"}));
         assert_eq!(keys(&out["symbols"]), [LOGIN, TEST]);
         let first = &out["symbols"][0];
         assert_eq!((&first["score"], &first["match"], &first["callers"]), (&json!(1.0), &json!("exact"), &json!(3)));
@@ -381,7 +381,7 @@ fn symbols_are_found_by_names_that_are_nearly_right() {
         let ask = |query: &str, more: Value| {
             let mut request = json!({"query": query});
             request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            let out = desk.ok("symbol_lookup", request);
+            let out = test.ok("symbol_lookup", request);
             keys(&out["symbols"]).iter().map(|k| k.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(ask("LOGIN", json!({}))[0], LOGIN);
@@ -391,11 +391,11 @@ fn symbols_are_found_by_names_that_are_nearly_right() {
         assert_eq!(ask("close", json!({"types": ["Method"], "path": "src/auth"})), [CLOSE]);
         assert_eq!(ask("check", json!({})), ["src/auth.py::check", "src/web.py::check"], "equally called: by key");
         assert_eq!(ask("zzzz", json!({})), Vec::<String>::new());
-        let few = desk.ok("symbol_lookup", json!({"query": "s", "limit": 2}));
+        let few = test.ok("symbol_lookup", json!({"query": "s", "limit": 2}));
         assert_eq!((few["symbols"].as_array().unwrap().len(), &few["truncated"]), (2, &json!(true)));
-        assert_eq!(error(&desk, "symbol_lookup", json!({"query": " "})).code, ErrorCode::InvalidRequest);
+        assert_eq!(error(&test, "symbol_lookup", json!({"query": " "})).code, ErrorCode::InvalidRequest);
         assert_eq!(
-            error(&desk, "symbol_lookup", json!({"query": "x", "types": ["FUNKTION"]})).code,
+            error(&test, "symbol_lookup", json!({"query": "x", "types": ["FUNKTION"]})).code,
             ErrorCode::NoSuchType
         );
     }
@@ -403,11 +403,11 @@ fn symbols_are_found_by_names_that_are_nearly_right() {
 
 #[test]
 fn a_symbol_is_explained() {
-    for desk in desks() {
-        let text = desk
+    for test in tests() {
+        let text = test
             .engine
             .answer(
-                &mut Context::of(desk.fixture.ledger.scope().clone(), &mut |_, _| {}),
+                &mut Context::of(test.fixture.ledger.scope().clone(), &mut |_, _| {}),
                 "code_explain",
                 json!({"ref": "login"}),
             )
@@ -415,7 +415,7 @@ fn a_symbol_is_explained() {
             .text()
             .unwrap();
         assert!(text.starts_with("{\"summary\":") && text.find("\"dependencies\"") < text.find("\"symbol\""));
-        let out = desk.ok("code_explain", json!({"ref": "login"}));
+        let out = test.ok("code_explain", json!({"ref": "login"}));
         assert_eq!(
             out["summary"],
             "`login` is a function in src/auth.py:10: Lets a user in; 2 callers, 1 test, 3 callees"
@@ -437,7 +437,7 @@ fn a_symbol_is_explained() {
         assert!(out["importance"]["place"].as_u64().unwrap() <= 16 && out["community"]["key"].is_string());
         assert_eq!((&out["history"]["tx"], &out["history"]["version"]), (&json!(1), &json!(1)));
 
-        let file = desk.ok("code_explain", json!({"ref": "auth.py"}));
+        let file = test.ok("code_explain", json!({"ref": "auth.py"}));
         assert_eq!(keys(&file["members"]), [LOGIN, "src/auth.py::check", "src/auth.py::Session"]);
         assert_eq!((&file["members"][1]["signature"], &file["total_members"]), (&json!("def check(hash)"), &json!(3)));
         let groups: Vec<_> = file["dependents"]
@@ -454,27 +454,27 @@ fn a_symbol_is_explained() {
                 ("tested_by", vec!["tests/test_auth.py"])
             ]
         );
-        let interface = desk.ok("code_explain", json!({"ref": "Closable"}));
+        let interface = test.ok("code_explain", json!({"ref": "Closable"}));
         assert!(
             interface["summary"]
                 .as_str()
                 .unwrap()
                 .starts_with("`Closable` is an interface in src/base.py:1; 1 caller, 1 subtype")
         );
-        let few = desk.ok("code_explain", json!({"ref": "auth.py", "limit": 1}));
+        let few = test.ok("code_explain", json!({"ref": "auth.py", "limit": 1}));
         assert_eq!((&few["truncated"], few["dependents"][0]["symbols"].as_array().unwrap().len()), (&json!(true), 1));
     }
 }
 
 #[test]
 fn names_that_are_not_clear_or_not_known() {
-    for desk in desks() {
-        let unclear = error(&desk, "get_callers", json!({"ref": "check"}));
+    for test in tests() {
+        let unclear = error(&test, "get_callers", json!({"ref": "check"}));
         assert_eq!((unclear.code, unclear.kind.http_status()), (ErrorCode::Ambiguous, 400));
         assert_eq!(unclear.details["candidates"].as_array().unwrap().len(), 2);
         assert!(unclear.hint.unwrap().contains("Function:src/auth.py::check"));
         for one in ["Function:src/web.py::check", "web.py::check", "web.check", "src/web.py::check"] {
-            assert_eq!(desk.ok("get_callers", json!({"ref": one}))["symbol"]["key"], "src/web.py::check", "{one}");
+            assert_eq!(test.ok("get_callers", json!({"ref": one}))["symbol"]["key"], "src/web.py::check", "{one}");
         }
         for (asked, meant) in [
             ("Method:Session::close", CLOSE),
@@ -483,33 +483,33 @@ fn names_that_are_not_clear_or_not_known() {
             ("hashlib", "python:hashlib"),
             ("File:auth.py", AUTH),
         ] {
-            assert_eq!(desk.ok("code_explain", json!({"ref": asked}))["symbol"]["key"], meant, "{asked}");
+            assert_eq!(test.ok("code_explain", json!({"ref": asked}))["symbol"]["key"], meant, "{asked}");
         }
-        let id = desk.ok("get", json!({"ref": LOGIN}))["thing"]["id"].clone();
-        assert_eq!(desk.ok("code_explain", json!({"ref": id}))["symbol"]["key"], LOGIN);
-        let unknown = error(&desk, "code_explain", json!({"ref": "lgoin"}));
+        let id = test.ok("get", json!({"ref": LOGIN}))["thing"]["id"].clone();
+        assert_eq!(test.ok("code_explain", json!({"ref": id}))["symbol"]["key"], LOGIN);
+        let unknown = error(&test, "code_explain", json!({"ref": "lgoin"}));
         assert_eq!((unknown.code, unknown.kind.http_status()), (ErrorCode::NotFound, 404));
         assert_eq!(unknown.hint.unwrap(), "closest: `Function:src/auth.py::login`");
-        assert!(error(&desk, "code_explain", json!({"ref": "qqqqqqqq"})).hint.unwrap().contains("lukasa symbol"));
+        assert!(error(&test, "code_explain", json!({"ref": "qqqqqqqq"})).hint.unwrap().contains("lukasa symbol"));
         let mut writes = Vec::new();
         for i in 0..14 {
             writes.push(object("Function", &format!("gen/f{i}.py::same"), json!({})));
         }
-        desk.ok("batch", json!({"writes": writes}));
-        let many = error(&desk, "get_callees", json!({"ref": "same"}));
+        test.ok("batch", json!({"writes": writes}));
+        let many = error(&test, "get_callees", json!({"ref": "same"}));
         assert_eq!((many.details["candidates"].as_array().unwrap().len(), &many.details["total"]), (10, &json!(14)));
         assert!(many.hint.unwrap().ends_with(", and 4 more"));
-        desk.fixture.clock.advance(1);
-        desk.ok("delete", json!({"ref": LOGIN}));
-        assert!(error(&desk, "code_explain", json!({"ref": LOGIN})).hint.unwrap().contains("lukasa history"));
+        test.fixture.clock.advance(1);
+        test.ok("delete", json!({"ref": LOGIN}));
+        assert!(error(&test, "code_explain", json!({"ref": LOGIN})).hint.unwrap().contains("lukasa history"));
     }
 }
 
 #[test]
 fn an_earlier_state_is_answered_as_it_was() {
-    for desk in desks() {
-        desk.fixture.clock.advance(60);
-        desk.ok(
+    for test in tests() {
+        test.fixture.clock.advance(60);
+        test.ok(
             "batch",
             json!({"git_commit": "0123456789012345678901234567890123456789", "writes": [
                 object("Function", LOGIN, json!({"properties": {"line": 11, "signature": "def login(user, code)"}})),
@@ -518,21 +518,21 @@ fn an_earlier_state_is_answered_as_it_was() {
                 {"end": {"ref": RENDER}},
             ]}),
         );
-        let now = desk.ok("get_callers", json!({"ref": "login"}));
+        let now = test.ok("get_callers", json!({"ref": "login"}));
         assert_eq!((keys(&now["callers"]), &now["symbol"]["line"]), (vec!["src/web.py::logout", TEST], &json!(11)));
-        let before = desk.ok("get_callers", json!({"ref": "login", "as_of": "tx:1"}));
+        let before = test.ok("get_callers", json!({"ref": "login", "as_of": "tx:1"}));
         assert_eq!((keys(&before["callers"]), &before["symbol"]["line"]), (vec![RENDER, TEST], &json!(10)));
         assert_eq!(before["view"]["known_at"], 1);
         let then = json!({"query": "logout", "as_of": "tx:1"});
-        assert!(desk.ok("symbol_lookup", then)["symbols"].as_array().unwrap().iter().all(|s| s["match"] != "exact"));
+        assert!(test.ok("symbol_lookup", then)["symbols"].as_array().unwrap().iter().all(|s| s["match"] != "exact"));
         assert_eq!(
-            error(&desk, "call_chain", json!({"from": "logout", "to": "login", "as_of": "tx:1"})).code,
+            error(&test, "call_chain", json!({"from": "logout", "to": "login", "as_of": "tx:1"})).code,
             ErrorCode::NotFound
         );
-        assert_eq!(desk.ok("call_chain", json!({"from": "logout", "to": "login"}))["chains"][0]["calls"], 1);
-        assert_eq!(desk.ok("call_graph_stats", json!({"as_of": "tx:1"}))["calls"], 10);
-        assert_eq!(desk.ok("call_graph_stats", json!({}))["calls"], 7);
-        let explained = |request: Value| desk.ok("code_explain", request);
+        assert_eq!(test.ok("call_chain", json!({"from": "logout", "to": "login"}))["chains"][0]["calls"], 1);
+        assert_eq!(test.ok("call_graph_stats", json!({"as_of": "tx:1"}))["calls"], 10);
+        assert_eq!(test.ok("call_graph_stats", json!({}))["calls"], 7);
+        let explained = |request: Value| test.ok("code_explain", request);
         let (old, new) = (explained(json!({"ref": "login", "as_of": "tx:1"})), explained(json!({"ref": "login"})));
         assert_eq!(
             (&old["history"]["tx"], &new["history"]["tx"], &new["history"]["version"]),
@@ -546,10 +546,10 @@ fn an_earlier_state_is_answered_as_it_was() {
 
 #[test]
 fn projects_and_tenants_do_not_see_each_other() {
-    for desk in desks() {
+    for test in tests() {
         let ask = |tenant: &str, project: &str, name: &str, request: Value| {
             let scope = Scope::new(tenant, project).unwrap();
-            desk.engine.call(&mut Context::of(scope, &mut |_, _| {}), name, request)
+            test.engine.call(&mut Context::of(scope, &mut |_, _| {}), name, request)
         };
         for (tenant, project) in [("test", "other"), ("elsewhere", "shop")] {
             let writes = json!({"writes": [
@@ -569,7 +569,7 @@ fn projects_and_tenants_do_not_see_each_other() {
             let chain = ask(tenant, project, "call_chain", json!({"from": "guest", "to": "login"})).unwrap();
             assert_eq!(chain["chains"][0]["calls"], 1);
         }
-        let own = desk.ok("get_callers", json!({"ref": "login"}));
+        let own = test.ok("get_callers", json!({"ref": "login"}));
         assert_eq!(keys(&own["callers"]), [RENDER, TEST]);
     }
 }

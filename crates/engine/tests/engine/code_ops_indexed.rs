@@ -1,6 +1,6 @@
 //! Operations on folders that were indexed, on every store.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use serde_json::{Value, json};
 
 fn keys(list: &Value) -> Vec<&str> {
@@ -14,36 +14,36 @@ fn a_folder_that_was_indexed_can_be_asked() {
         std::fs::create_dir_all(folder.path().join(path).parent().unwrap()).unwrap();
         std::fs::write(folder.path().join(path), text).unwrap();
     };
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         write(
             "shop/auth.py",
             "def check(word):\n    return word\n\n\ndef login(user):\n    \"\"\"Lets a user in.\"\"\"\n    return check(user)\n",
         );
         write("shop/web.py", "from shop.auth import login\n\n\ndef page(user):\n    return login(user)\n");
         write("shop/test_auth.py", "from shop.auth import login\n\n\ndef test_login():\n    assert login('ann')\n");
-        desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
-        let out = desk.ok("get_callers", json!({"ref": "login"}));
+        test.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+        let out = test.ok("get_callers", json!({"ref": "login"}));
         assert_eq!(keys(&out["callers"]), ["shop/web.py::page", "shop/test_auth.py::test_login"]);
         assert_eq!((&out["callers"][1]["test"], &out["callers"][0]["call_lines"]), (&json!(true), &json!([5])));
-        let chain = desk.ok("call_chain", json!({"from": "page", "to": "check"}));
+        let chain = test.ok("call_chain", json!({"from": "page", "to": "check"}));
         assert_eq!(
             keys(&chain["chains"][0]["steps"]),
             ["shop/web.py::page", "shop/auth.py::login", "shop/auth.py::check"]
         );
-        let explained = desk.ok("code_explain", json!({"ref": "auth.login"}));
+        let explained = test.ok("code_explain", json!({"ref": "auth.login"}));
         assert_eq!(
             (&explained["symbol"]["about"], &explained["container"]["key"]),
             (&json!("Lets a user in."), &json!("shop/auth.py"))
         );
-        assert_eq!(desk.ok("symbol_lookup", json!({"query": "shop page"}))["symbols"][0]["key"], "shop/web.py::page");
-        let first = desk.ok("log", json!({}))["head"].clone();
-        desk.fixture.clock.advance(60);
+        assert_eq!(test.ok("symbol_lookup", json!({"query": "shop page"}))["symbols"][0]["key"], "shop/web.py::page");
+        let first = test.ok("log", json!({}))["head"].clone();
+        test.fixture.clock.advance(60);
         write("shop/web.py", "def page(user):\n    return user\n");
-        desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
-        let now = desk.ok("get_callers", json!({"ref": "login", "include_tests": false}));
+        test.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+        let now = test.ok("get_callers", json!({"ref": "login", "include_tests": false}));
         assert_eq!(now["total"], 0);
         let before =
-            desk.ok("get_callers", json!({"ref": "login", "include_tests": false, "as_of": format!("tx:{first}")}));
+            test.ok("get_callers", json!({"ref": "login", "include_tests": false, "as_of": format!("tx:{first}")}));
         assert_eq!(keys(&before["callers"]), ["shop/web.py::page"]);
     }
 }
@@ -67,24 +67,24 @@ fn methods_written_beside_their_type_are_its_members() {
         "use crate::Till;\nimpl Till {\n    pub fn sell(&self) {}\n}\npub fn day() {\n    let till = Till::new();\n    \
          till.sell();\n}\n",
     );
-    for desk in Desk::all() {
-        desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
-        let till = desk.ok("code_explain", json!({"ref": "Till"}));
+    for test in TestEngine::all() {
+        test.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+        let till = test.ok("code_explain", json!({"ref": "Till"}));
         let members = till["members"].as_array().unwrap();
         let mut titles: Vec<_> = members.iter().map(|m| m["title"].as_str().unwrap()).collect();
         titles.sort_unstable();
         assert_eq!(titles, ["close", "new", "open", "sell"]);
         assert!(members.iter().any(|m| m["title"] == "open" && m["subtype"] == "field"));
-        let sell = desk.ok("code_explain", json!({"ref": "Till::sell"}));
+        let sell = test.ok("code_explain", json!({"ref": "Till::sell"}));
         assert_eq!(sell["container"]["key"], "src/lib.rs::Till");
-        let close = desk.ok("get_callers", json!({"ref": "Till::close"}));
+        let close = test.ok("get_callers", json!({"ref": "Till::close"}));
         let direct = keys(&close["callers"]);
         let through: Vec<&str> = close
             .get("through")
             .map(|t| t.as_array().unwrap().iter().flat_map(|t| keys(&t["symbols"])).collect())
             .unwrap_or_default();
         assert!([direct, through].concat().contains(&"src/lib.rs::evening"), "{close}");
-        let chain = desk.ok("call_chain", json!({"from": "day", "to": "Till"}));
+        let chain = test.ok("call_chain", json!({"from": "day", "to": "Till"}));
         assert_eq!(chain["chains"][0]["calls"], 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Summaries by a language model: requested once, cached, recorded, and never blocking.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::features::code::{Summaries, Watch};
 use lukasa_engine::features::graph::communities::CommunityCache;
 use lukasa_engine::model_endpoint::{Endpoint, EndpointConfig, EndpointKey};
@@ -17,13 +17,13 @@ const SECRET: &str = "sk-the-key-of-ann";
 const SHOP: &str = "class Shop:\n    def open(self):\n        return greet()\n\n\ndef greet():\n    return 'hello'\n\n\ndef described():\n    \"\"\"Is described.\"\"\"\n";
 
 struct Setting {
-    desk: Desk,
+    test: TestEngine,
     folder: TempDir,
 }
 
 impl Setting {
-    fn new(desk: Desk) -> Setting {
-        let setting = Setting { desk, folder: TempDir::new().unwrap() };
+    fn new(test: TestEngine) -> Setting {
+        let setting = Setting { test, folder: TempDir::new().unwrap() };
         fs::create_dir(setting.root()).unwrap();
         setting.write("shop.py", SHOP);
         setting
@@ -47,29 +47,29 @@ impl Setting {
         if let Some((endpoint, per_pass)) = endpoint {
             summaries = summaries.with_endpoint(endpoint, per_pass);
         }
-        let clock = Arc::clone(&self.desk.fixture.clock) as Arc<dyn lukasa_store::Clock>;
-        let store = Arc::clone(&self.desk.fixture.store);
-        self.desk.engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir()).with_summaries(summaries);
+        let clock = Arc::clone(&self.test.fixture.clock) as Arc<dyn lukasa_store::Clock>;
+        let store = Arc::clone(&self.test.fixture.store);
+        self.test.engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir()).with_summaries(summaries);
     }
 
     fn index(&self) -> Value {
-        self.desk.fixture.clock.advance(1);
-        self.desk.ok("index_directory", json!({"path": self.root()}))
+        self.test.fixture.clock.advance(1);
+        self.test.ok("index_directory", json!({"path": self.root()}))
     }
 
     fn summary(&self, name: &str) -> (String, Option<String>) {
-        let got = self.desk.ok("get", json!({"ref": name}));
+        let got = self.test.ok("get", json!({"ref": name}));
         let text = |name: &str| got["thing"]["properties"][name].as_str().map(str::to_owned);
         (text("summary").unwrap_or_default(), text("summary_by"))
     }
 }
 
 fn settings() -> Vec<Setting> {
-    Desk::all().into_iter().map(Setting::new).collect()
+    TestEngine::all().into_iter().map(Setting::new).collect()
 }
 
 fn setting() -> Setting {
-    Setting::new(Desk::all().remove(0))
+    Setting::new(TestEngine::all().remove(0))
 }
 
 fn endpoint(url: &str) -> Endpoint {
@@ -129,7 +129,7 @@ fn a_summary_is_requested_once_and_recorded() {
             let report = setting.index();
             assert_eq!((&report["tx"], &report["model"]), (&Value::Null, &Value::Null), "{report}");
         }
-        setting.desk.ok("graph_rebuild", json!({"path": setting.root()}));
+        setting.test.ok("graph_rebuild", json!({"path": setting.root()}));
         assert_eq!(setting.summary("Function:shop.py::greet").1.as_deref(), Some("model"));
         assert_eq!(model.asked().len(), 4);
         // One symbol changes: only it and its containers are requested again.
@@ -229,9 +229,9 @@ fn secrets_are_not_sent_and_the_key_is_never_shown() {
     let (mut dump, mut progress) = (Vec::new(), |_: u64, _: Option<u64>| {});
     let mut context = lukasa_engine::Context {
         output: Some(&mut dump),
-        ..lukasa_engine::Context::of(setting.desk.fixture.ledger.scope().clone(), &mut progress)
+        ..lukasa_engine::Context::of(setting.test.fixture.ledger.scope().clone(), &mut progress)
     };
-    setting.desk.engine.call(&mut context, "export", json!({"file": "-", "history": true})).unwrap();
+    setting.test.engine.call(&mut context, "export", json!({"file": "-", "history": true})).unwrap();
     assert!(dump.len() > 1000);
     for text in [report.to_string(), String::from_utf8(dump).unwrap()] {
         assert!(!text.contains(SECRET), "{text}");
@@ -324,8 +324,8 @@ fn a_watcher_does_not_wait_for_a_model() {
     let model = FakeEndpoint::start(|_, _| FakeReply::Nothing);
     let mut setting = setting();
     setting.restart(Some((patient(&model.url(), Duration::from_secs(600)), 200)));
-    let scope = setting.desk.fixture.ledger.scope().clone();
-    let watch = Watch::start(&setting.desk.engine, &scope, &setting.root(), Duration::from_millis(30), None).unwrap();
+    let scope = setting.test.fixture.ledger.scope().clone();
+    let watch = Watch::start(&setting.test.engine, &scope, &setting.root(), Duration::from_millis(30), None).unwrap();
     let began = Instant::now();
     let wait = |done: &dyn Fn() -> bool| {
         while !done() {
@@ -335,7 +335,7 @@ fn a_watcher_does_not_wait_for_a_model() {
     };
     wait(&|| !model.asked().is_empty());
     setting.write("saved.py", "def saved(): pass\n");
-    wait(&|| setting.desk.call("get", json!({"ref": "Function:saved.py::saved"})).is_ok());
+    wait(&|| setting.test.call("get", json!({"ref": "Function:saved.py::saved"})).is_ok());
     drop(watch);
 }
 
@@ -353,8 +353,8 @@ fn communities_are_summed_up_by_a_model_where_one_is_configured() {
     setting.restart(None);
     setting.index();
     let summaries = |setting: &Setting| -> Vec<String> {
-        let answer = setting.desk.ok("communities", json!({}));
-        setting.desk.engine.state::<CommunityCache>().settle();
+        let answer = setting.test.ok("communities", json!({}));
+        setting.test.engine.state::<CommunityCache>().settle();
         answer["communities"].as_array().unwrap().iter().map(|c| c["summary"].as_str().unwrap().to_owned()).collect()
     };
     let counted = summaries(&setting);

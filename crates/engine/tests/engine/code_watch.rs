@@ -1,6 +1,6 @@
 //! The watcher indexes saved files, however they were saved.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::features::code::Watch;
 use lukasa_engine::features::code::watch::WatchState;
 use lukasa_testkit::{git, has_git};
@@ -19,13 +19,13 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(place, text).unwrap();
 }
 
-fn wait(desk: &Desk, name: &str, there: bool) {
-    wait_on(desk, "main", name, there);
+fn wait(test: &TestEngine, name: &str, there: bool) {
+    wait_on(test, "main", name, there);
 }
 
-fn wait_on(desk: &Desk, branch: &str, name: &str, there: bool) {
+fn wait_on(test: &TestEngine, branch: &str, name: &str, there: bool) {
     let began = Instant::now();
-    while desk.call("get", json!({"ref": name, "branch": branch})).is_ok() != there {
+    while test.call("get", json!({"ref": name, "branch": branch})).is_ok() != there {
         assert!(began.elapsed() < PATIENCE, "{name} should be {}", if there { "there" } else { "gone" });
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -33,40 +33,40 @@ fn wait_on(desk: &Desk, branch: &str, name: &str, there: bool) {
 
 #[test]
 fn saves_renames_and_floods_are_followed() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap();
     write(&root, "a.py", "def one(): pass\n");
-    let scope = desk.fixture.ledger.scope().clone();
-    let watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
-    wait(&desk, "Function:a.py::one", true);
+    let scope = test.fixture.ledger.scope().clone();
+    let watch = Watch::start(&test.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
+    wait(&test, "Function:a.py::one", true);
     // An ordinary save.
     write(&root, "a.py", "def two(): pass\n");
-    wait(&desk, "Function:a.py::two", true);
-    wait(&desk, "Function:a.py::one", false);
+    wait(&test, "Function:a.py::two", true);
+    wait(&test, "Function:a.py::one", false);
     // An editor's atomic save: beside it, then over it.
     write(&root, ".a.py.swp", "def three(): pass\n");
     fs::rename(root.join(".a.py.swp"), root.join("a.py")).unwrap();
-    wait(&desk, "Function:a.py::three", true);
+    wait(&test, "Function:a.py::three", true);
     // New folders, with files written at once.
     write(&root, "deep/er/b.py", "def four(): pass\n");
-    wait(&desk, "Function:deep/er/b.py::four", true);
+    wait(&test, "Function:deep/er/b.py::four", true);
     write(&root, "deep/er/c.py", "def five(): pass\n");
-    wait(&desk, "Function:deep/er/c.py::five", true);
+    wait(&test, "Function:deep/er/c.py::five", true);
     // A mass rename.
     fs::rename(root.join("deep"), root.join("moved")).unwrap();
-    wait(&desk, "Function:moved/er/b.py::four", true);
-    wait(&desk, "File:moved/er/c.py", true);
-    assert!(desk.call("get", json!({"ref": "Function:deep/er/b.py::four"})).is_err());
+    wait(&test, "Function:moved/er/b.py::four", true);
+    wait(&test, "File:moved/er/c.py", true);
+    assert!(test.call("get", json!({"ref": "Function:deep/er/b.py::four"})).is_err());
     write(&root, "moved/er/d.py", "def six(): pass\n");
-    wait(&desk, "Function:moved/er/d.py::six", true);
+    wait(&test, "Function:moved/er/d.py::six", true);
     // Ten thousand events.
     for number in 0..10_000 {
         fs::write(root.join("flood.py"), format!("def last_{number}(): pass\n")).unwrap();
     }
-    wait(&desk, "Function:flood.py::last_9999", true);
+    wait(&test, "Function:flood.py::last_9999", true);
     fs::remove_dir_all(root.join("moved")).unwrap();
-    wait(&desk, "File:moved/er/d.py", false);
+    wait(&test, "File:moved/er/d.py", false);
     let began = Instant::now();
     while watch.health().state != WatchState::Idle {
         assert!(began.elapsed() < PATIENCE);
@@ -79,19 +79,19 @@ fn saves_renames_and_floods_are_followed() {
 
 #[test]
 fn an_ignored_file_causes_nothing() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap();
     write(&root, ".gitignore", "out/\n");
     write(&root, "a.py", "def one(): pass\n");
     write(&root, "out/x.py", "def made(): pass\n");
-    let scope = desk.fixture.ledger.scope().clone();
-    let _watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
-    wait(&desk, "Function:a.py::one", true);
+    let scope = test.fixture.ledger.scope().clone();
+    let _watch = Watch::start(&test.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
+    wait(&test, "Function:a.py::one", true);
     write(&root, "out/y.py", "def made(): pass\n");
     write(&root, "b.py", "def two(): pass\n");
-    wait(&desk, "Function:b.py::two", true);
-    assert!(desk.call("get", json!({"ref": "File:out/y.py"})).is_err());
+    wait(&test, "Function:b.py::two", true);
+    assert!(test.call("get", json!({"ref": "File:out/y.py"})).is_err());
 }
 
 /// Changes of many files by the `git` program are indexed on the right branches.
@@ -100,7 +100,7 @@ fn checkouts_and_stashes_are_followed() {
     if !has_git() {
         return;
     }
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let run = |arguments: &[&str]| git(&root, arguments);
@@ -115,37 +115,37 @@ fn checkouts_and_stashes_are_followed() {
     run(&["add", "."]);
     run(&["commit", "--quiet", "--message", "two"]);
     run(&["checkout", "--quiet", "main"]);
-    let scope = desk.fixture.ledger.scope().clone();
-    let _watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
-    wait(&desk, "Function:a.py::on_main", true);
+    let scope = test.fixture.ledger.scope().clone();
+    let _watch = Watch::start(&test.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
+    wait(&test, "Function:a.py::on_main", true);
 
     run(&["checkout", "--quiet", "side"]);
-    wait_on(&desk, "side", "Function:a.py::on_side", true);
-    wait_on(&desk, "side", "Function:only/here/b.py::deep", true);
-    wait_on(&desk, "side", "Function:a.py::on_main", false);
-    wait_on(&desk, "side", "Function:same.py::same", true);
-    let has = |branch: &str, name: &str| desk.call("get", json!({"ref": name, "branch": branch})).is_ok();
+    wait_on(&test, "side", "Function:a.py::on_side", true);
+    wait_on(&test, "side", "Function:only/here/b.py::deep", true);
+    wait_on(&test, "side", "Function:a.py::on_main", false);
+    wait_on(&test, "side", "Function:same.py::same", true);
+    let has = |branch: &str, name: &str| test.call("get", json!({"ref": name, "branch": branch})).is_ok();
     assert!(has("main", "Function:a.py::on_main") && !has("main", "Function:a.py::on_side"));
     assert!(!has("main", "File:only/here/b.py"));
 
     // Edited, put away, taken back; all of it on the branch that is checked out.
     write(&root, "a.py", "def edited(): pass\n");
-    wait_on(&desk, "side", "Function:a.py::edited", true);
+    wait_on(&test, "side", "Function:a.py::edited", true);
     run(&["stash", "--quiet"]);
-    wait_on(&desk, "side", "Function:a.py::on_side", true);
-    wait_on(&desk, "side", "Function:a.py::edited", false);
+    wait_on(&test, "side", "Function:a.py::on_side", true);
+    wait_on(&test, "side", "Function:a.py::edited", false);
     // Stashed changes can go to another branch.
     run(&["checkout", "--quiet", "-b", "third"]);
     run(&["stash", "pop", "--quiet"]);
-    wait_on(&desk, "third", "Function:a.py::edited", true);
+    wait_on(&test, "third", "Function:a.py::edited", true);
     assert!(has("side", "Function:a.py::on_side") && !has("side", "Function:a.py::edited"));
     run(&["checkout", "--quiet", "--", "a.py"]);
-    wait_on(&desk, "third", "Function:a.py::edited", false);
+    wait_on(&test, "third", "Function:a.py::edited", false);
 
     // Back, where a whole folder is not.
     run(&["checkout", "--quiet", "main"]);
     write(&root, "a.py", "def on_main_again(): pass\n");
-    wait(&desk, "Function:a.py::on_main_again", true);
+    wait(&test, "Function:a.py::on_main_again", true);
     assert!(!has("main", "File:only/here/b.py"), "it is on another branch");
     assert!(has("side", "Function:only/here/b.py::deep"), "it is still there");
     assert!(has("side", "Function:a.py::on_side"));
@@ -157,7 +157,7 @@ fn a_checkout_in_a_linked_worktree_is_followed() {
     if !has_git() {
         return;
     }
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap().join("tree");
     fs::create_dir(&root).unwrap();
@@ -167,21 +167,21 @@ fn a_checkout_in_a_linked_worktree_is_followed() {
     git(&root, &["commit", "--quiet", "--message", "one"]);
     git(&root, &["worktree", "add", "--quiet", "-b", "linked", "../linked"]);
     let linked = root.parent().unwrap().join("linked");
-    let scope = desk.fixture.ledger.scope().clone();
-    let _watch = Watch::start(&desk.engine, &scope, &linked, Duration::from_millis(30), None).unwrap();
-    wait_on(&desk, "linked", "Function:a.py::one", true);
+    let scope = test.fixture.ledger.scope().clone();
+    let _watch = Watch::start(&test.engine, &scope, &linked, Duration::from_millis(30), None).unwrap();
+    wait_on(&test, "linked", "Function:a.py::one", true);
     // The files stay the same: only HEAD changes.
     git(&linked, &["checkout", "--quiet", "-b", "other"]);
-    wait_on(&desk, "other", "Function:a.py::one", true);
+    wait_on(&test, "other", "Function:a.py::one", true);
 }
 
 #[test]
 fn a_watcher_reports_its_state_and_pending_files() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap();
     write(&root, "a.py", "def one(): pass\n");
-    let scope = desk.fixture.ledger.scope().clone();
+    let scope = test.fixture.ledger.scope().clone();
     // A pass ends when the test lets it.
     let (done, passes) = std::sync::mpsc::channel();
     let (let_go, may_go) = std::sync::mpsc::channel::<()>();
@@ -189,7 +189,7 @@ fn a_watcher_reports_its_state_and_pending_files() {
         let _ = done.send(());
         let _ = may_go.recv_timeout(PATIENCE);
     });
-    let watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(700), Some(listener)).unwrap();
+    let watch = Watch::start(&test.engine, &scope, &root, Duration::from_millis(700), Some(listener)).unwrap();
     let until = |state: WatchState| {
         let began = Instant::now();
         while watch.health().state != state {
@@ -225,19 +225,19 @@ fn a_watcher_reports_its_state_and_pending_files() {
     drop(let_go);
     until(WatchState::Idle);
     assert_eq!(watch.health().pending, 0);
-    assert!(desk.call("get", json!({"ref": "Function:c.py::three"})).is_ok());
+    assert!(test.call("get", json!({"ref": "Function:c.py::three"})).is_ok());
 }
 
 #[test]
 fn a_single_change_is_detected_before_it_is_waited_for() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap();
     write(&root, "a.py", "def one(): pass\n");
     write(&root, "b.py", "");
-    let scope = desk.fixture.ledger.scope().clone();
-    let watch = Watch::start(&desk.engine, &scope, &root, Duration::from_secs(2), None).unwrap();
-    wait(&desk, "Function:a.py::one", true);
+    let scope = test.fixture.ledger.scope().clone();
+    let watch = Watch::start(&test.engine, &scope, &root, Duration::from_secs(2), None).unwrap();
+    wait(&test, "Function:a.py::one", true);
     let began = Instant::now();
     while watch.health().state != WatchState::Idle {
         assert!(began.elapsed() < PATIENCE);

@@ -1,8 +1,8 @@
 //! Every operation of the registry answers in the compact profile, on a repository of 2,500 files.
 
-use crate::desk::Desk;
 use crate::faults::{self, Faults};
 use crate::scip::encode;
+use crate::test_engine::TestEngine;
 use lukasa_engine::audit::{AuditKey, AuditedOperations};
 use lukasa_engine::registry::Effect;
 use lukasa_engine::response_budget::Profile;
@@ -57,7 +57,7 @@ fn sources(root: &Path) {
 }
 
 struct Setting {
-    desk: Desk,
+    test: TestEngine,
     root: PathBuf,
     beside: PathBuf,
     claim: String,
@@ -67,18 +67,18 @@ struct Setting {
 
 impl Setting {
     fn new() -> Setting {
-        let mut desk = Desk::all().into_iter().find(|desk| desk.fixture.name.contains("sqlite")).unwrap();
-        let clock = Arc::clone(&desk.fixture.clock) as Arc<dyn Clock>;
+        let mut test = TestEngine::all().into_iter().find(|test| test.fixture.name.contains("sqlite")).unwrap();
+        let clock = Arc::clone(&test.fixture.clock) as Arc<dyn Clock>;
         let key = Arc::new(AuditKey::new(&[7; 32]).unwrap());
-        let audit = Audit::new(Arc::clone(&desk.fixture.store), clock, "s1", key, AuditedOperations::All);
-        desk.engine = desk.engine.clone().with_audit(audit);
+        let audit = Audit::new(Arc::clone(&test.fixture.store), clock, "s1", key, AuditedOperations::All);
+        test.engine = test.engine.clone().with_audit(audit);
         let folder = tempfile::tempdir().unwrap();
         let beside = folder.path().canonicalize().unwrap();
         let root = beside.join("tree");
         sources(&root);
-        desk.ok("index_directory", json!({"path": root, "branch": "main"}));
+        test.ok("index_directory", json!({"path": root, "branch": "main"}));
         let mut setting =
-            Setting { desk, root, beside, claim: String::new(), context_graph: String::new(), _folder: folder };
+            Setting { test, root, beside, claim: String::new(), context_graph: String::new(), _folder: folder };
         setting.remember();
         setting.coordinate();
         setting.declare();
@@ -86,7 +86,7 @@ impl Setting {
     }
 
     fn remember(&mut self) {
-        let ok = |name: &str, request: Value| self.desk.ok(name, request);
+        let ok = |name: &str, request: Value| self.test.ok(name, request);
         for n in 0..12 {
             let (title, why) = (format!("Handlers are looked up by path, rule {n}"), WORDS.repeat(4));
             ok(
@@ -120,7 +120,7 @@ impl Setting {
     fn coordinate(&mut self) {
         for n in 0..8 {
             let blocked: Vec<String> = if n > 4 { (0..n).map(|n| n.to_string()).collect() } else { vec![] };
-            self.desk.ok(
+            self.test.ok(
                 "task_update",
                 json!({"task_id": n.to_string(), "title": format!("Task {n}: {WORDS}"), "feature_id": "routing", "blocked_by": blocked,
                     "agent_id": "ada"}),
@@ -130,14 +130,14 @@ impl Setting {
             .map(|n| format!("core/dispatching_of_requests.py::ApplicationRouter::mount_application_below_prefix_{n}"));
         for (n, target) in std::iter::once(CORE.to_owned()).chain(methods).enumerate() {
             let request = json!({"target_id": target, "agent_id": format!("agent-number-{n}"), "intent": WORDS});
-            self.desk.ok("agent_claim", request);
+            self.test.ok("agent_claim", request);
         }
         for agent in ["eve", "bob"] {
-            self.desk.ok("agent_claim", json!({"target_id": CORE, "agent_id": agent, "intent": WORDS}));
+            self.test.ok("agent_claim", json!({"target_id": CORE, "agent_id": agent, "intent": WORDS}));
         }
         let own = json!({"target_id": "part_1/module_1.py", "agent_id": "ada", "intent": "a claim to release"});
-        self.claim = self.desk.ok("agent_claim", own)["claim_id"].as_str().unwrap().to_owned();
-        let graph = self.desk.ok("build_context_graph", json!({"anchors": [CORE], "include_properties": true}));
+        self.claim = self.test.ok("agent_claim", own)["claim_id"].as_str().unwrap().to_owned();
+        let graph = self.test.ok("build_context_graph", json!({"anchors": [CORE], "include_properties": true}));
         self.context_graph = graph["context_graph_id"].as_str().unwrap().to_owned();
     }
 
@@ -145,24 +145,24 @@ impl Setting {
         for n in 0..30 {
             let object = json!({"type": "Service", "key": format!("service-number-{n}"), "title": WORDS,
                 "properties": {"about": WORDS.repeat(3), "port": n}});
-            self.desk.ok("put", object);
+            self.test.ok("put", object);
         }
         for n in 1..30 {
             let link = json!({"type": "CALLS", "src": "Service:service-number-0", "dst": format!("Service:service-number-{n}")});
-            self.desk.ok("link", link);
+            self.test.ok("link", link);
         }
-        self.desk.ok("release_create", json!({"name": "v1", "description": WORDS}));
-        self.desk.ok("tag_create", json!({"name": "stable", "release": "v1"}));
-        self.desk.ok("branch_create", json!({"name": "feature"}));
-        self.desk.ok("branch_create", json!({"name": "closed"}));
-        self.desk.ok("branch_create", json!({"name": "pinned", "pinned": true}));
-        self.desk.ok("branch_close", json!({"name": "closed"}));
+        self.test.ok("release_create", json!({"name": "v1", "description": WORDS}));
+        self.test.ok("tag_create", json!({"name": "stable", "release": "v1"}));
+        self.test.ok("branch_create", json!({"name": "feature"}));
+        self.test.ok("branch_create", json!({"name": "closed"}));
+        self.test.ok("branch_create", json!({"name": "pinned", "pinned": true}));
+        self.test.ok("branch_close", json!({"name": "closed"}));
         let changed: Vec<Value> = (0..30)
             .map(|n| json!({"object": {"type": "Service", "key": format!("changed-number-{n}"), "title": WORDS}}))
             .collect();
-        self.desk.ok("batch", json!({"writes": changed, "branch": "feature"}));
-        self.desk.ok("put", json!({"type": "Service", "key": "gone"}));
-        self.desk.ok("delete", json!({"ref": "Service:gone"}));
+        self.test.ok("batch", json!({"writes": changed, "branch": "feature"}));
+        self.test.ok("put", json!({"type": "Service", "key": "gone"}));
+        self.test.ok("delete", json!({"ref": "Service:gone"}));
         std::fs::write(
             self.beside.join("facts.jsonl"),
             "{\"object\": {\"type\": \"Service\", \"key\": \"imported\"}}\n",
@@ -181,10 +181,10 @@ impl Setting {
     /// Calls an operation in a project; operations that restore need an empty one.
     fn ask(&self, project: &str, name: &str, request: Value) -> Result<Value, Error> {
         let mut progress = |_, _| {};
-        let scope = self.desk.fixture.ledger.scope();
+        let scope = self.test.fixture.ledger.scope();
         let project = if project.is_empty() { scope.project.clone() } else { project.into() };
         let mut context = Context::of(Scope { project, tenant: scope.tenant.clone() }, &mut progress);
-        self.desk.engine.call(&mut context, name, request)
+        self.test.engine.call(&mut context, name, request)
     }
 
     /// The request for each operation; an operation without a request fails the test.
@@ -234,7 +234,7 @@ impl Setting {
             }
             "neighbors" | "impact" | "code_explain" | "get_callers" | "get_callees" | "history" => json!({"ref": CORE}),
             "traverse" | "expand" | "subgraph" => json!({"roots": [CORE]}),
-            "graph_traverse" => json!({"entry_entity_ids": [self.desk.ok("get", json!({"ref": CORE}))["thing"]["id"]]}),
+            "graph_traverse" => json!({"entry_entity_ids": [self.test.ok("get", json!({"ref": CORE}))["thing"]["id"]]}),
             "shortest_path" | "paths" => json!({"from": "Service:service-number-0", "to": "Service:service-number-3"}),
             "call_chain" => json!({"from": "handler_100_with_a_name", "to": "lookup_handlers"}),
             "symbol_lookup" => json!({"query": "mount_application"}),
@@ -367,8 +367,8 @@ fn every_operation_answers_in_every_profile_on_2500_files() {
 }
 
 /// Keys of objects of a type, evenly over all of them.
-fn some(desk: &Desk, type_name: &str, most: usize) -> Vec<String> {
-    let listed = desk.ok("list", json!({"type": type_name, "limit": 1_000}))["objects"].clone();
+fn some(test: &TestEngine, type_name: &str, most: usize) -> Vec<String> {
+    let listed = test.ok("list", json!({"type": type_name, "limit": 1_000}))["objects"].clone();
     let all: Vec<&str> = listed.as_array().unwrap().iter().map(|object| object["key"].as_str().unwrap()).collect();
     all.iter().step_by(all.len().div_ceil(most)).map(|key| format!("{type_name}:{key}")).collect()
 }
@@ -376,10 +376,10 @@ fn some(desk: &Desk, type_name: &str, most: usize) -> Vec<String> {
 #[test]
 fn many_symbols_are_explained_and_sliced_in_every_profile() {
     let setting = Setting::new();
-    let mut functions = some(&setting.desk, "Function", 40);
+    let mut functions = some(&setting.test, "Function", 40);
     functions.push(format!("Function:{CORE}"));
-    functions.extend(some(&setting.desk, "Method", 20));
-    let others = ["Class", "File"].map(|type_name| some(&setting.desk, type_name, 15)).concat();
+    functions.extend(some(&setting.test, "Method", 20));
+    let others = ["Class", "File"].map(|type_name| some(&setting.test, type_name, 15)).concat();
     let explained: Vec<&String> = functions.iter().chain(&others).collect();
     assert!(functions.len() >= 60 && explained.len() >= 72, "{} {}", functions.len(), explained.len());
     let explain = explained.into_iter().map(|symbol| ("code_explain", json!({"ref": symbol})));

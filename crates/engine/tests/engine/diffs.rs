@@ -1,7 +1,7 @@
 //! Comparisons of indexed trees, and the impact of a change of a method, on every store.
 
-use crate::desk::Desk;
 use crate::made::Made;
+use crate::test_engine::TestEngine;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use serde_json::{Value, json};
@@ -60,9 +60,9 @@ fn commit(made: &Made, n: u32, parents: &[ObjectId], files: &[(&str, &str)]) -> 
     id
 }
 
-fn index(desk: &Desk, made: &Made) {
-    desk.fixture.clock.advance(60_000_000);
-    desk.ok("index_directory", json!({"path": made.root}));
+fn index(test: &TestEngine, made: &Made) {
+    test.fixture.clock.advance(60_000_000);
+    test.ok("index_directory", json!({"path": made.root}));
 }
 
 /// What a comparison lists, as `class Type:key` or `class Type between`.
@@ -80,36 +80,36 @@ fn listed(out: &Value) -> Vec<String> {
 
 #[test]
 fn code_that_only_moved_is_no_change() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let made = Made::new();
         let first = commit(&made, 1, &[], &[("shop.py", SHOP), ("users.py", USERS)]);
-        index(&desk, &made);
-        desk.ok("release_create", json!({"name": "1"}));
+        index(&test, &made);
+        test.ok("release_create", json!({"name": "1"}));
         let moved = format!("# A shop.\n\n{SHOP}");
         let second = commit(&made, 2, &[first], &[("shop.py", &moved), ("users.py", USERS)]);
-        index(&desk, &made);
-        desk.ok("release_create", json!({"name": "2"}));
+        index(&test, &made);
+        test.ok("release_create", json!({"name": "2"}));
         let between = json!({"from": format!("commit:{first}"), "to": format!("commit:{second}")});
-        let out = desk.ok("diff", between.clone());
+        let out = test.ok("diff", between.clone());
         assert_eq!(listed(&out), ["modified File:shop.py"], "{out}");
         let paths = out["changes"][0]["change_summary"]["paths"].to_string();
         assert!(paths.contains("content_hash"), "{paths}");
-        let out = desk.ok("release_diff", json!({"from": "1", "to": "2"}));
+        let out = test.ok("release_diff", json!({"from": "1", "to": "2"}));
         assert_eq!(listed(&out), ["modified File:shop.py"]);
-        let since = desk.ok("diff_since", json!({"since": format!("commit:{first}")}));
+        let since = test.ok("diff_since", json!({"since": format!("commit:{first}")}));
         assert_eq!(since["counts"], json!({"added": 0, "removed": 0, "modified": 1}));
         let mut all = between;
         all["all"] = json!(true);
-        let all = desk.ok("diff", all);
+        let all = test.ok("diff", all);
         assert!(listed(&all).contains(&"modified Method:shop.py::Store::get".to_owned()), "{all}");
         assert!(listed(&all).contains(&format!("added Commit:{second}")), "{all}");
-        let line = desk.ok("get", json!({"ref": "Store.get"}))["thing"]["properties"]["line"].clone();
+        let line = test.ok("get", json!({"ref": "Store.get"}))["thing"]["properties"]["line"].clone();
         assert_eq!(line, 4, "the fact itself has moved");
 
         let changed = moved.replace("return key", "return key + 'x'");
         let third = commit(&made, 3, &[second], &[("shop.py", &changed), ("users.py", USERS)]);
-        index(&desk, &made);
-        let out = desk.ok("diff", json!({"from": format!("commit:{second}"), "to": format!("commit:{third}")}));
+        index(&test, &made);
+        let out = test.ok("diff", json!({"from": format!("commit:{second}"), "to": format!("commit:{third}")}));
         assert_eq!(
             listed(&out),
             ["modified Class:shop.py::Store", "modified File:shop.py", "modified Method:shop.py::Store::get"]
@@ -119,15 +119,15 @@ fn code_that_only_moved_is_no_change() {
 
 #[test]
 fn both_comparisons_mean_the_same_moments() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let made = Made::new();
         let first = commit(&made, 1, &[], &[("shop.py", SHOP)]);
-        index(&desk, &made);
-        let time = desk.ok("log", json!({}))["transactions"][0]["recorded_at"].as_str().unwrap().to_owned();
+        index(&test, &made);
+        let time = test.ok("log", json!({}))["transactions"][0]["recorded_at"].as_str().unwrap().to_owned();
         commit(&made, 2, &[first], &[("shop.py", SHOP), ("users.py", USERS)]);
-        index(&desk, &made);
+        index(&test, &made);
         for word in [format!("commit:{first}"), "tx:2".into(), format!("time:{time}"), time.clone()] {
-            let (one, other) = (desk.ok("diff", json!({"from": word})), desk.ok("diff_since", json!({"since": word})));
+            let (one, other) = (test.ok("diff", json!({"from": word})), test.ok("diff_since", json!({"since": word})));
             assert_eq!(one["from"], other["from"], "{word}");
             assert_eq!((&one["added"], &one["removed"]), (&other["counts"]["added"], &json!(0)), "{word}: {one}");
             assert!(listed(&one).iter().any(|change| change == "added File:users.py"), "{word}: {one}");
@@ -137,14 +137,14 @@ fn both_comparisons_mean_the_same_moments() {
 
 #[test]
 fn types_are_listed_with_commas_and_unknown_ones_are_refused() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let made = Made::new();
         let first = commit(&made, 1, &[], &[("shop.py", SHOP)]);
-        index(&desk, &made);
+        index(&test, &made);
         commit(&made, 2, &[first], &[("shop.py", SHOP), ("users.py", USERS)]);
-        index(&desk, &made);
+        index(&test, &made);
         for types in [json!(["File,Function"]), json!(["file", "Function"]), json!(["File, Function"])] {
-            let out = desk.ok("diff", json!({"from": "tx:2", "types": types}));
+            let out = test.ok("diff", json!({"from": "tx:2", "types": types}));
             let expected = [
                 "added File:users.py",
                 "added Function:users.py::one",
@@ -152,28 +152,28 @@ fn types_are_listed_with_commas_and_unknown_ones_are_refused() {
                 "added Function:users.py::two",
             ];
             assert_eq!(listed(&out), expected, "{types}");
-            assert_eq!(desk.ok("diff_since", json!({"since": "tx:2", "types": types}))["counts"]["added"], 4);
+            assert_eq!(test.ok("diff_since", json!({"since": "tx:2", "types": types}))["counts"]["added"], 4);
         }
-        let calls = desk.ok("diff", json!({"from": "tx:2", "types": ["CALLS"]}));
+        let calls = test.ok("diff", json!({"from": "tx:2", "types": ["CALLS"]}));
         assert!(calls["added"].as_u64().unwrap() > 0, "{calls}");
         for (name, request) in [
             ("diff", json!({"from": "tx:2", "types": ["FUNCTIO"]})),
             ("diff_since", json!({"since": "tx:2", "types": ["File,FUNCTIO"]})),
         ] {
-            assert_eq!(desk.fails(name, request), "no_such_type", "{name}");
+            assert_eq!(test.fails(name, request), "no_such_type", "{name}");
         }
     }
 }
 
 #[test]
 fn what_depends_on_a_method_is_what_calls_it_and_not_what_uses_its_class() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let made = Made::new();
         let files = [("shop.py", SHOP), ("users.py", USERS), ("cached.py", CACHED), ("test_shop.py", TEST)];
         commit(&made, 1, &[], &files);
-        index(&desk, &made);
+        index(&test, &made);
         let reached = |name: &str| {
-            let out = desk.ok("impact", json!({"ref": name}));
+            let out = test.ok("impact", json!({"ref": name}));
             let list = out["dependents"].as_array().unwrap();
             let mut names: Vec<String> = list
                 .iter()

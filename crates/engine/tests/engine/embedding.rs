@@ -79,26 +79,26 @@ fn down() -> Option<EmbedError> {
 }
 
 /// A store, a queue and a worker with one model.
-struct Desk {
+struct TestQueue {
     fixture: Fixture,
     fake: Arc<Fake>,
     queue: EmbeddingQueue,
     worker: EmbeddingWorker,
 }
 
-impl Desk {
-    fn on(fixture: Fixture) -> Desk {
+impl TestQueue {
+    fn on(fixture: Fixture) -> TestQueue {
         let fake = Fake::new("m");
         let queue = EmbeddingQueue::new(fixture.ledger.clone(), &fake.model, InputRules::default());
         let worker = worker(&queue, &fake);
-        let desk = Desk { fixture, fake, queue, worker };
+        let test = TestQueue { fixture, fake, queue, worker };
         for (name, policy, paths) in [
             ("Must", EmbeddingPolicy::Required, vec!["/about".to_owned()]),
             ("Never", EmbeddingPolicy::Disabled, vec![]),
         ] {
-            desk.declare(name, policy, paths);
+            test.declare(name, policy, paths);
         }
-        desk
+        test
     }
 
     fn declare(&self, name: &str, policy: EmbeddingPolicy, relevant_paths: Vec<String>) {
@@ -168,12 +168,12 @@ fn object(type_name: &str, key: &str, about: &str) -> PutObject {
 /// Runs each case on every store.
 macro_rules! on_each {
     ($($case:ident),* $(,)?) => {
-        mod memory { $(#[test] fn $case() { super::$case(&super::Desk::on(lukasa_testkit::Fixture::memory())); })* }
-        mod sqlite { $(#[test] fn $case() { super::$case(&super::Desk::on(lukasa_testkit::Fixture::sqlite())); })* }
+        mod memory { $(#[test] fn $case() { super::$case(&super::TestQueue::on(lukasa_testkit::Fixture::memory())); })* }
+        mod sqlite { $(#[test] fn $case() { super::$case(&super::TestQueue::on(lukasa_testkit::Fixture::sqlite())); })* }
         mod postgres {
             $(#[test] fn $case() {
                 if let Some(fixture) = lukasa_testkit::Fixture::postgres() {
-                    super::$case(&super::Desk::on(fixture));
+                    super::$case(&super::TestQueue::on(fixture));
                 }
             })*
         }
@@ -199,7 +199,7 @@ on_each! {
     jobs_are_handed_out_by_lane_then_required_then_central,
 }
 
-fn emb_1_a_new_object_is_queued_by_its_policy(d: &Desk) {
+fn emb_1_a_new_object_is_queued_by_its_policy(d: &TestQueue) {
     d.put("Must", "a", "one");
     d.put("Note", "b", "two");
     d.put("Never", "c", "three");
@@ -221,7 +221,7 @@ fn emb_1_a_new_object_is_queued_by_its_policy(d: &Desk) {
     assert_eq!(d.follow(), EnqueueCounts { known: 1, ..EnqueueCounts::default() });
 }
 
-fn emb_2_an_insignificant_change_is_not_queued(d: &Desk) {
+fn emb_2_an_insignificant_change_is_not_queued(d: &TestQueue) {
     d.write("main", vec![object("Must", "a", "one").property("line", 1).into()]);
     d.follow();
     d.work();
@@ -241,7 +241,7 @@ fn emb_2_an_insignificant_change_is_not_queued(d: &Desk) {
     assert_eq!(d.follow().required, 1);
 }
 
-fn emb_3_a_batch_is_processed(d: &Desk) {
+fn emb_3_a_batch_is_processed(d: &TestQueue) {
     let writes = (0..25).map(|i| object("Note", &format!("k{i}"), &format!("text {i}")).into()).collect();
     d.write("main", writes);
     // Two with the same text share a vector.
@@ -268,7 +268,7 @@ fn emb_3_a_batch_is_processed(d: &Desk) {
     assert_eq!((d.work().gone, d.counts()), (18, JobCounts::default()));
 }
 
-fn emb_4_a_failure_waits_longer_each_time(d: &Desk) {
+fn emb_4_a_failure_waits_longer_each_time(d: &TestQueue) {
     d.put("Must", "a", "one");
     d.follow();
     d.fake.fail(down());
@@ -291,7 +291,7 @@ fn emb_4_a_failure_waits_longer_each_time(d: &Desk) {
     assert_eq!((d.work().embedded, d.counts()), (1, JobCounts::default()));
 }
 
-fn emb_5_the_breaker_opens_and_nothing_is_lost(d: &Desk) {
+fn emb_5_the_breaker_opens_and_nothing_is_lost(d: &TestQueue) {
     d.write("main", (0..100).map(|i| object("Note", &format!("k{i}"), "x").into()).collect());
     d.follow();
     d.fake.fail(down());
@@ -317,7 +317,7 @@ fn emb_5_the_breaker_opens_and_nothing_is_lost(d: &Desk) {
     assert_eq!((d.counts(), d.vectors()), (JobCounts::default(), 100));
 }
 
-fn emb_6_reconciling_finds_objects_missing_in_the_queue(d: &Desk) {
+fn emb_6_reconciling_finds_objects_missing_in_the_queue(d: &TestQueue) {
     d.put("Must", "a", "one");
     d.put("Note", "b", "two");
     d.put("Note", "gone", "three");
@@ -352,7 +352,7 @@ fn emb_6_reconciling_finds_objects_missing_in_the_queue(d: &Desk) {
     assert_eq!((reconcile(&d.queue, d.now()).unwrap().forgotten, d.vectors()), (1, 2));
 }
 
-fn emb_7_long_objects_are_cut_and_secrets_taken_out(d: &Desk) {
+fn emb_7_long_objects_are_cut_and_secrets_taken_out(d: &TestQueue) {
     d.put("Must", "a", &"many words ".repeat(5_000));
     d.put("Must", "b", "connect with password = \"hunter2\"");
     d.write("main", vec![object("Note", "c", "x").property("api_key", "hunter2").into()]);
@@ -367,7 +367,7 @@ fn emb_7_long_objects_are_cut_and_secrets_taken_out(d: &Desk) {
     assert_eq!((all.matches("[redacted]").count(), d.readiness().redactions), (5, 5));
 }
 
-fn emb_8_coverage_is_reported(d: &Desk) {
+fn emb_8_coverage_is_reported(d: &TestQueue) {
     let empty = d.readiness();
     assert!(empty.ready && empty.staleness.is_none() && empty.required.percent == 100.0);
     d.write("main", (0..20).map(|i| object("Must", &format!("r{i}"), "x").into()).collect());
@@ -394,7 +394,7 @@ fn emb_8_coverage_is_reported(d: &Desk) {
     assert!(d.readiness().backlog.alert, "more than 500 required ones wait");
 }
 
-fn a_change_of_model_keeps_both(d: &Desk) {
+fn a_change_of_model_keeps_both(d: &TestQueue) {
     d.put("Must", "a", "one");
     d.put("Note", "b", "two");
     d.follow();
@@ -427,7 +427,7 @@ fn a_change_of_model_keeps_both(d: &Desk) {
     assert_eq!(derived.vector_counts(d.ledger().scope()).unwrap().len(), 1);
 }
 
-fn what_changes_while_it_is_embedded_is_embedded_again(d: &Desk) {
+fn what_changes_while_it_is_embedded_is_embedded_again(d: &TestQueue) {
     d.put("Must", "a", "one");
     d.follow();
     let (derived, scope) = (d.fixture.store.derived(), d.ledger().scope());
@@ -439,7 +439,7 @@ fn what_changes_while_it_is_embedded_is_embedded_again(d: &Desk) {
     assert!(d.fake.texts()[0].contains("two"));
 }
 
-fn edits_in_a_row_are_embedded_once(d: &Desk) {
+fn edits_in_a_row_are_embedded_once(d: &TestQueue) {
     d.put("Note", "a", "edit");
     d.put("Must", "b", "edit");
     d.follow();
@@ -458,7 +458,7 @@ fn edits_in_a_row_are_embedded_once(d: &Desk) {
     assert_eq!(d.work().embedded, 1, "a required one does not rest");
 }
 
-fn branches_have_their_own_texts(d: &Desk) {
+fn branches_have_their_own_texts(d: &TestQueue) {
     d.put("Note", "a", "one");
     d.put("Note", "b", "two");
     d.follow();
@@ -476,7 +476,7 @@ fn branches_have_their_own_texts(d: &Desk) {
     assert_eq!((d.work().embedded, d.vectors()), (1, 4));
 }
 
-fn a_text_the_model_refuses_does_not_block_others(d: &Desk) {
+fn a_text_the_model_refuses_does_not_block_others(d: &TestQueue) {
     d.write("main", (0..9).map(|i| object("Note", &format!("k{i}"), "fine").into()).collect());
     d.put("Note", "bad", "poison");
     d.follow();
@@ -488,7 +488,7 @@ fn a_text_the_model_refuses_does_not_block_others(d: &Desk) {
     assert!(d.jobs()[0].last_error.as_ref().unwrap().contains("refuses poison"));
 }
 
-fn two_workers_do_nothing_twice(d: &Desk) {
+fn two_workers_do_nothing_twice(d: &TestQueue) {
     d.write("main", (0..200).map(|i| object("Note", &format!("k{i}"), "x").into()).collect());
     d.follow();
     let other = worker(&d.queue, &d.fake);
@@ -503,7 +503,7 @@ fn two_workers_do_nothing_twice(d: &Desk) {
     assert_eq!((d.counts(), d.vectors()), (JobCounts::default(), 200));
 }
 
-fn what_a_dead_worker_held_is_done_by_another(d: &Desk) {
+fn what_a_dead_worker_held_is_done_by_another(d: &TestQueue) {
     d.put("Must", "a", "one");
     d.follow();
     let (derived, scope) = (d.fixture.store.derived(), d.ledger().scope());
@@ -514,7 +514,7 @@ fn what_a_dead_worker_held_is_done_by_another(d: &Desk) {
     assert_eq!(d.work().embedded, 1);
 }
 
-fn jobs_are_handed_out_by_lane_then_required_then_central(d: &Desk) {
+fn jobs_are_handed_out_by_lane_then_required_then_central(d: &TestQueue) {
     for (key, type_name) in [("a", "Note"), ("b", "Must"), ("c", "Note"), ("d", "Must"), ("e", "Note"), ("f", "Must")] {
         d.put(type_name, key, key);
     }

@@ -1,7 +1,7 @@
 //! Repositories in every format that the `git` program makes: ids by SHA-1 and SHA-256, references as files and as a
 //! reftable.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::features::code::git::{GitHead, ObjectFormat, Repository, is_blob_id};
 use lukasa_model::ErrorCode;
 use lukasa_testkit::{git, has_git};
@@ -109,12 +109,12 @@ fn working_trees_are_indexed_in_every_format() {
     for (objects, references) in FORMATS {
         let Some(folder) = made(objects, references) else { continue };
         let (root, format) = (folder.path(), format!("{objects}, {references}"));
-        let desk = Desk::all().remove(0);
+        let test = TestEngine::all().remove(0);
         let one = commit(root, ONE);
         commit(root, TWO);
         let index = |request| {
-            desk.fixture.clock.advance(1);
-            desk.ok("index_directory", request)
+            test.fixture.clock.advance(1);
+            test.ok("index_directory", request)
         };
         let report = index(json!({"path": root, "history": 5}));
         assert_eq!(
@@ -122,7 +122,7 @@ fn working_trees_are_indexed_in_every_format() {
             (&json!("main"), &json!(1)),
             "{format}: {report}"
         );
-        let slice = || desk.ok("semantic_slice", json!({"symbol": "two"}));
+        let slice = || test.ok("semantic_slice", json!({"symbol": "two"}));
         assert_eq!(slice()["code"], "def two():\n    return one()\n", "{format}");
         // The text that was indexed comes from git when the file has changed.
         std::fs::write(root.join("a.py"), "").unwrap();
@@ -138,7 +138,7 @@ fn working_trees_are_indexed_in_every_format() {
         git(root, &["checkout", "-q", "-b", "older", &one]);
         let older = index(json!({"path": root}));
         assert_eq!(older["branch"], "older", "{format}: {older}");
-        assert!(desk.call("get", json!({"ref": "Function:a.py::two", "branch": "older"})).is_err(), "{format}");
-        assert!(desk.call("get", json!({"ref": "Function:a.py::two", "branch": "main"})).is_ok(), "{format}");
+        assert!(test.call("get", json!({"ref": "Function:a.py::two", "branch": "older"})).is_err(), "{format}");
+        assert!(test.call("get", json!({"ref": "Function:a.py::two", "branch": "main"})).is_ok(), "{format}");
     }
 }

@@ -1,7 +1,7 @@
 //! Cached graphs and text indexes: a new process gives the same answers, and reads no cache of another log.
 
-use crate::desk::Desk;
 use crate::search::{note, refs, write};
+use crate::test_engine::TestEngine;
 use lukasa_engine::features::search::SearchState;
 use lukasa_engine::{Context, Engine};
 use lukasa_store::Clock;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 /// An engine as in a new process, optionally with a cache.
-fn process(desk: &Desk, cache: Option<&Path>) -> Engine {
-    let clock = Arc::clone(&desk.fixture.clock) as Arc<dyn Clock>;
-    let engine = Engine::new(Arc::clone(&desk.fixture.store), clock, std::env::temp_dir());
+fn process(test: &TestEngine, cache: Option<&Path>) -> Engine {
+    let clock = Arc::clone(&test.fixture.clock) as Arc<dyn Clock>;
+    let engine = Engine::new(Arc::clone(&test.fixture.store), clock, std::env::temp_dir());
     let engine = engine.with_searching(SearchState::default().with_patience(f64::INFINITY));
     match cache {
         Some(cache) => engine.with_cache(cache.to_owned()),
@@ -24,10 +24,10 @@ fn process(desk: &Desk, cache: Option<&Path>) -> Engine {
 }
 
 /// The results, and how many indexes were built for them.
-fn found(desk: &Desk, cache: Option<&Path>, root: &Path) -> (Vec<Vec<String>>, u64) {
-    let engine = process(desk, cache);
+fn found(test: &TestEngine, cache: Option<&Path>, root: &Path) -> (Vec<Vec<String>>, u64) {
+    let engine = process(test, cache);
     let mut progress = |_, _| ();
-    let mut context = Context::of(desk.fixture.ledger.scope().clone(), &mut progress);
+    let mut context = Context::of(test.fixture.ledger.scope().clone(), &mut progress);
     engine.workspace(&context.scope, root).unwrap();
     let answers = ["tariff of ship 7", "harbour", "quay 123", "lighthouse", "winch"].map(|query| {
         let request = json!({"query": query, "limit": 20});
@@ -39,10 +39,10 @@ fn found(desk: &Desk, cache: Option<&Path>, root: &Path) -> (Vec<Vec<String>>, u
     (answers, engine.searching().full_builds())
 }
 
-fn was_read(desk: &Desk, cache: &Path) -> bool {
-    let engine = process(desk, Some(cache));
+fn was_read(test: &TestEngine, cache: &Path) -> bool {
+    let engine = process(test, Some(cache));
     let mut progress = |_, _| ();
-    let mut context = Context::of(desk.fixture.ledger.scope().clone(), &mut progress);
+    let mut context = Context::of(test.fixture.ledger.scope().clone(), &mut progress);
     engine.look(&mut context, &ViewSpec::default()).unwrap().snapshot.origin().is_some()
 }
 
@@ -70,14 +70,14 @@ fn files(cache: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_new_process_reads_what_the_last_one_kept() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let (folder, cache) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let (root, cache) = (folder.path(), Some(cache.path()).map(|p| p.join("cache")).unwrap());
         port(root);
-        desk.ok("index_directory", json!({"path": root}));
-        note(&desk, "decision:1", "Lighthouse", "The lighthouse of the harbour stays lit.");
-        let (plain, _) = found(&desk, None, root);
-        assert_eq!(found(&desk, Some(&cache), root), (plain.clone(), 1), "the first makes it");
+        test.ok("index_directory", json!({"path": root}));
+        note(&test, "decision:1", "Lighthouse", "The lighthouse of the harbour stays lit.");
+        let (plain, _) = found(&test, None, root);
+        assert_eq!(found(&test, Some(&cache), root), (plain.clone(), 1), "the first makes it");
         let kept = files(&cache);
         assert_eq!(kept.len(), 2, "{kept:?}");
         #[cfg(unix)]
@@ -85,18 +85,18 @@ fn a_new_process_reads_what_the_last_one_kept() {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
         }
-        assert!(was_read(&desk, &cache));
-        assert_eq!(found(&desk, Some(&cache), root), (plain, 0), "the next has it");
+        assert!(was_read(&test, &cache));
+        assert_eq!(found(&test, Some(&cache), root), (plain, 0), "the next has it");
         // Later changes are applied.
-        note(&desk, "decision:2", "Winch", "The winch of the harbour is oiled.");
-        desk.ok("delete", json!({"ref": "Decision:decision:1"}));
+        note(&test, "decision:2", "Winch", "The winch of the harbour is oiled.");
+        test.ok("delete", json!({"ref": "Decision:decision:1"}));
         write(root, "quays_3.py", "from fees import tariff\n\n\ndef winch(ship):\n    return tariff(ship)\n");
         fs::remove_file(root.join("quays_4.py")).unwrap();
-        desk.ok("index_directory", json!({"path": root}));
-        let (plain, _) = found(&desk, None, root);
+        test.ok("index_directory", json!({"path": root}));
+        let (plain, _) = found(&test, None, root);
         assert!(plain[3].is_empty() && plain[4].len() >= 2, "{plain:?}");
-        assert!(was_read(&desk, &cache));
-        assert_eq!(found(&desk, Some(&cache), root), (plain.clone(), 0), "followed");
+        assert!(was_read(&test, &cache));
+        assert_eq!(found(&test, Some(&cache), root), (plain.clone(), 0), "followed");
         // A damaged file is ignored.
         for file in &kept {
             let whole = fs::read(file).unwrap();
@@ -105,7 +105,7 @@ fn a_new_process_reads_what_the_last_one_kept() {
             changed[middle] ^= 0x20;
             for bytes in [&changed[..], &whole[..middle]] {
                 fs::write(file, bytes).unwrap();
-                assert_eq!(found(&desk, Some(&cache), root), (plain.clone(), 1), "{file:?}");
+                assert_eq!(found(&test, Some(&cache), root), (plain.clone(), 1), "{file:?}");
             }
         }
     }
@@ -114,12 +114,12 @@ fn a_new_process_reads_what_the_last_one_kept() {
 #[test]
 fn what_another_log_kept_is_not_read() {
     let cache = TempDir::new().unwrap();
-    let [one, other] = [Desk::all().remove(0), Desk::all().remove(0)];
+    let [one, other] = [TestEngine::all().remove(0), TestEngine::all().remove(0)];
     assert_eq!(one.fixture.ledger.scope(), other.fixture.ledger.scope());
-    let trees = [&one, &other].map(|desk| {
+    let trees = [&one, &other].map(|test| {
         let folder = TempDir::new().unwrap();
         port(folder.path());
-        desk.ok("index_directory", json!({"path": folder.path()}));
+        test.ok("index_directory", json!({"path": folder.path()}));
         folder
     });
     note(&other, "decision:1", "Lighthouse", "The lighthouse of the harbour stays lit.");
@@ -135,15 +135,15 @@ fn what_another_log_kept_is_not_read() {
 #[test]
 fn what_became_sensitive_is_not_read_from_what_was_kept() {
     let cache = TempDir::new().unwrap();
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = TempDir::new().unwrap();
     port(folder.path());
-    desk.ok("index_directory", json!({"path": folder.path()}));
-    desk.ok("put", json!({"type": "Person", "key": "p", "properties": {"salary": "lighthouse keeper"}}));
-    let (before, _) = found(&desk, Some(cache.path()), folder.path());
+    test.ok("index_directory", json!({"path": folder.path()}));
+    test.ok("put", json!({"type": "Person", "key": "p", "properties": {"salary": "lighthouse keeper"}}));
+    let (before, _) = found(&test, Some(cache.path()), folder.path());
     assert_eq!(before[3], ["Person:p"]);
     let schema = json!({"properties": {"salary": {"type": "string", "sensitive": true}}});
-    desk.ok("type_object", json!({"name": "Person", "schema": schema}));
-    let (after, made) = found(&desk, Some(cache.path()), folder.path());
+    test.ok("type_object", json!({"name": "Person", "schema": schema}));
+    let (after, made) = found(&test, Some(cache.path()), folder.path());
     assert_eq!((after[3].len(), made), (0, 1), "{after:?}");
 }

@@ -1,6 +1,6 @@
 //! Mentions of titles: recorded once, updated by difference, on every store.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_model::ErrorCode;
 use lukasa_search::recipes::RECALL;
 use lukasa_search::titles;
@@ -12,17 +12,17 @@ fn article(key: &str, title: &str, text: &str) -> Value {
 }
 
 /// Weight, confidence and names of every mention, by its ends.
-fn mentions(desk: &Desk) -> BTreeMap<(String, String), Value> {
+fn mentions(test: &TestEngine) -> BTreeMap<(String, String), Value> {
     let query = "MATCH (a)-[m:MENTIONS]->(b) RETURN a.key, b.key, m.weight, m.confidence, m.derivation, m.names";
-    let rows = desk.ok("cypher", json!({"query": query, "limit": 10_000}))["rows"].clone();
+    let rows = test.ok("cypher", json!({"query": query, "limit": 10_000}))["rows"].clone();
     let text = |value: &Value| value.as_str().unwrap().to_string();
     rows.as_array().unwrap().iter().map(|r| ((text(&r[0]), text(&r[1])), json!([r[2], r[3], r[4], r[5]]))).collect()
 }
 
 #[test]
 fn titles_in_texts_become_relationships() {
-    for desk in Desk::all() {
-        desk.ok(
+    for test in TestEngine::all() {
+        test.ok(
             "batch",
             json!({"writes": [
                 article("rome", "Rome", "A city. Rome is old; so is Carthage (see The Punic Wars)."),
@@ -33,13 +33,13 @@ fn titles_in_texts_become_relationships() {
                 json!({"object": {"type": "Function", "key": "a.py::f", "title": "f", "properties": {"doc": "Rome"}}}),
             ]}),
         );
-        let out = desk.ok("link_mentions", json!({}));
+        let out = test.ok("link_mentions", json!({}));
         assert_eq!(
             (&out["objects"], &out["mentions"], &out["added"], &out["removed"]),
             (&json!(5), &json!(9), &json!(9), &json!(0))
         );
         assert_eq!(out["tx"], 2);
-        let found = mentions(&desk);
+        let found = mentions(&test);
         let of = |src: &str, dst: &str| found[&(src.to_string(), dst.to_string())].clone();
         // Three other texts mention Rome; Carthage is the title of two objects, and two others mention it.
         assert_eq!(of("n", "rome"), json!([1.0 / 3.0, 1.0, "title_mention", ["rome"]]));
@@ -48,7 +48,7 @@ fn titles_in_texts_become_relationships() {
         assert_eq!(of("rome", "wars"), json!([1.0, 1.0, "title_mention", ["the punic wars"]]));
         assert_eq!(found.len(), 9);
         assert!(found.keys().all(|(src, dst)| src != dst && src != "a.py::f"));
-        let again = desk.ok("link_mentions", json!({}));
+        let again = test.ok("link_mentions", json!({}));
         assert_eq!(
             (&again["tx"], &again["added"], &again["changed"], &again["removed"]),
             (&Value::Null, &json!(0), &json!(0), &json!(0))
@@ -59,8 +59,8 @@ fn titles_in_texts_become_relationships() {
 
 #[test]
 fn an_edit_changes_only_what_it_concerns() {
-    for desk in Desk::all() {
-        desk.ok(
+    for test in TestEngine::all() {
+        test.ok(
             "batch",
             json!({"writes": [
                 article("a", "Alpha", "Beta and Gamma."),
@@ -71,41 +71,41 @@ fn an_edit_changes_only_what_it_concerns() {
                 json!({"relationship": {"type": "MENTIONS", "src": "Article:c", "dst": "Article:a", "confidence": 0.1}}),
             ]}),
         );
-        let out = desk.ok("link_mentions", json!({}));
+        let out = test.ok("link_mentions", json!({}));
         assert_eq!((&out["added"], &out["mentions"], &out["stated_otherwise"]), (&json!(4), &json!(4), &json!(1)));
-        let before = mentions(&desk);
+        let before = mentions(&test);
         assert_eq!(
             before[&("c".into(), "a".into())],
             json!([null, 0.1, null, null]),
             "a mention with another derivation is not changed"
         );
-        desk.fixture.clock.advance(1);
-        desk.ok("batch", json!({"writes": [article("a", "Alpha", "Beta and Delta.")]}));
-        let out = desk.ok("link_mentions", json!({}));
+        test.fixture.clock.advance(1);
+        test.ok("batch", json!({"writes": [article("a", "Alpha", "Beta and Delta.")]}));
+        let out = test.ok("link_mentions", json!({}));
         // Gamma is mentioned once less, Delta once more, so other mentions of them change their weights.
         assert_eq!((&out["added"], &out["changed"], &out["removed"]), (&json!(1), &json!(2), &json!(1)));
-        let after = mentions(&desk);
+        let after = mentions(&test);
         let differ: BTreeSet<_> =
             before.keys().chain(after.keys()).filter(|key| before.get(*key) != after.get(*key)).collect();
         let pair = |src: &str, dst: &str| (src.to_string(), dst.to_string());
         assert_eq!(differ, BTreeSet::from([&pair("a", "c"), &pair("a", "d"), &pair("b", "c"), &pair("b", "d")]));
         assert_eq!(after[&pair("d", "a")], json!([null, null, "read", null]));
-        desk.fixture.clock.advance(1);
-        desk.ok("delete", json!({"ref": "Article:b"}));
-        let out = desk.ok("link_mentions", json!({}));
+        test.fixture.clock.advance(1);
+        test.ok("delete", json!({"ref": "Article:b"}));
+        let out = test.ok("link_mentions", json!({}));
         assert_eq!(
             (&out["added"], &out["removed"], &out["objects"]),
             (&json!(0), &json!(0), &json!(3)),
             "they went with it"
         );
-        assert_eq!(desk.call("link_mentions", json!({"types": ["Nothing"]})).unwrap_err().code, ErrorCode::NoSuchType);
+        assert_eq!(test.call("link_mentions", json!({"types": ["Nothing"]})).unwrap_err().code, ErrorCode::NoSuchType);
     }
 }
 
 #[test]
 fn other_types_and_other_branches_are_left_alone() {
-    for desk in Desk::all() {
-        desk.ok(
+    for test in TestEngine::all() {
+        test.ok(
             "batch",
             json!({"writes": [
                 article("a", "Alpha", "Beta and Paula."),
@@ -113,12 +113,12 @@ fn other_types_and_other_branches_are_left_alone() {
                 json!({"object": {"type": "Person", "key": "p", "title": "Paula", "properties": {"text": "Knows Alpha."}}}),
             ]}),
         );
-        desk.ok("branch_create", json!({"name": "trial"}));
-        assert_eq!(desk.ok("link_mentions", json!({"branch": "trial"}))["added"], 4);
-        assert_eq!(mentions(&desk).len(), 0, "main has heard of nothing");
-        assert_eq!(desk.ok("link_mentions", json!({"types": ["Article"]}))["added"], 1);
-        assert_eq!(desk.ok("link_mentions", json!({}))["added"], 3);
-        let only = desk.ok("link_mentions", json!({"types": ["Article"]}));
+        test.ok("branch_create", json!({"name": "trial"}));
+        assert_eq!(test.ok("link_mentions", json!({"branch": "trial"}))["added"], 4);
+        assert_eq!(mentions(&test).len(), 0, "main has heard of nothing");
+        assert_eq!(test.ok("link_mentions", json!({"types": ["Article"]}))["added"], 1);
+        assert_eq!(test.ok("link_mentions", json!({}))["added"], 3);
+        let only = test.ok("link_mentions", json!({"types": ["Article"]}));
         assert_eq!(
             (&only["removed"], &only["added"]),
             (&json!(0), &json!(0)),
@@ -166,7 +166,7 @@ fn expected(articles: &BTreeMap<String, (String, String)>) -> BTreeMap<(String, 
 fn random_corpora_match_the_simple_computation() {
     let names =
         ["Ada", "Bern", "Cairo", "New Delhi", "Delhi", "The Old Elm", "Elm", "Fez", "Ada (city)", "Bern, Upper Town"];
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let mut dice = Dice(7);
         let mut articles: BTreeMap<String, (String, String)> = BTreeMap::new();
         for step in 0..12 {
@@ -183,32 +183,32 @@ fn random_corpora_match_the_simple_computation() {
             writes.dedup();
             let writes: Vec<Value> =
                 writes.iter().map(|key| article(key, &articles[key].0, &articles[key].1)).collect();
-            desk.fixture.clock.advance(1);
-            desk.ok("batch", json!({"writes": writes}));
-            let out = desk.ok("link_mentions", json!({}));
-            let found = mentions(&desk);
+            test.fixture.clock.advance(1);
+            test.ok("batch", json!({"writes": writes}));
+            let out = test.ok("link_mentions", json!({}));
+            let found = mentions(&test);
             let expected = expected(&articles);
             assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "step {step}");
             for (pair, weight) in &expected {
                 assert!((found[pair][0].as_f64().unwrap() - weight).abs() < 1e-12, "step {step}: {pair:?}");
             }
             assert_eq!(out["mentions"], expected.len());
-            assert_eq!(desk.ok("link_mentions", json!({}))["tx"], Value::Null, "nothing changes the second time");
+            assert_eq!(test.ok("link_mentions", json!({}))["tx"], Value::Null, "nothing changes the second time");
         }
-        desk.ok("verify", json!({}));
+        test.ok("verify", json!({}));
     }
 }
 
 #[test]
 fn more_than_a_batch_is_loaded() {
     // On one store: it is the ledger's load, which has its own tests on all.
-    let desk = Desk::all().into_iter().find(|desk| desk.fixture.name == "sqlite").unwrap();
+    let test = TestEngine::all().into_iter().find(|test| test.fixture.name == "sqlite").unwrap();
     let names: Vec<String> = (0..101).map(|n| format!("Name{n}")).collect();
     let text = names.join(", ");
     let writes: Vec<Value> = names.iter().map(|name| article(name, name, &text)).collect();
-    desk.ok("batch", json!({"writes": writes}));
-    let out = desk.ok("link_mentions", json!({}));
+    test.ok("batch", json!({"writes": writes}));
+    let out = test.ok("link_mentions", json!({}));
     assert_eq!((&out["added"], &out["tx"]), (&json!(101 * 100), &json!(2)));
-    assert_eq!(desk.ok("link_mentions", json!({}))["tx"], Value::Null);
-    desk.ok("verify", json!({}));
+    assert_eq!(test.ok("link_mentions", json!({}))["tx"], Value::Null);
+    test.ok("verify", json!({}));
 }

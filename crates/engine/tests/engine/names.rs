@@ -1,6 +1,6 @@
 //! Names of objects: every spelling that callers write, in every operation that takes a name, on every store.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::registry::fields;
 use lukasa_engine::{Context, operations};
 use lukasa_model::{Error, ErrorCode};
@@ -106,16 +106,16 @@ fn write(folder: &Path, path: &str, text: &str) {
 
 /// A repository in four languages, indexed, and the engine over it.
 struct Shop {
-    desk: Desk,
+    test: TestEngine,
     folder: TempDir,
 }
 
 impl Shop {
     fn all() -> Vec<Shop> {
-        Desk::all().into_iter().map(Shop::new).collect()
+        TestEngine::all().into_iter().map(Shop::new).collect()
     }
 
-    fn new(desk: Desk) -> Shop {
+    fn new(test: TestEngine) -> Shop {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in [
             ("context.go", CONTEXT_GO),
@@ -127,8 +127,8 @@ impl Shop {
         ] {
             write(folder.path(), path, text);
         }
-        desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
-        Shop { desk, folder }
+        test.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+        Shop { test, folder }
     }
 
     fn root(&self) -> PathBuf {
@@ -142,9 +142,9 @@ impl Shop {
             agent: Some(agent.into()),
             tree: Some(self.root()),
             folder: Some(self.root().join(folder)),
-            ..Context::of(self.desk.fixture.ledger.scope().clone(), &mut progress)
+            ..Context::of(self.test.fixture.ledger.scope().clone(), &mut progress)
         };
-        self.desk.engine.call(&mut context, name, request)
+        self.test.engine.call(&mut context, name, request)
     }
 
     fn ask(&self, name: &str, request: Value) -> Result<Value, Error> {
@@ -451,7 +451,7 @@ fn rest_of(operation: &str, field: &str, n: usize) -> Map<String, Value> {
 
 #[test]
 fn every_field_that_names_an_object_takes_every_form() {
-    let shop = Shop::new(Desk::all().remove(0));
+    let shop = Shop::new(TestEngine::all().remove(0));
     let mut n = 0;
     let mut asked = 0;
     for operation in operations() {

@@ -1,6 +1,6 @@
 //! Operations called as surfaces call them, on every store.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::{Context, Engine, operations};
 use lukasa_model::ErrorCode;
 use lukasa_store::{Clock, Store};
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-fn port(desk: &Desk, reference: &str) -> Value {
-    desk.call("get", json!({"ref": reference})).map_or(Value::Null, |got| got["thing"]["properties"]["port"].clone())
+fn port(test: &TestEngine, reference: &str) -> Value {
+    test.call("get", json!({"ref": reference})).map_or(Value::Null, |got| got["thing"]["properties"]["port"].clone())
 }
 
 #[test]
@@ -37,13 +37,13 @@ fn every_operation_is_named_once_and_explained() {
 
 #[test]
 fn a_nul_character_anywhere_in_a_request_is_invalid_input_on_every_store() {
-    for desk in Desk::all() {
-        desk.ok("put", json!({"type": "Service", "key": "web"}));
+    for test in TestEngine::all() {
+        test.ok("put", json!({"type": "Service", "key": "web"}));
         let refused = |name: &str, request: Value| {
             let error =
-                desk.call(name, request.clone()).map(|answer| panic!("{name} {request}: {answer}")).unwrap_err();
+                test.call(name, request.clone()).map(|answer| panic!("{name} {request}: {answer}")).unwrap_err();
             let refusal = (error.code, error.kind.http_status());
-            assert_eq!(refusal, (ErrorCode::NulByte, 400), "{name} {request} on {}: {error:?}", desk.fixture.name);
+            assert_eq!(refusal, (ErrorCode::NulByte, 400), "{name} {request} on {}: {error:?}", test.fixture.name);
         };
         for operation in operations() {
             for field in operation.fields().keys() {
@@ -53,7 +53,7 @@ fn a_nul_character_anywhere_in_a_request_is_invalid_input_on_every_store() {
             }
         }
         // Values that are made only when a query runs.
-        let made = desk.call("cypher", json!({"query": "MATCH (n) WHERE n.key = 'a\\u0000' RETURN n"}));
+        let made = test.call("cypher", json!({"query": "MATCH (n) WHERE n.key = 'a\\u0000' RETURN n"}));
         assert!(made.map_or_else(|e| e.kind.http_status() == 400, |rows| rows["rows"] == json!([])));
     }
 }
@@ -316,21 +316,21 @@ fn tools_that_agents_know_have_the_names_and_fields_they_know() {
 
 #[test]
 fn tools_that_agents_know_answer_with_their_fields() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str().unwrap().to_owned();
         let write = |text: &str| std::fs::write(folder.path().join("auth.py"), text).unwrap();
         write("def old_token(user):\n    return user\n\n\ndef login(user):\n    return user\n");
-        desk.ok("index_directory", json!({"path": path, "branch": "main"}));
-        let head = desk.ok("log", json!({}))["head"].as_u64().unwrap();
-        desk.fixture.clock.advance(60);
+        test.ok("index_directory", json!({"path": path, "branch": "main"}));
+        let head = test.ok("log", json!({}))["head"].as_u64().unwrap();
+        test.fixture.clock.advance(60);
         write(
             "def clock():\n    return 1\n\n\ndef refresh_token(user):\n    return clock()\n\n\ndef login(user):\n    return \
              refresh_token(user)\n",
         );
-        desk.ok("index_directory", json!({"path": path, "branch": "main"}));
+        test.ok("index_directory", json!({"path": path, "branch": "main"}));
         let symbol = "auth.py::refresh_token";
-        desk.ok("task_update", json!({"task_id": "1", "title": "Refresh early", "agent_id": "ada"}));
+        test.ok("task_update", json!({"task_id": "1", "title": "Refresh early", "agent_id": "ada"}));
         let edit =
             json!({"file": "auth.py", "diff_summary": "later", "lines_before": 1, "lines_after": 2, "reason": "r"});
         let own = |mut request: Value| {
@@ -341,12 +341,12 @@ fn tools_that_agents_know_answer_with_their_fields() {
         };
         for n in 0..4 {
             let content = format!("edit {n} of the token");
-            desk.ok("episode_add", own(json!({"type": "EDIT", "content": content, "metadata": edit})));
+            test.ok("episode_add", own(json!({"type": "EDIT", "content": content, "metadata": edit})));
         }
         let early = json!({"type": "LEARNING", "content": "Refresh a minute early", "entities": [symbol],
             "metadata": {"confidence": 0.9}});
-        desk.ok("episode_add", early);
-        desk.ok(
+        test.ok("episode_add", early);
+        test.ok(
             "decision_add",
             own(json!({"title": "Refresh the token on login", "rationale": "clocks differ", "entities": [symbol], "id": "d"})),
         );
@@ -378,10 +378,10 @@ fn tools_that_agents_know_answer_with_their_fields() {
                 "trace_decision_lineage" => json!({"decision_id": "decision:d"}),
                 _ => panic!("{name} is not asked"),
             };
-            let answer = desk.ok(name, request);
+            let answer = test.ok(name, request);
             if name == "agent_claim" {
                 held = answer["claim_id"].as_str().unwrap().to_owned();
-                let refused = desk.ok(name, claim("bob"));
+                let refused = test.ok(name, claim("bob"));
                 assert!(
                     fields.iter().all(|(path, _)| !path.contains("conflict") || !values_at(&refused, path).is_empty())
                 );
@@ -400,39 +400,39 @@ fn tools_that_agents_know_answer_with_their_fields() {
 
 #[test]
 fn requests_take_camel_case_and_refuse_what_does_not_exist() {
-    for desk in Desk::all() {
-        desk.ok("put", json!({"type": "Service", "key": "a", "expectedVersion": 0, "validFrom": "2026-01-01"}));
-        let error = desk.call("put", json!({"type": "Service", "key": "a", "tilte": "x"})).unwrap_err();
+    for test in TestEngine::all() {
+        test.ok("put", json!({"type": "Service", "key": "a", "expectedVersion": 0, "validFrom": "2026-01-01"}));
+        let error = test.call("put", json!({"type": "Service", "key": "a", "tilte": "x"})).unwrap_err();
         assert_eq!((error.code, &error.details["field"]), (ErrorCode::UnknownField, &json!("tilte")));
         assert!(error.hint.unwrap().contains("title"));
-        assert_eq!(desk.call("get", json!([])).unwrap_err().code, ErrorCode::InvalidRequest);
-        assert_eq!(desk.call("get", json!({"ref": 7})).unwrap_err().code, ErrorCode::InvalidRequest);
-        assert_eq!(desk.call("frobnicate", json!({})).unwrap_err().code, ErrorCode::UnknownOperation);
+        assert_eq!(test.call("get", json!([])).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(test.call("get", json!({"ref": 7})).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(test.call("frobnicate", json!({})).unwrap_err().code, ErrorCode::UnknownOperation);
     }
 }
 
 #[test]
 fn a_patch_changes_only_the_version_it_saw() {
-    for desk in Desk::all() {
-        let now = desk.fixture.clock.advance(1);
+    for test in TestEngine::all() {
+        let now = test.fixture.clock.advance(1);
         let later = |s: i64| lukasa_model::Time(now.0 + s * 1_000_000).to_string();
-        desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"], "valid_to": later(100)}));
-        desk.ok("patch", json!({"ref": "a", "set": ["port=2"]}));
-        assert_eq!(port(&desk, "a"), 2);
-        desk.fixture.clock.advance(200);
-        assert_eq!(port(&desk, "a"), Value::Null, "its end was not put off");
-        desk.ok("put", json!({"type": "Service", "key": "b", "set": ["port=1"]}));
-        desk.ok("put", json!({"type": "Service", "key": "b", "set": ["port=9"], "valid_from": later(1000)}));
-        desk.ok("patch", json!({"ref": "b", "set": ["port=2"]}));
-        desk.fixture.clock.advance(2000);
-        assert_eq!(port(&desk, "b"), 9, "what was planned still comes");
+        test.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"], "valid_to": later(100)}));
+        test.ok("patch", json!({"ref": "a", "set": ["port=2"]}));
+        assert_eq!(port(&test, "a"), 2);
+        test.fixture.clock.advance(200);
+        assert_eq!(port(&test, "a"), Value::Null, "its end was not put off");
+        test.ok("put", json!({"type": "Service", "key": "b", "set": ["port=1"]}));
+        test.ok("put", json!({"type": "Service", "key": "b", "set": ["port=9"], "valid_from": later(1000)}));
+        test.ok("patch", json!({"ref": "b", "set": ["port=2"]}));
+        test.fixture.clock.advance(2000);
+        assert_eq!(port(&test, "b"), 9, "what was planned still comes");
     }
 }
 
 #[test]
 fn names_lead_on_after_renames_there_and_back() {
-    for desk in Desk::all() {
-        desk.ok(
+    for test in TestEngine::all() {
+        test.ok(
             "batch",
             json!({"writes": [
             {"object": {"type": "Service", "key": "a", "properties": {"port": 1}}},
@@ -441,42 +441,42 @@ fn names_lead_on_after_renames_there_and_back() {
             {"relationship": {"type": "CALLS", "src": "web", "dst": "a"}},
             {"relationship": {"type": "INVOLVES", "src": "e", "dst": "a"}}]}),
         );
-        desk.fixture.clock.advance(1);
-        desk.ok("rename", json!({"ref": "a", "to": "b"}));
-        assert_eq!((port(&desk, "Service:a"), port(&desk, "b")), (json!(1), json!(1)));
-        let got = desk.ok("get", json!({"ref": "web"}));
+        test.fixture.clock.advance(1);
+        test.ok("rename", json!({"ref": "a", "to": "b"}));
+        assert_eq!((port(&test, "Service:a"), port(&test, "b")), (json!(1), json!(1)));
+        let got = test.ok("get", json!({"ref": "web"}));
         assert_eq!(got["links"][0]["other"]["key"], "b", "the call moved along");
-        let got = desk.ok("get", json!({"ref": "e"}));
+        let got = test.ok("get", json!({"ref": "e"}));
         assert_eq!(got["links"][0]["other"]["renamed_to"], "Service:b", "what lasts shows the new name");
-        assert_eq!(desk.call("rename", json!({"ref": "web", "to": "b"})).unwrap_err().code, ErrorCode::KeyTaken);
-        desk.fixture.clock.advance(1);
-        desk.ok("rename", json!({"ref": "b", "to": "a"}));
-        assert_eq!((port(&desk, "Service:a"), port(&desk, "Service:b")), (json!(1), json!(1)));
-        desk.ok("verify", json!({}));
+        assert_eq!(test.call("rename", json!({"ref": "web", "to": "b"})).unwrap_err().code, ErrorCode::KeyTaken);
+        test.fixture.clock.advance(1);
+        test.ok("rename", json!({"ref": "b", "to": "a"}));
+        assert_eq!((port(&test, "Service:a"), port(&test, "Service:b")), (json!(1), json!(1)));
+        test.ok("verify", json!({}));
     }
 }
 
 #[test]
 fn restore_brings_back_what_was_ended() {
-    for desk in Desk::all() {
-        let now = desk.fixture.clock.advance(1_000);
+    for test in TestEngine::all() {
+        let now = test.fixture.clock.advance(1_000);
         let earlier = |s: i64| lukasa_model::Time(now.0 - s * 1_000_000).to_string();
-        desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"]}));
-        desk.ok(
+        test.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"]}));
+        test.ok(
             "put",
             json!({"type": "Service", "key": "a", "set": ["port=7"], "valid_from": earlier(500),
             "valid_to": earlier(400), "only_this_period": true}),
         );
-        desk.fixture.clock.advance(1);
-        desk.ok("delete", json!({"ref": "a"}));
-        desk.fixture.clock.advance(1);
-        desk.ok("restore", json!({"ref": "a"}));
-        assert_eq!(port(&desk, "a"), 1, "not the backfill, though it was recorded later");
-        desk.fixture.clock.advance(1);
-        desk.ok("restore", json!({"ref": "a", "version_id": "2.0"}));
-        assert_eq!(port(&desk, "a"), 7);
+        test.fixture.clock.advance(1);
+        test.ok("delete", json!({"ref": "a"}));
+        test.fixture.clock.advance(1);
+        test.ok("restore", json!({"ref": "a"}));
+        assert_eq!(port(&test, "a"), 1, "not the backfill, though it was recorded later");
+        test.fixture.clock.advance(1);
+        test.ok("restore", json!({"ref": "a", "version_id": "2.0"}));
+        assert_eq!(port(&test, "a"), 7);
         assert_eq!(
-            desk.call("restore", json!({"ref": "a", "version_id": "99.0"})).unwrap_err().code,
+            test.call("restore", json!({"ref": "a", "version_id": "99.0"})).unwrap_err().code,
             ErrorCode::UnknownVersion
         );
     }
@@ -484,12 +484,12 @@ fn restore_brings_back_what_was_ended() {
 
 #[test]
 fn a_store_that_takes_no_writes_is_still_read() {
-    for desk in Desk::all() {
-        desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"]}));
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&desk.fixture.store)));
-        let clock = Arc::clone(&desk.fixture.clock) as Arc<dyn Clock>;
+    for test in TestEngine::all() {
+        test.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"]}));
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&test.fixture.store)));
+        let clock = Arc::clone(&test.fixture.clock) as Arc<dyn Clock>;
         let engine = Engine::new(Arc::clone(&faulty) as Arc<dyn Store>, clock, std::env::temp_dir());
-        let desk = Desk { engine, ..desk };
+        let test = TestEngine { engine, ..test };
         faulty.broken.store(true, Ordering::SeqCst);
         for (name, request) in [
             ("put", json!({"type": "Service", "key": "a", "set": ["port=2"]})),
@@ -498,26 +498,26 @@ fn a_store_that_takes_no_writes_is_still_read() {
             ("release_create", json!({"name": "1"})),
             ("type_object", json!({"name": "T"})),
         ] {
-            let error = desk.call(name, request).unwrap_err();
+            let error = test.call(name, request).unwrap_err();
             assert_eq!((error.code, error.kind.http_status()), (ErrorCode::StoreBusy, 503), "{name}");
         }
-        assert_eq!(port(&desk, "a"), 1);
-        assert_eq!(desk.ok("log", json!({}))["head"], 1, "no refused write left a trace");
+        assert_eq!(port(&test, "a"), 1);
+        assert_eq!(test.ok("log", json!({}))["head"], 1, "no refused write left a trace");
         faulty.broken.store(false, Ordering::SeqCst);
-        desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=2"]}));
-        assert_eq!(port(&desk, "a"), 2);
+        test.ok("put", json!({"type": "Service", "key": "a", "set": ["port=2"]}));
+        assert_eq!(port(&test, "a"), 2);
     }
 }
 
 #[test]
 fn lists_come_in_pages_that_fit_together() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let writes: Vec<_> = (0..25).map(|i| json!({"object": {"type": "Service", "key": format!("k{i}")}})).collect();
-        desk.ok("batch", json!({"writes": writes}));
+        test.ok("batch", json!({"writes": writes}));
         let mut seen = Vec::new();
         let mut after = Value::Null;
         loop {
-            let page = desk.ok("list", json!({"limit": 10, "after": after}));
+            let page = test.ok("list", json!({"limit": 10, "after": after}));
             assert_eq!(page["total"], 25);
             seen.extend(page["objects"].as_array().unwrap().iter().map(|o| o["key"].as_str().unwrap().to_string()));
             after = page["next"].clone();
@@ -532,13 +532,13 @@ fn lists_come_in_pages_that_fit_together() {
 
 #[test]
 fn changes_since_a_moment_can_be_asked_for_by_type() {
-    for desk in Desk::all() {
-        desk.ok("put", json!({"type": "Service", "key": "a"}));
-        desk.fixture.clock.advance(1);
-        desk.ok("put", json!({"type": "Team", "key": "b"}));
-        desk.ok("patch", json!({"ref": "a", "title": "A"}));
-        desk.ok("link", json!({"type": "OWNS", "src": "b", "dst": "a"}));
-        let all = desk.ok("diff_since", json!({"since": "tx:1"}));
+    for test in TestEngine::all() {
+        test.ok("put", json!({"type": "Service", "key": "a"}));
+        test.fixture.clock.advance(1);
+        test.ok("put", json!({"type": "Team", "key": "b"}));
+        test.ok("patch", json!({"ref": "a", "title": "A"}));
+        test.ok("link", json!({"type": "OWNS", "src": "b", "dst": "a"}));
+        let all = test.ok("diff_since", json!({"since": "tx:1"}));
         assert_eq!(all["counts"], json!({"added": 2, "removed": 0, "modified": 1}));
         assert_eq!(
             (&all["summary"], &all["tx_ids"]),
@@ -549,32 +549,32 @@ fn changes_since_a_moment_can_be_asked_for_by_type() {
         for (types, added, modified) in
             [(json!(["service"]), 0, 1), (json!(["Team", "OWNS"]), 2, 0), (json!(["Team,OWNS"]), 2, 0)]
         {
-            let some = desk.ok("diff_since", json!({"since": "tx:1", "types": types}));
+            let some = test.ok("diff_since", json!({"since": "tx:1", "types": types}));
             let listed = |field: &str| some[field].as_array().unwrap().len();
             assert_eq!((listed("added"), listed("modified"), listed("removed")), (added, modified, 0));
             assert_eq!((&some["counts"]["added"], &some["counts"]["modified"]), (&json!(added), &json!(modified)));
         }
-        assert_eq!(desk.fails("diff_since", json!({"since": "tx:1", "types": ["X"]})), "no_such_type");
-        let few = desk.ok("diff_since", json!({"since": "tx:1", "limit": 1}));
+        assert_eq!(test.fails("diff_since", json!({"since": "tx:1", "types": ["X"]})), "no_such_type");
+        let few = test.ok("diff_since", json!({"since": "tx:1", "limit": 1}));
         assert_eq!((&few["truncated"], &few["counts"]), (&json!(true), &all["counts"]), "all are counted");
     }
 }
 
 #[test]
 fn changes_of_code_are_listed_by_symbol_file_and_time() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = tempfile::tempdir().unwrap();
         let index = |text: &str| {
             std::fs::write(folder.path().join("auth.py"), text).unwrap();
-            desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
-            desk.fixture.clock.advance(60)
+            test.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+            test.fixture.clock.advance(60)
         };
         index("def check(word):\n    return word\n\n\ndef login(user):\n    return user\n");
-        let head = desk.ok("log", json!({}))["head"].as_u64().unwrap();
-        let before = desk.fixture.clock.advance(0);
+        let head = test.ok("log", json!({}))["head"].as_u64().unwrap();
+        let before = test.fixture.clock.advance(0);
         index("def login(user):\n    return page(user)\n\n\ndef page(user):\n    return user\n");
         let since = json!({"since": format!("tx:{head}"), "types": ["File", "Function"]});
-        let out = desk.ok("diff_since", since);
+        let out = test.ok("diff_since", since);
         let named = |field: &str| -> Vec<&str> {
             out[field].as_array().unwrap().iter().map(|row| row["scip_id"].as_str().unwrap()).collect()
         };
@@ -594,13 +594,13 @@ fn changes_of_code_are_listed_by_symbol_file_and_time() {
 
 #[test]
 fn a_query_stops_when_its_caller_has_gone() {
-    for desk in Desk::all() {
-        desk.ok("put", json!({"type": "Service", "key": "a"}));
+    for test in TestEngine::all() {
+        test.ok("put", json!({"type": "Service", "key": "a"}));
         let mut progress = |_, _| {};
-        let mut context = Context::of(desk.fixture.ledger.scope().clone(), &mut progress);
+        let mut context = Context::of(test.fixture.ledger.scope().clone(), &mut progress);
         context.stop.stop();
         let long = "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b RETURN count(a + b)";
-        let stopped = desk.engine.call(&mut context, "cypher", json!({"query": long, "timeout_ms": 10_000}));
+        let stopped = test.engine.call(&mut context, "cypher", json!({"query": long, "timeout_ms": 10_000}));
         assert_eq!(stopped.unwrap_err().code, ErrorCode::Cancelled);
     }
 }

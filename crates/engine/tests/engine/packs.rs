@@ -1,6 +1,6 @@
 //! Context packs of all sizes: required contents, and low confidence.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::response_budget::Profile;
 use lukasa_engine::{registry, response_budget};
 use lukasa_search::count::count;
@@ -17,7 +17,7 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 /// Many files that share words with the task, one function that it is about.
-fn indexed(desk: &Desk) -> TempDir {
+fn indexed(test: &TestEngine) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let body = "    total = total + currency.rate * amount  # a ledger has currencies\n".repeat(12);
@@ -39,23 +39,23 @@ fn indexed(desk: &Desk) -> TempDir {
     );
     write(root, "docs/ledger.rst", "Ledger\n======\n\nA ledger has several currencies and invoices.\n");
     write(root, "math/sums.py", "def add(a, b):\n    return a + b\n");
-    desk.ok("index_directory", json!({"path": root}));
+    test.ok("index_directory", json!({"path": root}));
     folder
 }
 
 const ENTRY: &str = "billing/rounding.py::Ledger::round_invoices_of_currencies";
 
-fn protect(desk: &Desk) {
-    desk.ok(
+fn protect(test: &TestEngine) {
+    test.ok(
         "agent_claim",
         json!({"target_id": ENTRY, "agent_id": "ann", "intent": "rewriting how invoices are rounded"}),
     );
-    desk.ok(
+    test.ok(
         "decision_add",
         json!({"title": "Round half to even", "rationale": "Auditors ask for it in every country we sell to.",
             "entities": [ENTRY], "agent_id": "ada"}),
     );
-    desk.ok(
+    test.ok(
         "episode_add",
         json!({"type": "LEARNING", "content": "Never round before the currencies are converted. It cost us a week.",
             "entities": [ENTRY], "metadata": {"confidence": 0.9}}),
@@ -64,11 +64,11 @@ fn protect(desk: &Desk) {
     for n in 0..12 {
         let about = format!("billing/kinds/invoice_kind_{n}.py");
         let content = "Invoices of a ledger are rounded wrongly when it has several currencies, so look at the ledger.";
-        desk.ok(
+        test.ok(
             "episode_add",
             json!({"type": "LEARNING", "content": content, "entities": [about], "id": format!("l{n}")}),
         );
-        desk.ok(
+        test.ok(
             "decision_add",
             json!({"title": format!("Invoices, rounded, rule {n}"), "rationale": content, "entities": [about]}),
         );
@@ -76,13 +76,13 @@ fn protect(desk: &Desk) {
 }
 
 /// The data of the answer as an agent receives it.
-fn by_agent(desk: &Desk, mut request: Value, profile: Profile) -> Value {
+fn by_agent(test: &TestEngine, mut request: Value, profile: Profile) -> Value {
     let operation = registry::find("context_pack").unwrap();
     request["profile"] = json!(profile.name());
     let mut arguments = request.as_object().unwrap().clone();
-    let wish = response_budget::take_response_options(operation, &mut arguments).unwrap();
+    let options = response_budget::take_response_options(operation, &mut arguments).unwrap();
     let answer =
-        response_budget::fit_response(operation, desk.ok("context_pack", Value::Object(arguments)), wish).unwrap();
+        response_budget::fit_response(operation, test.ok("context_pack", Value::Object(arguments)), options).unwrap();
     assert!(count(&answer.to_string()) <= profile.tokens(), "{answer}");
     let mut data = answer["data"].clone();
     data["summary"] = answer["summary"].clone();
@@ -95,24 +95,24 @@ fn text(list: &Value) -> String {
 
 #[test]
 fn a_pack_of_any_size_carries_claims_decisions_and_learnings_about_where_to_begin() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
-        protect(&desk);
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
+        protect(&test);
         let ask = || json!({"task": TASK, "agent_id": "bob"});
         let mut packs = vec![
-            ("agent, compact".to_owned(), by_agent(&desk, ask(), Profile::Compact)),
-            ("agent, balanced".to_owned(), by_agent(&desk, ask(), Profile::Balanced)),
-            ("agent, debug".to_owned(), by_agent(&desk, ask(), Profile::Debug)),
+            ("agent, compact".to_owned(), by_agent(&test, ask(), Profile::Compact)),
+            ("agent, balanced".to_owned(), by_agent(&test, ask(), Profile::Balanced)),
+            ("agent, debug".to_owned(), by_agent(&test, ask(), Profile::Debug)),
         ];
         for profile in ["compact", "balanced", "debug"] {
             let mut request = ask();
             request["profile"] = json!(profile);
-            packs.push((profile.to_owned(), desk.ok("context_pack", request)));
+            packs.push((profile.to_owned(), test.ok("context_pack", request)));
         }
         for budget in [200, 240, 400, 600, 800, 2_000] {
             let mut request = ask();
             request["budget"] = json!(budget);
-            let pack = desk.ok("context_pack", request);
+            let pack = test.ok("context_pack", request);
             assert!(count(&pack.to_string()) <= budget, "{budget}: {pack}");
             packs.push((format!("budget {budget}"), pack));
         }
@@ -129,39 +129,39 @@ fn a_pack_of_any_size_carries_claims_decisions_and_learnings_about_where_to_begi
 
 #[test]
 fn the_smallest_pack_names_who_has_claimed_where_to_begin() {
-    let desk = Desk::all().remove(0);
-    let _folder = indexed(&desk);
-    protect(&desk);
-    let pack = desk.ok("context_pack", json!({"task": TASK, "agent_id": "bob", "budget": 120}));
+    let test = TestEngine::all().remove(0);
+    let _folder = indexed(&test);
+    protect(&test);
+    let pack = test.ok("context_pack", json!({"task": TASK, "agent_id": "bob", "budget": 120}));
     assert!(count(&pack.to_string()) <= 120, "{pack}");
     assert_eq!(pack["active_blockers"][0]["agent"], "ann", "{pack}");
 }
 
 /// A task that cannot proceed, with what it is about.
-fn task(desk: &Desk, id: &str, more: Value) {
+fn task(test: &TestEngine, id: &str, more: Value) {
     let mut request = json!({"task_id": id, "title": format!("Task {id}"), "agent_id": "ada"});
     request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    desk.ok("task_update", request);
+    test.ok("task_update", request);
 }
 
 #[test]
 fn blocked_tasks_about_where_to_begin_are_in_packs_of_every_size() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
-        task(&desk, "10", json!({}));
-        task(&desk, "11", json!({"targets": [ENTRY], "blocked_by": ["10"]}));
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
+        task(&test, "10", json!({}));
+        task(&test, "11", json!({"targets": [ENTRY], "blocked_by": ["10"]}));
         // About other code, open, over: none of them is in the way.
-        task(&desk, "12", json!({"targets": ["math/sums.py"], "blocked_by": ["10"]}));
-        task(&desk, "13", json!({"targets": [ENTRY]}));
-        task(&desk, "14", json!({"targets": [ENTRY], "blocked_by": ["10"], "status": "cancelled"}));
+        task(&test, "12", json!({"targets": ["math/sums.py"], "blocked_by": ["10"]}));
+        task(&test, "13", json!({"targets": [ENTRY]}));
+        task(&test, "14", json!({"targets": [ENTRY], "blocked_by": ["10"], "status": "cancelled"}));
         let ask = || json!({"task": TASK, "agent_id": "bob"});
         let mut packs: Vec<(String, Value)> = [Profile::Compact, Profile::Balanced, Profile::Debug]
-            .map(|profile| (profile.name().to_owned(), by_agent(&desk, ask(), profile)))
+            .map(|profile| (profile.name().to_owned(), by_agent(&test, ask(), profile)))
             .into();
         for budget in [200, 240, 400, 600, 800, 2_000] {
             let mut request = ask();
             request["budget"] = json!(budget);
-            packs.push((format!("budget {budget}"), desk.ok("context_pack", request)));
+            packs.push((format!("budget {budget}"), test.ok("context_pack", request)));
         }
         for (what, pack) in packs {
             let blockers = text(&pack["active_blockers"]);
@@ -172,22 +172,22 @@ fn blocked_tasks_about_where_to_begin_are_in_packs_of_every_size() {
                 "{what}: {pack}"
             );
         }
-        desk.ok("task_update", json!({"task_id": "10", "status": "completed", "agent_id": "ada"}));
-        assert!(desk.ok("context_pack", ask())["active_blockers"].is_null(), "nothing is waited for");
+        test.ok("task_update", json!({"task_id": "10", "status": "completed", "agent_id": "ada"}));
+        assert!(test.ok("context_pack", ask())["active_blockers"].is_null(), "nothing is waited for");
     }
 }
 
 #[test]
 fn tasks_are_blockers_for_what_contains_their_code_and_for_their_own_pack() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
-        task(&desk, "20", json!({"targets": ["billing/rounding.py"], "status": "blocked"}));
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
+        task(&test, "20", json!({"targets": ["billing/rounding.py"], "status": "blocked"}));
         // Of no code, but the pack is made for it.
-        task(&desk, "21", json!({"blocked_by": ["20"]}));
-        task(&desk, "22", json!({"targets": [ENTRY]}));
+        task(&test, "21", json!({"blocked_by": ["20"]}));
+        task(&test, "22", json!({"targets": [ENTRY]}));
         let mut request = json!({"task": TASK, "agent_id": "bob"});
         let blockers = |request: &Value| -> Vec<String> {
-            let pack = desk.ok("context_pack", request.clone());
+            let pack = test.ok("context_pack", request.clone());
             let all = pack["active_blockers"].as_array().cloned().unwrap_or_default();
             all.iter().map(|note| note["content"].as_str().unwrap().to_owned()).collect()
         };
@@ -197,7 +197,7 @@ fn tasks_are_blockers_for_what_contains_their_code_and_for_their_own_pack() {
         let found = blockers(&request);
         assert!(found.len() == 2 && found.iter().any(|note| note.contains("waits for task:20")), "{found:?}");
         // The claim blocks a task as well, but is listed itself.
-        desk.ok("agent_claim", json!({"target_id": ENTRY, "agent_id": "ann", "intent": "rewriting it"}));
+        test.ok("agent_claim", json!({"target_id": ENTRY, "agent_id": "ann", "intent": "rewriting it"}));
         let found = blockers(&request);
         assert!(found.len() == 3 && found[0].contains("rewriting it"), "{found:?}");
         assert!(!found.iter().any(|note| note.contains("Task 22")), "{found:?}");
@@ -206,17 +206,17 @@ fn tasks_are_blockers_for_what_contains_their_code_and_for_their_own_pack() {
 
 #[test]
 fn a_summary_points_only_at_what_is_there() {
-    let desk = Desk::all().remove(0);
-    let _folder = indexed(&desk);
+    let test = TestEngine::all().remove(0);
+    let _folder = indexed(&test);
     for n in 0..12 {
         let target = format!("billing/kinds/invoice_kind_{n}.py");
-        desk.ok(
+        test.ok(
             "agent_claim",
             json!({"target_id": target, "agent_id": format!("agent-{n}"), "intent": "printing invoices ".repeat(9)}),
         );
     }
     for budget in (120..1_000).step_by(40) {
-        let pack = desk.ok("context_pack", json!({"task": TASK, "agent_id": "bob", "budget": budget}));
+        let pack = test.ok("context_pack", json!({"task": TASK, "agent_id": "bob", "budget": budget}));
         let summary = pack["summary"].as_str().unwrap();
         assert!(!summary.contains("see active_blockers") || pack["active_blockers"].is_array(), "{pack}");
         assert!(!summary.contains("concerned"), "{pack}");
@@ -225,18 +225,18 @@ fn a_summary_points_only_at_what_is_there() {
 
 #[test]
 fn holders_of_claims_on_shown_code_are_named() {
-    let desk = Desk::all().remove(0);
-    let _folder = indexed(&desk);
+    let test = TestEngine::all().remove(0);
+    let _folder = indexed(&test);
     let keys: Vec<String> =
         (0..30).map(|n| format!("billing/kinds/invoice_kind_{n}.py::prepare_invoice_{n}")).collect();
     for (n, key) in keys.iter().enumerate() {
-        desk.ok(
+        test.ok(
             "agent_claim",
             json!({"target_id": key, "agent_id": format!("agent-{n}"), "intent": "printing invoices"}),
         );
     }
     for profile in [Profile::Compact, Profile::Balanced] {
-        let pack = by_agent(&desk, json!({"task": TASK, "agent_id": "bob"}), profile);
+        let pack = by_agent(&test, json!({"task": TASK, "agent_id": "bob"}), profile);
         let claimed = text(&pack["active_blockers"]);
         let shown =
             pack["core_symbols"].as_array().unwrap().iter().map(|slice| {
@@ -250,15 +250,15 @@ fn holders_of_claims_on_shown_code_are_named() {
 
 #[test]
 fn every_row_has_content_without_repetition() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
         for (task, profile) in [
             (TASK, "compact"),
             (TASK, "balanced"),
             ("what does the readme say of currencies", "balanced"),
             ("add", "compact"),
         ] {
-            let pack = desk.ok("context_pack", json!({"task": task, "profile": profile}));
+            let pack = test.ok("context_pack", json!({"task": task, "profile": profile}));
             for slice in pack["core_symbols"].as_array().unwrap() {
                 let has = |field: &str| slice[field].as_str().is_some_and(|text| !text.is_empty());
                 assert!(has("code") || has("signature") || has("summary"), "{slice}");
@@ -270,7 +270,7 @@ fn every_row_has_content_without_repetition() {
                 assert!(!is_document || slice["end_line"].as_u64().unwrap() > 1, "{slice}");
             }
         }
-        let pack = desk
+        let pack = test
             .ok("context_pack", json!({"task": "what do docs say: currencies are rounded when invoices are printed"}));
         let readme = pack["core_symbols"].as_array().unwrap().iter().find(|slice| slice["file"] == "README.md");
         if let Some(readme) = readme {
@@ -281,10 +281,10 @@ fn every_row_has_content_without_repetition() {
 
 #[test]
 fn short_code_is_included_instead_of_a_summary() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
         for profile in ["compact", "balanced"] {
-            let pack = desk.ok("context_pack", json!({"task": "add a and b in sums", "profile": profile}));
+            let pack = test.ok("context_pack", json!({"task": "add a and b in sums", "profile": profile}));
             assert_eq!(pack["entry_point"], "math/sums.py::add", "{pack}");
             assert_eq!(pack["core_symbols"][0]["code"], "def add(a, b):\n    return a + b", "{pack}");
         }
@@ -293,21 +293,21 @@ fn short_code_is_included_instead_of_a_summary() {
 
 #[test]
 fn a_pack_reports_low_confidence() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
         for task in [
             "the kafka consumer loses its offset after a rebalance of currencies",
             "render websocket frames with backpressure on the ledger",
         ] {
-            let pack = desk.ok("context_pack", json!({"task": task}));
+            let pack = test.ok("context_pack", json!({"task": task}));
             assert!(pack["summary"].as_str().unwrap().starts_with("Nothing here fits the task well."), "{pack}");
             assert!(pack["low_confidence"].is_string(), "{pack}");
-            let pack = by_agent(&desk, json!({"task": task}), Profile::Compact);
+            let pack = by_agent(&test, json!({"task": task}), Profile::Compact);
             assert!(pack["low_confidence"].as_str().is_some_and(|why| why.contains('`')), "{pack}");
         }
         let named = "prepare_invoice_3 must survive a kafka rebalance, websocket backpressure and quarantined shards";
         for task in [TASK, "add a and b", "prepare_invoice_3 has the wrong rate", named] {
-            let pack = desk.ok("context_pack", json!({"task": task}));
+            let pack = test.ok("context_pack", json!({"task": task}));
             assert!(pack["low_confidence"].is_null(), "{task}: {pack}");
             assert!(pack["summary"].as_str().unwrap().starts_with("Begin at"), "{pack}");
         }

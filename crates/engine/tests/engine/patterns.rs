@@ -1,6 +1,6 @@
 //! Patterns in code, and questions in words, on every store.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::features::graph::communities::CommunityCache;
 use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
@@ -70,18 +70,18 @@ fn muddle() -> Value {
     json!({"kind": "full_rebuild", "writes": writes})
 }
 
-fn desks() -> Vec<Desk> {
-    let all = Desk::all();
-    for desk in &all {
-        desk.ok("batch", muddle());
-        desk.engine.state::<CommunityCache>().settle();
+fn tests() -> Vec<TestEngine> {
+    let all = TestEngine::all();
+    for test in &all {
+        test.ok("batch", muddle());
+        test.engine.state::<CommunityCache>().settle();
     }
     all
 }
 
 /// What a pattern finds: reference and detail.
-fn found(desk: &Desk, request: Value) -> Vec<(String, String)> {
-    let out = desk.ok("find_pattern", request.clone());
+fn found(test: &TestEngine, request: Value) -> Vec<(String, String)> {
+    let out = test.ok("find_pattern", request.clone());
     let groups = out["groups"].as_array().unwrap();
     assert!(groups.len() <= 1, "{request}: {out}");
     let items = groups.first().map(|group| group["items"].as_array().unwrap().clone()).unwrap_or_default();
@@ -91,7 +91,7 @@ fn found(desk: &Desk, request: Value) -> Vec<(String, String)> {
 
 #[test]
 fn named_patterns_are_found() {
-    for desk in desks() {
+    for test in tests() {
         for (pattern, expected) in [
             ("circular_imports", vec![("File:a.py", "a.py -> b.py -> c.py -> a.py")]),
             ("circular imports", vec![("File:a.py", "a.py -> b.py -> c.py -> a.py")]),
@@ -111,11 +111,11 @@ fn named_patterns_are_found() {
                 ],
             ),
         ] {
-            let places = found(&desk, json!({"pattern": pattern}));
+            let places = found(&test, json!({"pattern": pattern}));
             let places: Vec<(&str, &str)> = places.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
             assert_eq!(places, expected, "{pattern}");
         }
-        let idle = found(&desk, json!({"pattern": "unreferenced", "path": "a.py"}));
+        let idle = found(&test, json!({"pattern": "unreferenced", "path": "a.py"}));
         assert_eq!(
             idle,
             [
@@ -124,7 +124,7 @@ fn named_patterns_are_found() {
             ]
         );
         // It reports what was not found, and where that may be wrong; it never advises to delete anything.
-        let whole = desk.ok("find_pattern", json!({"pattern": "unreferenced"}));
+        let whole = test.ok("find_pattern", json!({"pattern": "unreferenced"}));
         let group = &whole["groups"][0];
         let advice = group["suggestion"].as_str().unwrap();
         assert!(
@@ -132,29 +132,29 @@ fn named_patterns_are_found() {
             "{advice}"
         );
         assert!(["reflection", "macros", "not seen"].iter().all(|word| advice.contains(word)), "{advice}");
-        let all = desk.ok("find_pattern", json!({"pattern": "all"})).to_string().to_lowercase();
+        let all = test.ok("find_pattern", json!({"pattern": "all"})).to_string().to_lowercase();
         assert!(!all.contains("delete") && !all.contains("remove"), "{all}");
-        desk.ok(
+        test.ok(
             "batch",
             json!({"writes": [object("File", "far.py", json!({"properties": {"unresolved_sites": ["idle:4", "idle:9"]}}))]}),
         );
-        let idle = found(&desk, json!({"pattern": "unreferenced", "path": "a.py"}));
+        let idle = found(&test, json!({"pattern": "unreferenced", "path": "a.py"}));
         assert_eq!(idle[0].1, "5 lines; 2 calls of that name could not be resolved");
-        desk.ok(
+        test.ok(
             "batch",
             json!({"writes": [object("File", "far.py", json!({"properties": {"unresolved_sites": ["shown:4"]}}))]}),
         );
-        let exports = found(&desk, json!({"pattern": "unused_exports", "path": "a.py"}));
+        let exports = found(&test, json!({"pattern": "unused_exports", "path": "a.py"}));
         assert_eq!(exports[0].1, "no use found; 1 call of that name could not be resolved");
-        let methods = found(&desk, json!({"pattern": "unreferenced", "path": "d.py"}));
+        let methods = found(&test, json!({"pattern": "unreferenced", "path": "d.py"}));
         assert!(methods.is_empty(), "an interface's method is called through it: {methods:?}");
     }
 }
 
 #[test]
 fn answers_are_grouped_and_cut_where_they_say_so() {
-    for desk in desks() {
-        let all = desk.ok("find_pattern", json!({"pattern": "all", "limit": 3}));
+    for test in tests() {
+        let all = test.ok("find_pattern", json!({"pattern": "all", "limit": 3}));
         let groups = all["groups"].as_array().unwrap();
         assert_eq!(groups.len(), 10);
         assert_eq!(all["truncated"], true);
@@ -164,9 +164,9 @@ fn answers_are_grouped_and_cut_where_they_say_so() {
             assert_eq!(group["truncated"], count > 3);
             assert!(!group["suggestion"].as_str().unwrap().is_empty() && !group["severity"].is_null());
         }
-        let again = desk.ok("find_pattern", json!({"pattern": "all", "limit": 3}));
+        let again = test.ok("find_pattern", json!({"pattern": "all", "limit": 3}));
         assert_eq!(all, again, "the same question has the same answer");
-        let none = desk.ok("find_pattern", json!({"pattern": "circular_imports", "path": "big.py"}));
+        let none = test.ok("find_pattern", json!({"pattern": "circular_imports", "path": "big.py"}));
         assert_eq!((none["groups"].as_array().unwrap().len(), &none["truncated"]), (0, &json!(false)));
         assert!(none["summary"].as_str().unwrap().contains("nothing found"));
     }
@@ -174,21 +174,21 @@ fn answers_are_grouped_and_cut_where_they_say_so() {
 
 #[test]
 fn shapes_are_found() {
-    for desk in desks() {
+    for test in tests() {
         let class = |n: usize| format!("Class:d.py::C{n}");
-        let places = found(&desk, json!({"pattern": "Class -EXTENDS-> Class -IMPLEMENTS-> Interface"}));
+        let places = found(&test, json!({"pattern": "Class -EXTENDS-> Class -IMPLEMENTS-> Interface"}));
         assert_eq!(places, [(class(1), "d.py::C1 -EXTENDS-> d.py::C0 -IMPLEMENTS-> d.py::Closable".to_string())]);
-        let places = found(&desk, json!({"pattern": "Class:C2 <-EXTENDS- *"}));
+        let places = found(&test, json!({"pattern": "Class:C2 <-EXTENDS- *"}));
         assert_eq!(places, [(class(2), "d.py::C2 <-EXTENDS- d.py::C3".to_string())]);
-        assert_eq!(found(&desk, json!({"pattern": "Class -EXTENDS-> Class", "limit": 2})).len(), 2);
-        assert!(found(&desk, json!({"pattern": "Class -EXTENDS-> Class", "path": "a.py"})).is_empty());
+        assert_eq!(found(&test, json!({"pattern": "Class -EXTENDS-> Class", "limit": 2})).len(), 2);
+        assert!(found(&test, json!({"pattern": "Class -EXTENDS-> Class", "path": "a.py"})).is_empty());
         // A relationship stands for one step only.
-        assert!(found(&desk, json!({"pattern": "Class:C5 -EXTENDS-> Class:C4 <-EXTENDS- Class"})).is_empty());
+        assert!(found(&test, json!({"pattern": "Class:C5 -EXTENDS-> Class:C4 <-EXTENDS- Class"})).is_empty());
         for (pattern, code) in
             [("Class -EXTENDS->", "invalid_pattern"), ("Nothing -> *", "no_such_type"), (" ", "invalid_request")]
         {
             assert_eq!(
-                desk.call("find_pattern", json!({"pattern": pattern})).unwrap_err().code.name(),
+                test.call("find_pattern", json!({"pattern": pattern})).unwrap_err().code.name(),
                 code,
                 "{pattern}"
             );
@@ -196,8 +196,8 @@ fn shapes_are_found() {
     }
 }
 
-fn indexed() -> Vec<(Desk, TempDir)> {
-    let make = |desk: Desk| {
+fn indexed() -> Vec<(TestEngine, TempDir)> {
+    let make = |test: TestEngine| {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             std::fs::create_dir_all(folder.path().join(path).parent().unwrap()).unwrap();
@@ -210,17 +210,17 @@ fn indexed() -> Vec<(Desk, TempDir)> {
         write("auth/hashes.py", "def digest(word):\n    \"\"\"The hash of a password.\"\"\"\n    return word\n");
         write("billing/invoice.py", "from billing.tax import rate\n\n\ndef invoice(order):\n    return rate(order)\n");
         write("billing/tax.py", "def rate(order):\n    \"\"\"What the state takes.\"\"\"\n    return order\n");
-        desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
-        desk.engine.state::<CommunityCache>().settle();
-        (desk, folder)
+        test.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+        test.engine.state::<CommunityCache>().settle();
+        (test, folder)
     };
-    Desk::all().into_iter().map(make).collect()
+    TestEngine::all().into_iter().map(make).collect()
 }
 
 #[test]
 fn questions_find_things_areas_or_both() {
-    for (desk, _folder) in indexed() {
-        let out = desk.ok("graph_query", json!({"query": "how is the password of a user checked"}));
+    for (test, _folder) in indexed() {
+        let out = test.ok("graph_query", json!({"query": "how is the password of a user checked"}));
         let best = &out["local"]["rows"][0];
         assert_eq!(
             (&best["ref"], &best["name"], &best["path"]),
@@ -233,46 +233,46 @@ fn questions_find_things_areas_or_both() {
             (&out["local"]["recipe"], &out["global"], &out["cypher"]),
             (&json!("code"), &Value::Null, &Value::Null)
         );
-        let one = desk.ok("graph_query", json!({"query": "password", "limit": 1}));
+        let one = test.ok("graph_query", json!({"query": "password", "limit": 1}));
         assert_eq!((one["local"]["rows"].as_array().unwrap().len(), &one["truncated"]), (1, &json!(true)));
-        let all = desk.ok("communities", json!({}));
+        let all = test.ok("communities", json!({}));
         let total = all["total"].as_u64().unwrap();
         assert!(total >= 2, "{all}");
-        let whole = desk.ok("graph_query", json!({"query": "overview of the codebase", "mode": "global"}));
+        let whole = test.ok("graph_query", json!({"query": "overview of the codebase", "mode": "global"}));
         assert_eq!((&whole["global"]["open_ended"], &whole["global"]["total"]), (&json!(true), &json!(total)));
         assert!(whole["local"].is_null());
         let sizes: Vec<u64> =
             whole["global"]["rows"].as_array().unwrap().iter().map(|r| r["size"].as_u64().unwrap()).collect();
         assert!(sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
-        let tax = desk.ok("graph_query", json!({"query": "where is tax on an invoice computed", "mode": "global"}));
+        let tax = test.ok("graph_query", json!({"query": "where is tax on an invoice computed", "mode": "global"}));
         let best = &tax["global"]["rows"][0];
         assert!(
             tax["global"]["open_ended"] == false && best["central_node"].as_str().unwrap().contains("billing/"),
             "{tax}"
         );
         assert!(!best["why"].as_array().unwrap().is_empty());
-        let both = desk.ok("graph_query", json!({"query": "tax on an invoice", "mode": "hybrid"}));
+        let both = test.ok("graph_query", json!({"query": "tax on an invoice", "mode": "hybrid"}));
         assert!(both["local"]["rows"][0]["path"].as_str().unwrap().starts_with("billing/"), "{both}");
         assert!(!both["global"]["rows"].as_array().unwrap().is_empty());
-        let nothing = desk.ok("graph_query", json!({"query": "zebra quagga"}));
+        let nothing = test.ok("graph_query", json!({"query": "zebra quagga"}));
         assert_eq!((&nothing["local"]["total"], &nothing["truncated"]), (&json!(0), &json!(false)));
-        assert_eq!(desk.call("graph_query", json!({"query": " "})).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(test.call("graph_query", json!({"query": " "})).unwrap_err().code, ErrorCode::InvalidRequest);
     }
 }
 
 #[test]
 fn cypher_is_asked_as_by_its_own_name() {
-    for (desk, _folder) in indexed() {
+    for (test, _folder) in indexed() {
         let query = "MATCH (f:Function) RETURN f.key ORDER BY f.key";
-        let out = desk.ok("graph_query", json!({"query": query, "language": "cypher", "limit": 3}));
-        let own = desk.ok("cypher", json!({"query": query, "limit": 3}));
+        let out = test.ok("graph_query", json!({"query": query, "language": "cypher", "limit": 3}));
+        let own = test.ok("cypher", json!({"query": query, "limit": 3}));
         assert_eq!(
             (&out["cypher"]["rows"], &out["summary"], &out["truncated"]),
             (&own["rows"], &own["summary"], &json!(true))
         );
-        let wrong = desk.call("graph_query", json!({"query": "MATCH (", "language": "cypher"})).unwrap_err();
+        let wrong = test.call("graph_query", json!({"query": "MATCH (", "language": "cypher"})).unwrap_err();
         assert_eq!(wrong.code, ErrorCode::CypherSyntaxError);
-        let words = desk.ok("find_pattern", json!({"pattern": "password hash"}));
+        let words = test.ok("find_pattern", json!({"pattern": "password hash"}));
         assert_eq!(words["groups"][0]["items"][0]["ref"], "Function:auth/hashes.py::digest");
         assert!(words["groups"][0]["suggestion"].as_str().unwrap().contains("circular_imports"));
     }

@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "shared with the tests of the crate that reads indexes")]
 pub mod encode;
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use encode::{Doc, Units, index};
 use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
@@ -58,13 +58,13 @@ impl Shop {
         fs::write(&self.file, index("scip-typescript", "file:///elsewhere", documents, &[])).unwrap();
     }
 
-    fn indexed(&self, desk: &Desk) {
-        desk.ok("index_directory", json!({"path": self.root()}));
-        desk.fixture.clock.advance(1);
+    fn indexed(&self, test: &TestEngine) {
+        test.ok("index_directory", json!({"path": self.root()}));
+        test.fixture.clock.advance(1);
     }
 
-    fn import(&self, desk: &Desk) -> Value {
-        desk.ok("import_scip", json!({"file": self.file, "path": self.root()}))
+    fn import(&self, test: &TestEngine) -> Value {
+        test.ok("import_scip", json!({"file": self.file, "path": self.root()}))
     }
 }
 
@@ -95,8 +95,8 @@ fn main() -> Doc {
 }
 
 /// What something calls: key, derivation, confidence.
-fn calls(desk: &Desk, key: &str, as_of: Option<&str>) -> Vec<String> {
-    let got = desk.ok("get", json!({"ref": key, "as_of": as_of}));
+fn calls(test: &TestEngine, key: &str, as_of: Option<&str>) -> Vec<String> {
+    let got = test.ok("get", json!({"ref": key, "as_of": as_of}));
     let links = got["links"].as_array().unwrap().iter();
     let mut calls: Vec<String> = links
         .filter(|l| l["type"] == "CALLS" && l["direction"] == "out")
@@ -115,60 +115,60 @@ fn why(done: &Value) -> Vec<String> {
 
 #[test]
 fn the_compiler_knows_better() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let shop = Shop::new();
-        shop.indexed(&desk);
+        shop.indexed(&test);
         let start = "main.ts::start";
         let before = ["rocket.ts::Rocket::launch unique_name 0.4", "rocket.ts::fuel import 0.95"];
-        assert_eq!(calls(&desk, start, None), before);
-        let tx = desk.ok("log", json!({}))["transactions"][0]["tx"].as_u64().unwrap();
+        assert_eq!(calls(&test, start, None), before);
+        let tx = test.ok("log", json!({}))["transactions"][0]["tx"].as_u64().unwrap();
         shop.index(&[rocket(), main()]);
-        let done = shop.import(&desk);
-        assert_eq!(calls(&desk, start, None), ["npm:ships::Ship.launch compiler 1.0", "rocket.ts::fuel compiler 1.0"]);
-        assert_eq!(calls(&desk, start, Some(&format!("tx:{tx}"))), before, "what was known before stays known");
-        assert_eq!(calls(&desk, "rocket.ts::Rocket::launch", None), ["rocket.ts::fuel compiler 1.0"]);
+        let done = shop.import(&test);
+        assert_eq!(calls(&test, start, None), ["npm:ships::Ship.launch compiler 1.0", "rocket.ts::fuel compiler 1.0"]);
+        assert_eq!(calls(&test, start, Some(&format!("tx:{tx}"))), before, "what was known before stays known");
+        assert_eq!(calls(&test, "rocket.ts::Rocket::launch", None), ["rocket.ts::fuel compiler 1.0"]);
         assert_eq!((&done["upgraded"], &done["added"], &done["ended"]), (&json!(2), &json!(1), &json!(1)));
         assert_eq!((&done["documents"], &done["skipped_documents"]), (&json!(2), &json!(0)));
         assert_eq!((&done["matched_definitions"], &done["unmatched_definitions"]), (&json!(4), &json!(0)));
         assert_eq!(done["relationships"], json!({"CALLS": 3}));
-        let last = &desk.ok("log", json!({}))["transactions"][0];
+        let last = &test.ok("log", json!({}))["transactions"][0];
         assert_eq!((&last["kind"], &last["reason"]), (&json!("import"), &json!("SCIP index by scip-typescript 1.2.3")));
         assert_eq!(last["tx"], done["tx"]);
-        assert_eq!(desk.ok("get", json!({"ref": "Package:npm:ships"}))["thing"]["title"], "ships");
+        assert_eq!(test.ok("get", json!({"ref": "Package:npm:ships"}))["thing"]["title"], "ships");
 
-        desk.fixture.clock.advance(1);
-        let again = shop.import(&desk);
+        test.fixture.clock.advance(1);
+        let again = shop.import(&test);
         assert_eq!((&again["tx"], &again["unchanged"], &again["ended"]), (&Value::Null, &json!(3), &json!(0)));
-        let index = desk.ok("index_directory", json!({"path": shop.root()}));
+        let index = test.ok("index_directory", json!({"path": shop.root()}));
         assert_eq!(index["tx"], Value::Null, "nothing changed, so the facts of the compiler stay");
-        assert_eq!(calls(&desk, start, None).len(), 2);
-        desk.ok("verify", json!({}));
+        assert_eq!(calls(&test, start, None).len(), 2);
+        test.ok("verify", json!({}));
     }
 }
 
 #[test]
 fn another_branch_keeps_its_own() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let shop = Shop::new();
-        shop.indexed(&desk);
-        desk.ok("branch_create", json!({"name": "trial"}));
-        desk.fixture.clock.advance(1);
+        shop.indexed(&test);
+        test.ok("branch_create", json!({"name": "trial"}));
+        test.fixture.clock.advance(1);
         shop.index(&[rocket(), main()]);
-        desk.ok("import_scip", json!({"file": shop.file, "path": shop.root(), "branch": "trial"}));
-        assert!(calls(&desk, "main.ts::start", None)[1].contains("import"), "main is as it was");
-        let got = desk.ok("get", json!({"ref": "main.ts::start", "branch": "trial"}));
+        test.ok("import_scip", json!({"file": shop.file, "path": shop.root(), "branch": "trial"}));
+        assert!(calls(&test, "main.ts::start", None)[1].contains("import"), "main is as it was");
+        let got = test.ok("get", json!({"ref": "main.ts::start", "branch": "trial"}));
         let derived = got["links"].as_array().unwrap().iter().filter(|l| l["derivation"] == "compiler").count();
         assert_eq!(derived, 2);
         let missing = json!({"file": shop.file, "path": shop.root(), "branch": "nowhere"});
-        assert_eq!(desk.call("import_scip", missing).unwrap_err().code, ErrorCode::UnknownBranch);
+        assert_eq!(test.call("import_scip", missing).unwrap_err().code, ErrorCode::UnknownBranch);
     }
 }
 
 #[test]
 fn documents_that_do_not_fit_are_left_out_and_reported() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let shop = Shop::new();
-        shop.indexed(&desk);
+        shop.indexed(&test);
         shop.source("new.ts", "export function late() {}\n");
         shop.source("notes.txt", "no source\n");
         let late = Doc::new("new.ts", "export function late() {}\n", Units::Utf16);
@@ -182,7 +182,7 @@ fn documents_that_do_not_fit_are_left_out_and_reported() {
         let main = main().mention(5, "unheard", &own("`gone.ts`/gone()."));
         shop.index(&[&[rocket(), main.clone(), late], strange.as_slice()].concat());
         touch(&shop.root().join("rocket.ts"), SystemTime::now() + Duration::from_secs(100));
-        let done = shop.import(&desk);
+        let done = shop.import(&test);
         assert_eq!(
             why(&done),
             [
@@ -196,18 +196,18 @@ fn documents_that_do_not_fit_are_left_out_and_reported() {
         );
         // Symbols that these define belong to the program, so they do not become names of packages.
         assert_eq!((&done["skipped_documents"], &done["relationships"]), (&json!(6), &json!({"CALLS": 1})));
-        assert_eq!(desk.ok("list", json!({"type": "External"}))["objects"].as_array().unwrap().len(), 1);
+        assert_eq!(test.ok("list", json!({"type": "External"}))["objects"].as_array().unwrap().len(), 1);
 
         // If the index contains the text, the text is compared instead of the time.
-        desk.fixture.clock.advance(1);
+        test.fixture.clock.advance(1);
         shop.index(&[rocket().with_text(), main.with_text()]);
         touch(&shop.root().join("rocket.ts"), SystemTime::now() + Duration::from_secs(100));
-        assert_eq!(shop.import(&desk)["skipped_documents"], 0);
+        assert_eq!(shop.import(&test)["skipped_documents"], 0);
         shop.source("rocket.ts", &ROCKET.replace("return 1", "return 2"));
-        assert_eq!(why(&shop.import(&desk)), ["rocket.ts: changed since the index was made"]);
+        assert_eq!(why(&shop.import(&test)), ["rocket.ts: changed since the index was made"]);
         shop.index(&[rocket()]);
         assert_eq!(
-            why(&shop.import(&desk)),
+            why(&shop.import(&test)),
             ["rocket.ts: the branch has another content of it: run `lukasa index` first"]
         );
     }
@@ -215,32 +215,32 @@ fn documents_that_do_not_fit_are_left_out_and_reported() {
 
 #[test]
 fn an_index_of_a_part_is_put_where_it_belongs() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let shop = Shop::new();
         for (path, text) in [("packages/my web/rocket.ts", ROCKET), ("packages/my web/main.ts", MAIN)] {
             shop.source(path, text);
         }
-        shop.indexed(&desk);
+        shop.indexed(&test);
         let root = fs::canonicalize(shop.root()).unwrap();
         let url = format!("file://{}/packages/my%20web", root.display());
         fs::write(&shop.file, index("scip-typescript", &url, &[rocket(), main()], &[])).unwrap();
-        shop.import(&desk);
-        let web = calls(&desk, "packages/my web/main.ts::start", None);
+        shop.import(&test);
+        let web = calls(&test, "packages/my web/main.ts::start", None);
         assert!(web.contains(&"packages/my web/rocket.ts::fuel compiler 1.0".to_owned()), "{web:?}");
-        assert!(calls(&desk, "main.ts::start", None).iter().all(|call| !call.contains("compiler")));
+        assert!(calls(&test, "main.ts::start", None).iter().all(|call| !call.contains("compiler")));
     }
 }
 
 #[test]
 fn files_that_are_no_index_change_nothing() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let shop = Shop::new();
-        shop.indexed(&desk);
-        let code = |request: Value| desk.call("import_scip", request).unwrap_err().code;
+        shop.indexed(&test);
+        let code = |request: Value| test.call("import_scip", request).unwrap_err().code;
         let request = json!({"file": shop.file, "path": shop.root()});
         assert_eq!(code(request.clone()), ErrorCode::FileFailure);
         fs::write(&shop.file, "{\"metadata\": {}}").unwrap();
-        let error = desk.call("import_scip", request.clone()).unwrap_err();
+        let error = test.call("import_scip", request.clone()).unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidScip);
         assert!(error.hint.is_some());
         let whole = index("scip-typescript", "file:///w", &[rocket(), main()], &[]);
@@ -252,6 +252,6 @@ fn files_that_are_no_index_change_nothing() {
         fs::write(&shop.file, &whole).unwrap();
         assert_eq!(code(json!({"file": shop.file, "path": shop.root().join("nowhere")})), ErrorCode::NoFolder);
         // The types of code, and the index.
-        assert_eq!(desk.ok("log", json!({}))["transactions"].as_array().unwrap().len(), 2);
+        assert_eq!(test.ok("log", json!({}))["transactions"].as_array().unwrap().len(), 2);
     }
 }

@@ -1,6 +1,6 @@
 //! Search and packs on every store: results, reasons, limits and warnings.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::features::search::SearchState;
 use lukasa_engine::registry;
 use lukasa_engine::response_budget::Profile;
@@ -38,10 +38,10 @@ fn program(root: &std::path::Path) {
     );
 }
 
-pub fn indexed(desk: &Desk) -> TempDir {
+pub fn indexed(test: &TestEngine) -> TempDir {
     let folder = TempDir::new().unwrap();
     program(folder.path());
-    desk.ok("index_directory", json!({"path": folder.path()}));
+    test.ok("index_directory", json!({"path": folder.path()}));
     folder
 }
 
@@ -49,28 +49,28 @@ pub fn refs(answer: &Value) -> Vec<String> {
     answer["items"].as_array().unwrap().iter().map(|item| item["ref"].as_str().unwrap().to_owned()).collect()
 }
 
-pub fn note(desk: &Desk, key: &str, title: &str, text: &str) {
-    desk.ok("put", json!({"type": "Decision", "key": key, "title": title, "properties": {"text": text}}));
+pub fn note(test: &TestEngine, key: &str, title: &str, text: &str) {
+    test.ok("put", json!({"type": "Decision", "key": key, "title": title, "properties": {"text": text}}));
 }
 
 #[test]
 fn the_same_question_gives_the_same_answer_on_every_store() {
     let mut answers: Vec<Value> = vec![];
-    for mut desk in Desk::all() {
+    for mut test in TestEngine::all() {
         // Stages are shed depending on the speed of the machine, with a warning; here none are.
-        desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(f64::INFINITY));
-        let _folder = indexed(&desk);
-        note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
+        test.engine = test.engine.clone().with_searching(SearchState::default().with_patience(f64::INFINITY));
+        let _folder = indexed(&test);
+        note(&test, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
         for turn in 0..5 {
             let mut answer =
-                desk.ok("search", json!({"query": "how is the discount of a basket applied", "debug": true}));
+                test.ok("search", json!({"query": "how is the discount of a basket applied", "debug": true}));
             answer["meta"]["elapsed_ms"] = json!(0);
             answer["debug"]["costs"] = json!({});
             answer["view"] = json!({});
             let text = serde_json::to_string(&answer).unwrap();
             // Ids are each store's own.
             let plain: Value = serde_json::from_str(&without_ids(&text)).unwrap();
-            assert!(!plain["items"].as_array().unwrap().is_empty(), "{} {turn}", desk.fixture.name);
+            assert!(!plain["items"].as_array().unwrap().is_empty(), "{} {turn}", test.fixture.name);
             answers.push(plain);
         }
     }
@@ -106,9 +106,9 @@ fn regex_like_uuid(text: &str) -> bool {
 
 #[test]
 fn reasons_add_up_to_scores_and_every_item_has_some() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
-        note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
+        note(&test, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
         for request in [
             json!({"query": "discount of the basket"}),
             json!({"query": "discount of the basket", "recipe": "objects", "include_citations": true}),
@@ -117,7 +117,7 @@ fn reasons_add_up_to_scores_and_every_item_has_some() {
             json!({"query": "discount", "recipe": "objects", "anchor": "decision:1"}),
             json!({"query": "discount", "recipe": "recall"}),
         ] {
-            let answer = desk.ok("search", request.clone());
+            let answer = test.ok("search", request.clone());
             let items = answer["items"].as_array().unwrap();
             assert!(!items.is_empty(), "{request}");
             for item in items {
@@ -133,46 +133,46 @@ fn reasons_add_up_to_scores_and_every_item_has_some() {
 
 #[test]
 fn a_write_is_found_when_its_call_returns_and_not_before_it_was_known() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
-        let found = |desk: &Desk, view: Value| {
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
+        let found = |test: &TestEngine, view: Value| {
             let mut request = json!({"query": "zanzibar"});
             request.as_object_mut().unwrap().extend(view.as_object().unwrap().clone());
-            refs(&desk.ok("search", request))
+            refs(&test.ok("search", request))
         };
-        assert!(found(&desk, json!({})).is_empty());
-        let tx = desk.ok("put", json!({"type": "Decision", "key": "d", "title": "Zanzibar"}))["tx"].clone();
-        assert_eq!(found(&desk, json!({})), ["Decision:d"]);
+        assert!(found(&test, json!({})).is_empty());
+        let tx = test.ok("put", json!({"type": "Decision", "key": "d", "title": "Zanzibar"}))["tx"].clone();
+        assert_eq!(found(&test, json!({})), ["Decision:d"]);
         assert!(
-            found(&desk, json!({"known_at": format!("tx:{}", tx.as_u64().unwrap() - 1)})).is_empty(),
+            found(&test, json!({"known_at": format!("tx:{}", tx.as_u64().unwrap() - 1)})).is_empty(),
             "not known then"
         );
-        desk.ok("put", json!({"type": "Decision", "key": "d", "title": "Elsewhere"}));
-        assert!(found(&desk, json!({})).is_empty());
-        assert_eq!(found(&desk, json!({"known_at": format!("tx:{tx}")})), ["Decision:d"]);
-        desk.ok("delete", json!({"ref": "Decision:d"}));
-        assert!(refs(&desk.ok("search", json!({"query": "elsewhere"}))).is_empty());
+        test.ok("put", json!({"type": "Decision", "key": "d", "title": "Elsewhere"}));
+        assert!(found(&test, json!({})).is_empty());
+        assert_eq!(found(&test, json!({"known_at": format!("tx:{tx}")})), ["Decision:d"]);
+        test.ok("delete", json!({"ref": "Decision:d"}));
+        assert!(refs(&test.ok("search", json!({"query": "elsewhere"}))).is_empty());
         // A branch of its own.
-        desk.ok("branch_create", json!({"name": "side"}));
-        desk.ok("put", json!({"type": "Decision", "key": "e", "title": "Zanzibar", "branch": "side"}));
-        assert!(found(&desk, json!({})).is_empty());
-        assert_eq!(found(&desk, json!({"branch": "side"})), ["Decision:e"]);
+        test.ok("branch_create", json!({"name": "side"}));
+        test.ok("put", json!({"type": "Decision", "key": "e", "title": "Zanzibar", "branch": "side"}));
+        assert!(found(&test, json!({})).is_empty());
+        assert_eq!(found(&test, json!({"branch": "side"})), ["Decision:e"]);
     }
 }
 
 #[test]
 fn sources_are_searched_and_followed() {
-    for desk in Desk::all() {
-        let folder = indexed(&desk);
-        let best = |query: &str| refs(&desk.ok("search", json!({"query": query})))[0].clone();
+    for test in TestEngine::all() {
+        let folder = indexed(&test);
+        let best = |query: &str| refs(&test.ok("search", json!({"query": query})))[0].clone();
         assert_eq!(best("price of an item in cents"), "Function:shop/catalogue.py::price_of");
         write(folder.path(), "shop/catalogue.py", "def worth(item):\n    \"\"\"Pelican.\"\"\"\n    return 3\n");
-        desk.ok("index_directory", json!({"path": folder.path()}));
+        test.ok("index_directory", json!({"path": folder.path()}));
         assert_eq!(best("pelican"), "Function:shop/catalogue.py::worth");
         // Changed on disk and not indexed yet: the indexed text is not available, names and comments are.
         write(folder.path(), "shop/catalogue.py", "def other():\n    pass\n");
         assert_eq!(best("pelican"), "Function:shop/catalogue.py::worth");
-        let pack = desk.ok("context_pack", json!({"task": "the pelican is wrong", "profile": "balanced"}));
+        let pack = test.ok("context_pack", json!({"task": "the pelican is wrong", "profile": "balanced"}));
         assert!(
             pack["freshness"].as_str().unwrap().contains("changed since indexed, or not at hand: shop/catalogue.py"),
             "{pack}"
@@ -183,8 +183,8 @@ fn sources_are_searched_and_followed() {
 
 #[test]
 fn errors_of_bad_requests_name_the_fault() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
         for (request, code) in [
             (json!({"query": ""}), "invalid_query"),
             (json!({"query": "   "}), "invalid_query"),
@@ -199,9 +199,9 @@ fn errors_of_bad_requests_name_the_fault() {
             (json!({"query": "x", "neighbor": {"max_depth": 9}}), "out_of_range"),
             (json!({"query": "x", "semantic_weight": 2.0}), "out_of_range"),
         ] {
-            assert_eq!(desk.fails("search", request.clone()), code, "{request}");
+            assert_eq!(test.fails("search", request.clone()), code, "{request}");
         }
-        assert_eq!(refs(&desk.ok("search", json!({"query": "é".repeat(800)}))), Vec::<String>::new());
+        assert_eq!(refs(&test.ok("search", json!({"query": "é".repeat(800)}))), Vec::<String>::new());
         for (request, code) in [
             (json!({"task": ""}), "invalid_query"),
             (json!({"task": "x".repeat((32 << 10) + 1)}), "task_too_long"),
@@ -209,30 +209,30 @@ fn errors_of_bad_requests_name_the_fault() {
             (json!({"task": "x", "budget": 25_001}), "token_budget_exceeded"),
             (json!({"task": "x", "cursor": "forged"}), "invalid_cursor"),
         ] {
-            assert_eq!(desk.fails("context_pack", request.clone()), code, "{request}");
+            assert_eq!(test.fails("context_pack", request.clone()), code, "{request}");
         }
-        let first = desk.ok("search", json!({"query": "discount till price", "limit": 1}));
+        let first = test.ok("search", json!({"query": "discount till price", "limit": 1}));
         let cursor = first["next_cursor"].as_str().unwrap();
         let other = json!({"query": "discount till price", "limit": 2, "cursor": cursor});
-        assert_eq!(desk.fails("search", other), "cursor_of_another_request");
+        assert_eq!(test.fails("search", other), "cursor_of_another_request");
     }
 }
 
 #[test]
 fn pages_lead_on_and_back_and_stay_what_they_were() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
         let ask = |cursor: Option<&str>| {
             let mut request =
                 json!({"query": "discount price till basket", "limit": 2, "neighbor": {"per_primary_limit": 0}});
             if let Some(cursor) = cursor {
                 request["cursor"] = json!(cursor);
             }
-            desk.ok("search", request)
+            test.ok("search", request)
         };
         let first = ask(None);
         let second = ask(first["next_cursor"].as_str());
-        desk.ok("put", json!({"type": "Decision", "key": "d", "title": "discount price till basket"}));
+        test.ok("put", json!({"type": "Decision", "key": "d", "title": "discount price till basket"}));
         assert_eq!(refs(&ask(first["next_cursor"].as_str())), refs(&second), "what was written since does not count");
         assert_eq!(refs(&ask(second["previous_cursor"].as_str())), refs(&first));
         assert!(refs(&first).iter().all(|r| !refs(&second).contains(r)));
@@ -242,14 +242,14 @@ fn pages_lead_on_and_back_and_stay_what_they_were() {
 
 #[test]
 fn filters_hold_for_neighbours_too() {
-    for desk in Desk::all() {
-        note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
-        desk.ok("put", json!({"type": "Meeting", "key": "m", "title": "Weekly"}));
-        desk.ok("link", json!({"type": "decides", "src": "Meeting:m", "dst": "Decision:decision:1"}));
+    for test in TestEngine::all() {
+        note(&test, "decision:1", "Discounts", "Discounts are rounded.");
+        test.ok("put", json!({"type": "Meeting", "key": "m", "title": "Weekly"}));
+        test.ok("link", json!({"type": "decides", "src": "Meeting:m", "dst": "Decision:decision:1"}));
         let ask = |more: Value| {
             let mut request = json!({"query": "discounts rounded", "recipe": "objects"});
             request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            desk.ok("search", request)
+            test.ok("search", request)
         };
         let all = ask(json!({}));
         assert_eq!(refs(&all), ["Decision:decision:1", "Meeting:m"]);
@@ -266,16 +266,16 @@ fn filters_hold_for_neighbours_too() {
 
 #[test]
 fn a_session_is_not_given_the_same_twice() {
-    for desk in Desk::all() {
-        note(&desk, "decision:1", "Discounts", "Discounts are rounded to whole cents.");
-        let ask = || desk.ok_in("s1", "search", json!({"query": "discounts rounded"}));
+    for test in TestEngine::all() {
+        note(&test, "decision:1", "Discounts", "Discounts are rounded to whole cents.");
+        let ask = || test.ok_in("s1", "search", json!({"query": "discounts rounded"}));
         assert_eq!(ask()["items"][0]["role"], "primary");
         let again = ask();
         assert_eq!(again["items"][0]["role"], "reference");
         assert!(again["items"][0]["fields"]["text"].is_null());
-        desk.fixture.clock.advance(601);
+        test.fixture.clock.advance(601);
         assert_eq!(ask()["items"][0]["role"], "primary", "after ten minutes it is new again");
-        assert_eq!(desk.ok("search", json!({"query": "discounts rounded"}))["items"][0]["role"], "primary");
+        assert_eq!(test.ok("search", json!({"query": "discounts rounded"}))["items"][0]["role"], "primary");
     }
 }
 
@@ -302,10 +302,10 @@ fn reranking_never_delays_an_answer() {
     for (name, applied, timeout) in
         [("slow", false, true), ("broken", false, false), ("short", false, false), ("good", true, false)]
     {
-        let mut desk = Desk::all().remove(0);
-        desk.engine = desk.engine.clone().with_searching(SearchState::default().with_reranker(Arc::new(Odd(name))));
-        note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
-        let answer = desk.ok("search", json!({"query": "discounts", "rerank": true}));
+        let mut test = TestEngine::all().remove(0);
+        test.engine = test.engine.clone().with_searching(SearchState::default().with_reranker(Arc::new(Odd(name))));
+        note(&test, "decision:1", "Discounts", "Discounts are rounded.");
+        let answer = test.ok("search", json!({"query": "discounts", "rerank": true}));
         assert_eq!(refs(&answer), ["Decision:decision:1"], "{name}");
         let rerank = &answer["meta"]["rerank"];
         assert_eq!((&rerank["applied"], &rerank["timeout"]), (&json!(applied), &json!(timeout)), "{name}: {rerank}");
@@ -314,17 +314,17 @@ fn reranking_never_delays_an_answer() {
 
 #[test]
 fn a_pack_briefs_within_its_budget() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
-        note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
-        desk.ok(
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
+        note(&test, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
+        test.ok(
             "link",
             json!({"type": "INVOLVES", "src": "Decision:decision:1", "dst": "Method:shop/till.py::Till::discount"}),
         );
         let task = "Discount is not applied to large baskets\n\nCalling `Till.checkout` gives the full price.\n```\nTraceback (most recent call last):\n  File \"shop/till.py\", line 12, in checkout\n```\n";
         let mut before = 0;
         for (profile, budget) in [("compact", 300), ("balanced", 1_200), ("debug", 25_000)] {
-            let pack = desk.ok("context_pack", json!({"task": task, "profile": profile}));
+            let pack = test.ok("context_pack", json!({"task": task, "profile": profile}));
             let tokens = count(&pack.to_string());
             assert!(
                 tokens <= budget && tokens <= pack["token_estimate"].as_u64().unwrap() as usize,
@@ -336,7 +336,7 @@ fn a_pack_briefs_within_its_budget() {
             assert!(pack["entry_point"].as_str().unwrap().starts_with("shop/till.py::Till"), "{pack}");
             assert!(pack["summary"].as_str().unwrap().starts_with("Begin at"));
         }
-        let pack = desk.ok("context_pack", json!({"task": task, "profile": "balanced", "explain": true}));
+        let pack = test.ok("context_pack", json!({"task": task, "profile": "balanced", "explain": true}));
         let slice =
             pack["core_symbols"].as_array().unwrap().iter().find(|s| s["symbol_name"] == "Till::checkout").unwrap();
         let code = slice["code"].as_str().unwrap();
@@ -350,30 +350,30 @@ fn a_pack_briefs_within_its_budget() {
         let calls =
             json!({"from": "shop/till.py::Till::checkout", "type": "CALLS", "to": "shop/till.py::Till::discount"});
         assert!(pack["dependencies"].as_array().unwrap().contains(&calls), "{pack}");
-        let without = desk.ok("context_pack", json!({"task": task, "profile": "balanced", "include_decisions": false}));
+        let without = test.ok("context_pack", json!({"task": task, "profile": "balanced", "include_decisions": false}));
         assert!(without["decisions"].is_null());
-        let past = desk.ok("context_pack", json!({"task": task, "profile": "balanced", "known_at": "tx:1"}));
+        let past = test.ok("context_pack", json!({"task": task, "profile": "balanced", "known_at": "tx:1"}));
         assert!(past["decisions"].is_null(), "it had not been decided then");
-        let nothing = desk.ok("context_pack", json!({"task": "xylophone"}));
+        let nothing = test.ok("context_pack", json!({"task": "xylophone"}));
         assert!(nothing["summary"].as_str().unwrap().contains("nothing here speaks of"));
     }
 }
 
 #[test]
 fn claims_of_others_stand_in_the_way_and_sensitive_notes_stay_hidden() {
-    for desk in Desk::all() {
-        let _folder = indexed(&desk);
+    for test in TestEngine::all() {
+        let _folder = indexed(&test);
         let till = "Class:shop/till.py::Till";
         for (key, agent, status) in [("c1", "ann", "active"), ("c2", "bob", "active"), ("c3", "eve", "released")] {
-            desk.ok("put", json!({"type": "CLAIM", "key": key, "status": status, "properties": {"agent_id": agent, "intent": "change the discount", "claim_type": "function", "target": "shop/till.py::Till"}}));
-            desk.ok("link", json!({"type": "TARGETS", "src": format!("CLAIM:{key}"), "dst": till}));
+            test.ok("put", json!({"type": "CLAIM", "key": key, "status": status, "properties": {"agent_id": agent, "intent": "change the discount", "claim_type": "function", "target": "shop/till.py::Till"}}));
+            test.ok("link", json!({"type": "TARGETS", "src": format!("CLAIM:{key}"), "dst": till}));
         }
-        desk.ok(
+        test.ok(
             "put",
             json!({"type": "EPISODE", "key": "e1", "properties": {"content": "discount secret", "sensitive": true}}),
         );
         let pack =
-            desk.ok("context_pack", json!({"task": "discount of the Till", "profile": "balanced", "agent_id": "bob"}));
+            test.ok("context_pack", json!({"task": "discount of the Till", "profile": "balanced", "agent_id": "bob"}));
         let blockers: Vec<_> = pack["active_blockers"].as_array().unwrap().iter().map(|b| b["agent"].clone()).collect();
         assert_eq!(blockers, ["ann"]);
         assert!(!pack.to_string().contains("discount secret"));
@@ -382,7 +382,7 @@ fn claims_of_others_stand_in_the_way_and_sensitive_notes_stay_hidden() {
 
 #[test]
 fn an_interface_brings_what_implements_it() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         write(
             folder.path(),
@@ -394,9 +394,9 @@ fn an_interface_brings_what_implements_it() {
             "src/Card.java",
             "public class Card implements Payment {\n    public void pay(int cents) { charge(cents); }\n    void charge(int cents) {}\n}\n",
         );
-        desk.ok("index_directory", json!({"path": folder.path()}));
+        test.ok("index_directory", json!({"path": folder.path()}));
         let pack =
-            desk.ok("context_pack", json!({"task": "Payment interface takes a payment twice", "profile": "balanced"}));
+            test.ok("context_pack", json!({"task": "Payment interface takes a payment twice", "profile": "balanced"}));
         let names: Vec<_> = pack["core_symbols"].as_array().unwrap().iter().map(|s| s["symbol_name"].clone()).collect();
         assert!(names.contains(&json!("Payment")) && names.contains(&json!("Card")), "{names:?}");
     }
@@ -405,7 +405,7 @@ fn an_interface_brings_what_implements_it() {
 /// A file is represented by a function or class rather than by its constants, and listed once.
 #[test]
 fn packs_show_functions_and_list_a_file_once() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = tempfile::tempdir().unwrap();
         write(
             folder.path(),
@@ -413,8 +413,8 @@ fn packs_show_functions_and_list_a_file_once() {
             "RATES_OF_EXCHANGE = \"exchange rates by currency, rates of exchange\"\n\n\ndef convert(amount, currency):\n    \"\"\"Uses exchange rates.\"\"\"\n    return amount * rate(currency)\n",
         );
         write(folder.path(), "money.py", "def exchange(rates):\n    return rates\n");
-        desk.ok("index_directory", json!({"path": folder.path()}));
-        let pack = desk.ok("context_pack", json!({"task": "exchange rates of a currency are rounded"}));
+        test.ok("index_directory", json!({"path": folder.path()}));
+        let pack = test.ok("context_pack", json!({"task": "exchange rates of a currency are rounded"}));
         let of_rates = |slice: &&Value| slice["file"] == "rates.py";
         let first = pack["core_symbols"].as_array().unwrap().iter().find(of_rates).unwrap()["symbol_name"].clone();
         assert_eq!(first, "convert", "{pack}");
@@ -425,44 +425,44 @@ fn packs_show_functions_and_list_a_file_once() {
 
 #[test]
 fn embedded_objects_are_found_by_meaning_and_counted_in_readiness() {
-    for desk in Desk::all() {
-        note(&desk, "a", "Refunds", "Customers get their money back within two weeks.");
-        note(&desk, "b", "Opening hours", "The shop opens at nine in the morning.");
-        note(&desk, "c", "Parking", "Cars stand behind the house.");
-        let before = desk.ok("search_readiness", json!({}));
+    for test in TestEngine::all() {
+        note(&test, "a", "Refunds", "Customers get their money back within two weeks.");
+        note(&test, "b", "Opening hours", "The shop opens at nine in the morning.");
+        note(&test, "c", "Parking", "Cars stand behind the house.");
+        let before = test.ok("search_readiness", json!({}));
         assert_eq!(
             (&before["embedding"]["optional"]["objects"], &before["embedding"]["optional"]["embedded"]),
             (&json!(3), &json!(0))
         );
-        let none = desk.ok("search", json!({"query": "reimbursement", "channels": ["vector"]}));
+        let none = test.ok("search", json!({"query": "reimbursement", "channels": ["vector"]}));
         assert!(refs(&none).is_empty());
-        let done = desk.ok("embed", json!({}));
+        let done = test.ok("embed", json!({}));
         assert_eq!((&done["embedded"], &done["waiting"]), (&json!(3), &json!(0)), "{done}");
-        assert_eq!(desk.ok("embed", json!({}))["embedded"], 0, "nothing is embedded twice");
-        let answer = desk.ok("search", json!({"query": "reimbursement of a purchase", "recipe": "objects"}));
+        assert_eq!(test.ok("embed", json!({}))["embedded"], 0, "nothing is embedded twice");
+        let answer = test.ok("search", json!({"query": "reimbursement of a purchase", "recipe": "objects"}));
         assert_eq!(refs(&answer)[0], "Decision:a", "{answer}");
         assert_eq!(answer["meta"]["embedded_share"], 1.0);
         // No word of it occurs anywhere, and no recipe is given.
-        let answer = desk.ok("search", json!({"query": "reimbursement"}));
+        let answer = test.ok("search", json!({"query": "reimbursement"}));
         assert_eq!(refs(&answer)[0], "Decision:a", "{answer}");
-        let by_words = desk.ok("search", json!({"query": "reimbursement", "channels": ["lexical"]}));
+        let by_words = test.ok("search", json!({"query": "reimbursement", "channels": ["lexical"]}));
         assert!(refs(&by_words).is_empty() && by_words["meta"].get("embedded_share").is_none(), "{by_words}");
-        assert_eq!(desk.ok("search_readiness", json!({}))["embedding"]["optional"]["percent"], 100.0);
+        assert_eq!(test.ok("search_readiness", json!({}))["embedding"]["optional"]["percent"], 100.0);
         // A change is found by words at once, by meaning when its vector is computed.
-        note(&desk, "c", "Parking", "Bicycles are repaired here.");
-        let answer = desk.ok("search", json!({"query": "mending a bike", "recipe": "objects"}));
+        note(&test, "c", "Parking", "Bicycles are repaired here.");
+        let answer = test.ok("search", json!({"query": "mending a bike", "recipe": "objects"}));
         assert!(answer["meta"]["embedded_share"].as_f64().unwrap() < 1.0);
-        desk.ok("embed", json!({}));
-        assert_eq!(refs(&desk.ok("search", json!({"query": "mending a bike", "recipe": "objects"})))[0], "Decision:c");
+        test.ok("embed", json!({}));
+        assert_eq!(refs(&test.ok("search", json!({"query": "mending a bike", "recipe": "objects"})))[0], "Decision:c");
     }
 }
 
 #[test]
 fn stages_are_shed_in_order_with_a_warning_when_answers_take_too_long() {
-    let mut desk = Desk::all().remove(0);
-    desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(1e-9));
-    note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
-    let ask = || desk.ok("search", json!({"query": "discounts", "rerank": true}));
+    let mut test = TestEngine::all().remove(0);
+    test.engine = test.engine.clone().with_searching(SearchState::default().with_patience(1e-9));
+    note(&test, "decision:1", "Discounts", "Discounts are rounded.");
+    let ask = || test.ok("search", json!({"query": "discounts", "rerank": true}));
     // The first builds the index; the next three load other data for the first time.
     for turn in 0..4 {
         assert!(ask()["meta"]["warnings"].is_null(), "turn {turn}");
@@ -486,36 +486,36 @@ fn stages_are_shed_in_order_with_a_warning_when_answers_take_too_long() {
 /// Building the indexes and loading the model must not shed stages afterwards.
 #[test]
 fn the_first_search_sheds_nothing_of_the_next() {
-    let mut desk = Desk::all().remove(0);
-    desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(f64::INFINITY));
-    let _folder = indexed(&desk);
-    note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
-    desk.ok("embed", json!({}));
-    let before = desk.engine.searching().full_builds();
-    desk.ok("search", json!({"query": "discounts"}));
-    assert_eq!(desk.engine.searching().full_builds(), before + 2, "the texts and the vectors were made");
-    desk.ok("search", json!({"query": "discounts"}));
-    note(&desk, "decision:2", "Refunds", "Refunds are rounded.");
-    desk.ok("search", json!({"query": "discounts"}));
-    assert_eq!(desk.engine.searching().full_builds(), before + 2, "and followed since");
+    let mut test = TestEngine::all().remove(0);
+    test.engine = test.engine.clone().with_searching(SearchState::default().with_patience(f64::INFINITY));
+    let _folder = indexed(&test);
+    note(&test, "decision:1", "Discounts", "Discounts are rounded.");
+    test.ok("embed", json!({}));
+    let before = test.engine.searching().full_builds();
+    test.ok("search", json!({"query": "discounts"}));
+    assert_eq!(test.engine.searching().full_builds(), before + 2, "the texts and the vectors were made");
+    test.ok("search", json!({"query": "discounts"}));
+    note(&test, "decision:2", "Refunds", "Refunds are rounded.");
+    test.ok("search", json!({"query": "discounts"}));
+    assert_eq!(test.engine.searching().full_builds(), before + 2, "and followed since");
 }
 
 /// Results that contain the word come before those that are only nearest by meaning, however few there are.
 #[test]
 fn a_likeness_of_nothing_does_not_outrank_a_word() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         for (key, title, text) in [
             ("hours", "Opening hours", "The shop opens at nine in the morning."),
             ("parking", "Parking", "Cars stand behind the house."),
             ("auth", "Auth", "Tokens are checked at the gateway."),
         ] {
-            note(&desk, key, title, text);
+            note(&test, key, title, text);
         }
-        note(&desk, "island", "Voyage", "We sail to zanzibar next year and take the long way round the cape.");
-        desk.ok("embed", json!({}));
+        note(&test, "island", "Voyage", "We sail to zanzibar next year and take the long way round the cape.");
+        test.ok("embed", json!({}));
         for recipe in ["auto", "objects"] {
             let answer =
-                desk.ok("search", json!({"query": "zanzibar", "recipe": recipe, "neighbor": {"per_primary_limit": 0}}));
+                test.ok("search", json!({"query": "zanzibar", "recipe": recipe, "neighbor": {"per_primary_limit": 0}}));
             assert_eq!(refs(&answer)[0], "Decision:island", "{recipe}: {answer}");
             for item in answer["items"].as_array().unwrap() {
                 let near = item["explanation"].as_str().unwrap();
@@ -528,17 +528,17 @@ fn a_likeness_of_nothing_does_not_outrank_a_word() {
 /// All vectors are compared, not a part of them.
 #[test]
 fn all_that_is_near_is_found_by_meaning() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         for (key, text) in [
             ("a", "Customers get their money back within two weeks."),
             ("b", "A refund is paid to the card that was charged."),
             ("c", "Refunds of more than a hundred are approved by a manager."),
         ] {
-            note(&desk, key, "Refunds", text);
+            note(&test, key, "Refunds", text);
         }
-        desk.ok("embed", json!({}));
+        test.ok("embed", json!({}));
         let request = json!({"query": "how do I get a refund", "channels": ["vector"], "recipe": "objects"});
-        let answer = desk.ok("search", request);
+        let answer = test.ok("search", request);
         assert_eq!(refs(&answer).len(), 3, "{answer}");
         assert_eq!(answer["meta"]["vector_considered"], 3);
     }
@@ -547,7 +547,7 @@ fn all_that_is_near_is_found_by_meaning() {
 /// A decision with a word that no code contains must not hide the code.
 #[test]
 fn one_rare_word_does_not_hide_the_code() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         write(
             folder.path(),
@@ -560,15 +560,15 @@ fn one_rare_word_does_not_hide_the_code() {
             );
             write(folder.path(), &format!("spiders/close_{n}.py"), &text);
         }
-        desk.ok("index_directory", json!({"path": folder.path()}));
-        note(&desk, "decision:1", "Use exponential backoff", "When a call fails we retry with backoff and jitter.");
+        test.ok("index_directory", json!({"path": folder.path()}));
+        note(&test, "decision:1", "Use exponential backoff", "When a call fails we retry with backoff and jitter.");
         for n in 2..14 {
-            note(&desk, &format!("decision:{n}"), "Waiting", &format!("We wait for spider {n} before we close."));
+            note(&test, &format!("decision:{n}"), "Waiting", &format!("We wait for spider {n} before we close."));
         }
-        desk.ok("embed", json!({}));
+        test.ok("embed", json!({}));
         let ask = |recipe: &str| {
             let request = json!({"query": "retry with backoff", "recipe": recipe, "limit": 12, "neighbor": {"per_primary_limit": 0}});
-            desk.ok("search", request)
+            test.ok("search", request)
         };
         let code = refs(&ask("code"));
         assert!(code[0].contains("net/retry.py"), "{code:?}");
@@ -586,7 +586,7 @@ fn one_rare_word_does_not_hide_the_code() {
 /// Generated files are indexed but not searched, unless the question names them.
 #[test]
 fn what_was_generated_is_known_and_not_searched() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         let root = folder.path();
         write(
@@ -602,25 +602,25 @@ fn what_was_generated_is_known_and_not_searched() {
         write(root, "package-lock.json", "{\"payment\": \"payment payment\"}\n");
         write(root, "logo.svg", "<svg><title>payment</title></svg>\n");
         write(root, "node_modules/pay/index.js", "export function payment() { return 'payment' }\n");
-        let report = desk.ok("index_directory", json!({"path": root}));
+        let report = test.ok("index_directory", json!({"path": root}));
         assert_eq!(report["left_out"], json!({"generated": 1, "lock": 1, "vector_graphics": 1}), "{report}");
         assert!(report["summary"].as_str().unwrap().contains("not searched: 1 generated, 1 lock"), "{report}");
         let folders: Vec<&Value> = report["diagnostics"].as_array().unwrap().iter().map(|d| &d["path"]).collect();
         assert_eq!(folders, ["node_modules"]);
-        let again = desk.ok("index_directory", json!({"path": root}));
+        let again = test.ok("index_directory", json!({"path": root}));
         assert!(again["left_out"].is_null() && again["diagnostics"] == json!([]), "once: {again}");
         let found = |query: &str| {
-            refs(&desk.ok("search", json!({"query": query, "recipe": "code", "neighbor": {"per_primary_limit": 0}})))
+            refs(&test.ok("search", json!({"query": query, "recipe": "code", "neighbor": {"per_primary_limit": 0}})))
         };
         let payment = found("payment");
         assert_eq!(payment[0], "Function:shop/till.go::Charge", "{payment:?}");
         let left_out = ["wire.go", "package-lock", "logo.svg", "node_modules"];
         assert!(!payment.iter().any(|name| left_out.iter().any(|out| name.contains(out))), "{payment:?}");
         let task = json!({"task": "payment is charged twice", "profile": "debug"});
-        assert!(!desk.ok("context_pack", task).to_string().contains("package-lock.json"));
+        assert!(!test.ok("context_pack", task).to_string().contains("package-lock.json"));
         assert!(found("what does package-lock.json say of payment").contains(&"File:package-lock.json".to_owned()));
         assert!(found("where is EncodePayment from").contains(&"File:shop/wire.go".to_owned()));
-        let callers = desk.ok("get_callers", json!({"symbol": "shop/wire.go::EncodePayment"}));
+        let callers = test.ok("get_callers", json!({"symbol": "shop/wire.go::EncodePayment"}));
         assert!(callers.to_string().contains("shop/till.go::Charge"), "calls into it count: {callers}");
     }
 }
@@ -628,7 +628,7 @@ fn what_was_generated_is_known_and_not_searched() {
 /// A method is found and placed by the lines of the file that it is written in, not of the file of its type.
 #[test]
 fn methods_written_apart_from_their_type_are_placed_in_their_own_file() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         let root = folder.path();
         let files = [
@@ -651,10 +651,10 @@ fn methods_written_apart_from_their_type_are_placed_in_their_own_file() {
             ),
         ];
         files.iter().for_each(|(path, text)| write(root, path, text));
-        desk.ok("index_directory", json!({"path": root}));
+        test.ok("index_directory", json!({"path": root}));
         let found = |query: &str| {
             let request = json!({"query": query, "recipe": "code", "neighbor": {"per_primary_limit": 0}, "include": ["path", "line"]});
-            desk.ok("search", request)["items"].as_array().unwrap().clone()
+            test.ok("search", request)["items"].as_array().unwrap().clone()
         };
         let by_body = found("marmot");
         for (reference, path, definition) in [
@@ -676,43 +676,43 @@ fn methods_written_apart_from_their_type_are_placed_in_their_own_file() {
 /// Binary files are mentioned once per pass, by their number, and are in no answer.
 #[test]
 fn binary_files_are_reported_once_as_not_searched() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         let root = folder.path();
         write(root, "shop/till.py", "def charge(cents):\n    return cents\n");
         for name in ["logo.png", "shop/data.bin"] {
             std::fs::write(root.join(name), b"\x00\x01\x02 charge charge charge").unwrap();
         }
-        let report = desk.ok("index_directory", json!({"path": root}));
+        let report = test.ok("index_directory", json!({"path": root}));
         let summary = report["summary"].as_str().unwrap();
         assert!(summary.ends_with("not searched: 2 binary"), "{summary}");
         let named = |answer: &Value| ["logo.png", "data.bin"].iter().any(|name| answer.to_string().contains(name));
         assert!(!named(&report), "counted, not listed: {report}");
         assert_eq!(report.to_string().matches("binary").count(), 1, "{report}");
-        let found = desk.ok("search", json!({"query": "charge"}));
+        let found = test.ok("search", json!({"query": "charge"}));
         assert!(found.to_string().contains("shop/till.py::charge") && !named(&found), "{found}");
     }
 }
 
 #[test]
 fn citations_are_without_secrets_and_need_their_scope() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let whole = "A discount is rounded to whole cents at the till.";
-        note(&desk, "decision:1", "Discounts", whole);
+        note(&test, "decision:1", "Discounts", whole);
         note(
-            &desk,
+            &test,
             "decision:2",
             "Keys",
             "The discount service has api_key = \"sk-live-0123456789abcdefghij\" for now.",
         );
         note(
-            &desk,
+            &test,
             "decision:3",
             "Tills",
             "The discount till has password=hunter2hunter2 and client_secret: QWERTY1234asdf.",
         );
         let asked = json!({"query": "discount of the till", "recipe": "objects", "include_citations": true});
-        let answer = desk.ok("search", asked.clone());
+        let answer = test.ok("search", asked.clone());
         let items = answer["items"].as_array().unwrap();
         assert_eq!(items.len(), 3, "{answer}");
         let mut cited: Vec<&Value> = items.iter().filter_map(|item| item["citations"].as_array()).flatten().collect();
@@ -727,9 +727,9 @@ fn citations_are_without_secrets_and_need_their_scope() {
         }
         for (scopes, cites) in [(vec!["graph:search:read"], false), (vec!["graph:search:*"], true)] {
             let mut progress = |_, _| ();
-            let scope = desk.fixture.ledger.scope().clone();
+            let scope = test.fixture.ledger.scope().clone();
             let mut context = Context { grants: Grants::of(scopes), ..Context::of(scope, &mut progress) };
-            let answer = desk.engine.call(&mut context, "search", asked.clone()).unwrap();
+            let answer = test.engine.call(&mut context, "search", asked.clone()).unwrap();
             assert_eq!(answer.to_string().contains("\"citations\""), cites, "{answer}");
             assert_eq!(answer["items"].as_array().unwrap().len(), 3, "the results are returned without citations");
         }
@@ -772,20 +772,20 @@ fn a_model_behind_an_endpoint_reranks() {
             key: None,
             timeout: Duration::from_millis(if name == "slow" { 50 } else { 20_000 }),
         };
-        let mut desk = Desk::all().remove(0);
+        let mut test = TestEngine::all().remove(0);
         let searching = SearchState::default().with_patience(f64::INFINITY);
-        desk.engine = desk
+        test.engine = test
             .engine
             .clone()
             .with_searching(searching.with_reranker(Arc::new(RerankEndpoint::new(&config).unwrap())));
-        note(&desk, "apples", "Fruit", "Fruit, fruit and fruit: apples.");
+        note(&test, "apples", "Fruit", "Fruit, fruit and fruit: apples.");
         note(
-            &desk,
+            &test,
             "pears",
             "Basket",
             "A basket of fruit with pears and many other things; API_TOKEN=abcdefghijklmnop1234",
         );
-        let ask = |rerank: bool| desk.ok("search", json!({"query": "fruit", "recipe": "objects", "rerank": rerank}));
+        let ask = |rerank: bool| test.ok("search", json!({"query": "fruit", "recipe": "objects", "rerank": rerank}));
         let plain = refs(&ask(false));
         assert_eq!(plain, ["Decision:apples", "Decision:pears"], "{name}");
         let answer = ask(true);

@@ -1,7 +1,7 @@
 //! What a search promises about its pages, filters, neighbours, citations and tokens, on every store.
 
-use crate::desk::Desk;
 use crate::search::{indexed, note, refs, without_ids, write};
+use crate::test_engine::TestEngine;
 use lukasa_engine::features::search::{NORMALIZATION, SearchState};
 use lukasa_search::count::count;
 use lukasa_store::Clock;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// An engine on each store. Stages are shed depending on the speed of the machine, with a warning; here none are.
-fn desks() -> Vec<Desk> {
-    let patient = |mut desk: Desk| {
-        desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(f64::INFINITY));
-        desk
+fn tests() -> Vec<TestEngine> {
+    let patient = |mut test: TestEngine| {
+        test.engine = test.engine.clone().with_searching(SearchState::default().with_patience(f64::INFINITY));
+        test
     };
-    Desk::all().into_iter().map(patient).collect()
+    TestEngine::all().into_iter().map(patient).collect()
 }
 
 /// A request with more in it.
@@ -24,10 +24,10 @@ fn with(mut request: Value, more: &Value) -> Value {
 }
 
 /// All pages from the first on.
-fn pages(desk: &Desk, request: &Value) -> Vec<Value> {
-    let mut all = vec![desk.ok("search", request.clone())];
+fn pages(test: &TestEngine, request: &Value) -> Vec<Value> {
+    let mut all = vec![test.ok("search", request.clone())];
     while let Some(cursor) = all.last().unwrap()["next_cursor"].as_str() {
-        let next = desk.ok("search", with(request.clone(), &json!({"cursor": cursor})));
+        let next = test.ok("search", with(request.clone(), &json!({"cursor": cursor})));
         all.push(next);
         assert!(all.len() < 100, "pages end");
     }
@@ -42,7 +42,7 @@ fn words(n: usize) -> String {
 }
 
 /// Decisions about discounts, of which every fourth has no words of its own, linked to meetings and to one another.
-fn many(desk: &Desk, decisions: usize) {
+fn many(test: &TestEngine, decisions: usize) {
     let mut writes = vec![];
     for n in 0..decisions {
         let text = match n % 4 {
@@ -62,29 +62,29 @@ fn many(desk: &Desk, decisions: usize) {
             writes.push(json!({"relationship": link}));
         }
     }
-    desk.ok("batch", json!({"writes": writes}));
+    test.ok("batch", json!({"writes": writes}));
 }
 
 #[test]
 fn pages_together_are_one_large_page() {
-    for desk in desks() {
-        many(&desk, 30);
+    for test in tests() {
+        many(&test, 30);
         for more in [json!({}), json!({"recipe": "objects", "fusion": "rrf"}), json!({"max_token_budget": 700})] {
             let ask = |limit: usize| with(json!({"query": "discount rounded at the till", "limit": limit}), &more);
-            let large: Vec<String> = pages(&desk, &ask(40)).iter().flat_map(refs).collect();
+            let large: Vec<String> = pages(&test, &ask(40)).iter().flat_map(refs).collect();
             let mut once = large.clone();
             once.sort();
             once.dedup();
             assert_eq!(once.len(), large.len(), "nothing comes twice: {large:?}");
             assert!(large.iter().any(|name| name.starts_with("Meeting:")) && large.len() > 25, "{large:?}");
             for limit in [3, 10] {
-                let small = pages(&desk, &ask(limit));
+                let small = pages(&test, &ask(limit));
                 let names: Vec<String> = small.iter().flat_map(refs).collect();
                 assert_eq!(names, large, "{more} in pages of {limit}");
                 // And back again.
                 let (mut back, mut page) = (refs(small.last().unwrap()), small.last().unwrap().clone());
                 while let Some(cursor) = page["previous_cursor"].as_str() {
-                    page = desk.ok("search", with(ask(limit), &json!({"cursor": cursor})));
+                    page = test.ok("search", with(ask(limit), &json!({"cursor": cursor})));
                     back.splice(0..0, refs(&page));
                 }
                 assert_eq!(back, large, "{more} back in pages of {limit}");
@@ -101,50 +101,50 @@ fn pages_together_are_one_large_page() {
 
 #[test]
 fn a_cursor_is_refused_when_the_order_changes() {
-    let desk = desks().remove(0);
-    many(&desk, 12);
+    let test = tests().remove(0);
+    many(&test, 12);
     let request = json!({"query": "discount rounded", "recipe": "objects", "limit": 3});
-    let first = desk.ok("search", request.clone());
+    let first = test.ok("search", request.clone());
     let cursor = json!({"cursor": first["next_cursor"]});
     let other = with(with(request.clone(), &cursor), &json!({"fusion": "rrf"}));
-    assert_eq!(desk.fails("search", other), "cursor_of_another_request");
-    desk.ok("search", with(request.clone(), &cursor));
+    assert_eq!(test.fails("search", other), "cursor_of_another_request");
+    test.ok("search", with(request.clone(), &cursor));
     // The same request now matches by words and meaning.
-    desk.ok("embed", json!({}));
-    assert_eq!(desk.fails("search", with(request.clone(), &cursor)), "stale_cursor");
-    let again = desk.ok("search", request.clone());
-    desk.ok("search", with(request, &json!({"cursor": again["next_cursor"]})));
+    test.ok("embed", json!({}));
+    assert_eq!(test.fails("search", with(request.clone(), &cursor)), "stale_cursor");
+    let again = test.ok("search", request.clone());
+    test.ok("search", with(request, &json!({"cursor": again["next_cursor"]})));
 }
 
 #[test]
 fn a_further_page_sheds_the_same_stages_as_the_first() {
-    let mut desk = desks().remove(0);
-    many(&desk, 12);
+    let mut test = tests().remove(0);
+    many(&test, 12);
     let request = json!({"query": "discount rounded", "recipe": "objects", "limit": 3});
-    let plain = desk.ok("search", request.clone());
+    let plain = test.ok("search", request.clone());
     assert!(plain["meta"]["warnings"].is_null());
     let cursor = json!({"cursor": plain["next_cursor"]});
-    desk.engine = desk.engine.clone().with_searching(SearchState::default().with_patience(1e-9));
+    test.engine = test.engine.clone().with_searching(SearchState::default().with_patience(1e-9));
     // Some requests whose durations are recorded.
     for _ in 0..4 {
-        desk.ok("search", request.clone());
+        test.ok("search", request.clone());
     }
-    let hurried = desk.ok("search", request.clone());
+    let hurried = test.ok("search", request.clone());
     assert!(hurried["meta"]["warnings"].to_string().contains("candidate_pool_reduced"), "{hurried}");
-    let second = desk.ok("search", with(request.clone(), &json!({"cursor": hurried["next_cursor"]})));
+    let second = test.ok("search", with(request.clone(), &json!({"cursor": hurried["next_cursor"]})));
     assert_eq!(second["meta"]["warnings"], hurried["meta"]["warnings"]);
-    let second = desk.ok("search", with(request, &cursor));
+    let second = test.ok("search", with(request, &cursor));
     assert!(second["meta"]["warnings"].is_null(), "the list that was begun is continued: {second}");
 }
 
 #[test]
 fn without_words_only_meaning_counts_for_code_too() {
-    let desk = desks().remove(0);
-    let _folder = indexed(&desk);
-    note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
+    let test = tests().remove(0);
+    let _folder = indexed(&test);
+    note(&test, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
     let ask = |recipe: &str| {
         let only = json!({"per_primary_limit": 0});
-        desk.ok(
+        test.ok(
             "search",
             json!({"query": "discount of a basket", "recipe": recipe, "channels": ["vector"], "neighbor": only}),
         )
@@ -152,7 +152,7 @@ fn without_words_only_meaning_counts_for_code_too() {
     for recipe in ["auto", "code", "mixed", "objects"] {
         assert!(refs(&ask(recipe)).is_empty(), "{recipe}: nothing has a vector yet");
     }
-    desk.ok("embed", json!({}));
+    test.ok("embed", json!({}));
     for recipe in ["auto", "code", "mixed", "objects"] {
         let answer = ask(recipe);
         assert!(!refs(&answer).is_empty(), "{recipe}");
@@ -168,38 +168,38 @@ fn without_words_only_meaning_counts_for_code_too() {
 
 #[test]
 fn a_filter_does_not_hide_what_is_near() {
-    let desk = desks().remove(0);
+    let test = tests().remove(0);
     let mut writes =
         vec![json!({"object": {"type": "Memo", "key": "m", "title": "Prices are reduced by a number of cents."}})];
     for n in 0..420 {
         writes
             .push(json!({"object": {"type": "Note", "key": format!("n{n}"), "title": format!("discount number {n}")}}));
     }
-    desk.ok("batch", json!({"writes": writes}));
-    desk.ok("embed", json!({}));
+    test.ok("batch", json!({"writes": writes}));
+    test.ok("embed", json!({}));
     let request =
         json!({"query": "discount number", "channels": ["vector"], "object_types": ["Memo"], "recipe": "objects"});
-    assert_eq!(refs(&desk.ok("search", request)), ["Memo:m"], "though hundreds are nearer");
+    assert_eq!(refs(&test.ok("search", request)), ["Memo:m"], "though hundreds are nearer");
 }
 
 #[test]
 fn labels_and_times_hold_for_neighbours_and_paths() {
-    for desk in desks() {
+    for test in tests() {
         let put = |kind: &str, key: &str, title: &str, label: &str| {
-            desk.ok("put", json!({"type": kind, "key": key, "title": title, "label": [label]}));
+            test.ok("put", json!({"type": kind, "key": key, "title": title, "label": [label]}));
         };
         put("Meeting", "old", "Ancient", "shop");
-        desk.fixture.clock.advance(1_000);
-        let since = desk.fixture.clock.now().to_string();
-        desk.fixture.clock.advance(1_000);
+        test.fixture.clock.advance(1_000);
+        let since = test.fixture.clock.now().to_string();
+        test.fixture.clock.advance(1_000);
         put("Decision", "d", "Discounts are rounded", "shop");
         put("Meeting", "shop", "Fresh", "shop");
         put("Meeting", "other", "Foreign", "other");
         for meeting in ["old", "shop", "other"] {
-            desk.ok("link", json!({"type": "decides", "src": format!("Meeting:{meeting}"), "dst": "Decision:d"}));
+            test.ok("link", json!({"type": "decides", "src": format!("Meeting:{meeting}"), "dst": "Decision:d"}));
         }
         let ask =
-            |more: Value| desk.ok("search", with(json!({"query": "discounts rounded", "recipe": "objects"}), &more));
+            |more: Value| test.ok("search", with(json!({"query": "discounts rounded", "recipe": "objects"}), &more));
         assert_eq!(refs(&ask(json!({}))).len(), 4);
         for (more, names, unsaid) in [
             (json!({"labels_any": ["shop"]}), vec!["Decision:d", "Meeting:old", "Meeting:shop"], "Foreign"),
@@ -217,17 +217,17 @@ fn labels_and_times_hold_for_neighbours_and_paths() {
 
 #[test]
 fn citations_are_few_verbatim_and_never_of_what_is_hidden() {
-    for desk in desks() {
+    for test in tests() {
         let rule =
             |n: usize| format!("Nothing of that here. Discount {n} is  rounded at till {n}! The end: {}.", words(n));
         for n in 0..14 {
-            note(&desk, &format!("d{n}"), &format!("Rule {n}"), &rule(n));
+            note(&test, &format!("d{n}"), &format!("Rule {n}"), &rule(n));
         }
         let secret = json!({"content": "Discount rounded by secret.", "sensitive": true});
-        desk.ok("put", json!({"type": "EPISODE", "key": "e", "properties": secret}));
-        desk.ok("link", json!({"type": "tells", "src": "EPISODE:e", "dst": "Decision:d0"}));
+        test.ok("put", json!({"type": "EPISODE", "key": "e", "properties": secret}));
+        test.ok("link", json!({"type": "tells", "src": "EPISODE:e", "dst": "Decision:d0"}));
         let request = json!({"query": "discount rounded till", "limit": 20, "include_citations": true, "max_token_budget": 4_000});
-        let answer = desk.ok("search", request);
+        let answer = test.ok("search", request);
         let items = answer["items"].as_array().unwrap();
         let cited: Vec<&Value> = items.iter().filter_map(|item| item["citations"].as_array()).flatten().collect();
         assert_eq!(cited.len(), 8, "{answer}");
@@ -242,9 +242,9 @@ fn citations_are_few_verbatim_and_never_of_what_is_hidden() {
 
 #[test]
 fn the_whole_answer_keeps_to_its_budget() {
-    for desk in desks() {
-        many(&desk, 40);
-        let _folder = indexed(&desk);
+    for test in tests() {
+        many(&test, 40);
+        let _folder = indexed(&test);
         for (budget, least) in [(400, 1), (700, 2), (4_000, 10)] {
             for more in [
                 json!({}),
@@ -253,7 +253,7 @@ fn the_whole_answer_keeps_to_its_budget() {
                 json!({"recipe": "objects", "rerank": true, "debug": true}),
             ] {
                 let request = json!({"query": "discount rounded at the till", "limit": 40, "max_token_budget": budget});
-                for page in pages(&desk, &with(request, &more)) {
+                for page in pages(&test, &with(request, &more)) {
                     let tokens = count(&page.to_string());
                     assert!(tokens <= budget, "{tokens} of {budget}, {more}: {page}");
                     assert!(tokens <= page["meta"]["token_estimate"].as_u64().unwrap() as usize, "{tokens}: {page}");
@@ -267,7 +267,7 @@ fn the_whole_answer_keeps_to_its_budget() {
 
 #[test]
 fn neighbours_are_few_gain_little_and_hubs_are_sampled() {
-    for desk in desks() {
+    for test in tests() {
         let mut writes = vec![json!({"object": {"type": "Decision", "key": "hub", "title": "Discounts are rounded"}})];
         for n in 0..520 {
             let (kind, link) = match n {
@@ -279,10 +279,10 @@ fn neighbours_are_few_gain_little_and_hubs_are_sampled() {
             let link = json!({"type": link, "src": format!("{kind}:n{n}"), "dst": "Decision:hub"});
             writes.push(json!({"relationship": link}));
         }
-        desk.ok("batch", json!({"writes": writes}));
+        test.ok("batch", json!({"writes": writes}));
         let ask = |more: Value| {
             let request = json!({"query": "discounts rounded", "recipe": "objects", "debug": true, "limit": 40});
-            desk.ok("search", with(request, &more))
+            test.ok("search", with(request, &more))
         };
         let answer = ask(json!({}));
         assert_eq!(answer["meta"]["neighbor_expanded"], 3, "of each result three");
@@ -303,7 +303,7 @@ fn neighbours_are_few_gain_little_and_hubs_are_sampled() {
 
 #[test]
 fn what_a_neighbour_gains_is_capped() {
-    for desk in desks() {
+    for test in tests() {
         let mut writes = vec![json!({"object": {"type": "Meeting", "key": "m", "title": "Weekly"}})];
         for n in 0..10 {
             writes.push(json!({"object": {"type": "Decision", "key": format!("d{n}"), "title": format!("Discount w{n} rounded")}}));
@@ -312,8 +312,8 @@ fn what_a_neighbour_gains_is_capped() {
                 writes.push(json!({"relationship": link}));
             }
         }
-        desk.ok("batch", json!({"writes": writes}));
-        let answer = desk.ok("search", json!({"query": "discount rounded", "recipe": "objects", "limit": 20}));
+        test.ok("batch", json!({"writes": writes}));
+        let answer = test.ok("search", json!({"query": "discount rounded", "recipe": "objects", "limit": 20}));
         let items = answer["items"].as_array().unwrap();
         let meeting = items.iter().find(|item| item["ref"] == "Meeting:m").unwrap();
         let score = |item: &Value| item["score"].as_f64().unwrap();
@@ -324,17 +324,17 @@ fn what_a_neighbour_gains_is_capped() {
 
 #[test]
 fn a_neighbour_that_repeats_a_result_is_listed_by_its_path_only() {
-    for desk in desks() {
+    for test in tests() {
         let text = "Discounts are rounded to whole cents at the till whenever somebody pays in coins";
         for n in 0..5 {
-            note(&desk, &format!("d{n}"), "Discounts rounded", text);
+            note(&test, &format!("d{n}"), "Discounts rounded", text);
         }
-        desk.ok(
+        test.ok(
             "put",
             json!({"type": "Decision", "key": "again", "properties": {"minutes": "whole cents at the till"}}),
         );
-        desk.ok("link", json!({"type": "repeats", "src": "Decision:d0", "dst": "Decision:again"}));
-        let answer = desk.ok("search", json!({"query": "discounts rounded", "recipe": "objects"}));
+        test.ok("link", json!({"type": "repeats", "src": "Decision:d0", "dst": "Decision:again"}));
+        let answer = test.ok("search", json!({"query": "discounts rounded", "recipe": "objects"}));
         assert!(!refs(&answer).contains(&"Decision:again".to_owned()), "{answer}");
         let path = &answer["path_summaries"][0];
         assert_eq!(path["role"], "summary_only", "{answer}");
@@ -344,19 +344,19 @@ fn a_neighbour_that_repeats_a_result_is_listed_by_its_path_only() {
 
 #[test]
 fn the_nearer_to_an_anchor_the_higher() {
-    for desk in desks() {
+    for test in tests() {
         for key in ["far", "near", "beside"] {
-            desk.ok("put", json!({"type": "Decision", "key": key, "title": "Discounts are rounded"}));
+            test.ok("put", json!({"type": "Decision", "key": key, "title": "Discounts are rounded"}));
         }
-        desk.ok("put", json!({"type": "Service", "key": "till", "title": "Till"}));
-        let link = |src: &str, dst: &str| desk.ok("link", json!({"type": "touches", "src": src, "dst": dst}));
+        test.ok("put", json!({"type": "Service", "key": "till", "title": "Till"}));
+        let link = |src: &str, dst: &str| test.ok("link", json!({"type": "touches", "src": src, "dst": dst}));
         link("Service:till", "Decision:beside");
         link("Decision:beside", "Decision:near");
         link("Decision:near", "Decision:far");
         let ask = |more: Value| {
             let request =
                 json!({"query": "discounts rounded", "recipe": "objects", "neighbor": {"per_primary_limit": 0}});
-            refs(&desk.ok("search", with(request, &more)))
+            refs(&test.ok("search", with(request, &more)))
         };
         let all = ["Decision:beside", "Decision:near", "Decision:far"];
         assert_eq!(ask(json!({"anchor": "Service:till"})), all);
@@ -369,17 +369,17 @@ fn the_nearer_to_an_anchor_the_higher() {
 
 #[test]
 fn an_intent_can_be_given_and_ranking_is_reported() {
-    for desk in desks() {
-        note(&desk, "decision:1", "Timeout", "The timeout setting is ten seconds.");
+    for test in tests() {
+        note(&test, "decision:1", "Timeout", "The timeout setting is ten seconds.");
         let ask =
-            |more: Value| desk.ok("search", with(json!({"query": "timeout setting", "recipe": "objects"}), &more));
+            |more: Value| test.ok("search", with(json!({"query": "timeout setting", "recipe": "objects"}), &more));
         assert_eq!(ask(json!({}))["meta"]["intent"], "locate_config");
         let answer = ask(json!({"intent_override": "roadmap"}));
         assert_eq!(answer["meta"]["intent"], "roadmap");
         assert_eq!(answer["meta"]["normalization_version"], NORMALIZATION);
         assert!(answer["meta"].get("embedding_model").is_none() && answer["meta"].get("skipped_unembedded").is_none());
-        desk.ok("embed", json!({}));
-        note(&desk, "decision:2", "Timeout again", "The timeout setting is eleven seconds.");
+        test.ok("embed", json!({}));
+        note(&test, "decision:2", "Timeout again", "The timeout setting is eleven seconds.");
         let answer = ask(json!({}));
         assert!(answer["meta"]["embedding_model"].as_str().unwrap().contains("MiniLM"), "{answer}");
         assert_eq!(answer["meta"]["skipped_unembedded"], 1, "the newer one waits for its vector");
@@ -390,10 +390,10 @@ fn an_intent_can_be_given_and_ranking_is_reported() {
 #[test]
 fn vectors_and_packs_give_the_same_on_every_store() {
     let mut seen: Option<(Value, Value)> = None;
-    for desk in desks() {
-        let _folder = indexed(&desk);
-        many(&desk, 12);
-        desk.ok("embed", json!({}));
+    for test in tests() {
+        let _folder = indexed(&test);
+        many(&test, 12);
+        test.ok("embed", json!({}));
         for _ in 0..5 {
             let plain = |mut answer: Value| -> Value {
                 answer["meta"]["elapsed_ms"] = json!(0);
@@ -405,19 +405,19 @@ fn vectors_and_packs_give_the_same_on_every_store() {
                 serde_json::from_str(&without_ids(&answer.to_string())).unwrap()
             };
             let found =
-                plain(desk.ok("search", json!({"query": "discount of a basket at the till", "recipe": "objects"})));
+                plain(test.ok("search", json!({"query": "discount of a basket at the till", "recipe": "objects"})));
             assert_eq!(found["meta"]["channels"], json!(["lexical", "vector"]));
-            let pack = desk.ok("context_pack", json!({"task": "discount of a basket is wrong", "profile": "balanced"}));
+            let pack = test.ok("context_pack", json!({"task": "discount of a basket is wrong", "profile": "balanced"}));
             let (first, packed) = seen.get_or_insert_with(|| (found.clone(), pack.clone()));
-            assert_eq!(&found, first, "{}", desk.fixture.name);
-            assert_eq!(&pack, packed, "{}", desk.fixture.name);
+            assert_eq!(&found, first, "{}", test.fixture.name);
+            assert_eq!(&pack, packed, "{}", test.fixture.name);
         }
     }
 }
 
 #[test]
 fn a_debug_pack_gives_everything_whole_in_pages() {
-    let desk = desks().remove(0);
+    let test = tests().remove(0);
     let folder = tempfile::tempdir().unwrap();
     for n in 0..60 {
         let body = "    total = total + rate * basket[total]\n".repeat(n % 7 * 4 + 1);
@@ -428,13 +428,13 @@ fn a_debug_pack_gives_everything_whole_in_pages() {
     }
     let long = "    total = total * 2 # discount\n".repeat(300);
     write(folder.path(), "shop/long.py", &format!("def discount_of_all(total):\n{long}    return total\n"));
-    desk.ok("index_directory", json!({"path": folder.path()}));
+    test.ok("index_directory", json!({"path": folder.path()}));
     for n in 0..12 {
-        note(&desk, &format!("d{n}"), &format!("Discount rule {n}"), "A discount is rounded.");
+        note(&test, &format!("d{n}"), &format!("Discount rule {n}"), "A discount is rounded.");
     }
     let request = json!({"task": "discount of a basket is wrong", "profile": "debug", "budget": 1_500});
     let (mut symbols, mut decisions, mut all) = (vec![], vec![], vec![]);
-    let mut page = desk.ok("context_pack", request.clone());
+    let mut page = test.ok("context_pack", request.clone());
     loop {
         let tokens = count(&page.to_string());
         assert!(tokens <= 1_500 && tokens <= page["token_estimate"].as_u64().unwrap() as usize, "{tokens}");
@@ -442,7 +442,7 @@ fn a_debug_pack_gives_everything_whole_in_pages() {
         decisions.extend(page["decisions"].as_array().cloned().unwrap_or_default());
         all.push(page.clone());
         let Some(cursor) = page["next_cursor"].as_str() else { break };
-        page = desk.ok("context_pack", with(request.clone(), &json!({"cursor": cursor})));
+        page = test.ok("context_pack", with(request.clone(), &json!({"cursor": cursor})));
         assert!(all.len() < 100, "pages end");
     }
     assert!(all.len() > 2 && page["left_out"].is_null(), "{page}");

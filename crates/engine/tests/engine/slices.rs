@@ -1,6 +1,6 @@
 //! Exact lines of symbols, within budgets and as of any time, on every store.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -14,19 +14,19 @@ fn write(folder: &Path, path: &str, text: &str) {
     std::fs::write(folder.join(path), text).unwrap();
 }
 
-fn index(desk: &Desk, folder: &TempDir) {
-    desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+fn index(test: &TestEngine, folder: &TempDir) {
+    test.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
 }
 
-fn shops() -> Vec<(Desk, TempDir)> {
-    let indexed = |desk: Desk| {
+fn shops() -> Vec<(TestEngine, TempDir)> {
+    let indexed = |test: TestEngine| {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "shop/auth.py", AUTH);
         write(folder.path(), "shop/web.py", WEB);
-        index(&desk, &folder);
-        (desk, folder)
+        index(&test, &folder);
+        (test, folder)
     };
-    Desk::all().into_iter().map(indexed).collect()
+    TestEngine::all().into_iter().map(indexed).collect()
 }
 
 fn keys(list: &Value) -> Vec<&str> {
@@ -35,8 +35,8 @@ fn keys(list: &Value) -> Vec<&str> {
 
 #[test]
 fn the_lines_are_those_of_the_source() {
-    for (desk, _folder) in shops() {
-        let out = desk.ok("semantic_slice", json!({"symbol": "login"}));
+    for (test, _folder) in shops() {
+        let out = test.ok("semantic_slice", json!({"symbol": "login"}));
         assert_eq!(out["code"], "def login(user):\n    return check(user)\n");
         assert_eq!(
             (&out["start_line"], &out["end_line"], &out["file"]),
@@ -47,7 +47,7 @@ fn the_lines_are_those_of_the_source() {
         assert_eq!(out["freshness"]["differs_on_disk"], false);
         assert!(out["valid_from"].is_string() && out["signature"].as_str().unwrap().contains("login"));
         assert!(out["incoming_callers"].is_null() && out["total_callers"].is_null(), "only where they are asked for");
-        let text = desk.ok("semantic_slice", json!({"symbol": "login"})).to_string();
+        let text = test.ok("semantic_slice", json!({"symbol": "login"})).to_string();
         let tokens = lukasa_search::count::count(&text);
         assert!(out["token_estimate"].as_u64().unwrap().abs_diff(tokens as u64) <= 2, "{tokens}");
         for (request, key, by, first, last) in [
@@ -61,14 +61,14 @@ fn the_lines_are_those_of_the_source() {
             (json!({"symbol": "nobody", "query": "password hash"}), "shop/auth.py::check", "question", 11, 13),
             (json!({"symbol": "where is the password compared"}), "shop/auth.py::check", "question", 11, 13),
         ] {
-            let out = desk.ok("semantic_slice", request.clone());
+            let out = test.ok("semantic_slice", request.clone());
             assert_eq!((&out["key"], &out["found_by"]), (&json!(key), &json!(by)), "{request}");
             assert_eq!((&out["start_line"], &out["end_line"]), (&json!(first), &json!(last)), "{request}");
             let source = if key.starts_with("shop/web.py") { WEB } else { AUTH };
             let expected: Vec<&str> = source.split_inclusive('\n').collect();
             assert_eq!(out["code"], expected[first - 1..last].concat(), "{request}");
         }
-        let whole = desk.ok("semantic_slice", json!({"symbol": "login", "context": "signature"}));
+        let whole = test.ok("semantic_slice", json!({"symbol": "login", "context": "signature"}));
         assert!(whole["code"].is_null() && whole["signature"].as_str().unwrap().starts_with("def login"), "{whole}");
     }
 }
@@ -82,16 +82,16 @@ fn the_lines_are_those_of_the_text_in_any_encoding() {
     };
     let latin_1: Vec<u8> = GREET.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect();
     for bytes in [utf_16(u16::to_le_bytes), utf_16(u16::to_be_bytes), latin_1] {
-        let desk = Desk::all().remove(0);
+        let test = TestEngine::all().remove(0);
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("greet.py"), &bytes).unwrap();
-        index(&desk, &folder);
-        let slice = desk.ok("semantic_slice", json!({"symbol": "begrüßen", "context": "with-deps"}));
+        index(&test, &folder);
+        let slice = test.ok("semantic_slice", json!({"symbol": "begrüßen", "context": "with-deps"}));
         assert_eq!(slice["code"], "def begrüßen(wer):\n    return \"Grüß dich, \" + wer\n");
         assert_eq!((&slice["start_line"], &slice["freshness"]["differs_on_disk"]), (&json!(4), &json!(false)));
         assert_eq!(keys(&slice["incoming_callers"]), ["greet.py::grüß_alle"]);
         // The hash is that of the bytes, as git has it.
-        let file = desk.ok("get", json!({"ref": "File:greet.py"}));
+        let file = test.ok("get", json!({"ref": "File:greet.py"}));
         let hash: String =
             lukasa_engine::features::code::git::blob_id(&bytes).iter().map(|b| format!("{b:02x}")).collect();
         assert!(file.to_string().contains(&hash), "{file}");
@@ -100,8 +100,8 @@ fn the_lines_are_those_of_the_text_in_any_encoding() {
 
 #[test]
 fn unknown_names_are_answered_with_near_ones() {
-    for (desk, _folder) in shops() {
-        let error = |request: Value| desk.call("semantic_slice", request).unwrap_err();
+    for (test, _folder) in shops() {
+        let error = |request: Value| test.call("semantic_slice", request).unwrap_err();
         let unknown = error(json!({"symbol": "lgoin"}));
         assert_eq!(unknown.code, ErrorCode::NotFound);
         assert!(unknown.hint.unwrap().contains("shop/auth.py::login"));
@@ -112,15 +112,15 @@ fn unknown_names_are_answered_with_near_ones() {
         assert_eq!(error(json!({"symbol": "x", "file": "nofile.py"})).code, ErrorCode::NotFound);
         assert_eq!(error(json!({"query": "zebra quagga"})).code, ErrorCode::NotFound);
         assert_eq!(error(json!({})).code, ErrorCode::InvalidRequest);
-        desk.ok("put", json!({"type": "Service", "key": "zebra"}));
+        test.ok("put", json!({"type": "Service", "key": "zebra"}));
         assert_eq!(error(json!({"symbol": "zebra"})).code, ErrorCode::NotASymbol, "it is no symbol");
     }
 }
 
 #[test]
 fn neighbours_and_what_is_known_come_along() {
-    for (desk, _folder) in shops() {
-        let out = desk.ok("semantic_slice", json!({"symbol": "check", "context": "with-deps"}));
+    for (test, _folder) in shops() {
+        let out = test.ok("semantic_slice", json!({"symbol": "check", "context": "with-deps"}));
         assert_eq!(
             keys(&out["incoming_callers"]),
             ["shop/auth.py::Session::close", "shop/auth.py::login", "shop/web.py::close"]
@@ -144,8 +144,8 @@ fn neighbours_and_what_is_known_come_along() {
         for episode in ["e1", "e2"] {
             writes.push(json!({"relationship": {"type": "INVOLVES", "src": format!("Episode:{episode}"), "dst": "shop/auth.py::check"}}));
         }
-        desk.ok("batch", json!({"writes": writes}));
-        let out = desk.ok("semantic_slice", json!({"symbol": "check", "context": "full"}));
+        test.ok("batch", json!({"writes": writes}));
+        let out = test.ok("semantic_slice", json!({"symbol": "check", "context": "full"}));
         let refs = |field: &str| -> Vec<String> {
             out[field].as_array().unwrap().iter().map(|k| k["ref"].as_str().unwrap().to_string()).collect()
         };
@@ -157,16 +157,16 @@ fn neighbours_and_what_is_known_come_along() {
 
 #[test]
 fn as_many_lines_as_fit_are_given_with_a_mark() {
-    for (desk, folder) in shops() {
+    for (test, folder) in shops() {
         let body: String = (0..200).map(|n| format!("    total = total + value_{n}\n")).collect();
         let callers: String = (0..30).map(|n| format!("def caller_{n}(x):\n    return large(x)\n\n\n")).collect();
         let large = format!("def large(total):\n{body}    return total\n\n\n{callers}");
         write(folder.path(), "shop/large.py", &large);
-        index(&desk, &folder);
+        index(&test, &folder);
         let mut hints = Vec::new();
         for (profile, budget) in [("compact", 300), ("balanced", 1_200)] {
             for context in ["signature", "body", "with-deps", "full"] {
-                let out = desk.ok("semantic_slice", json!({"symbol": "large", "context": context, "profile": profile}));
+                let out = test.ok("semantic_slice", json!({"symbol": "large", "context": context, "profile": profile}));
                 assert!(
                     out["token_estimate"].as_u64().unwrap() <= budget,
                     "{profile} {context}: {}",
@@ -189,7 +189,7 @@ fn as_many_lines_as_fit_are_given_with_a_mark() {
             }
         }
         assert!(hints[0].contains("balanced") && hints.last().unwrap().contains("debug"), "{hints:?}");
-        let out = desk.ok("semantic_slice", json!({"symbol": "large", "profile": "debug", "context": "with-deps"}));
+        let out = test.ok("semantic_slice", json!({"symbol": "large", "profile": "debug", "context": "with-deps"}));
         assert_eq!(out["code"], format!("def large(total):\n{body}    return total\n"));
         assert_eq!((out["incoming_callers"].as_array().unwrap().len(), &out["truncated"]), (10, &json!(false)));
     }
@@ -197,28 +197,28 @@ fn as_many_lines_as_fit_are_given_with_a_mark() {
 
 #[test]
 fn wrong_lines_are_never_shown() {
-    for (desk, folder) in shops() {
-        let first = desk.ok("log", json!({}))["head"].clone();
+    for (test, folder) in shops() {
+        let first = test.ok("log", json!({}))["head"].clone();
         let before = AUTH.replace("return check(user)", "return check(user.name)");
         write(folder.path(), "shop/auth.py", &format!("# moved\n{before}"));
-        let stale = desk.ok("semantic_slice", json!({"symbol": "login"}));
+        let stale = test.ok("semantic_slice", json!({"symbol": "login"}));
         assert!(stale["code"].is_null(), "what is on disk is not what was indexed");
         assert_eq!(stale["freshness"]["differs_on_disk"], true);
         assert!(stale["freshness"]["says"].as_str().unwrap().contains("lukasa index"), "{stale}");
         assert!(stale["signature"].is_string());
-        desk.fixture.clock.advance(60);
-        index(&desk, &folder);
-        let now = desk.ok("semantic_slice", json!({"symbol": "login"}));
+        test.fixture.clock.advance(60);
+        index(&test, &folder);
+        let now = test.ok("semantic_slice", json!({"symbol": "login"}));
         assert_eq!(now["code"], "def login(user):\n    return check(user.name)\n");
         assert_eq!((&now["start_line"], &now["freshness"]["differs_on_disk"]), (&json!(17), &json!(false)));
-        let then = desk.ok("semantic_slice", json!({"symbol": "login", "as_of": format!("tx:{first}")}));
+        let then = test.ok("semantic_slice", json!({"symbol": "login", "as_of": format!("tx:{first}")}));
         assert_eq!(
             (&then["start_line"], &then["code"]),
             (&json!(16), &Value::Null),
             "no repository keeps the old text"
         );
         std::fs::remove_file(folder.path().join("shop/auth.py")).unwrap();
-        let gone = desk.ok("semantic_slice", json!({"symbol": "login"}));
+        let gone = test.ok("semantic_slice", json!({"symbol": "login"}));
         assert!(gone["code"].is_null() && gone["freshness"]["differs_on_disk"].is_null());
     }
 }
@@ -267,11 +267,11 @@ const APART: [(&str, &str); 14] = [
 
 #[test]
 fn every_slice_is_of_the_file_it_names() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = tempfile::tempdir().unwrap();
         APART.iter().for_each(|(path, text)| write(folder.path(), path, text));
-        index(&desk, &folder);
-        let rows = desk.ok(
+        index(&test, &folder);
+        let rows = test.ok(
             "cypher",
             json!({"query": "MATCH (n) WHERE n.line IS NOT NULL RETURN n.key, n.path, n.line, n.end_line, labels(n)"}),
         );
@@ -292,14 +292,14 @@ fn every_slice_is_of_the_file_it_names() {
             let mut types = row[4].as_array().unwrap().iter().map(|label| label.as_str().unwrap());
             let typed = types.find(|label| label.chars().next().is_some_and(char::is_uppercase)).unwrap();
             let symbol = format!("{typed}:{key}");
-            let out = desk.ok("semantic_slice", json!({"symbol": symbol, "profile": "debug"}));
+            let out = test.ok("semantic_slice", json!({"symbol": symbol, "profile": "debug"}));
             assert_eq!((out["file"].as_str(), out["code"].as_str()), (Some(path), Some(&*expected)), "{key}");
             assert_eq!(out["freshness"]["differs_on_disk"], false, "{key}");
         }
         // A file is what is written in it, wherever the types of its methods are.
-        let out = desk.ok("semantic_slice", json!({"symbol": "BindWith", "file": "go/deprecated.go"}));
+        let out = test.ok("semantic_slice", json!({"symbol": "BindWith", "file": "go/deprecated.go"}));
         assert_eq!(out["key"], "go/deprecated.go::Context::BindWith");
-        let pack = desk.ok("context_pack", json!({"task": "BindWith help", "profile": "balanced"}));
+        let pack = test.ok("context_pack", json!({"task": "BindWith help", "profile": "balanced"}));
         let mut code = pack["core_symbols"].as_array().unwrap().iter().filter_map(|symbol| symbol["code"].as_str());
         assert!(code.any(|code| code.starts_with("func (c *Context) BindWith")), "{pack}");
     }

@@ -1,6 +1,6 @@
 //! Running a project's tests and recording the result.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::{Context, Grants};
 use lukasa_model::ErrorCode;
 use serde_json::{Value, json};
@@ -14,28 +14,28 @@ fn request(folder: &tempfile::TempDir, script: &str, more: Value) -> Value {
 
 #[test]
 fn a_run_is_remembered_with_what_passed_and_failed() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("t.py"), "def test_a():\n    pass\n").unwrap();
-        desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+        test.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
         let script =
             "echo 'PASSED t.py::test_a'; echo 'FAILED t.py::test_b - no'; echo '1 failed, 1 passed in 0.1s'; exit 1";
-        let out = desk
+        let out = test
             .ok("test_run", request(&folder, script, json!({"task_id": "T-1", "agent_id": "ada", "tests": ["t.py"]})));
         assert_eq!((&out["status"], &out["passed"], &out["failed"]), (&json!("failed"), &json!(1), &json!(1)), "{out}");
         assert_eq!(out["failed_tests"], json!(["t.py::test_b"]));
         let kept =
-            desk.ok("episode_recall", json!({"types": ["TEST_RESULT"], "task_id": "T-1"}))["episodes"][0].clone();
+            test.ok("episode_recall", json!({"types": ["TEST_RESULT"], "task_id": "T-1"}))["episodes"][0].clone();
         assert_eq!((&kept["outcome"], &kept["metadata"]["failed"]), (&json!("failure"), &json!(1)));
         assert_eq!(kept["entities"][0]["ref"], "File:t.py", "linked to its file: {kept}");
-        let fine = desk.ok("test_run", request(&folder, "echo '2 passed in 0.1s'", json!({})));
+        let fine = test.ok("test_run", request(&folder, "echo '2 passed in 0.1s'", json!({})));
         assert_eq!((&fine["status"], &fine["passed"]), (&json!("passed"), &json!(2)));
-        let odd = desk.ok("test_run", request(&folder, "echo who knows; exit 7", json!({})));
+        let odd = test.ok("test_run", request(&folder, "echo who knows; exit 7", json!({})));
         assert_eq!((&odd["status"], &odd["exit_code"], &odd["passed"]), (&json!("broken"), &json!(7), &Value::Null));
-        let slow = desk.ok("test_run", request(&folder, "sleep 600", json!({"timeout_seconds": 1})));
+        let slow = test.ok("test_run", request(&folder, "sleep 600", json!({"timeout_seconds": 1})));
         assert_eq!(slow["status"], "timed_out");
         // Selected tests are arguments, whatever they look like.
-        let answer = desk.ok(
+        let answer = test.ok(
             "test_run",
             request(&folder, "for a in \"$@\"; do echo \"[$a]\"; done", json!({"tests": ["$(id)", "a b; ls"]})),
         );
@@ -45,14 +45,14 @@ fn a_run_is_remembered_with_what_passed_and_failed() {
 
 #[test]
 fn running_programs_needs_permission() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = tempfile::tempdir().unwrap();
         let marker = folder.path().join("ran");
         let script = format!("touch {}", marker.display());
         let mut progress = |_, _| {};
-        let mut context = Context::of(desk.fixture.ledger.scope().clone(), &mut progress);
+        let mut context = Context::of(test.fixture.ledger.scope().clone(), &mut progress);
         context.grants = Grants::of(["graph:read", "graph:write", "graph:search:*"]);
-        let error = desk.engine.call(&mut context, "test_run", request(&folder, &script, json!({}))).unwrap_err();
+        let error = test.engine.call(&mut context, "test_run", request(&folder, &script, json!({}))).unwrap_err();
         assert_eq!(error.code, ErrorCode::MissingScope);
         assert!(!marker.exists());
         for (request, code) in [
@@ -65,7 +65,7 @@ fn running_programs_needs_permission() {
             ),
             (json!({"path": "/nowhere/at/all"}), "no_folder"),
         ] {
-            assert_eq!(desk.fails("test_run", request.clone()), code, "{request}");
+            assert_eq!(test.fails("test_run", request.clone()), code, "{request}");
         }
     }
 }

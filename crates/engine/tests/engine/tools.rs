@@ -1,6 +1,6 @@
 //! The answers to a realistic mix of tool calls are small in the compact profile.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::{registry, response_budget};
 use lukasa_search::count::count;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ const MIX: [(&str, &str); 50] = [
 
 #[test]
 fn answers_to_an_agent_take_three_hundred_tokens() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().canonicalize().unwrap();
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/src")).unwrap() {
@@ -74,7 +74,7 @@ fn answers_to_an_agent_take_three_hundred_tokens() {
             std::fs::copy(&path, source.join(path.file_name().unwrap())).unwrap();
         }
     }
-    desk.ok("index_directory", json!({"path": source}));
+    test.ok("index_directory", json!({"path": source}));
     for (name, arguments) in MIX {
         let operation = registry::find(name).unwrap();
         let asked: Value = serde_json::from_str(arguments).unwrap();
@@ -82,8 +82,9 @@ fn answers_to_an_agent_take_three_hundred_tokens() {
         if operation.meta.places.contains(&"path") {
             arguments.insert("path".into(), json!(source));
         }
-        let wish = response_budget::take_response_options(operation, &mut arguments).unwrap();
-        let answer = response_budget::fit_response(operation, desk.ok(name, Value::Object(arguments)), wish).unwrap();
+        let options = response_budget::take_response_options(operation, &mut arguments).unwrap();
+        let answer =
+            response_budget::fit_response(operation, test.ok(name, Value::Object(arguments)), options).unwrap();
         let tokens = count(&answer.to_string());
         assert!(tokens <= 300, "{name}: {tokens}");
         assert!(answer["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{name}");
@@ -94,22 +95,22 @@ fn answers_to_an_agent_take_three_hundred_tokens() {
 
 #[test]
 fn lines_that_do_not_fit_are_on_the_next_page() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     // Functions of every length around what has room, so that some fit without the frame and not within it.
     let body = |lines: usize| "    total = total + 1\n".repeat(lines);
     let source: String = (1..60).map(|n| format!("def f{n}(total):\n{}\n\n", body(n))).collect();
     std::fs::write(root.join("a.py"), source).unwrap();
-    desk.ok("index_directory", json!({"path": root}));
+    test.ok("index_directory", json!({"path": root}));
     let operation = registry::find("semantic_slice").unwrap();
     for n in 1..60 {
         let (mut code, mut page) = (String::new(), 1);
         loop {
             let mut arguments = json!({"symbol": format!("f{n}"), "page": page}).as_object().unwrap().clone();
-            let wish = response_budget::take_response_options(operation, &mut arguments).unwrap();
+            let options = response_budget::take_response_options(operation, &mut arguments).unwrap();
             let answer =
-                response_budget::fit_response(operation, desk.ok("semantic_slice", Value::Object(arguments)), wish)
+                response_budget::fit_response(operation, test.ok("semantic_slice", Value::Object(arguments)), options)
                     .unwrap();
             assert!(count(&answer.to_string()) <= 300, "{answer}");
             let part = answer["data"]["code"].as_str().unwrap_or_else(|| panic!("f{n}: {answer}"));
@@ -126,17 +127,17 @@ fn lines_that_do_not_fit_are_on_the_next_page() {
 
 #[test]
 fn the_best_tool_that_is_found_has_all_its_arguments_in_every_profile() {
-    let desk = Desk::all().remove(0);
+    let test = TestEngine::all().remove(0);
     let operation = registry::find("find_tools").unwrap();
     for asked in registry::operations() {
         for (profile, most) in [("compact", 300), ("balanced", 1_200)] {
             let query = format!("{} {}", asked.meta.name, asked.meta.summary);
             let mut arguments = json!({"query": query, "profile": profile}).as_object().unwrap().clone();
-            let wish = response_budget::take_response_options(operation, &mut arguments).unwrap();
+            let options = response_budget::take_response_options(operation, &mut arguments).unwrap();
             let answer = response_budget::fit_response(
                 lukasa_engine::registry::find("find_tools").unwrap(),
-                desk.ok("find_tools", Value::Object(arguments)),
-                wish,
+                test.ok("find_tools", Value::Object(arguments)),
+                options,
             )
             .unwrap();
             assert!(count(&answer.to_string()) <= most && answer.get("truncated").is_none(), "{answer}");

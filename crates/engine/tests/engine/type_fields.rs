@@ -1,6 +1,6 @@
 //! Every request field that takes types gives the same answer for a type in any case and under its earlier name.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use crate::type_names::program;
 use lukasa_engine::registry::Effect;
 use lukasa_engine::{Operation, operations};
@@ -142,22 +142,22 @@ fn comparable(answer: Result<Value, lukasa_model::Error>, spelled: &str) -> Stri
 #[test]
 fn every_field_that_takes_types_accepts_any_case_and_earlier_names() {
     let mut differing = Vec::new();
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = program();
-        desk.ok("put", json!({"type": "Note", "key": "first"}));
-        desk.ok("release_create", json!({"name": "before"}));
-        desk.ok("index_directory", json!({"path": folder.path()}));
-        desk.ok("release_create", json!({"name": "after"}));
+        test.ok("put", json!({"type": "Note", "key": "first"}));
+        test.ok("release_create", json!({"name": "before"}));
+        test.ok("index_directory", json!({"path": folder.path()}));
+        test.ok("release_create", json!({"name": "after"}));
         for field in type_fields() {
             let name = field.operation.meta.name;
             let ask = |spelled: &str| {
                 let mut request = request(name, std::ptr::eq(field.spelled(), &OBJECTS)).as_object().unwrap().clone();
                 put(&mut request, &field.path, if field.is_list { json!([spelled]) } else { json!(spelled) });
-                comparable(desk.call(name, Value::Object(request)), spelled)
+                comparable(test.call(name, Value::Object(request)), spelled)
             };
             let Spelled { same, other } = field.spelled();
             let expected = ask(same[0]);
-            let what = format!("{name} {} on {}", field.path.join("."), desk.fixture.name);
+            let what = format!("{name} {} on {}", field.path.join("."), test.fixture.name);
             if ask(other) == expected {
                 differing.push(format!("{what}: {other} gives the same as {}: {expected}", same[0]));
             }

@@ -1,6 +1,6 @@
 //! Types of the code index by name: as promised, in any case, and under the names they had before.
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,8 +38,8 @@ pub fn program() -> TempDir {
     folder
 }
 
-fn cypher(desk: &Desk, query: &str) -> BTreeSet<String> {
-    let answer = desk.ok("cypher", json!({"query": query}));
+fn cypher(test: &TestEngine, query: &str) -> BTreeSet<String> {
+    let answer = test.ok("cypher", json!({"query": query}));
     let rows = answer["rows"].as_array().unwrap_or_else(|| panic!("{query}: {answer}"));
     rows.iter().map(|row| row[0].as_str().unwrap_or_default().to_owned()).collect()
 }
@@ -50,9 +50,9 @@ fn set(keys: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn symbols_have_the_types_that_are_promised() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = program();
-        desk.ok("index_directory", json!({"path": folder.path()}));
+        test.ok("index_directory", json!({"path": folder.path()}));
         for (type_name, keys) in [
             ("File", &["shop.py", "src/lib.rs", "test_shop.py"][..]),
             ("Module", &["src/lib.rs::inner", "src/lib.rs::tests"]),
@@ -68,8 +68,8 @@ fn symbols_have_the_types_that_are_promised() {
             ("Package", &["python:requests"]),
         ] {
             let query = format!("MATCH (n:{type_name}) RETURN n.key");
-            assert_eq!(cypher(&desk, &query), set(keys), "{type_name} on {}", desk.fixture.name);
-            let listed = desk.ok("list", json!({"type": type_name.to_uppercase()}));
+            assert_eq!(cypher(&test, &query), set(keys), "{type_name} on {}", test.fixture.name);
+            let listed = test.ok("list", json!({"type": type_name.to_uppercase()}));
             assert_eq!(listed["objects"].as_array().map(Vec::len), Some(keys.len()), "{type_name}: {listed}");
         }
     }
@@ -77,38 +77,38 @@ fn symbols_have_the_types_that_are_promised() {
 
 #[test]
 fn types_are_matched_in_any_case_and_by_their_other_names() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = program();
-        desk.ok("index_directory", json!({"path": folder.path()}));
+        test.ok("index_directory", json!({"path": folder.path()}));
         for label in ["Method", "METHOD", "method"] {
             let query = format!("MATCH (m:{label}) RETURN m.key");
-            let found = cypher(&desk, &query);
+            let found = cypher(&test, &query);
             assert!(found.contains("shop.py::Shop::open"), "{query}: {found:?}");
             let by_predicate = format!("MATCH (m) WHERE m:{label} RETURN m.key");
-            assert_eq!(cypher(&desk, &by_predicate), found);
+            assert_eq!(cypher(&test, &by_predicate), found);
         }
-        let tests = cypher(&desk, "MATCH (t:Test) RETURN t.key");
-        assert_eq!(cypher(&desk, "MATCH (t:test) RETURN t.key"), tests);
-        assert!(cypher(&desk, "MATCH (f:File:test_code) RETURN f.key").contains("test_shop.py"));
+        let tests = cypher(&test, "MATCH (t:Test) RETURN t.key");
+        assert_eq!(cypher(&test, "MATCH (t:test) RETURN t.key"), tests);
+        assert!(cypher(&test, "MATCH (f:File:test_code) RETURN f.key").contains("test_shop.py"));
         for name in ["EXTENDS", "extends", "INHERITS", "Inherits"] {
             let query = format!("MATCH (a)-[:{name}]->(b) RETURN b.key");
-            assert_eq!(cypher(&desk, &query), set(&["shop.py::Base"]), "{query}");
+            assert_eq!(cypher(&test, &query), set(&["shop.py::Base"]), "{query}");
             let predicate = format!("MATCH (a)-[r]->(b) WHERE r:{name} RETURN b.key");
-            assert_eq!(cypher(&desk, &predicate), set(&["shop.py::Base"]), "{predicate}");
-            let shape = desk.ok("find_pattern", json!({"pattern": format!("class -{name}-> CLASS")}));
+            assert_eq!(cypher(&test, &predicate), set(&["shop.py::Base"]), "{predicate}");
+            let shape = test.ok("find_pattern", json!({"pattern": format!("class -{name}-> CLASS")}));
             assert_eq!(shape["groups"][0]["count"], 1, "{shape}");
-            let near = desk.ok("neighbors", json!({"ref": "shop.py::Shop", "relationship_types": [name]}));
+            let near = test.ok("neighbors", json!({"ref": "shop.py::Shop", "relationship_types": [name]}));
             assert!(near.to_string().contains("shop.py::Base"), "{name}: {near}");
         }
         for reference in ["Method:shop.py::Shop::open", "METHOD:shop.py::Shop::open", "Function:Shop.open"] {
-            assert_eq!(desk.ok("get", json!({"ref": reference}))["thing"]["key"], "shop.py::Shop::open", "{reference}");
+            assert_eq!(test.ok("get", json!({"ref": reference}))["thing"]["key"], "shop.py::Shop::open", "{reference}");
         }
         // What is put by hand has the declared spelling, and is one object whatever case it is written in.
-        desk.ok("put", json!({"type": "FILE", "key": "notes/a.txt"}));
-        let again = desk.ok("get", json!({"ref": "file:notes/a.txt"}));
+        test.ok("put", json!({"type": "FILE", "key": "notes/a.txt"}));
+        let again = test.ok("get", json!({"ref": "file:notes/a.txt"}));
         assert_eq!(again["thing"]["type"], "File", "{again}");
-        desk.ok("link", json!({"src": "shop.py::Base", "type": "inherits", "dst": "src/lib.rs::Dog"}));
-        let all = cypher(&desk, "MATCH ()-[r]->() RETURN type(r)");
+        test.ok("link", json!({"src": "shop.py::Base", "type": "inherits", "dst": "src/lib.rs::Dog"}));
+        let all = cypher(&test, "MATCH ()-[r]->() RETURN type(r)");
         assert!(all.contains("EXTENDS") && !all.iter().any(|name| name.eq_ignore_ascii_case("INHERITS")), "{all:?}");
     }
 }
@@ -116,12 +116,12 @@ fn types_are_matched_in_any_case_and_by_their_other_names() {
 #[test]
 fn edges_of_code_say_how_sure_they_are_and_where_they_come_from() {
     let with_line = ["IMPORTS", "CALLS", "EXTENDS", "IMPLEMENTS", "REFERENCES", "TESTS"];
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = program();
-        desk.ok("index_directory", json!({"path": folder.path()}));
+        test.ok("index_directory", json!({"path": folder.path()}));
         let query = "MATCH ()-[r]->() RETURN type(r) AS t, count(r) AS n, count(r.confidence) AS sure, \
                      count(r.derivation) AS how, count(r.line) AS lines";
-        let answer = desk.ok("cypher", json!({"query": query}));
+        let answer = test.ok("cypher", json!({"query": query}));
         let rows: Vec<&Value> = answer["rows"].as_array().unwrap().iter().collect();
         let types: BTreeSet<&str> = rows.iter().filter_map(|row| row[0].as_str()).collect();
         for needed in with_line.iter().chain(&["CONTAINS", "DEFINED_IN"]) {
@@ -132,25 +132,25 @@ fn edges_of_code_say_how_sure_they_are_and_where_they_come_from() {
             let lines = if with_line.contains(&row[0].as_str().unwrap()) { row[1].clone() } else { json!(0) };
             assert_eq!(row[4], lines, "lines: {row}");
         }
-        let implemented = desk.ok("cypher", json!({"query": "MATCH ()-[r:IMPLEMENTS]->() RETURN r.line"}));
+        let implemented = test.ok("cypher", json!({"query": "MATCH ()-[r:IMPLEMENTS]->() RETURN r.line"}));
         assert_eq!(implemented["rows"], json!([[6]]), "the line of the `impl`");
     }
 }
 
 #[test]
 fn what_was_recorded_under_earlier_names_is_found() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         // As an earlier version recorded it, before the types were declared.
-        desk.ok("put", json!({"type": "CLASS", "key": "a.py::A"}));
-        desk.ok("put", json!({"type": "CLASS", "key": "a.py::B"}));
-        desk.ok("link", json!({"src": "a.py::A", "type": "INHERITS", "dst": "a.py::B"}));
+        test.ok("put", json!({"type": "CLASS", "key": "a.py::A"}));
+        test.ok("put", json!({"type": "CLASS", "key": "a.py::B"}));
+        test.ok("link", json!({"src": "a.py::A", "type": "INHERITS", "dst": "a.py::B"}));
         let folder = program();
-        desk.ok("index_directory", json!({"path": folder.path()}));
-        let extends = cypher(&desk, "MATCH (a)-[:EXTENDS]->(b) RETURN b.key");
-        assert_eq!(extends, set(&["a.py::B", "shop.py::Base"]), "{}", desk.fixture.name);
-        let classes = cypher(&desk, "MATCH (c:Class) RETURN c.key");
+        test.ok("index_directory", json!({"path": folder.path()}));
+        let extends = cypher(&test, "MATCH (a)-[:EXTENDS]->(b) RETURN b.key");
+        assert_eq!(extends, set(&["a.py::B", "shop.py::Base"]), "{}", test.fixture.name);
+        let classes = cypher(&test, "MATCH (c:Class) RETURN c.key");
         assert!(classes.contains("a.py::A") && classes.contains("shop.py::Shop"), "{classes:?}");
-        let explained = desk.ok("code_explain", json!({"symbol": "a.py::A"}));
+        let explained = test.ok("code_explain", json!({"symbol": "a.py::A"}));
         assert!(explained.to_string().contains("a.py::B"), "{explained}");
     }
 }

@@ -2,7 +2,7 @@
 
 #![cfg(unix)]
 
-use crate::desk::Desk;
+use crate::test_engine::TestEngine;
 use lukasa_engine::features::code::git::blob_id;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -54,26 +54,26 @@ fn stated(key: &str, content: &[u8]) -> Value {
 
 #[test]
 fn files_outside_of_the_working_tree_are_neither_shown_nor_compared() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = tempfile::tempdir().unwrap();
         let (root, keys) = tree(folder.path());
-        desk.ok("index_directory", json!({"path": root, "branch": "main"}));
+        test.ok("index_directory", json!({"path": root, "branch": "main"}));
         for (key, content) in &keys {
-            desk.ok("batch", stated(key, content));
+            test.ok("batch", stated(key, content));
         }
         for (key, _) in &keys {
-            let out = desk.ok("semantic_slice", json!({"symbol": format!("{key}::leaked"), "profile": "debug"}));
-            let kind = desk.fixture.name;
+            let out = test.ok("semantic_slice", json!({"symbol": format!("{key}::leaked"), "profile": "debug"}));
+            let kind = test.fixture.name;
             assert!(out["code"].is_null() && out["freshness"]["differs_on_disk"].is_null(), "{kind} {key}: {out}");
         }
         for (operation, request) in [
             ("search", json!({"query": "leaked", "limit": 40})),
             ("context_pack", json!({"task": "mend leaked", "profile": "debug"})),
         ] {
-            let out = desk.ok(operation, request).to_string();
+            let out = test.ok(operation, request).to_string();
             assert!(out.contains("leaked") && !out.contains(MARK) && !out.contains("root:x:0"), "{operation}: {out}");
         }
-        let own = desk.ok("semantic_slice", json!({"symbol": "a.py::one"}));
+        let own = test.ok("semantic_slice", json!({"symbol": "a.py::one"}));
         assert_eq!(
             (&own["code"], &own["freshness"]["differs_on_disk"]),
             (&json!("def one():\n    return 1\n"), &json!(false))

@@ -9,19 +9,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// One engine with its store.
-pub struct Desk {
+pub struct TestEngine {
     pub fixture: Fixture,
     pub engine: Engine,
 }
 
-impl Desk {
-    pub fn all() -> Vec<Desk> {
+impl TestEngine {
+    pub fn all() -> Vec<TestEngine> {
         fixtures()
             .into_iter()
             .map(|fixture| {
                 let clock = Arc::clone(&fixture.clock) as Arc<dyn Clock>;
                 let engine = Engine::new(Arc::clone(&fixture.store), clock, std::env::temp_dir());
-                Desk { fixture, engine }
+                TestEngine { fixture, engine }
             })
             .collect()
     }
