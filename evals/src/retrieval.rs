@@ -88,7 +88,7 @@ impl Project {
     pub fn see(&self) -> Result<ViewWithIndexes, Fault> {
         let mut progress = |_: u64, _: Option<u64>| {};
         let mut context = Context::of(self.scope.clone(), &mut progress);
-        let look = self.engine.look(&mut context, &ViewSpec::default())?;
+        let look = self.engine.view_graph(&mut context, &ViewSpec::default())?;
         let texts = self.engine.texts(&mut context, &look)?;
         Ok(ViewWithIndexes { look, texts })
     }

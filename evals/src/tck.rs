@@ -174,7 +174,7 @@ enum Answer {
 }
 
 fn ask(world: &mut ScenarioGraph, query: &str, parameters: &QueryParameters) -> Answer {
-    let (snapshot, ledger) = match world.look() {
+    let (snapshot, ledger) = match world.view_graph() {
         Ok(found) => found,
         Err(e) => return Answer::Other(e.to_string()),
     };

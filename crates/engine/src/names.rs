@@ -85,7 +85,7 @@ impl Engine {
         match ledger.named(&ledger.view(spec)?, &reference)? {
             NamedFact::Visible(_) | NamedFact::Ended => Ok(reference),
             NamedFact::Unknown => {
-                let look = self.look(context, spec)?;
+                let look = self.view_graph(context, spec)?;
                 Ok(Reference::Id(look.snapshot.id(look.node(name)?)))
             }
         }

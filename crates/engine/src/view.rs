@@ -81,7 +81,7 @@ pub struct ViewGraph {
 
 impl Engine {
     /// The graph of the view that a request names.
-    pub fn look(&self, context: &mut Context<'_>, spec: &ViewSpec) -> Result<ViewGraph> {
+    pub fn view_graph(&self, context: &mut Context<'_>, spec: &ViewSpec) -> Result<ViewGraph> {
         let ledger = self.ledger(&context.scope);
         let (view, snapshot) = self.graphs().projections.view_graph(&ledger, spec, context.progress)?;
         let head = spec.as_of.is_none() && spec.known_at.is_none();
@@ -90,7 +90,7 @@ impl Engine {
 
     /// The graph of the view in which a cursor was issued, also when the branch has moved since. Returns an error if
     /// the log was replaced.
-    pub fn look_from(&self, context: &mut Context<'_>, spec: &ViewSpec, cursor: &Cursor) -> Result<ViewGraph> {
+    pub fn view_graph_at(&self, context: &mut Context<'_>, spec: &ViewSpec, cursor: &Cursor) -> Result<ViewGraph> {
         let ledger = self.ledger(&context.scope);
         let mut view = ledger.view(spec)?;
         if (view.branch, view.known, view.valid) != (cursor.branch, cursor.known, cursor.valid) {

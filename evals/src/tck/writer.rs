@@ -47,7 +47,7 @@ impl ScenarioGraph {
         QueryContext { snapshot, ledger, now: now.as_nanos() as i128, silent_type: Some(UNLABELLED) }
     }
 
-    pub fn look(&mut self) -> Result<(Arc<Snapshot>, Ledger), Fault> {
+    pub fn view_graph(&mut self) -> Result<(Arc<Snapshot>, Ledger), Fault> {
         let view = self.ledger.view(&ViewSpec::default())?;
         let mut graph = match self.graph.take() {
             Some(graph) => graph,
@@ -122,7 +122,7 @@ impl ScenarioGraph {
     }
 
     fn ask(&mut self, first: Vec<Clause>, row: &BoundRow) -> Result<Vec<BoundRow>, Fault> {
-        let (snapshot, ledger) = self.look()?;
+        let (snapshot, ledger) = self.view_graph()?;
         let place = ScenarioGraph::place(&snapshot, &ledger);
         let parameters: QueryParameters = row.iter().cloned().collect();
         let query = CypherQuery { mode: QueryMode::Run, first, unions: vec![] };
@@ -144,7 +144,7 @@ impl ScenarioGraph {
             return Ok(());
         }
         self.ledger.commit(&batch)?;
-        let (snapshot, ledger) = self.look()?;
+        let (snapshot, ledger) = self.view_graph()?;
         for (name, id) in fresh {
             let found = ledger.find(&snapshot.view, &reference(id))?;
             let node = snapshot.find(found.thing.no).ok_or("what was created is not there")?;
@@ -189,7 +189,7 @@ impl ScenarioGraph {
                 return Ok(*id);
             }
             if let Some((_, Value::Node(place))) = row.iter().find(|(n, _)| *n == name.text) {
-                let (snapshot, _) = self.look()?;
+                let (snapshot, _) = self.view_graph()?;
                 return Ok(snapshot.id(*place));
             }
         }

@@ -43,7 +43,7 @@ fn was_read(test: &TestEngine, cache: &Path) -> bool {
     let engine = process(test, Some(cache));
     let mut progress = |_, _| ();
     let mut context = Context::of(test.fixture.ledger.scope().clone(), &mut progress);
-    engine.look(&mut context, &ViewSpec::default()).unwrap().snapshot.origin().is_some()
+    engine.view_graph(&mut context, &ViewSpec::default()).unwrap().snapshot.origin().is_some()
 }
 
 /// Seven hundred functions that call one another.

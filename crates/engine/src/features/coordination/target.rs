@@ -85,7 +85,7 @@ fn look(engine: &Engine, context: &mut Context<'_>, place: &AgentWorktree) -> Re
         Err(e) if e.kind == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e),
     };
-    engine.look(context, &ViewSpec { branch: known, ..ViewSpec::default() }).map(Some)
+    engine.view_graph(context, &ViewSpec { branch: known, ..ViewSpec::default() }).map(Some)
 }
 
 fn nothing(text: &str, may_be_made: bool, found: Option<Error>) -> Error {

@@ -264,7 +264,7 @@ pub struct MemoryCounts {
 pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &RecallQuery) -> Result<Recalled> {
     check(context, ask)?;
     let ledger = engine.ledger(&context.scope);
-    let first = engine.look(context, &ask.view)?;
+    let first = engine.view_graph(context, &ask.view)?;
     let (registry, now) = (ledger.registry()?, first.view.valid);
     let releases: Vec<question_time::NamedRelease> =
         registry.releases().map(|r| (r.name.clone(), r.valid_at)).collect();
@@ -278,7 +278,7 @@ pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &RecallQuery) -> 
             warnings.push(format!("{} branches; the first {BRANCHES} were looked at", names.len()));
         }
         for name in others.into_iter().take(BRANCHES) {
-            looks.push(engine.look(context, &ViewSpec { branch: Some(name.clone()), ..ask.view.clone() })?);
+            looks.push(engine.view_graph(context, &ViewSpec { branch: Some(name.clone()), ..ask.view.clone() })?);
         }
     }
     let over = SearchedViews { engine, ask, looks: &looks };

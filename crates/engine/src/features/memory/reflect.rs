@@ -98,7 +98,7 @@ pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &ReflectionScope
     check_range("limit", limit, 1, 500)?;
     engine.declare_agent_types(context)?;
     let branch = if ask.branch.is_empty() { "main" } else { &ask.branch };
-    let look = engine.look(context, &ViewSpec::on(branch))?;
+    let look = engine.view_graph(context, &ViewSpec::on(branch))?;
     let is_source = |past: &PastEpisode| {
         let of = |asked: &Option<String>, own: &Option<String>| asked.is_none() || asked == own;
         let task = |name: &Option<String>| name.as_deref().map(|name| own_key("task", name));

@@ -121,7 +121,7 @@ impl Op for CallChain {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_confidence(request.min_confidence)?;
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let (from, to) = (look.node(&request.from)?, look.node(&request.to)?);
         let (sources, targets) = (symbols.whole(from, MEMBERS).0, symbols.whole(to, MEMBERS).0);

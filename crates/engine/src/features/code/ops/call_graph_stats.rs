@@ -128,7 +128,7 @@ impl Op for CallGraphStats {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let s = &look.snapshot;
         let path = request.path.as_deref().map(|p| p.strip_prefix("./").unwrap_or(p));

@@ -218,7 +218,7 @@ impl Op for CodeExplain {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let node = look.node(&request.reference)?;
         let around = Around::new(&symbols, node);

@@ -82,7 +82,7 @@ impl Op for GetCallers {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         request.check()?;
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let ResolvedNode { node: symbol, overloads, .. } = look.resolve(&request.reference)?;
         let mut roots = symbols.with_constructors(symbol)?;

@@ -94,7 +94,7 @@ impl Op for SymbolLookup {
             )
             .hint("give a name or words of it"));
         }
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let filter = look.filter(&[], &request.types, &[])?;
         let path = request.path.as_deref().map(|p| p.strip_prefix("./").unwrap_or(p));

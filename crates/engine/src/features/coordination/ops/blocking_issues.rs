@@ -101,7 +101,7 @@ impl Op for BlockingIssues {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &ViewSpec::default())?;
+        let look = engine.view_graph(context, &ViewSpec::default())?;
         let (all, held) = (tasks::read(&look)?, held(engine, &look)?);
         let waiting = waiting_for(&all);
         let own = request.task_id.as_deref().map(|id| own_key("task", id));

@@ -106,7 +106,7 @@ impl Op for FeatureStatus {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let (key, title, status) = feature(&look, &request.feature_id)?;
         let held = held(engine, &look)?;
         let own: Vec<Task> = tasks::read(&look)?.into_iter().filter(|task| is_part_of(task, &key)).collect();

@@ -150,7 +150,7 @@ impl Op for ProgressQuery {
             "all" | "open" => None,
             word => Some(TaskStatus::read(word)?),
         };
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let held = held(engine, &look)?;
         let words: Vec<String> =
             request.query.as_deref().unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();

@@ -75,7 +75,7 @@ impl Op for TaskReady {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &ViewSpec::default())?;
+        let look = engine.view_graph(context, &ViewSpec::default())?;
         let (all, held) = (tasks::read(&look)?, held(engine, &look)?);
         let agent = request.agent_id.or_else(|| context.agent.clone());
         let mut found = ready(&all, &held, agent.as_deref());

@@ -319,7 +319,7 @@ fn check_circle(engine: &Engine, context: &mut Context<'_>, key: &str, request: 
     if request.blocked_by.is_empty() {
         return Ok(());
     }
-    let look = engine.look(context, &ViewSpec::default())?;
+    let look = engine.view_graph(context, &ViewSpec::default())?;
     let mut all = tasks::read(&look)?;
     let blocker = |id: &String| tasks::Blocker { id: own_key("task", id), open: true, ..Default::default() };
     let added = request.blocked_by.iter().map(blocker);

@@ -104,7 +104,7 @@ impl Op for Communities {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let options = options(request.algorithm, request.resolution, request.seed)?;
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let kept = if request.fresh {
             engine.find_communities(&look, &options, look.is_head)?
         } else {

@@ -122,7 +122,7 @@ impl Op for Cypher {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let now = i128::from(engine.clock().now().0) * 1_000;
         let place = QueryContext { snapshot: &look.snapshot, ledger: &look.ledger, now, silent_type: None };
         let read = |(name, value): (&String, &Value)| match stored::checked(value) {

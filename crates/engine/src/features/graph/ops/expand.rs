@@ -197,7 +197,7 @@ impl Op for ExpandOp {
             }
             spec.as_of = Some(format!("time:{time}"));
         }
-        let look = engine.look(context, &spec)?;
+        let look = engine.view_graph(context, &spec)?;
         let roots = engine.nodes(&look, &request.roots)?;
         let plan = plan(&look, &request, depth)?;
         let mut judge = ByContent { look: &look, nodes, edges, read: FxHashMap::default() };

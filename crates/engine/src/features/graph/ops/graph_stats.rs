@@ -81,7 +81,7 @@ impl Op for GraphStats {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let s = &look.snapshot;
         let flat = s.flat();
         let (mut nodes_by_type, mut edges_by_type) = (BTreeMap::new(), BTreeMap::new());

@@ -175,7 +175,7 @@ impl Op for GraphTraverse {
         check_range("entry_entity_ids", request.entry_entity_ids.len(), 1, 50)?;
         check_range("relationship_types", request.relationship_types.len(), 0, 32)?;
         check_range("entity_types", request.entity_types.len(), 0, 64)?;
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let roots = engine.nodes(&look, &request.entry_entity_ids)?;
         let filter = Filter {
             min_confidence: Some(request.min_confidence),

@@ -176,7 +176,7 @@ impl Op for Impact {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_range("relationship_types", request.relationship_types.len(), 0, 32)?;
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let ResolvedNode { node: source, overloads, .. } = look.resolve(&request.reference)?;
         let symbols = Symbols::new(&look);
         let containment = Containment::new(&look);

@@ -138,7 +138,7 @@ pub struct Neighborhood {
 /// Finds the objects around the center of a request.
 pub fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> Result<Neighborhood> {
     request.types.check()?;
-    let look = engine.look(context, &request.view)?;
+    let look = engine.view_graph(context, &request.view)?;
     let center = look.node(&request.reference)?;
     let walked = Filter { node_types: None, ..request.types.filter(&look, &[])? };
     let plan = Walk {

@@ -95,7 +95,7 @@ impl Op for ShortestPath {
         check_range("max_depth", depth, 1, most)?;
         check_range("min_confidence", request.min_confidence.unwrap_or(0.0), 0.0, 1.0)?;
         request.types.check()?;
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let (from, to) = (look.node(&request.from)?, look.node(&request.to)?);
         let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[])? };
         let s = &look.snapshot;
@@ -187,7 +187,7 @@ impl Op for Paths {
     fn run(engine: &Engine, context: &mut Context<'_>, request: PathsRequest) -> Result<PathsResponse> {
         check_range("min_confidence", request.min_confidence.unwrap_or(0.0), 0.0, 1.0)?;
         request.types.check()?;
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let (from, to) = (look.node(&request.from)?, look.node(&request.to)?);
         let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[])? };
         let s = &look.snapshot;

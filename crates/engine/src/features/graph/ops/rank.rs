@@ -91,7 +91,7 @@ impl Op for Rank {
             return Err(Error::invalid(ErrorCode::WeightsNeedSeeds, "weights of types count around seeds only")
                 .hint("name at least one seed, or leave out `edge_weights`"));
         }
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let s = &look.snapshot;
         let (mut ranked, method): (Vec<(Node, f64)>, _) = if request.seeds.is_empty() {
             let flat = s.flat();

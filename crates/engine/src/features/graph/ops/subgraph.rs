@@ -102,7 +102,7 @@ impl Op for Subgraph {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_range("roots", request.roots.len(), 1, 500)?;
         request.types.check()?;
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let roots = engine.nodes(&look, &request.roots)?;
         let filter = request.types.filter(&look, &[])?;
         let plan = Walk {

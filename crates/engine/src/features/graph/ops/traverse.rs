@@ -158,10 +158,10 @@ impl Op for Traverse {
         check(&request)?;
         let ledger = engine.ledger(&context.scope);
         let (look, cursor) = match &request.cursor {
-            None => (engine.look(context, &request.view)?, None),
+            None => (engine.view_graph(context, &request.view)?, None),
             Some(text) => {
                 let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?)?;
-                (engine.look_from(context, &request.view, &cursor)?, Some(cursor))
+                (engine.view_graph_at(context, &request.view, &cursor)?, Some(cursor))
             }
         };
         let roots = engine.nodes(&look, &request.roots)?;

@@ -169,7 +169,7 @@ impl Op for BuildContextGraph {
                 "name `anchors`, or give a `query` in the mode semantic, or `policies` in the mode policy_first",
             ));
         }
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let mut response = build(engine, context, &look, &request)?;
         if request.keep {
             response.context_graph_id = Some(keep(engine, context, &request, &response)?);

@@ -138,7 +138,7 @@ impl Op for MemoryLinkedSearch {
                 format!("query: 1 to {LONGEST} characters are allowed"),
             ));
         }
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let texts = engine.texts(context, &look)?;
         let symbols = Symbols::new(&look);
         let s = &look.snapshot;

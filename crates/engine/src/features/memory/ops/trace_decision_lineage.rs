@@ -127,7 +127,7 @@ impl Op for TraceDecisionLineage {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let start = look.node(&request.decision_id)?;
         let symbols = Symbols::new(&look);
         let go = |upstream| {

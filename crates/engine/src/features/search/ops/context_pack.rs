@@ -171,12 +171,12 @@ impl Op for ContextPack {
         }
         let hash = request_hash(&request);
         let (look, skip) = match &request.cursor {
-            None => (engine.look(context, &view)?, 0),
+            None => (engine.view_graph(context, &view)?, 0),
             Some(text) => {
                 let ledger = engine.ledger(&context.scope);
                 let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?)?;
                 cursor.check(&hash)?;
-                (engine.look_from(context, &view, &cursor)?, cursor.place as usize)
+                (engine.view_graph_at(context, &view, &cursor)?, cursor.place as usize)
             }
         };
         let texts = engine.texts(context, &look)?;

@@ -129,7 +129,7 @@ impl Op for FindPattern {
         if asked.is_empty() {
             return Err(Error::invalid(ErrorCode::InvalidRequest, "no pattern is named").hint(known()));
         }
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let path = request.path.as_deref().map(|path| path.strip_prefix("./").unwrap_or(path));
         let groups_of = GroupBuilder { symbols: &symbols, limit: request.limit.get() };

@@ -248,7 +248,7 @@ impl Op for GraphQuery {
         if request.language == QuestionLanguage::Cypher {
             return in_cypher(engine, context, request);
         }
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let local = match request.mode {
             QuestionMode::Global => None,
             QuestionMode::Local | QuestionMode::Hybrid => Some(local(engine, context, &look, &request)?),

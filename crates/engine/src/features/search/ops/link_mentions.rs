@@ -94,7 +94,7 @@ impl Op for LinkMentions {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_range("types", request.types.len(), 0, 64)?;
-        let look = engine.look(context, &request.target.view())?;
+        let look = engine.view_graph(context, &request.target.view())?;
         let corpus = Corpus::choose(&look, &request.types)?;
         let found = corpus.mentions(context.progress)?;
         let mentions = found.weighed();

@@ -60,7 +60,7 @@ impl Op for SearchReadiness {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let texts = engine.texts(context, &look)?;
         let using = engine.embedding();
         let queue = engine.embedding_queue(&context.scope);

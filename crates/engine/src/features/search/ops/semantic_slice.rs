@@ -223,7 +223,7 @@ impl Op for SemanticSlice {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let look = engine.look(context, &request.view)?;
+        let look = engine.view_graph(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let found = SymbolFinder { engine, symbols: &symbols, request: &request }.find(context)?;
         let (node, found_by) = (found.node, found.by);

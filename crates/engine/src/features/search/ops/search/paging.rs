@@ -45,7 +45,7 @@ impl Paging {
     pub(super) fn open(engine: &Engine, context: &mut Context<'_>, request: &Request, hash: &Hash) -> Result<Paging> {
         let Some(text) = &request.cursor else {
             return Ok(Paging {
-                look: engine.look(context, &request.view)?,
+                look: engine.view_graph(context, &request.view)?,
                 place: 0,
                 backwards: false,
                 spared: 0,
@@ -60,7 +60,7 @@ impl Paging {
         let mut known = *hash;
         known.0[HALF..2 * HALF].copy_from_slice(&order);
         cursor.check(&known)?;
-        let look = engine.look_from(context, &request.view, &cursor)?;
+        let look = engine.view_graph_at(context, &request.view, &cursor)?;
         let Cursor { place, backwards, spared, .. } = cursor;
         Ok(Paging { look, place: place as usize, backwards, spared, order: Some(order) })
     }
