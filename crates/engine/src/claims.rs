@@ -15,7 +15,7 @@ pub trait Claims: Sync {
     fn held(&self, engine: &Engine, ledger: &Ledger) -> Result<Vec<HeldClaim>>;
 
     /// Makes a claim, or returns the conflicting one.
-    fn take(&self, engine: &Engine, context: &Context<'_>, wish: &ClaimIntent) -> Result<ClaimOutcome>;
+    fn take(&self, engine: &Engine, context: &Context<'_>, wanted: &ClaimIntent) -> Result<ClaimOutcome>;
 
     /// Ends the claims that a change made obsolete, and returns them.
     fn changed(&self, engine: &Engine, ledger: &Ledger, change: &CodeChange<'_>) -> Result<Vec<HeldClaim>>;
@@ -44,8 +44,8 @@ impl Engine {
     }
 
     /// Makes a claim, or returns the conflicting one.
-    pub fn claim(&self, context: &Context<'_>, wish: &ClaimIntent) -> Result<ClaimOutcome> {
-        self.claims().take(self, context, wish)
+    pub fn claim(&self, context: &Context<'_>, wanted: &ClaimIntent) -> Result<ClaimOutcome> {
+        self.claims().take(self, context, wanted)
     }
 
     /// Ends the claims that a change made obsolete, and returns them.

@@ -191,25 +191,26 @@ pub fn answers(operation: &Operation) -> Value {
 }
 
 /// Shapes a response.
-pub fn fit_response(operation: &Operation, answer: Value, wish: ResponseOptions) -> Result<Value> {
+pub fn fit_response(operation: &Operation, answer: Value, options: ResponseOptions) -> Result<Value> {
     let pages = operation.meta.effect == Effect::Read;
-    shape_declared(AnswerFields::new(operation.meta.answer), pages, answer, wish)
+    shape_declared(AnswerFields::new(operation.meta.answer), pages, answer, options)
 }
 
-fn shape_declared(declared: AnswerFields, pages: bool, answer: Value, wish: ResponseOptions) -> Result<Value> {
+fn shape_declared(declared: AnswerFields, pages: bool, answer: Value, options: ResponseOptions) -> Result<Value> {
     let Value::Object(mut all) = answer else {
         return Err(Error::internal("an answer is an object"));
     };
     let summary = all.shift_remove("summary").and_then(|s| s.as_str().map(str::to_owned)).unwrap_or_default();
     let frame = Frame {
         summary,
-        profile: wish.profile,
+        profile: options.profile,
         cursor: all.shift_remove("next_cursor").and_then(|cursor| cursor.as_str().map(str::to_owned)),
         freshness: freshness(&mut all),
     };
     let declared = declared.of(&all);
     let paged = PagedField::take(&declared, &mut all);
-    Fitting { frame, declared: &declared, all, paged, pages, budget: wish.profile.tokens().min(MOST) }.page(wish.page)
+    Fitting { frame, declared: &declared, all, paged, pages, budget: options.profile.tokens().min(MOST) }
+        .page(options.page)
 }
 
 /// A response as text for a client that cannot name a profile. Uses the largest profile with which the response and

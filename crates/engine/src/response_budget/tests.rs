@@ -6,11 +6,11 @@ use proptest::prelude::*;
 
 const ANSWER: &[&str] = &["items.text", "items.ref", "code", "about"];
 
-fn shaped(answer: Value, wish: ResponseOptions) -> Result<Value> {
-    shape_declared(AnswerFields::new(ANSWER), true, answer, wish)
+fn shaped(answer: Value, options: ResponseOptions) -> Result<Value> {
+    shape_declared(AnswerFields::new(ANSWER), true, answer, options)
 }
 
-fn wish(profile: Profile, page: usize) -> ResponseOptions {
+fn options(profile: Profile, page: usize) -> ResponseOptions {
     ResponseOptions { profile, page }
 }
 
@@ -38,7 +38,7 @@ fn a_response_within_the_budget_is_unchanged() {
 fn all_pages_together_are_the_whole_list() {
     let (mut seen, mut page) = (Vec::new(), 1);
     loop {
-        let shaped = shaped(items(40, 2), wish(Profile::Compact, page)).unwrap();
+        let shaped = shaped(items(40, 2), options(Profile::Compact, page)).unwrap();
         assert!(count(&shaped.to_string()) <= 300);
         seen.extend(shaped["data"]["items"].as_array().unwrap().iter().map(|item| item["ref"].clone()));
         match shaped["nextPage"].as_u64() {
@@ -48,7 +48,7 @@ fn all_pages_together_are_the_whole_list() {
     }
     assert_eq!(seen.len(), 40);
     assert_eq!(seen[39], "Function:src/a.rs::f39");
-    assert_eq!(shaped(items(2, 1), wish(Profile::Compact, 9)).unwrap_err().code, ErrorCode::OutOfRange);
+    assert_eq!(shaped(items(2, 1), options(Profile::Compact, 9)).unwrap_err().code, ErrorCode::OutOfRange);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn all_pages_together_are_the_whole_text() {
     let answer = json!({"summary": "a slice", "code": code, "about": "Computes. ".repeat(60), "callers": ["a", "b"]});
     let (mut seen, mut page) = (String::new(), 1);
     loop {
-        let shaped = shaped(answer.clone(), wish(Profile::Compact, page)).unwrap();
+        let shaped = shaped(answer.clone(), options(Profile::Compact, page)).unwrap();
         assert!(count(&shaped.to_string()) <= 300);
         let part = shaped["data"]["code"].as_str().unwrap();
         match shaped["nextPage"].as_u64() {
@@ -222,7 +222,7 @@ proptest! {
         if let Some(code) = &code {
             answer["code"] = json!(code);
         }
-        let shaped = shaped(answer.clone(), wish(profile, 1)).unwrap();
+        let shaped = shaped(answer.clone(), options(profile, 1)).unwrap();
         let cost = count(&shaped.to_string());
         prop_assert!(cost <= profile.tokens(), "{cost}");
         prop_assert!(shaped["_tokenEstimate"].as_u64().unwrap() as usize >= cost);
@@ -252,7 +252,7 @@ proptest! {
         let profile = [Profile::Compact, Profile::Balanced, Profile::Debug][pick];
         let mut answer = json!(answer);
         answer["summary"] = json!("what there is");
-        let shaped = shaped(answer, wish(profile, 1)).unwrap();
+        let shaped = shaped(answer, options(profile, 1)).unwrap();
         prop_assert!(count(&shaped.to_string()) <= profile.tokens());
     }
 }

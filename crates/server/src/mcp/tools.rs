@@ -139,8 +139,8 @@ pub async fn call(
         let missing = || ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None);
         (operation.ok_or_else(missing)?, request.arguments.unwrap_or_default())
     };
-    let wish = match response_budget::take_response_options(operation, &mut arguments) {
-        Ok(wish) => wish,
+    let options = match response_budget::take_response_options(operation, &mut arguments) {
+        Ok(options) => options,
         Err(error) => return Ok(failed(&error, caller, response_budget::ResponseOptions::default())),
     };
     let (send, receive) = mpsc::unbounded_channel();
@@ -152,10 +152,10 @@ pub async fn call(
             return Err(ErrorData::invalid_request("the request was cancelled", None));
         }
     };
-    let shaped = answer.and_then(|answer| response_budget::fit_response(operation, answer.value()?, wish));
+    let shaped = answer.and_then(|answer| response_budget::fit_response(operation, answer.value()?, options));
     Ok(match shaped {
         Ok(value) => CallToolResult::structured(value).into(),
-        Err(error) => failed(&error, caller, wish),
+        Err(error) => failed(&error, caller, options),
     })
 }
 
@@ -187,8 +187,9 @@ fn called(mut given: JsonObject) -> Result<(&'static Operation, JsonObject)> {
     Ok((operation, arguments))
 }
 
-fn failed(error: &Error, caller: &Caller, wish: response_budget::ResponseOptions) -> CallToolResponse {
-    CallToolResult::structured_error(response_budget::failure(error, caller.request_id.as_deref(), wish.profile)).into()
+fn failed(error: &Error, caller: &Caller, options: response_budget::ResponseOptions) -> CallToolResponse {
+    CallToolResult::structured_error(response_budget::failure(error, caller.request_id.as_deref(), options.profile))
+        .into()
 }
 
 /// Sends progress notifications if the client asked for them. Never ends on its own.

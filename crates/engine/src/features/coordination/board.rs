@@ -72,18 +72,18 @@ impl Engine {
     }
 
     /// Makes a claim, or returns the conflicting one. Retries if another process wrote the board first.
-    pub(super) fn take_claim(&self, context: &Context<'_>, wish: &ClaimIntent) -> Result<ClaimOutcome> {
+    pub(super) fn take_claim(&self, context: &Context<'_>, wanted: &ClaimIntent) -> Result<ClaimOutcome> {
         self.declare_agent_types(context)?;
         let ledger = self.ledger(&context.scope);
-        if let Some(connection) = &wish.connection {
-            self.coordination().presence.note(connection, &wish.agent, wish.session.as_deref());
+        if let Some(connection) = &wanted.connection {
+            self.coordination().presence.note(connection, &wanted.agent, wanted.session.as_deref());
         }
-        let key = wish.target.board();
+        let key = wanted.target.board();
         for _ in 0..TRIES {
             let view = ledger.view(&ViewSpec::default())?;
             let (held, version) = board(&ledger, &view, &key)?;
-            let (mine, others): (HeldClaim, Vec<HeldClaim>) = match decide(&held, &wish.target, &|held| {
-                self.is_own(&context.scope, held, wish)
+            let (mine, others): (HeldClaim, Vec<HeldClaim>) = match decide(&held, &wanted.target, &|held| {
+                self.is_own(&context.scope, held, wanted)
             }) {
                 ClaimDecision::Conflict(held, _) if self.has_left(&context.scope, held)? => {
                     // Another process may be ending it at the same time, so the board is read again.
@@ -92,26 +92,26 @@ impl Engine {
                 }
                 ClaimDecision::Conflict(held, relation) => {
                     let held = held.clone();
-                    self.coordination().emit(&context.scope, denied(wish, &held, relation, self.clock().now()));
+                    self.coordination().emit(&context.scope, denied(wanted, &held, relation, self.clock().now()));
                     return Ok(ClaimOutcome::Conflict(held, relation));
                 }
-                ClaimDecision::Yours(own) if is_up_to_date(own, wish) => return Ok(ClaimOutcome::Yours(own.clone())),
+                ClaimDecision::Yours(own) if is_up_to_date(own, wanted) => return Ok(ClaimOutcome::Yours(own.clone())),
                 ClaimDecision::Yours(own) => {
                     let rest = held.iter().filter(|held| held.claim_id != own.claim_id).cloned().collect();
-                    (adopted(own, wish), rest)
+                    (adopted(own, wanted), rest)
                 }
-                ClaimDecision::Grant => (self.new_claim(&ledger, wish)?, held.clone()),
+                ClaimDecision::Grant => (self.new_claim(&ledger, wanted)?, held.clone()),
             };
             let yours = others.len() < held.len();
             let mut all = others;
             all.push(mine.clone());
             all.sort_by(|a, b| a.target.cmp(&b.target));
             let header =
-                Header { agent: Some(wish.agent.clone()), session: wish.session.clone(), ..context.header(None) };
-            let header = Header { reason: Some(short(&format!("claim {}", wish.target))), ..header };
+                Header { agent: Some(wanted.agent.clone()), session: wanted.session.clone(), ..context.header(None) };
+            let header = Header { reason: Some(short(&format!("claim {}", wanted.target))), ..header };
             let mut batch = Batch { header, ..Batch::on("") };
             batch = batch.write(board_put(&key, &all, Some(version))).write(claim_put(&mine, None));
-            if let Some(id) = self.object_of(&ledger, &wish.target, wish.branch.as_deref())? {
+            if let Some(id) = self.object_of(&ledger, &wanted.target, wanted.branch.as_deref())? {
                 batch = batch.write(PutRelationship::new(TARGETS, Reference::exact(CLAIM, &mine.claim_id), id));
             }
             match ledger.commit(&batch) {
@@ -128,12 +128,12 @@ impl Engine {
 
     /// Whether a claim belongs to the requesting agent. Several programs may use the same agent name: one with another
     /// open connection that does not state the same session is another agent.
-    fn is_own(&self, scope: &Scope, held: &HeldClaim, wish: &ClaimIntent) -> bool {
-        if held.agent_id != wish.agent {
+    fn is_own(&self, scope: &Scope, held: &HeldClaim, wanted: &ClaimIntent) -> bool {
+        if held.agent_id != wanted.agent {
             return false;
         }
-        let (Some(theirs), Some(ours)) = (&held.connection, &wish.connection) else { return true };
-        let same_session = held.session_id.is_some() && held.session_id == wish.session;
+        let (Some(theirs), Some(ours)) = (&held.connection, &wanted.connection) else { return true };
+        let same_session = held.session_id.is_some() && held.session_id == wanted.session;
         theirs == ours || same_session || !self.is_alive(scope, theirs)
     }
 
@@ -263,20 +263,20 @@ impl Engine {
         Ok(())
     }
 
-    fn new_claim(&self, ledger: &Ledger, wish: &ClaimIntent) -> Result<HeldClaim> {
+    fn new_claim(&self, ledger: &Ledger, wanted: &ClaimIntent) -> Result<HeldClaim> {
         Ok(HeldClaim {
             claim_id: format!("claim:{}", self.clock().new_id()),
-            claim_type: wish.target.kind,
-            target: wish.target.name.clone(),
-            agent_id: wish.agent.clone(),
-            session_id: wish.session.clone(),
-            intent: wish.intent.clone(),
+            claim_type: wanted.target.kind,
+            target: wanted.target.name.clone(),
+            agent_id: wanted.agent.clone(),
+            session_id: wanted.session.clone(),
+            intent: wanted.intent.clone(),
             since: self.clock().now(),
-            task_id: wish.task.clone(),
-            target_version_sha: self.version_of(ledger, &wish.target, wish.branch.as_deref())?,
-            connection: wish.connection.clone(),
-            worktree: wish.worktree.clone(),
-            branch: wish.branch.clone(),
+            task_id: wanted.task.clone(),
+            target_version_sha: self.version_of(ledger, &wanted.target, wanted.branch.as_deref())?,
+            connection: wanted.connection.clone(),
+            worktree: wanted.worktree.clone(),
+            branch: wanted.branch.clone(),
         })
     }
 }
@@ -330,30 +330,30 @@ fn claim_put(held: &HeldClaim, ended: Option<(&ClaimEnding, Time)>) -> PutObject
 }
 
 /// Whether a claim already has everything that is requested.
-fn is_up_to_date(own: &HeldClaim, wish: &ClaimIntent) -> bool {
-    adopted(own, wish) == *own
+fn is_up_to_date(own: &HeldClaim, wanted: &ClaimIntent) -> bool {
+    adopted(own, wanted) == *own
 }
 
 /// An agent's claim that it requests again: with its current connection and intent. A claim without a connection stays
 /// without one, because it is meant to outlast connections.
-fn adopted(own: &HeldClaim, wish: &ClaimIntent) -> HeldClaim {
-    let connection = own.connection.as_ref().and(wish.connection.clone());
+fn adopted(own: &HeldClaim, wanted: &ClaimIntent) -> HeldClaim {
+    let connection = own.connection.as_ref().and(wanted.connection.clone());
     HeldClaim {
-        intent: wish.intent.clone(),
-        session_id: wish.session.clone().or_else(|| own.session_id.clone()),
-        task_id: wish.task.clone().or_else(|| own.task_id.clone()),
+        intent: wanted.intent.clone(),
+        session_id: wanted.session.clone().or_else(|| own.session_id.clone()),
+        task_id: wanted.task.clone().or_else(|| own.task_id.clone()),
         connection,
-        worktree: wish.worktree.clone().or_else(|| own.worktree.clone()),
-        branch: wish.branch.clone().or_else(|| own.branch.clone()),
+        worktree: wanted.worktree.clone().or_else(|| own.worktree.clone()),
+        branch: wanted.branch.clone().or_else(|| own.branch.clone()),
         ..own.clone()
     }
 }
 
-fn denied(wish: &ClaimIntent, held: &HeldClaim, relation: TargetRelation, at: Time) -> ClaimEvent {
+fn denied(wanted: &ClaimIntent, held: &HeldClaim, relation: TargetRelation, at: Time) -> ClaimEvent {
     ClaimEvent::Refused(RefusedClaim {
-        target: wish.target.name.clone(),
-        agent_id: wish.agent.clone(),
-        intent: wish.intent.clone(),
+        target: wanted.target.name.clone(),
+        agent_id: wanted.agent.clone(),
+        intent: wanted.intent.clone(),
         at,
         relation,
         held: held.clone(),

@@ -65,8 +65,8 @@ impl Claims for BoardClaims {
         engine.held_on_boards(ledger)
     }
 
-    fn take(&self, engine: &Engine, context: &Context<'_>, wish: &ClaimIntent) -> Result<ClaimOutcome> {
-        engine.take_claim(context, wish)
+    fn take(&self, engine: &Engine, context: &Context<'_>, wanted: &ClaimIntent) -> Result<ClaimOutcome> {
+        engine.take_claim(context, wanted)
     }
 
     fn changed(&self, engine: &Engine, ledger: &Ledger, change: &CodeChange<'_>) -> Result<Vec<HeldClaim>> {

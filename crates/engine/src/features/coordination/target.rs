@@ -32,7 +32,7 @@ pub fn claim_target(
         return Ok(target);
     }
     let origin = place.origin(context);
-    let unknown = match look(engine, context, place)? {
+    let unknown = match graph_of_tree(engine, context, place)? {
         Some(look) => match look.seen_from(origin.clone()).named_target(text) {
             Err(e) if e.kind == ErrorKind::NotFound => Some(e),
             other => return other,
@@ -79,7 +79,7 @@ fn work(text: &str, kind: Option<ClaimType>) -> Option<ClaimTarget> {
 
 /// The graph of the working tree's branch; the default branch if that one was never indexed. None if the project is
 /// empty.
-fn look(engine: &Engine, context: &mut Context<'_>, place: &AgentWorktree) -> Result<Option<ViewGraph>> {
+fn graph_of_tree(engine: &Engine, context: &mut Context<'_>, place: &AgentWorktree) -> Result<Option<ViewGraph>> {
     let known = match engine.ledger(&context.scope).registry() {
         Ok(registry) => place.branch.clone().filter(|name| registry.branch(name).is_ok()),
         Err(e) if e.kind == ErrorKind::NotFound => return Ok(None),

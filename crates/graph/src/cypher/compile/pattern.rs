@@ -71,7 +71,7 @@ impl Compiler<'_> {
         filter: Option<&CypherExpr>,
         scope: &mut Scope,
     ) -> Result<Vec<QueryStep>> {
-        let mut wish = MatchPattern { bound: scope.slots(), ..MatchPattern::default() };
+        let mut wanted = MatchPattern { bound: scope.slots(), ..MatchPattern::default() };
         let before = scope.clone();
         let mut seen_edges: Vec<String> = Vec::new();
         // Variables first, so that every part can refer to those of all others.
@@ -86,18 +86,18 @@ impl Compiler<'_> {
                 let message = "a shortest path has a least length of 0 or 1";
                 return Err(Fault::syntax("InvalidRelationshipPattern", message, part.pattern.at));
             }
-            let links = wish.links.len().max(wish.nodes.len()) + part.pattern.steps.len();
+            let links = wanted.links.len().max(wanted.nodes.len()) + part.pattern.steps.len();
             self.check_length(links, part.pattern.at)?;
-            places.push(self.names_of(part, scope, &before, &mut wish, &mut seen_edges)?);
+            places.push(self.names_of(part, scope, &before, &mut wanted, &mut seen_edges)?);
         }
         for (part, places) in parts.iter().zip(&places) {
-            self.conditions_of(&part.pattern, places, scope, &mut wish)?;
+            self.conditions_of(&part.pattern, places, scope, &mut wanted)?;
         }
         if let Some(filter) = filter {
             let filter = self.filter(filter, scope)?;
-            conjuncts(filter, &mut wish.conditions);
+            conjuncts(filter, &mut wanted.conditions);
         }
-        Ok(self.plan(wish))
+        Ok(self.plan(wanted))
     }
 
     /// Defines the variables of a part. Returns the indexes of its nodes.
@@ -106,20 +106,20 @@ impl Compiler<'_> {
         part: &PatternPart,
         scope: &mut Scope,
         before: &Scope,
-        wish: &mut MatchPattern,
+        wanted: &mut MatchPattern,
         seen_edges: &mut Vec<String>,
     ) -> Result<Vec<usize>> {
         let pattern = &part.pattern;
         let linked = !pattern.steps.is_empty();
-        let mut places = vec![self.node(&pattern.start, linked, scope, wish)?];
-        let first_link = wish.links.len();
+        let mut places = vec![self.node(&pattern.start, linked, scope, wanted)?];
+        let first_link = wanted.links.len();
         for (edge, node) in &pattern.steps {
             let left = places[places.len() - 1];
             let (slot, bound) = self.edge(edge, scope, before, seen_edges)?;
-            let right = self.node(node, true, scope, wish)?;
+            let right = self.node(node, true, scope, wanted)?;
             places.push(right);
             let length = edge.length.map(|l| (l.least.unwrap_or(1), l.most.unwrap_or(u64::MAX)));
-            wish.links.push(PatternEdge {
+            wanted.links.push(PatternEdge {
                 slot,
                 left,
                 right,
@@ -146,17 +146,23 @@ impl Compiler<'_> {
             None => None,
         };
         if let (Some(which), Some(path)) = (part.shortest, path) {
-            let link = &mut wish.links[first_link];
+            let link = &mut wanted.links[first_link];
             link.shortest = Some((which, path));
             link.length = Some(link.length.unwrap_or((1, 1)));
         } else if let Some(slot) = path {
-            let edges = wish.links[first_link..].iter().map(|l| l.slot).collect();
-            wish.trails.push(NamedPath { slot, start: wish.nodes[places[0]].slot, edges });
+            let edges = wanted.links[first_link..].iter().map(|l| l.slot).collect();
+            wanted.trails.push(NamedPath { slot, start: wanted.nodes[places[0]].slot, edges });
         }
         Ok(places)
     }
 
-    fn node(&mut self, node: &NodePattern, linked: bool, scope: &mut Scope, wish: &mut MatchPattern) -> Result<usize> {
+    fn node(
+        &mut self,
+        node: &NodePattern,
+        linked: bool,
+        scope: &mut Scope,
+        wanted: &mut MatchPattern,
+    ) -> Result<usize> {
         let labels: Vec<LabelTest> = node.labels.iter().map(|l| self.label(&l.text)).collect();
         let slot = match &node.name {
             Some(name) => match scope.get(&name.text) {
@@ -170,13 +176,13 @@ impl Compiler<'_> {
             },
             None => self.slot(""),
         };
-        if let Some(place) = wish.nodes.iter().position(|n| n.slot == slot) {
-            wish.nodes[place].labels.extend(labels);
-            wish.nodes[place].linked |= linked;
+        if let Some(place) = wanted.nodes.iter().position(|n| n.slot == slot) {
+            wanted.nodes[place].labels.extend(labels);
+            wanted.nodes[place].linked |= linked;
             return Ok(place);
         }
-        wish.nodes.push(PatternNode { slot, labels, everything: None, linked });
-        Ok(wish.nodes.len() - 1)
+        wanted.nodes.push(PatternNode { slot, labels, everything: None, linked });
+        Ok(wanted.nodes.len() - 1)
     }
 
     fn edge(
@@ -218,27 +224,28 @@ impl Compiler<'_> {
         pattern: &Pattern,
         places: &[usize],
         scope: &Scope,
-        wish: &mut MatchPattern,
+        wanted: &mut MatchPattern,
     ) -> Result<()> {
         let nodes = std::iter::once(&pattern.start).chain(pattern.steps.iter().map(|(_, node)| node));
         for (node, place) in nodes.zip(places) {
-            let slot = wish.nodes[*place].slot;
+            let slot = wanted.nodes[*place].slot;
             for (property, value) in self.properties(node.properties.as_ref(), scope)? {
                 self.property_no(&property.1, true);
-                wish.conditions.push(equal(slot, property, value));
+                wanted.conditions.push(equal(slot, property, value));
             }
         }
         for ((edge, _), pair) in pattern.steps.iter().zip(places.windows(2)) {
-            let wanted = self.properties(edge.properties.as_ref(), scope)?;
-            let Some(link) = wish.links.iter_mut().find(|l| l.left == pair[0] && l.right == pair[1] && l.at == edge.at)
+            let properties = self.properties(edge.properties.as_ref(), scope)?;
+            let Some(link) =
+                wanted.links.iter_mut().find(|l| l.left == pair[0] && l.right == pair[1] && l.at == edge.at)
             else {
                 continue;
             };
             if link.length.is_some() {
-                link.each = wanted.into_iter().map(|((number, _), value)| (number, value)).collect();
+                link.each = properties.into_iter().map(|((number, _), value)| (number, value)).collect();
             } else {
                 let slot = link.slot;
-                wish.conditions.extend(wanted.into_iter().map(|(property, value)| equal(slot, property, value)));
+                wanted.conditions.extend(properties.into_iter().map(|(property, value)| equal(slot, property, value)));
             }
         }
         Ok(())

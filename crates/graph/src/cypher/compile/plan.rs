@@ -27,8 +27,8 @@ struct Start {
 }
 
 impl Compiler<'_> {
-    pub(super) fn plan(&mut self, wish: MatchPattern) -> Vec<QueryStep> {
-        let MatchPattern { mut nodes, mut links, trails, conditions, mut bound } = wish;
+    pub(super) fn plan(&mut self, wanted: MatchPattern) -> Vec<QueryStep> {
+        let MatchPattern { mut nodes, mut links, trails, conditions, mut bound } = wanted;
         for node in nodes.iter_mut().filter(|n| !bound.contains(&n.slot) && n.linked) {
             // A label that all nodes have need not be checked for each.
             if node.labels.len() == 1 && self.all_have(&node.labels[0]) {

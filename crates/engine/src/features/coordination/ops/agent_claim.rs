@@ -113,7 +113,7 @@ impl Op for AgentClaim {
         check_text("agent_id", &agent, NAME_BYTES)?;
         let place = AgentWorktree::of(request.path.as_deref(), request.branch.as_deref())?;
         let target = claim_target(engine, context, &request.target_id, request.claim_type, request.new, &place)?;
-        let wish = ClaimIntent {
+        let wanted = ClaimIntent {
             target: target.clone(),
             agent,
             session: request.agent.session_id.or_else(|| context.session.clone()),
@@ -124,7 +124,7 @@ impl Op for AgentClaim {
             branch: place.branch,
         };
         let (claim_type, target_id) = (target.kind, target.name);
-        Ok(match engine.claim(context, &wish)? {
+        Ok(match engine.claim(context, &wanted)? {
             ClaimOutcome::Conflict(held, relation) => {
                 let conflict = ConflictOut::of(&held, relation);
                 Response {
