@@ -27,8 +27,10 @@ enum Shape<'p> {
     Array,
     /// A lambda or a method reference.
     Function,
-    /// Any type: `Object`, a type parameter.
+    /// Any type: `Object`.
     Any,
+    /// A type parameter without a bound.
+    Parameter,
 }
 
 pub(in crate::resolve) type Methods = SmallVec<[DefRef; 4]>;
@@ -284,7 +286,7 @@ impl<'p> Eval<'p> {
             match found.ty {
                 _ if found.what != VarKind::TypeParam => break,
                 Some(bound) => plain_ty = plain(bound),
-                None => return Shape::Any,
+                None => return Shape::Parameter,
             }
         }
         let plain = plain_ty;
@@ -359,7 +361,7 @@ impl<'p> Eval<'p> {
                 known.retain(|shape| *shape != Shape::Null);
                 match known.as_slice() {
                     // If one branch has any type, so has the conditional.
-                    all if all.contains(&Shape::Any) => Shape::Any,
+                    all if all.contains(&Shape::Any) || all.contains(&Shape::Parameter) => Shape::Any,
                     [first, rest @ ..] if rest.iter().all(|other| other == first) => *first,
                     _ => Shape::Unknown,
                 }
@@ -422,7 +424,7 @@ impl<'p> Eval<'p> {
                 PossibleValue::Func(method) | PossibleValue::Method(method, _) => match self.def(*method).result {
                     Some(ty) => match self.type_shape(method.file, ty, levels) {
                         // A type parameter as a result depends on the call.
-                        Shape::Any => Shape::Unknown,
+                        Shape::Any | Shape::Parameter => Shape::Unknown,
                         known => known,
                     },
                     None => Shape::Unknown,
@@ -450,16 +452,16 @@ impl<'p> Eval<'p> {
 
     /// How well an argument fits a parameter; `None` if it cannot be passed.
     fn passes(&mut self, given: Shape<'p>, wanted: Shape<'p>) -> Option<u32> {
-        use Shape::{Any, Array, Class, Function, Null, Other, Primitive, Text, Unknown};
+        use Shape::{Any, Array, Class, Function, Null, Other, Parameter, Primitive, Text, Unknown};
         Some(match (given, wanted) {
             (Unknown, _) | (_, Unknown) => 0,
             (Null, Primitive(_)) => return None,
-            (Null, Any) => 0,
+            (Null, Any | Parameter) => 0,
             (Null, _) => 1,
-            (Any, Any) => EXACT,
-            (_, Any) => 1,
+            (Any | Parameter, Any | Parameter) => EXACT,
+            (_, Any | Parameter) => 1,
             // A value of any type does not fit a specific type.
-            (Any, _) => return None,
+            (Any | Parameter, _) => return None,
             (Text, Text) | (Array, Array) => EXACT,
             (Text, Other("CharSequence")) => NEAR,
             (Text, Other("Comparable" | "Serializable")) => 2,
@@ -540,7 +542,7 @@ const NEAR: u32 = 10;
 
 /// Whether a method with the parameters `below` overrides one with the parameters `above`.
 fn overrides(below: &[Shape<'_>], above: &[Shape<'_>]) -> bool {
-    below.len() == above.len() && below.iter().zip(above).all(|(b, a)| b == a || *a == Shape::Any)
+    below.len() == above.len() && below.iter().zip(above).all(|(b, a)| b == a || *a == Shape::Parameter)
 }
 
 fn is_primitive(name: &str) -> bool {

@@ -97,6 +97,26 @@ fn what_tests_pass_and_implement_is_not_called_by_production_code() {
 }
 
 #[test]
+fn a_method_that_only_tests_call_on_their_own_class_still_calls_its_own() {
+    check(
+        &[
+            ("store.py", "class Store:\n    def get(self):\n        self.load()\n    def load(self): pass\n"),
+            (
+                "test_store.py",
+                "from store import Store\nclass Fake(Store):\n    def load(self): pass\ndef test_get():\n    Fake().get()\n",
+            ),
+        ],
+        &[
+            "store.py::Store::get calls store.py::Store::load",
+            "test_store.py imports store.py",
+            "test_store.py::Fake extends store.py::Store",
+            "test_store.py::test_get calls store.py::Store::get",
+            "test_store.py::test_get calls test_store.py::Fake",
+        ],
+    );
+}
+
+#[test]
 fn rust_modules_of_tests_are_tests_whatever_their_files_are_called() {
     check(
         &[

@@ -543,6 +543,26 @@ fn a_cast_chooses_the_overload() {
 }
 
 #[test]
+fn a_method_overrides_one_with_a_type_parameter_but_not_one_with_object() {
+    let text = "package a;
+class Sub extends Base<String> {
+  void take(String s) {}
+  void put(String s) {}
+  void run(String s) {
+    take((Object) s);
+    take((String) s);
+    put(s);
+  }
+}
+class Base<T> {
+  void take(Object o) {}
+  void put(T t) {}
+}";
+    let expected = ["6: Base.take(Object o) 0.98", "7: Sub.take(String s) 0.98", "8: Sub.put(String s) 0.98"];
+    check(&[("a/Main.java", text)], &expected);
+}
+
+#[test]
 fn a_base_method_that_other_classes_inherit_runs_on_them_too() {
     let main = "
 class Parameter:
