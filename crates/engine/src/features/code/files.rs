@@ -1,7 +1,8 @@
 //! Lists the files of a working tree that are worth indexing, and reads them.
 
-use super::confined_files;
+use super::confined_files::{self, FileNotRead};
 use super::encoding::{Decoded, decode};
+use super::served;
 use super::unsearched;
 use ignore::gitignore::Gitignore;
 use ignore::{WalkBuilder, WalkState};
@@ -33,6 +34,8 @@ pub struct ListedFile {
     /// Relative to the root, with `/`.
     pub path: String,
     pub stamp: Stamp,
+    /// On a file system that another machine or program serves, which may not answer.
+    pub is_served: bool,
 }
 
 /// Changes when a file is written.
@@ -98,7 +101,7 @@ pub fn list(root: &Path, kept_out: &Arc<ExcludedPaths>) -> Result<FileListing> {
     let faults: Mutex<Vec<Diagnostic>> = Mutex::default();
     let left_out: Arc<Mutex<Vec<String>>> = Arc::default();
     walker(root, kept_out, Arc::clone(&left_out)).build_parallel().run(|| {
-        let mut own = Gather { found: &found, listed: Vec::new() };
+        let mut own = Gather { found: &found, listed: Vec::new(), device: None };
         let faults = &faults;
         Box::new(move |entry| {
             match entry {
@@ -107,7 +110,10 @@ pub fn list(root: &Path, kept_out: &Arc<ExcludedPaths>) -> Result<FileListing> {
                         && let Some(path) = relative(root, entry.path())
                     {
                         match entry.metadata() {
-                            Ok(metadata) => own.listed.push(ListedFile { path, stamp: stamp(&metadata) }),
+                            Ok(metadata) => {
+                                let is_served = own.is_served(entry.path(), &metadata);
+                                own.listed.push(ListedFile { path, stamp: stamp(&metadata), is_served });
+                            }
                             Err(e) => faults.lock().push(Diagnostic::new(&path, format!("cannot be read: {e}"))),
                         }
                     }
@@ -133,6 +139,19 @@ pub fn list(root: &Path, kept_out: &Arc<ExcludedPaths>) -> Result<FileListing> {
 struct Gather<'a> {
     found: &'a Mutex<Vec<ListedFile>>,
     listed: Vec<ListedFile>,
+    /// The device of the last file, and whether it is served.
+    device: Option<(u64, bool)>,
+}
+
+impl Gather<'_> {
+    /// Whether a file is on a file system that may not answer.
+    fn is_served(&mut self, path: &Path, metadata: &std::fs::Metadata) -> bool {
+        let device = device(metadata);
+        match self.device {
+            Some((last, is_served)) if last == device => is_served,
+            _ => self.device.insert((device, served::is_served(path))).1,
+        }
+    }
 }
 
 impl Drop for Gather<'_> {
@@ -236,6 +255,16 @@ fn changed_ns(_: &std::fs::Metadata) -> i128 {
     0
 }
 
+#[cfg(unix)]
+fn device(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::dev(metadata)
+}
+
+#[cfg(not(unix))]
+fn device(_: &std::fs::Metadata) -> u64 {
+    0
+}
+
 /// The text of a file. None if it is not text, with a diagnostic if its name is that of a source.
 pub fn text(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Option<Decoded> {
     let decoded = decode(bytes);
@@ -264,11 +293,14 @@ pub fn head(text: &str, bytes: usize) -> &str {
 
 /// Reads a file from disk. A file that cannot be read becomes a diagnostic, not an error.
 pub fn load(root: &Path, path: &str, faults: &mut Vec<Diagnostic>) -> Option<Vec<u8>> {
-    match confined_files::read(root, path, FILE_BYTES) {
-        Ok(bytes) => Some(bytes),
-        Err(unread) => {
-            faults.push(Diagnostic::new(path, unread.to_string()));
-            None
-        }
-    }
+    read(confined_files::read(root, path, FILE_BYTES), path, faults)
+}
+
+/// The bytes that were read; otherwise a diagnostic.
+pub fn read(
+    read: std::result::Result<Vec<u8>, FileNotRead>,
+    path: &str,
+    faults: &mut Vec<Diagnostic>,
+) -> Option<Vec<u8>> {
+    read.map_err(|unread| faults.push(Diagnostic::new(path, unread.to_string()))).ok()
 }

@@ -19,6 +19,7 @@ use super::encoding::decode;
 use super::files::{self, DIAGNOSTICS, Diagnostic, ExcludedPaths, ListedFile, Stamp};
 use super::git::{self, ObjectFormat, Repository, is_blob_id};
 use super::overview::{ProgramOverview, program_overview};
+use super::served::{TreeRead, TreeReads};
 use super::stamps::{self, ExactCommit, SavedStamps, StampPosition, StampedFile, Stamps};
 use super::summaries::Summaries;
 use super::trees;
@@ -58,6 +59,7 @@ pub struct Workspace {
     root: PathBuf,
     scope: Scope,
     kept_out: Arc<ExcludedPaths>,
+    reads: TreeReads,
     cache: Option<FactsCache>,
     stamps: Option<Stamps>,
     state: Mutex<State>,
@@ -72,6 +74,8 @@ struct State {
     program: Program,
     /// Files that are not text or cannot be read.
     skipped: FxHashMap<String, Skipped>,
+    /// Files whose file system did not answer in this pass. What is recorded of them stays, and the next pass tries again.
+    unanswered: FxHashSet<String>,
     /// Sources whose facts are in `program`. Nothing can be resolved while some are missing.
     loaded: FxHashMap<String, [u8; 20]>,
     resolver: Resolver,
@@ -116,6 +120,7 @@ impl Default for State {
             known: BTreeMap::new(),
             program: Program::default(),
             skipped: FxHashMap::default(),
+            unanswered: FxHashSet::default(),
             loaded: FxHashMap::default(),
             resolver: Resolver::default(),
             names: SymbolNames::default(),
@@ -245,7 +250,8 @@ impl Workspace {
     pub fn new(root: &Path, scope: Scope, cache: Option<&Path>, kept_out: Arc<ExcludedPaths>) -> Workspace {
         let stamps = cache.map(|folder| Stamps::in_folder(folder, root));
         let cache = cache.map(FactsCache::in_folder);
-        Workspace { root: root.to_owned(), scope, kept_out, cache, stamps, state: Mutex::default() }
+        let reads = TreeReads::below(root);
+        Workspace { root: root.to_owned(), scope, kept_out, reads, cache, stamps, state: Mutex::default() }
     }
 
     pub fn root(&self) -> &Path {
@@ -297,6 +303,7 @@ impl Workspace {
 
         let touched = if pass.rebuild { listed.iter().collect() } else { state.touched(&listed) };
         state.unkept += touched.len();
+        state.unanswered.clear();
         let mut pack = CachedFacts::default();
         if pass.rebuild {
             // Nothing remembered is reused.
@@ -488,6 +495,11 @@ impl Workspace {
             if let Some(why) = file.left_out {
                 *report.left_out.entry(why).or_default() += 1;
             }
+            if file.unanswered {
+                report.diagnostics.extend(file.faults);
+                state.unanswered.insert(file.path);
+                continue;
+            }
             let stamp = Some(file.stamp).filter(|stamp| stamps::is_settled(stamp, state.listed_at));
             if file.skipped {
                 let not_text = file.not_text && file.faults.is_empty();
@@ -537,7 +549,7 @@ impl Workspace {
         self.catch_up(&mut state, ledger, &view.branch_name)?;
         let touched = state.touched(&listed);
         let changed = touched.par_iter().filter(|l| {
-            let Some(bytes) = files::load(&self.root, &l.path, &mut vec![]) else { return false };
+            let TreeRead::Ended(Ok(bytes)) = self.reads.read(l) else { return false };
             let differs = state.known.get(&l.path).is_none_or(|known| !is_blob_id(&known.content, &bytes));
             differs && decode(bytes).is_some()
         });
@@ -796,7 +808,7 @@ impl State {
 
     /// Whether a file must be read before anything can be resolved.
     fn is_needed(&self, listed: &ListedFile) -> bool {
-        if self.skipped.contains_key(&listed.path) {
+        if self.skipped.contains_key(&listed.path) || self.unanswered.contains(&listed.path) {
             return false;
         }
         // Scripts without an extension are recognized by their first line.
@@ -871,6 +883,9 @@ struct Job<'a> {
 /// The commit, if the files are equal to it. Files that are not text or not indexed only have to exist.
 fn exactly(state: &mut State, changes: &Changes, place: &WorkingTree, root: &Path) -> Result<Option<ExactCommit>> {
     let before = state.exact.take();
+    if !state.unanswered.is_empty() {
+        return Ok(None);
+    }
     let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return Ok(None) };
     let is_there = |path: &String| root.join(path).symlink_metadata().is_ok();
     // If nothing has changed, the files are still equal to the commit.

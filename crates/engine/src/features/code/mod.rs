@@ -11,6 +11,7 @@ pub mod index;
 pub mod ops;
 pub mod overview;
 pub mod rendering;
+mod served;
 pub mod sources;
 mod stamps;
 pub mod state;

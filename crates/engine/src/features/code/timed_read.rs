@@ -12,25 +12,39 @@ pub const READ_LIMIT: Duration = Duration::from_secs(2);
 const MOST_READS: usize = 128;
 
 /// The reads of one root that have not ended.
-#[derive(Clone, Debug, Default)]
-pub struct PendingReads(Arc<AtomicUsize>);
+#[derive(Clone, Debug)]
+pub struct PendingReads {
+    count: Arc<AtomicUsize>,
+    most: usize,
+}
 
 /// Counts one read until it ends, however it ends.
 struct PendingRead(PendingReads);
 
 impl Drop for PendingRead {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::AcqRel);
+        self.0.count.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Default for PendingReads {
+    fn default() -> PendingReads {
+        PendingReads::at_most(MOST_READS)
     }
 }
 
 impl PendingReads {
+    /// With at most this many reads under way, given up or not.
+    pub fn at_most(most: usize) -> PendingReads {
+        PendingReads { count: Arc::default(), most }
+    }
+
     /// The result of `read`, on a thread of its own; `None` if it does not end in time, or too many have not ended. The
     /// system cannot stop a read, so one that is given up keeps its thread until the file system answers.
     pub fn within<T: Send + 'static>(&self, limit: Duration, read: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-        let before = self.0.fetch_add(1, Ordering::AcqRel);
+        let before = self.count.fetch_add(1, Ordering::AcqRel);
         let pending = PendingRead(self.clone());
-        if before >= MOST_READS {
+        if before >= self.most {
             return None;
         }
         let (send, receive) = mpsc::sync_channel(1);
@@ -52,7 +66,7 @@ mod tests {
     use super::*;
 
     fn count(reads: &PendingReads) -> usize {
-        reads.0.load(Ordering::Acquire)
+        reads.count.load(Ordering::Acquire)
     }
 
     #[test]

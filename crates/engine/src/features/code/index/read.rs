@@ -2,6 +2,7 @@
 
 use super::super::cache::CachedFacts;
 use super::super::files::{self, Diagnostic, ListedFile, Stamp};
+use super::super::served::TreeRead;
 use super::super::unsearched::{self, UnsearchedReason};
 use super::{State, Workspace};
 use crate::Context;
@@ -32,6 +33,8 @@ pub(super) struct ReadFile {
     /// Not text, or cannot be read.
     pub(super) skipped: bool,
     pub(super) not_text: bool,
+    /// Its file system did not answer in time.
+    pub(super) unanswered: bool,
     /// Why its text is not searched.
     pub(super) left_out: Option<UnsearchedReason>,
     pub(super) faults: Vec<Diagnostic>,
@@ -50,6 +53,7 @@ impl ReadFile {
             manifest: None,
             skipped: false,
             not_text: false,
+            unanswered: false,
             left_out: None,
             faults: vec![],
         }
@@ -112,7 +116,15 @@ impl Workspace {
     fn read_one(&self, listed: &ListedFile, state: &State, all: Option<&CachedFacts>) -> ReadFile {
         let path = &listed.path;
         let mut fresh = ReadFile::of(listed);
-        let Some(bytes) = files::load(&self.root, path, &mut fresh.faults) else {
+        let read = match self.reads.read(listed) {
+            TreeRead::Ended(read) => read,
+            TreeRead::Unanswered => {
+                fresh.faults.push(Diagnostic::new(path, "not read: its file system does not answer"));
+                fresh.unanswered = true;
+                return fresh;
+            }
+        };
+        let Some(bytes) = files::read(read, path, &mut fresh.faults) else {
             fresh.skipped = true;
             return fresh;
         };
@@ -152,4 +164,68 @@ fn jobs(files: &[&ListedFile]) -> Vec<Vec<usize>> {
     large.sort_by_key(|at| std::cmp::Reverse(size(at)));
     let large = large.into_iter().map(|at| vec![at]);
     large.chain(small.chunks(NEIGHBOURS).map(<[usize]>::to_vec)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::super::{Changes, PassReport, TreeReads};
+    use super::*;
+    use crate::features::code::confined_files::{self, FileNotRead};
+    use lukasa_model::Scope;
+    use std::path::Path;
+    use std::time::{Duration, Instant};
+
+    /// Reads like a file system that never answers for some files.
+    fn read_or_hang(root: &Path, key: &str, most: u64) -> Result<Vec<u8>, FileNotRead> {
+        while key.starts_with("stuck") {
+            std::thread::park();
+        }
+        confined_files::read(root, key, most)
+    }
+
+    /// Reads 40 files in a pass, the first of which are not answered. Returns the state and the report after it.
+    fn pass(stuck: usize, limit: Duration) -> (State, PassReport, Vec<ListedFile>) {
+        let folder = tempfile::tempdir().unwrap();
+        let scope = Scope::new("ours", "shop").unwrap();
+        for n in 0..40 {
+            let name = if n < stuck { format!("stuck{n}.py") } else { format!("read{n}.py") };
+            std::fs::write(folder.path().join(name), "def f(): pass\n").unwrap();
+        }
+        let mut workspace = Workspace::new(folder.path(), scope.clone(), None, Arc::default());
+        workspace.reads = TreeReads::below(folder.path()).with(read_or_hang, limit);
+        let listing = files::list(folder.path(), &Arc::default()).unwrap();
+        let listed: Vec<ListedFile> = listing.files.into_iter().map(|l| ListedFile { is_served: true, ..l }).collect();
+        let mut progress = |_, _| {};
+        let mut context = Context::of(scope, &mut progress);
+        let (mut state, mut report) = (State::default(), PassReport::default());
+        let all: Vec<&ListedFile> = listed.iter().collect();
+        let fresh = workspace.read(&all, &state, Some(&CachedFacts::default()), &mut context);
+        workspace.take_in(&mut state, fresh, &mut Changes::default(), &mut report);
+        (state, report, listed)
+    }
+
+    #[test]
+    fn files_that_are_not_answered_are_named_and_the_others_are_read() {
+        let (state, report, listed) = pass(3, Duration::from_millis(200));
+        let mut named: Vec<&str> = report.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
+        named.sort_unstable();
+        assert_eq!(named, ["stuck0.py", "stuck1.py", "stuck2.py"], "{report:?}");
+        assert_eq!(report.diagnostics[0].what, "not read: its file system does not answer");
+        assert_eq!((state.loaded.len(), state.unanswered.len()), (37, 3));
+        // They are neither taken for files that are no text, which would end what is recorded, nor read again in the pass.
+        assert!(state.skipped.is_empty() && listed.iter().all(|listed| !state.is_needed(listed)));
+        assert_eq!(state.touched(&listed).len(), 40, "the next pass tries again");
+    }
+
+    #[test]
+    fn a_file_system_that_never_answers_does_not_hold_a_pass() {
+        let limit = Duration::from_millis(300);
+        let began = Instant::now();
+        let (state, report, _) = pass(40, limit);
+        assert_eq!((state.unanswered.len(), report.diagnostics.len(), state.loaded.len()), (40, 40, 0));
+        // As many as may be given up, some of them at the same time.
+        assert!(began.elapsed() < limit * 15, "{:?}", began.elapsed());
+    }
 }
