@@ -98,6 +98,8 @@ struct State {
     listed_at: Time,
     /// Files that were read since the stamps were last saved.
     unkept: usize,
+    /// Files that are not text were reported since then.
+    reported: bool,
 }
 
 /// Maximum number of retries of a pass because another clone was faster.
@@ -133,6 +135,7 @@ impl Default for State {
             last_valid: Time::MIN,
             listed_at: Time::MIN,
             unkept: 0,
+            reported: false,
         }
     }
 }
@@ -198,10 +201,11 @@ pub struct PassReport {
     pub files: usize,
     /// Files in a language that is parsed.
     pub sources: usize,
-    /// Files skipped in this pass because they are not text; `diagnostics` lists those named like a source.
+    /// Files skipped because they are not text, without those that an earlier pass reported; `diagnostics` lists those
+    /// named like a source.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_text: usize,
-    /// Files read in this pass whose text is not searched because it is not handwritten, by reason; their facts count.
+    /// New and changed files whose text is not searched because it is not handwritten, by reason; their facts count.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<UnsearchedReason, usize>,
     pub lines: u64,
@@ -321,7 +325,7 @@ impl Workspace {
             report.diagnostics.push(Diagnostic::new("model", e.to_string()));
         }
         let mut changes = Changes::default();
-        let mut parsed = self.take_in(&mut state, fresh, &mut changes, &mut report);
+        let mut parsed = self.take_in(&mut state, fresh, pass.rebuild, &mut changes, &mut report);
         changes.removed = state.missing(&listed);
         let asks = summaries.as_ref().is_some_and(|s| s.asker.is_some())
             && (!changes.is_empty() || pass.rebuild || self.may_ask(summaries.as_deref(), &state));
@@ -333,7 +337,7 @@ impl Workspace {
             }
             let fresh = self.read(&needed, &state, Some(&pack), context);
             context.stop.check()?;
-            parsed.extend(self.take_in(&mut state, fresh, &mut changes, &mut report));
+            parsed.extend(self.take_in(&mut state, fresh, pass.rebuild, &mut changes, &mut report));
             state.forget(&listed);
         }
         drop(pack);
@@ -480,21 +484,19 @@ impl Workspace {
         Ok(Some(view))
     }
 
-    /// Stores what was read in the state, and notes what differs from the branch. Returns the paths that were parsed.
+    /// Stores what was read in the state, and notes what differs from the branch. With `all`, reports also what earlier
+    /// passes reported. Returns the paths that were parsed.
     fn take_in(
         &self,
         state: &mut State,
         fresh: Vec<ReadFile>,
+        all: bool,
         changes: &mut Changes,
         report: &mut PassReport,
     ) -> Vec<String> {
         let mut parsed = Vec::new();
         let mut sources = Vec::new();
         for file in fresh {
-            report.not_text += usize::from(file.not_text);
-            if let Some(why) = file.left_out {
-                *report.left_out.entry(why).or_default() += 1;
-            }
             if file.unanswered {
                 report.diagnostics.extend(file.faults);
                 state.unanswered.insert(file.path);
@@ -503,6 +505,10 @@ impl Workspace {
             let stamp = Some(file.stamp).filter(|stamp| stamps::is_settled(stamp, state.listed_at));
             if file.skipped {
                 let not_text = file.not_text && file.faults.is_empty();
+                if file.not_text && !state.skipped.contains_key(&file.path) {
+                    report.not_text += 1;
+                    state.reported |= not_text;
+                }
                 report.diagnostics.extend(file.faults);
                 state.skipped.insert(file.path, Skipped { stamp, not_text });
                 continue;
@@ -528,8 +534,12 @@ impl Workspace {
                 sources.push((file.path.clone(), facts));
                 state.loaded.insert(file.path.clone(), file.content);
             }
+            let same = state.known.get(&file.path).is_some_and(|known| known.content == file.content);
+            if let Some(why) = file.left_out.filter(|_| !same || all) {
+                *report.left_out.entry(why).or_default() += 1;
+            }
             match state.known.get_mut(&file.path) {
-                Some(known) if known.content == file.content => known.stamp = stamp,
+                Some(known) if same => known.stamp = stamp,
                 _ => {
                     let about =
                         FileDetails { content_hash: hex(&file.content), bytes: file.bytes, ..FileDetails::default() };
@@ -772,13 +782,13 @@ impl State {
         }
     }
 
-    /// The known files with their stamps on disk.
+    /// The known files with their stamps on disk, and those that are not text.
     fn seen(&self) -> Vec<StampedFile> {
         let known = self.known.iter().map(|(path, known)| {
             let content = stamps::StampedContent { id: known.content, facts: known.facts.clone() };
             StampedFile { path: path.clone(), content: Some(content), stamp: known.stamp }
         });
-        let skipped = self.skipped.iter().filter(|(_, skipped)| skipped.not_text && skipped.stamp.is_some());
+        let skipped = self.skipped.iter().filter(|(_, skipped)| skipped.not_text);
         let skipped = skipped.map(|(path, s)| StampedFile { path: path.clone(), content: None, stamp: s.stamp });
         known.chain(skipped).collect()
     }

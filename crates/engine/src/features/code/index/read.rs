@@ -202,7 +202,7 @@ mod tests {
         let (mut state, mut report) = (State::default(), PassReport::default());
         let all: Vec<&ListedFile> = listed.iter().collect();
         let fresh = workspace.read(&all, &state, Some(&CachedFacts::default()), &mut context);
-        workspace.take_in(&mut state, fresh, &mut Changes::default(), &mut report);
+        workspace.take_in(&mut state, fresh, false, &mut Changes::default(), &mut report);
         (state, report, listed)
     }
 

@@ -44,10 +44,12 @@ impl Workspace {
         }
     }
 
-    /// Saves the stamps of files for the next process. It reads files again whose stamps are missing.
+    /// Saves the stamps of files for the next process, if it would read many files again or report again that some are
+    /// not text. It reads files again whose stamps are missing.
     pub(super) fn keep_stamps(&self, state: &mut State, ledger: &Ledger, report: &mut PassReport) {
-        let Some(stamps) = self.stamps.as_ref().filter(|_| state.unkept > FEW_UNKEPT) else { return };
-        state.unkept = 0;
+        let is_due = state.unkept > FEW_UNKEPT || state.reported;
+        let Some(stamps) = self.stamps.as_ref().filter(|_| is_due) else { return };
+        (state.unkept, state.reported) = (0, false);
         // If another writer was faster, the next process reads the branch again.
         let head = ledger.head().ok().filter(|head| head.position() == state.at);
         let as_of = head.map(|head| StampPosition {
