@@ -279,6 +279,29 @@ fn results_are_rows_of_path_and_line_and_name() {
 }
 
 #[test]
+fn events_are_rows_for_people_and_json_for_programs() {
+    let desk = Desk::new();
+    let shown = desk.piped(&["events"]);
+    assert!(!shown.contains(['{', '[']), "{shown}");
+    let row = |event: &str, words: &[&str]| {
+        let is_it = |line: &&str| line.contains(event) && words.iter().all(|word| line.contains(word));
+        assert!(shown.lines().any(|line| is_it(&line)), "{event} {words:?}: {shown}");
+    };
+    row("claim active", &["web/page.py", "ada", "show the page in two columns"]);
+    row("task ", &["Add a timeout to every request"]);
+    row("transaction ", &["full_rebuild", " versions"]);
+    row("transaction ", &["the old port was taken by another program"]);
+    let events: serde_json::Value = serde_json::from_str(&desk.piped(&["events", "--json"])).unwrap();
+    let cursor = events["cursor"].as_str().unwrap();
+    assert_eq!(shown.lines().last(), Some(format!("what happens next: --after {cursor}").as_str()));
+    // What follows, also if not all of it is shown.
+    desk.piped(&["put", "Service", "mail"]);
+    desk.piped(&["put", "Service", "chat"]);
+    let more = desk.piped(&["events", "--after", cursor, "--limit", "1"]);
+    assert!(more.contains("api, 1 version") && more.contains("… and more: --after "), "{more}");
+}
+
+#[test]
 fn production_code_comes_before_tests() {
     let desk = Desk::new();
     for args in [

@@ -1,7 +1,8 @@
-//! Claims and tasks as tables.
+//! Claims, tasks and events as tables.
 
 use crate::rendering::Rendering;
 use crate::rendering::values::{at, list, moment, plain};
+use crate::responses::count;
 use serde_json::Value;
 
 pub fn overview(out: &mut Rendering, response: &Value) {
@@ -80,6 +81,47 @@ pub fn feature(out: &mut Rendering, response: &Value) {
     let untested: Vec<String> = list(&response["code_coverage"], "untested").into_iter().map(plain).collect();
     if !untested.is_empty() {
         out.line(format!("no test reaches {}", untested.join(", ")));
+    }
+}
+
+/// Events, oldest first, and how to ask for those after them.
+pub fn events(out: &mut Rendering, response: &Value) {
+    out.table(
+        list(response, "events"),
+        &[
+            ("when", &|r| moment(r, "at")),
+            ("event", &happened),
+            ("what", &concerned),
+            ("by", &|r| at(r, "agent")),
+            ("why", &|r| at(r, "reason")),
+        ],
+    );
+    let more = if response["truncated"] == true { "… and more" } else { "what happens next" };
+    out.line(format!("{more}: --after {}", at(response, "cursor")));
+}
+
+/// The kind of an event, with its number or the state that it led to.
+fn happened(event: &Value) -> String {
+    let kind = at(event, "kind");
+    let more = match &*kind {
+        "transaction" | "replaced" => at(event, "tx"),
+        _ => at(event, "status"),
+    };
+    format!("{kind} {more}").trim_end().to_owned()
+}
+
+/// What an event is about.
+fn concerned(event: &Value) -> String {
+    let [subtype, title, target] = ["subtype", "title", "target"].map(|field| at(event, field));
+    match event["kind"].as_str() {
+        Some("transaction") => match event["stated"].as_u64() {
+            Some(versions) => format!("{subtype}, {}", count(versions as usize, "version")),
+            None => subtype,
+        },
+        Some("conflict") => format!("{target}, held by {}", at(event, "holder")),
+        _ if !target.is_empty() => target,
+        _ if !title.is_empty() => title,
+        _ => at(event, "ref"),
     }
 }
 

@@ -1,9 +1,11 @@
 //! `event_list`: lists events after a cursor.
 
 use crate::features::coordination::events::{Event, EventCursor, EventKind, since};
+use crate::features::coordination::rendering;
 use crate::redacted_summary::RedactedSummary;
 use crate::registry::META;
 use crate::registry::{Meta, Op, Resource};
+use crate::rendering::ResponseView;
 use crate::request_parts::Limit;
 use crate::response_budget::NOTICE;
 use crate::responses::count;
@@ -56,6 +58,7 @@ impl Op for EventList {
     const META: Meta = Meta {
         name: "event_list",
         unrecorded: Some(is_silence),
+        shown: ResponseView::Cut(rendering::events),
         answer: &["events.kind", "events.at", "events.ref", "events.title", "events.agent", "events.target", "cursor"],
         summary: "What happened: claims, conflicts, tasks, episodes, transactions",
         description: "Oldest first. Call again with `after` set to the `cursor` of the answer for what happened since. Over \
