@@ -1,4 +1,8 @@
-//! The `calls` suite: relationships of a repository that no correct call graph has.
+//! The `calls` suite: relationships of a repository that no correct call graph has, and small programs with the
+//! relationships that they have.
+
+mod case_text;
+pub mod cases;
 
 use crate::print;
 use lukasa_code::ids::IdVec;

@@ -111,7 +111,20 @@ fn main() -> ExitCode {
         .subcommand(
             Command::new("calls")
                 .about("Wrong and missing relationships of a repository: calls of tests from production code, calls into other builds, bases")
-                .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("A working tree; it is only read"))
+                .arg(
+                    Arg::new("repo")
+                        .long("repo")
+                        .required_unless_present("cases")
+                        .value_name("DIR")
+                        .help("A working tree; it is only read"),
+                )
+                .arg(
+                    Arg::new("cases")
+                        .long("cases")
+                        .action(ArgAction::SetTrue)
+                        .conflicts_with("repo")
+                        .help("Instead: small programs with the relationships that they have and must not have"),
+                )
                 .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("List what is wrong"))
                 .arg(json.clone()),
         )
@@ -240,6 +253,7 @@ fn main() -> ExitCode {
             m.get_flag("verbose"),
             m.get_flag("json"),
         ),
+        Some(("calls", m)) if m.get_flag("cases") => calls::cases::run(m.get_flag("json")),
         Some(("calls", m)) => {
             let repo = m.get_one::<String>("repo").map(PathBuf::from).unwrap_or_default();
             calls::run(&repo, m.get_flag("verbose"), m.get_flag("json"))
