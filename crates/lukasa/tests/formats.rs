@@ -1,7 +1,7 @@
 //! What earlier builds left on disk: audit records are continued, and caches of another build are ignored and replaced.
 //!
-//! Fixtures are made by the build whose format they show and are never changed. Those of the current formats are made by
-//! `cargo nextest run -p lukasa --test formats --run-ignored only`, once, when a format is new.
+//! Fixtures are made by the build whose format they show and are never changed. A format without one fails a test, which
+//! writes it with `UPDATE_FIXTURES=1` in the environment.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
@@ -153,39 +153,52 @@ fn caches_of_another_build_are_ignored_and_replaced() {
     assert_eq!((kept(), builds()), (files.clone(), own));
 }
 
-/// Writes the fixtures of the current formats.
+/// The formats that this build writes have fixtures. With `UPDATE_FIXTURES=1`, missing ones are written.
 #[test]
-#[ignore = "writes fixtures, which are made once"]
-fn write_fixtures_of_the_current_formats() {
+fn the_formats_of_this_build_have_fixtures() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir_all(fixture("")).unwrap();
-    let key = fixture("audit-schema-3.key");
-    if !key.exists() {
-        std::fs::write(key, format!("{}\n", "5eed".repeat(16))).unwrap();
-    }
     let fill = |store: &str| {
         ok(lukasa(folder.path(), store), &["put", "Service", "auth", "--title", "Auth"]);
         ok(lukasa(folder.path(), store), &["get", "Service:auth"]);
         assert_eq!(run(lukasa(folder.path(), store), &["get", "Service:gone"]).status.code(), Some(1));
         ok(lukasa(folder.path(), store), &["log"]);
     };
-    let store = folder.path().join("lukasa.db");
-    fill(store.to_str().unwrap());
-    for (from, to) in [("lukasa.db", "sqlite-schema-9.db"), ("lukasa.audit.db", "audit-schema-3.audit.db")] {
-        let small = fixture(to);
-        let _ = std::fs::remove_file(&small);
-        let raw = rusqlite::Connection::open(folder.path().join(from)).unwrap();
+    fill(folder.path().join("lukasa.db").to_str().unwrap());
+    for (file, kind) in [("lukasa.db", "sqlite-schema-N.db"), ("lukasa.audit.db", "audit-schema-N.audit.db")] {
+        let raw = rusqlite::Connection::open(folder.path().join(file)).unwrap();
+        let schema: i64 =
+            raw.query_row("SELECT max(version) FROM refinery_schema_history", [], |row| row.get(0)).unwrap();
+        let named = fixture(&kind.replace('N', &schema.to_string()));
         // Small pages, because many trees contain few rows.
-        raw.execute_batch(&format!("PRAGMA page_size = 512; VACUUM INTO '{}'", small.display())).unwrap();
+        let write = || {
+            raw.execute_batch(&format!("PRAGMA page_size = 512; VACUUM INTO '{}'", named.display())).unwrap();
+        };
+        exists(&named, write);
     }
     let Some(database) = TestDatabase::new() else { return };
-    fill(&database.app_url);
+    let schema = database.as_admin_rows("SELECT max(version) FROM lukasa.refinery_schema_history");
+    let named = fixture(&format!("postgres-schema-{}.sql", schema[0]));
+    exists(&named, || {
+        fill(&database.app_url);
+        std::fs::write(&named, dumped(&database)).unwrap();
+    });
+}
+
+/// Checks that a fixture exists, and writes it before if that was requested. An existing one is never changed.
+fn exists(fixture: &Path, write: impl FnOnce()) {
+    if !fixture.exists() && std::env::var_os("UPDATE_FIXTURES").is_some_and(|value| value == "1") {
+        write();
+    }
+    assert!(fixture.exists(), "{} is missing: run this test with UPDATE_FIXTURES=1", fixture.display());
+}
+
+/// What `pg_dump` writes of a database, without lines that are for `psql` only.
+fn dumped(database: &TestDatabase) -> String {
     let dump = ["--inserts", "--schema=lukasa", "--no-owner", "--no-privileges", "--no-comments", &database.admin_url];
     let out = Command::new("pg_dump").args(dump).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).unwrap();
-    // Lines with `\` are for `psql` only.
     let kept: Vec<&str> =
         text.lines().filter(|line| !line.is_empty() && !line.starts_with("--") && !line.starts_with('\\')).collect();
-    std::fs::write(fixture("postgres-schema-9.sql"), kept.join("\n") + "\n").unwrap();
+    kept.join("\n") + "\n"
 }

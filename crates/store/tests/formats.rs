@@ -1,7 +1,7 @@
 //! Stores and dumps of every released format can be opened, verified and written to, as fixtures show.
 //!
-//! Fixtures are made by the build whose format they show and are never changed. Those of the current formats are made by
-//! `cargo nextest run -p lukasa-store --test formats --run-ignored only`, once, when a format is new.
+//! Fixtures are made by the build whose format they show and are never changed. A format without one fails a test, which
+//! writes it with `UPDATE_FIXTURES=1` in the environment.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -114,18 +114,20 @@ fn a_dump_of_format_1_restores_into_every_store_and_goes_on() {
 }
 
 #[test]
-fn a_sqlite_store_of_schema_8_opens_with_rows_and_runs() {
-    let (folder, ledger) = copied("sqlite-schema-8.db");
-    let report = ledger.verify(&mut |_, _| {}).unwrap();
-    assert_eq!((report.transactions, report.releases), (transactions(&ledger).len() as u64, 0));
-    assert!(transactions(&ledger).iter().all(|t| t.header.rule == CanonicalRule::Second));
-    let raw = rusqlite::Connection::open(folder.path().join("lukasa.db")).unwrap();
-    let runs: i64 = raw.query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).unwrap();
-    assert!(runs > 0, "the fixture has runs");
-    assert_eq!(ledger.commit(&Batch::on("main").write(auth(&numbers()))).unwrap().tx, None);
-    let spec = ViewSpec::default();
-    assert_eq!(properties(&ledger, &spec, "Service:s7")["n"], json!(7));
-    assert_eq!(properties(&ledger, &ViewSpec::on("dev"), "Service:s7")["n"], json!(8));
+fn sqlite_stores_of_schemas_8_and_9_open_with_rows_and_runs() {
+    for name in ["sqlite-schema-8.db", "sqlite-schema-9.db"] {
+        let (folder, ledger) = copied(name);
+        let report = ledger.verify(&mut |_, _| {}).unwrap();
+        assert_eq!((report.transactions, report.releases), (transactions(&ledger).len() as u64, 0), "{name}");
+        assert!(transactions(&ledger).iter().all(|t| t.header.rule == CanonicalRule::Second), "{name}");
+        let raw = rusqlite::Connection::open(folder.path().join("lukasa.db")).unwrap();
+        let runs: i64 = raw.query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).unwrap();
+        assert!(runs > 0, "{name} has runs");
+        assert_eq!(ledger.commit(&Batch::on("main").write(auth(&numbers()))).unwrap().tx, None, "{name}");
+        let spec = ViewSpec::default();
+        assert_eq!(properties(&ledger, &spec, "Service:s7")["n"], json!(7), "{name}");
+        assert_eq!(properties(&ledger, &ViewSpec::on("dev"), "Service:s7")["n"], json!(8), "{name}");
+    }
 }
 
 #[test]
@@ -202,14 +204,47 @@ fn verification_finds_content_that_is_not_canonical_under_its_rule() {
     assert_eq!(depends, 1, "one content is not canonical under the first rule");
 }
 
-/// Writes the fixtures of the current formats.
+/// The formats that this build writes have fixtures of the same layout. With `UPDATE_FIXTURES=1`, missing ones are written.
 #[test]
-#[ignore = "writes fixtures, which are made once"]
-fn write_fixtures_of_the_current_formats() {
+fn the_formats_of_this_build_have_fixtures() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("lukasa.db");
+    let made = folder.path().join("small.db");
+    let dump = store_with_everything(&folder.path().join("lukasa.db"), &made);
+    let format = |dump: &str| {
+        let first: Value = serde_json::from_str(dump.lines().next().unwrap()).unwrap();
+        first["dump"]["format"].as_u64().unwrap()
+    };
+    let dumped = fixture(&format!("dump-format-{}.jsonl", format(&dump)));
+    let (schema, tables) = layout(&made);
+    let stored = fixture(&format!("sqlite-schema-{schema}.db"));
+    if std::env::var_os("UPDATE_FIXTURES").is_some_and(|value| value == "1") {
+        if !dumped.exists() {
+            std::fs::write(&dumped, &dump).unwrap();
+        }
+        if !stored.exists() {
+            std::fs::copy(&made, &stored).unwrap();
+        }
+    }
+    for missing in [&dumped, &stored].into_iter().filter(|path| !path.exists()) {
+        panic!("{} is missing: run this test with UPDATE_FIXTURES=1", missing.display());
+    }
+    assert_eq!(layout(&stored), (schema, tables), "a schema that changes gets a new number");
+    assert_eq!(format(&std::fs::read_to_string(&dumped).unwrap()), format(&dump));
+}
+
+/// The number of the schema of an SQLite store, and its tables, indexes and triggers.
+fn layout(path: &Path) -> (i64, Vec<String>) {
+    let raw = rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    let schema = raw.query_row("SELECT max(version) FROM refinery_schema_history", [], |row| row.get(0)).unwrap();
+    let mut tables = raw.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name").unwrap();
+    let tables = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    (schema, tables)
+}
+
+/// Makes a store with rows, runs and branches, and a small copy of it. Returns its dump.
+fn store_with_everything(path: &Path, small: &Path) -> String {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
-    let store = SqliteStore::open(&path, Arc::clone(&clock), Durability::Full).unwrap();
+    let store = SqliteStore::open(path, Arc::clone(&clock), Durability::Full).unwrap();
     let ledger = Ledger::new(Arc::new(store), clock, Scope::new("test", "shop").unwrap());
     let service = |n: i64| PutObject::new("Service", &format!("s{n}")).property("n", n);
     let part: Vec<_> = (0..12).map(|n| service(n).into()).collect();
@@ -223,11 +258,9 @@ fn write_fixtures_of_the_current_formats() {
     ledger.commit(&Batch::on("dev").write(service(7).property("n", 8))).unwrap();
     let mut dump = Vec::new();
     ledger.dump(&mut dump, &mut |_, _| {}).unwrap();
-    std::fs::write(fixture("dump-format-2.jsonl"), dump).unwrap();
     drop(ledger);
     // Small pages, because many trees contain few rows.
-    let small = fixture("sqlite-schema-8.db");
-    let _ = std::fs::remove_file(&small);
-    let raw = rusqlite::Connection::open(&path).unwrap();
+    let raw = rusqlite::Connection::open(path).unwrap();
     raw.execute_batch(&format!("PRAGMA page_size = 512; VACUUM INTO '{}'", small.display())).unwrap();
+    String::from_utf8(dump).unwrap()
 }
