@@ -225,8 +225,8 @@ fn the_formats_of_this_build_have_fixtures() {
             std::fs::copy(&made, &stored).unwrap();
         }
     }
-    for missing in [&dumped, &stored].into_iter().filter(|path| !path.exists()) {
-        panic!("{} is missing: run this test with UPDATE_FIXTURES=1", missing.display());
+    for fixture in [&dumped, &stored] {
+        assert!(fixture.exists(), "{} is missing: run this test with UPDATE_FIXTURES=1", fixture.display());
     }
     assert_eq!(layout(&stored), (schema, tables), "a schema that changes gets a new number");
     assert_eq!(format(&std::fs::read_to_string(&dumped).unwrap()), format(&dump));
