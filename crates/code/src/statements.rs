@@ -448,6 +448,8 @@ impl Maker<'_> {
     }
 
     fn bases(&mut self, links: &FileLinks) {
+        // A class may name a base twice (`class A(str, str)`): an error of the program, and one relationship.
+        let mut recorded: FxHashSet<(Uuid, Uuid, &str)> = FxHashSet::default();
         for link in &links.bases {
             let Some(class) = self.names.get(DefRef { file: self.file, def: link.class }).map(|s| s.id) else {
                 continue;
@@ -468,7 +470,7 @@ impl Maker<'_> {
                 _ if interface && !own_interface => type_names::IMPLEMENTS,
                 _ => type_names::EXTENDS,
             };
-            if class == to {
+            if class == to || !recorded.insert((class, to, type_name)) {
                 continue;
             }
             let how = if link.structural { Derivation::Type } else { Derivation::Import };

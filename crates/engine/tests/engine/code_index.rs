@@ -63,6 +63,37 @@ fn small_program(root: &Path) {
 }
 
 #[test]
+fn a_base_that_is_named_twice_is_one_relationship() {
+    for desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        write(
+            folder.path(),
+            "a.py",
+            "class Base:\n    pass\n\n\nAlias = Base\n\n\nclass Both(Base, Alias, str, str):\n    pass\n",
+        );
+        write(folder.path(), "I.java", "interface I {}\nclass C extends Missing implements I, I, Other, Other {}\n");
+        write(
+            folder.path(),
+            "i.ts",
+            "import {Far} from 'far';\ninterface I extends Far, Far {}\nclass C implements I, I {}\n",
+        );
+        desk.ok("index_directory", json!({"path": folder.path(), "branch": "main"}));
+        let all = stated(&desk, "main");
+        let bases = |class: &str| {
+            let of = |name: &&String| {
+                name.starts_with(class) && (name.contains("-EXTENDS->") || name.contains("-IMPLEMENTS->"))
+            };
+            all.keys().filter(of).count()
+        };
+        assert_eq!(
+            [bases("Class:a.py::Both"), bases("Class:I.java::C"), bases("Class:i.ts::C")],
+            [2, 3, 1],
+            "{all:#?}"
+        );
+    }
+}
+
+#[test]
 fn a_new_process_parses_only_what_changed() {
     for mut test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
