@@ -9,6 +9,7 @@ pub mod build;
 pub mod builder;
 mod convert;
 pub mod facts;
+pub mod file_role;
 pub mod ids;
 pub mod keys;
 pub mod lang;
