@@ -5,6 +5,7 @@ mod parsed_name;
 mod resolve;
 
 pub use origin::Origin;
+pub use parsed_name::NamePattern;
 pub use resolve::ResolvedNode;
 
 use crate::view::ViewGraph;

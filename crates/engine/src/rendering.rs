@@ -238,7 +238,7 @@ impl Rendering {
     /// Lines of `code` with their numbers from `start_line` on.
     pub fn source(&mut self, slice: &Value) {
         let code = slice["code"].as_str().unwrap_or("");
-        let first = slice["start_line"].as_u64().unwrap_or(1);
+        let first = slice["code_start_line"].as_u64().or_else(|| slice["start_line"].as_u64()).unwrap_or(1);
         let width = (first + code.lines().count() as u64).to_string().len();
         for (number, line) in (first..).zip(code.lines()) {
             self.verbatim(format!("{number:>width$} | {line}"));

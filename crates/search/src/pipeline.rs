@@ -9,7 +9,7 @@
 //! | expand | [`expand`], [`passages`] | `expand`; `turns`, `bridges` |
 //! | rerank | [`rerank`] | `blend`, `fade`, `towards`, `multiply` |
 //! | marginal gain | [`gain`] | `CoveredWords` |
-//! | pack | [`pack`] | `by_file`, `choose`, `weave` |
+//! | pack | [`pack`] | `choose`, `weave` |
 //!
 //! [`code()`], [`objects()`], [`recall()`] and [`mixed()`] run the stages from seeds to expansion for one kind of
 //! question. The operations continue from their lists with the later stages. All numbers are in [`crate::recipes`].
@@ -30,7 +30,7 @@ mod mixed;
 mod objects;
 mod recall;
 
-pub use code::{CodeIndexes, LocatedCode, code};
+pub use code::{CodeGraph, CodeIndexes, LocatedCode, code};
 pub use memory::{MemoryParts, remembered};
 pub use mixed::mixed;
 pub use objects::{ObjectsQuestion, objects};

@@ -133,6 +133,74 @@ impl TaskText {
     }
 }
 
+/// A name of several parts in a task, such as `DateUtils.truncate`, `Context::JSON` or `net/url.py`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QualifiedName {
+    /// As it is written, without the `()` of a call.
+    pub text: String,
+    /// Whether it is a path or the name of a file: its last part is an ending.
+    pub is_path: bool,
+}
+
+/// Most names of several parts that are looked up; the first ones are kept.
+const MOST_QUALIFIED: usize = 64;
+/// Longest ending of a file name, in bytes.
+const LONGEST_ENDING: usize = 5;
+
+impl TaskText {
+    /// Returns the names that the title writes as code: called, after a dot, or in backticks; case-folded, each once.
+    pub fn called(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for (place, zone) in self.title.split('`').enumerate() {
+            for word in words(zone) {
+                let at = word.as_ptr() as usize - zone.as_ptr() as usize;
+                let is_code = place % 2 == 1 && self.title.matches('`').count() > place;
+                let is_member = zone[..at].ends_with('.') && !zone[..at].ends_with("..");
+                if is_code || is_member || zone[at + word.len()..].starts_with('(') {
+                    all.push(folded(word.trim_matches(['_', '$'])));
+                }
+            }
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Returns the names of several parts that a task mentions, each once, in order.
+    pub fn qualified(&self) -> Vec<QualifiedName> {
+        let mut all: Vec<QualifiedName> = Vec::new();
+        for zone in [&self.title, &self.ticked, &self.rest, &self.fenced] {
+            for text in zone.split(|c: char| !(c.is_alphanumeric() || "_$.:#/\\-".contains(c))) {
+                let text = text.trim_matches(['.', ':', '#', '/', '\\', '-']);
+                let parts: Vec<&str> = text.split(['.', ':', '#', '/', '\\']).filter(|part| !part.is_empty()).collect();
+                let [.., before, last] = &parts[..] else { continue };
+                let is_name = |part: &str| part.chars().any(char::is_alphabetic);
+                if !is_name(before) || !last.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$') {
+                    continue;
+                }
+                let is_path = text.contains('.')
+                    && last.len() <= LONGEST_ENDING
+                    && (text.contains(['/', '\\']) || is_ending(last));
+                let name = QualifiedName { text: text.to_owned(), is_path };
+                if !all.contains(&name) {
+                    all.push(name);
+                }
+            }
+        }
+        all.truncate(MOST_QUALIFIED);
+        all
+    }
+}
+
+/// Whether a word is a usual ending of source files, and no usual name of a method.
+fn is_ending(word: &str) -> bool {
+    const ENDINGS: [&str; 27] = [
+        "py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "tsx", "vue", "go", "rs", "java", "kt", "kts", "swift", "scala",
+        "c", "h", "cc", "cpp", "hpp", "cs", "rb", "php", "md", "rst", "toml",
+    ];
+    ENDINGS.contains(&word)
+}
+
 /// Maps each searched form of a word to the word as written in the query.
 pub fn written_forms(question: &str) -> FxHashMap<String, String> {
     let mut all = FxHashMap::default();
@@ -270,6 +338,27 @@ mod tests {
             names,
             [("boom", false), ("close", false), ("load", false), ("parse_list", true), ("reader", false)]
         );
+    }
+
+    #[test]
+    fn names_of_several_parts_are_returned() {
+        let task = TaskText::read(
+            "DateUtils.truncate and `Context::JSON` differ from c.json()\nSee net/url.py, url.py and\n```\nFile \"/lib/a/net/url.py\", line 3\n```\n1.2 e.g. this.",
+        );
+        let found = task.qualified();
+        let found: Vec<_> = found.iter().map(|name| (name.text.as_str(), name.is_path)).collect();
+        let expected = [
+            ("DateUtils.truncate", false),
+            ("Context::JSON", false),
+            ("c.json", false),
+            ("net/url.py", true),
+            ("url.py", true),
+            ("e.g", false),
+            ("lib/a/net/url.py", true),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(task.called(), ["context", "json", "truncate"]);
+        assert!(TaskText::read("A title. With two sentences").called().is_empty());
     }
 
     #[test]

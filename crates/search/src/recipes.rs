@@ -160,16 +160,11 @@ pub struct CodeRecipe {
     /// Words that a symbol has at least when it is scored: otherwise one-line accessors would rank first. Measured
     /// (`locate`).
     pub shortest: u32,
-    /// The boost for words in a symbol's own name when symbols are compared with each other. Measured (`locate`).
-    pub own_name: f32,
     /// The factor for a defined name that occurs in the title. Measured (`locate`).
     pub in_title: f64,
     /// Most symbols and files per channel: those beyond score next to nothing, and of a million symbols most contain
     /// some word of the task. Judgement, for speed.
     pub most: usize,
-    /// How likely a task is about a variable, or about a file, rather than about what it is part of. Judgement.
-    pub variable: f64,
-    pub file: f64,
 }
 
 pub const CODE: CodeRecipe = CodeRecipe {
@@ -180,11 +175,83 @@ pub const CODE: CodeRecipe = CodeRecipe {
     named: 1.0,
     further: [1.0, 0.5, 0.25],
     shortest: 20,
-    own_name: 2.0,
     in_title: 1.5,
     most: 512,
+};
+
+/// What the score of a symbol consists of. Measured (`locate --level function`), unless a field says otherwise.
+///
+/// The weights of words, file and path are of shares of the best symbol or file; a symbol that is best in everything has
+/// about 8.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SymbolsRecipe {
+    /// Words in its own lines and documentation.
+    pub text: f64,
+    /// The same for the words of the title alone.
+    pub title: f64,
+    /// Words in its key: its name, its class and its path.
+    pub key: f64,
+    /// The score of its file, and of that the path.
+    pub file: f64,
+    pub path: f64,
+    /// Words in the best of its callers, and in the best of what it calls.
+    pub callers: f64,
+    pub callees: f64,
+    /// Most callers, and most callees, that are read. Judgement, for speed.
+    pub most_calls: usize,
+    /// Its name is in the task: times `ln(1 + namesakes / n)` if `n` symbols have that name.
+    pub named: f64,
+    pub namesakes: f64,
+    /// The task names it together with its class, module or file.
+    pub qualified: f64,
+    /// The title writes its name as code: called, after a dot, or in backticks. Judgement; on commits and issues, any
+    /// weight up to 1.5 gives the same figures.
+    pub called: f64,
+    /// The task names its file by its path.
+    pub in_path: f64,
+    /// How much more likely a long symbol is to need a change: times `ln(1 + n)` of `n` words, in units of
+    /// `words_per_line` and at most `longest` lines.
+    pub length: f64,
+    pub words_per_line: f64,
+    pub longest: f64,
+    /// Tests, and examples and documentation, if the task is not about them. Measured, and judgement.
+    pub test: f64,
+    pub example: f64,
+    pub documentation: f64,
+    /// Configuration, translations, generated files and data, if the task is not about them. Judgement.
+    pub other_role: f64,
+    /// The factor for a variable, and for code outside of symbols: mostly a task is about what they are part of.
+    /// Judgement.
+    pub variable: f64,
+    pub outside: f64,
+    /// The factor for a type, unless the task names it: a task is mostly about its members. Judgement.
+    pub unnamed_type: f64,
+}
+
+pub const SYMBOLS: SymbolsRecipe = SymbolsRecipe {
+    text: 2.3,
+    title: 1.0,
+    key: 1.8,
+    file: 1.8,
+    path: 0.75,
+    callers: 0.5,
+    callees: 0.5,
+    most_calls: 64,
+    named: 0.75,
+    namesakes: 3.0,
+    qualified: 0.75,
+    called: 1.0,
+    in_path: 0.6,
+    length: 0.45,
+    words_per_line: 6.0,
+    longest: 200.0,
+    test: -2.0,
+    example: -1.0,
+    documentation: -2.0,
+    other_role: -2.0,
     variable: 0.7,
-    file: 0.8,
+    outside: 0.8,
+    unnamed_type: 0.95,
 };
 
 impl Default for CodeRecipe {
@@ -461,11 +528,8 @@ pub struct PackRecipe {
     /// Mass that the walk leaves unspread per unit of a node's weight: far below the differences between nodes next to
     /// the seeds. Judgement, for speed.
     pub rest: f64,
-    /// The factor for tests if the task does not mention tests.
+    /// The factor for files of tests if the task is not about tests.
     pub test: f64,
-    /// How well a variable, or code outside of all symbols, shows what its file has to do with a task.
-    pub variable: f64,
-    pub file: f64,
     /// Implementations that come with an interface or abstract class, and their share of its score. At least one is
     /// specified (agents 5).
     pub implementations: usize,
@@ -480,6 +544,14 @@ pub struct PackRecipe {
     pub linked: usize,
     /// Shares of the budget: code, dependencies, decisions and learnings, plan, episodes. Specified (agents 1.1).
     pub shares: [f64; 5],
+    /// Most of the room that the code of the entry point takes before the other entries have theirs, and most of it
+    /// that any other takes. Measured (`locate --level function`).
+    pub entry_code: f64,
+    pub other_code: f64,
+    /// Lines of the part that is shown of a long function, the largest first. Judgement.
+    pub windows: [usize; 3],
+    /// How much a further occurrence of a word in such a part counts. Judgement.
+    pub repeated: f32,
     /// Most of the room that notes about the entry point may have in full; in brief they have what they need.
     pub guarded: f64,
     /// Claims, decisions and learnings about the entry point that come first, of each.
@@ -496,8 +568,6 @@ pub const PACK: PackRecipe = PackRecipe {
     damping: 0.85,
     rest: 1e-4,
     test: 0.5,
-    variable: 0.6,
-    file: 0.5,
     implementations: 2,
     implements: 0.9,
     dependencies: 24,
@@ -506,26 +576,48 @@ pub const PACK: PackRecipe = PackRecipe {
     other: 0.2,
     linked: 5,
     shares: [0.40, 0.25, 0.20, 0.10, 0.05],
+    entry_code: 0.75,
+    other_code: 0.2,
+    windows: [24, 12, 6],
+    repeated: 0.1,
     guarded: 0.35,
     guarded_each: 3,
     debug_breadth: 10,
 };
 
-/// When the entry point of a pack is only the nearest there is, by the share of the task's words that it contains,
-/// weighted by rarity. Judgement, checked with `pack`.
+/// How likely the entry point of a pack is what a task means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfidenceRecipe {
-    /// A task with more different words than this is a whole issue: no symbol has most of them.
+    /// The entry point is right with the probability `1 / (1 + exp(-x))`, where `x` is `score` times its score, plus
+    /// `lead` times its lead over the next, plus `start`. Measured (`locate --level function`, commits and issues
+    /// together).
+    pub score: f64,
+    pub lead: f64,
+    pub start: f64,
+    /// The least probability that is called high, and medium. Measured: thirds of the tasks.
+    pub high: f64,
+    pub medium: f64,
+    /// The entry point lacks the rare words of the task if it contains a smaller share of its words, weighted by rarity,
+    /// than `least_short` for a task of at most `short` different words, and `least_long` for a whole issue, of which no
+    /// symbol has most. Judgement, checked with `pack`, like the next.
     pub short: usize,
-    /// Least share for a short task, and for a whole issue.
     pub least_short: f32,
     pub least_long: f32,
     /// What a word counts that only the file of the entry point has.
     pub in_file: f32,
 }
 
-pub const CONFIDENCE: ConfidenceRecipe =
-    ConfidenceRecipe { short: 16, least_short: 0.34, least_long: 0.1, in_file: 0.4 };
+pub const CONFIDENCE: ConfidenceRecipe = ConfidenceRecipe {
+    score: 0.4,
+    lead: 0.77,
+    start: -4.2,
+    high: 0.5,
+    medium: 0.34,
+    short: 16,
+    least_short: 0.34,
+    least_long: 0.1,
+    in_file: 0.4,
+};
 
 /// Which decisions, learnings, episodes and claims a pack contains. A note has at most 1 for its words; links come on
 /// top. Judgement.

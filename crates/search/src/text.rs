@@ -243,6 +243,26 @@ impl TextIndex {
         })
     }
 
+    /// Returns the documents that are among the best `most` for any of several scorings, with their scores for all of
+    /// them, in document order.
+    pub fn best_of_any<const N: usize>(
+        &self,
+        terms: &[Term],
+        scorings: [&Scoring; N],
+        most: usize,
+    ) -> Vec<(Doc, [f32; N])> {
+        let mut all = self.sums(terms, scorings, most);
+        let floors: [f32; N] = std::array::from_fn(|way| floor(all.iter().map(|(_, scores)| scores[way]), most));
+        all.retain(|(_, scores)| (0..N).any(|way| scores[way] > 0.0 && scores[way] >= floors[way]));
+        all
+    }
+
+    /// The number of words in a field of a document; 0 if the document is not in the index.
+    pub fn length(&self, doc: Doc, field: TextField) -> u32 {
+        let found = self.parts.iter().find_map(|part| Some((part, part.find(doc)?)));
+        found.map_or(0, |(part, at)| part.segment.lengths(at)[field as usize])
+    }
+
     /// Sums the scores of words for each scoring, for all documents that may be among the best `most`, in document
     /// order.
     fn sums<const N: usize>(&self, terms: &[Term], scorings: [&Scoring; N], most: usize) -> Vec<(Doc, [f32; N])> {

@@ -1,37 +1,8 @@
 //! Selects what an answer contains: in which order it is offered, and what fits into a token budget, as whole units by
 //! slot, in full or in brief, never cut.
 
-use crate::pipeline::fuse::Candidate;
 use crate::pipeline::whole_count;
 use lukasa_graph::{Node, Snapshot};
-use rustc_hash::FxHashMap;
-
-/// Returns the best symbol of each file in the order of files, then the second of each, and so on: otherwise the best
-/// would be in few files, and relevant files would be missing. `shows` is how well a kind of symbol represents its
-/// file.
-pub fn by_file(
-    files: &[Candidate],
-    symbols: &[Candidate],
-    most_files: usize,
-    shows: impl Fn(Node) -> f64,
-    file_of: impl Fn(Node) -> Option<Node>,
-) -> Vec<Candidate> {
-    let places: FxHashMap<Node, usize> = files.iter().enumerate().map(|(at, file)| (file.node, at)).collect();
-    let mut seen: FxHashMap<Node, usize> = FxHashMap::default();
-    let mut all: Vec<((usize, usize), &Candidate)> = Vec::new();
-    let mut symbols: Vec<(f64, &Candidate)> =
-        symbols.iter().map(|symbol| (symbol.score() * shows(symbol.node), symbol)).collect();
-    symbols.sort_by(|a, b| b.0.total_cmp(&a.0));
-    for (_, symbol) in symbols {
-        let Some(file) = file_of(symbol.node) else { continue };
-        let Some(place) = places.get(&file).filter(|place| **place < most_files) else { continue };
-        let turn = seen.entry(file).or_default();
-        all.push(((*turn, *place), symbol));
-        *turn += 1;
-    }
-    all.sort_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, symbol)| symbol.clone()).collect()
-}
 
 /// How relevant a relationship is for a task, by the centrality of its other end, its confidence, the weight of its
 /// type, and the number of relationships of the other end: a relationship to a hub is less relevant.
@@ -56,19 +27,22 @@ pub struct PackUnit {
     pub slot: usize,
     /// Its cost in tokens in each form, from the fullest to the briefest.
     pub costs: Vec<usize>,
+    /// The most that it may cost before every other unit had its turn.
+    pub at_first: usize,
 }
 
 /// Chooses the form of each unit, or `None`. Within a slot, earlier units have priority.
 ///
 /// Every slot first gets its share of the budget, so that one slot cannot crowd out the others. What slots leave over
-/// then goes to units that are in brief form or omitted, slot by slot.
+/// then goes to units that are in brief form or omitted, slot by slot. Up to here no unit costs more than its
+/// `at_first`, so that one long unit does not take the room of several; what is left then goes to fuller forms.
 pub fn choose(units: &[PackUnit], shares: &[f64], budget: usize) -> Vec<Option<usize>> {
     let mut chosen: Vec<Option<usize>> = vec![None; units.len()];
     let mut spent = 0;
     for (slot, share) in shares.iter().enumerate() {
         let mut left = whole_count(budget as f64 * share);
         for (unit, chosen) in units.iter().zip(&mut chosen).filter(|(unit, _)| unit.slot == slot) {
-            if let Some(form) = unit.costs.iter().position(|cost| *cost <= left) {
+            if let Some(form) = unit.costs.iter().position(|cost| *cost <= left.min(unit.at_first)) {
                 *chosen = Some(form);
                 left -= unit.costs[form];
                 spent += unit.costs[form];
@@ -76,13 +50,16 @@ pub fn choose(units: &[PackUnit], shares: &[f64], budget: usize) -> Vec<Option<u
         }
     }
     let mut left = budget.saturating_sub(spent);
-    for slot in 0..shares.len() {
-        for (unit, chosen) in units.iter().zip(&mut chosen).filter(|(unit, _)| unit.slot == slot) {
-            let now = chosen.map_or(0, |form| unit.costs[form]);
-            let fuller = unit.costs.iter().take(chosen.unwrap_or(unit.costs.len()));
-            if let Some(form) = fuller.clone().position(|cost| *cost <= left + now) {
-                *chosen = Some(form);
-                left = left + now - unit.costs[form];
+    for is_limited in [true, false] {
+        for slot in 0..shares.len() {
+            for (unit, chosen) in units.iter().zip(&mut chosen).filter(|(unit, _)| unit.slot == slot) {
+                let now = chosen.map_or(0, |form| unit.costs[form]);
+                let most = if is_limited { unit.at_first.min(left + now) } else { left + now };
+                let mut fuller = unit.costs.iter().take(chosen.unwrap_or(unit.costs.len()));
+                if let Some(form) = fuller.position(|cost| *cost <= most) {
+                    *chosen = Some(form);
+                    left = left + now - unit.costs[form];
+                }
             }
         }
     }
@@ -127,31 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn unit(slot: usize, costs: &[usize]) -> PackUnit {
-        PackUnit { slot, costs: costs.to_vec() }
-    }
-
-    #[test]
-    fn files_take_turns() {
-        let list = |all: &[(Node, f64)]| {
-            let mut list: Vec<Candidate> = all.iter().map(|(node, _)| Candidate::new(*node)).collect();
-            list.iter_mut().zip(all).for_each(|(candidate, (_, score))| candidate.add("x", *score));
-            list
-        };
-        let files = list(&[(Node(1), 3.0), (Node(2), 2.0), (Node(3), 1.0)]);
-        let symbols = list(&[
-            (Node(10), 9.0),
-            (Node(11), 8.0),
-            (Node(12), 7.0),
-            (Node(20), 6.0),
-            (Node(30), 5.0),
-            (Node(40), 4.0),
-        ]);
-        // 11 is of a kind that shows little.
-        let shows = |node| if node == Node(11) { 0.5 } else { 1.0 };
-        let file_of = |node: Node| Some(Node(node.0 / 10)).filter(|file| *file < Node(4));
-        let nodes = |most| by_file(&files, &symbols, most, shows, file_of).iter().map(|c| c.node.0).collect::<Vec<_>>();
-        assert_eq!(nodes(9), [10, 20, 30, 12, 11]);
-        assert_eq!(nodes(1), [10, 12, 11]);
+        PackUnit { slot, costs: costs.to_vec(), at_first: usize::MAX }
     }
 
     #[test]
@@ -161,6 +114,15 @@ mod tests {
         // The remaining budget allows the first unit in full.
         assert_eq!(choose(&units[..2], &[0.5, 0.5], 120), [Some(0), Some(0)]);
         assert_eq!(choose(&units, &[0.5, 0.5], 4), [None; 4]);
+    }
+
+    #[test]
+    fn a_long_unit_does_not_take_the_room_of_others() {
+        let limited = |costs: &[usize]| PackUnit { at_first: 20, ..unit(0, costs) };
+        let units = [limited(&[80, 15, 5]), limited(&[18, 5]), limited(&[18, 5])];
+        assert_eq!(choose(&units, &[1.0], 60), [Some(1), Some(0), Some(0)]);
+        // What is left makes the first fuller.
+        assert_eq!(choose(&units, &[1.0], 116), [Some(0), Some(0), Some(0)]);
     }
 
     #[test]
@@ -179,7 +141,7 @@ mod tests {
         ) {
             let units: Vec<PackUnit> = units.into_iter().map(|(slot, mut costs)| {
                 costs.sort_unstable_by(|a, b| b.cmp(a));
-                PackUnit { slot, costs }
+                PackUnit { slot, at_first: costs[costs.len() / 2], costs }
             }).collect();
             let shares = [0.4, 0.25, 0.2, 0.15];
             let mut chosen = choose(&units, &shares, budget);

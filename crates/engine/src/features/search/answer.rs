@@ -210,9 +210,12 @@ pub fn show(
     }
     let (mut units, mut chosen);
     loop {
-        let of_items =
-            items.iter().map(|item| PackUnit { slot: usize::from(item.is_neighbor), costs: item.costs.clone() });
-        let of_paths = path_costs.iter().map(|cost| PackUnit { slot: 2, costs: vec![*cost] });
+        let of_items = items.iter().map(|item| PackUnit {
+            slot: usize::from(item.is_neighbor),
+            costs: item.costs.clone(),
+            at_first: usize::MAX,
+        });
+        let of_paths = path_costs.iter().map(|cost| PackUnit { slot: 2, costs: vec![*cost], at_first: usize::MAX });
         units = of_items.chain(of_paths).collect::<Vec<_>>();
         chosen = pack::choose(&units, &SEARCH.shares, want.room);
         if !leave(&mut items, &chosen, want.backwards, &mut shown.page) {

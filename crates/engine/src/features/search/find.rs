@@ -1,6 +1,7 @@
 //! From a question to ranked candidates, with the recipe that suits the question.
 
 use super::TextIndexes;
+use super::code_graph::TaskCode;
 use super::texts::ASKS;
 use crate::view::ViewGraph;
 use crate::view::symbols::{SymbolKind, Symbols};
@@ -222,13 +223,11 @@ impl Retrieval<'_> {
 
     fn code(&self) -> RankedCandidates {
         let task = TaskText::read(self.ask.text);
-        let symbols = Symbols::new(self.look);
         let TextIndexes { files, paths, units, defined, .. } = self.texts;
         let indexes = CodeIndexes { files, paths, units, defined };
-        let in_file = |node: Node| self.texts.file(node);
         let named = self.texts.named_all_the_same(self.ask.text).into_iter().map(|node| (node, 1.0)).collect();
-        let likely = |node: Node| likely(symbols.kind(node));
-        let located = pipeline::code(&indexes, &task, &CODE, named, in_file, likely, self.order);
+        let graph = TaskCode::new(self.look, self.texts, &task);
+        let located = pipeline::code(&indexes, &task, &CODE, named, &graph, self.order);
         let mut answered = self.answered(Recipe::Code, task.terms(), located.symbols, located.channels);
         answered.files = located.files;
         answered
@@ -286,15 +285,6 @@ impl Retrieval<'_> {
         terms.sort_by(|a, b| a.word.cmp(&b.word));
         terms.dedup_by(|a, b| a.word == b.word);
         self.answered(Recipe::Objects, terms, candidates, channels)
-    }
-}
-
-/// How likely a task concerns a kind of symbol rather than its container.
-fn likely(kind: Option<SymbolKind>) -> f64 {
-    match kind {
-        Some(SymbolKind::Variable) => CODE.variable,
-        Some(SymbolKind::File) => CODE.file,
-        _ => 1.0,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Search in a view: text indexes, vectors, recipes, and what answers contain.
 
 mod answer;
+mod code_graph;
 mod cypher_search;
 pub mod embedding;
 mod find;

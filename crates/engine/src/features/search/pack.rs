@@ -6,6 +6,6 @@ mod fit;
 mod notes;
 
 pub use code::{CodeSlice, Dependency, PackCode, gather, walked};
-pub use confidence::doubt;
+pub use confidence::{PackConfidence, WOULD_HELP, confidence, doubt};
 pub use fit::{Budget, ClaimNote, ContextPackOut, SliceOut, fit};
 pub use notes::{PackNote, PackNotes, notes};

@@ -70,6 +70,12 @@ fn notes(out: &mut Rendering, title: &str, notes: &[&Value]) {
     }
 }
 
+/// Why a symbol is in a pack, behind its name.
+fn why(slice: &Value) -> String {
+    let why = at(slice, "why");
+    if why.is_empty() { why } else { format!("  ({why})") }
+}
+
 fn pack_key(slice: &Value) -> String {
     format!("{}::{}", at(slice, "file"), at(slice, "symbol_name"))
 }
@@ -90,6 +96,7 @@ pub fn pack(out: &mut Rendering, response: &Value) {
             TextSpan::of(TextRole::Place, format!("{}:{}", at(slice, "file"), at(slice, "start_line"))),
             TextSpan::plain("  "),
             TextSpan::of(TextRole::Name, at(slice, "symbol_name")),
+            TextSpan::plain(why(slice)),
         ]);
         for reason in list(slice, "reasons") {
             out.line(format!("  {:+.3} {}", reason[1].as_f64().unwrap_or(0.0), plain(&reason[0])));
@@ -101,6 +108,11 @@ pub fn pack(out: &mut Rendering, response: &Value) {
             }
         }
         out.source(slice);
+        if let Some(first) = slice["code_start_line"].as_u64() {
+            let shown = slice["code"].as_str().unwrap_or("").lines().count() as u64;
+            let last = first + shown.saturating_sub(1);
+            out.line(format!("  lines {first}-{last} of {}-{}", slice["start_line"], slice["end_line"]));
+        }
         for (field, what) in [("incoming_callers", "called by"), ("outgoing_calls", "calls")] {
             let names: Vec<String> = list(slice, field).into_iter().map(plain).collect();
             if !names.is_empty() {

@@ -5,7 +5,9 @@ use crate::claims::{ClaimIntent, ClaimOutcome};
 use crate::cursor::Cursor;
 use crate::features::code::index::PassOptions;
 use crate::features::code::working_tree::AgentWorktree;
-use crate::features::search::pack::{self, Budget, ClaimNote, ContextPackOut, PackCode, PackNotes, fit, gather};
+use crate::features::search::pack::{
+    self, Budget, ClaimNote, ContextPackOut, PackCode, PackConfidence, PackNotes, fit, gather,
+};
 use crate::features::search::rendering;
 use crate::features::search::{Recipe, SearchQuestion, find};
 use crate::ranges::check_range;
@@ -108,6 +110,7 @@ impl Op for ContextPack {
             "claims",
             "plan.content",
             "entry_point",
+            "confidence",
             "low_confidence",
             "files",
             "left_out",
@@ -217,10 +220,15 @@ impl Op for ContextPack {
             }
         }
         let doubt = pack::doubt(&texts, &found, &core, &request.task);
+        let confidence = match &doubt {
+            Some(_) => Some(PackConfidence::Low),
+            None => pack::confidence(&core),
+        };
+        let is_low = confidence == Some(PackConfidence::Low);
         let frame = ContextPackOut {
-            summary: summary(&core, &request.task, doubt.is_some(), notes.are_empty() || tokens >= ROOMY)
-                + &blockers(&notes, None),
-            low_confidence: doubt,
+            confidence,
+            summary: summary(&core, &request.task, doubt.is_some(), tokens >= ROOMY) + &blockers(&notes, None),
+            low_confidence: doubt.or_else(|| is_low.then(|| pack::WOULD_HELP.to_owned())),
             entry_point: core.slices.first().map(|slice| slice.key.clone()),
             files: core.files.clone(),
             notice: (!notes.are_empty()).then_some(NOTICE),
@@ -252,7 +260,7 @@ impl Op for ContextPack {
     }
 }
 
-/// From this budget on, the summary describes the entry point even if there are notes.
+/// From this budget on, the summary describes the entry point; below, its code is worth more.
 const ROOMY: usize = 600;
 /// Upper bound of a cursor's tokens.
 const CURSOR_TOKENS: usize = 80;

@@ -12,7 +12,7 @@ use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result};
 use lukasa_search::pipeline::fuse::{Candidate, sort};
 use lukasa_search::pipeline::{pack, rerank, spread};
-use lukasa_search::recipes::PACK;
+use lukasa_search::recipes::{ANY_FIELD, PACK};
 use lukasa_search::text::Term;
 use lukasa_search::{cite, tokens};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,16 +23,6 @@ use serde::Serialize;
 const DOCUMENT: usize = 64 << 10;
 /// Maximum length of the sentence taken from a document, in characters.
 const SENTENCE: usize = 200;
-
-/// Weight of a kind of symbol as an example of its file: functions and classes show more than constants or lines outside of
-/// symbols.
-fn kind_weight(kind: Option<SymbolKind>) -> f64 {
-    match kind {
-        Some(SymbolKind::Variable) => PACK.variable,
-        Some(SymbolKind::File | SymbolKind::Module) => PACK.file,
-        _ => 1.0,
-    }
-}
 
 /// Weight of a relationship type for a task.
 fn relationship_weight(rel: SymbolRelation) -> f64 {
@@ -55,6 +45,10 @@ pub struct CodeSlice {
     pub end_line: u64,
     /// Its source lines; `None` if the source is not available.
     pub code: Option<String>,
+    /// Parts of its lines that fit the task best, the longest first; none if it is short.
+    pub windows: Vec<CodeWindow>,
+    /// Why it is in the pack, in a few words.
+    pub why: String,
     pub signature: Option<String>,
     pub summary: Option<String>,
     pub score: f64,
@@ -69,6 +63,50 @@ impl CodeSlice {
     fn shows_something(&self) -> bool {
         self.code.is_some() || self.signature.is_some() || self.summary.is_some()
     }
+}
+
+/// Consecutive lines of a symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeWindow {
+    /// The first line in the file.
+    pub start_line: u64,
+    pub code: String,
+}
+
+/// Why an implementation of an interface is in a pack.
+pub const IMPLEMENTS: &str = "implements the one above";
+/// Maximum number of words of the task that explain why a symbol is in the pack.
+const WHY_WORDS: usize = 3;
+
+/// Returns the parts of these lines that contain most of the task, by the weight of its words; each is shorter than the
+/// whole.
+fn windows(code: &str, start_line: u64, terms: &[(String, f32)]) -> Vec<CodeWindow> {
+    let lines: Vec<&str> = code.lines().collect();
+    let weights: FxHashMap<&str, f32> = terms.iter().map(|(word, weight)| (word.as_str(), *weight)).collect();
+    let words: Vec<Vec<String>> = lines.iter().map(|line| tokens::list(line)).collect();
+    let worth = |words: &[Vec<String>]| {
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        let each = words.iter().flatten().map(|word| {
+            let weight = weights.get(word.as_str()).copied().unwrap_or(0.0);
+            if seen.insert(word) { weight } else { weight * PACK.repeated }
+        });
+        each.sum::<f32>()
+    };
+    let mut found: Vec<CodeWindow> = Vec::new();
+    for length in PACK.windows.into_iter().filter(|length| *length < lines.len()) {
+        let mut best = (worth(&words[..length]), 0);
+        for first in 1..=lines.len() - length {
+            let worth = worth(&words[first..first + length]);
+            // The beginning, with the signature, unless another part is better.
+            if worth > best.0 {
+                best = (worth, first);
+            }
+        }
+        let (_, first) = best;
+        let code = lines[first..first + length].join("\n").trim_end().to_owned();
+        found.push(CodeWindow { start_line: start_line + first as u64, code });
+    }
+    found
 }
 
 /// Returns the sentence of a document that fits the task best, otherwise its first sentence.
@@ -116,8 +154,8 @@ pub fn gather(
 ) -> Result<PackCode> {
     let gathering = CodeCollector { look, texts, sources, found, symbols: Symbols::new(look), breadth };
     let about_tests = tokens::list(task).iter().any(|word| word == "test");
-    let files = gathering.without_tests(&found.files, about_tests);
-    let mut units = gathering.by_file(&files, &gathering.without_tests(&found.candidates, about_tests));
+    let files = gathering.without_tests(&gathering.own(&found.files), about_tests);
+    let mut units = gathering.own(&found.candidates);
     units.truncate(PACK.symbols * breadth);
     gathering.add_implementations(&mut units)?;
     let seeds: Vec<(Node, f64)> = units.iter().take(PACK.seeds).map(|c| (c.node, c.score().max(0.0))).collect();
@@ -166,25 +204,20 @@ struct CodeCollector<'a> {
 }
 
 impl CodeCollector<'_> {
-    /// Tests count half if the task does not mention tests; symbols known by name only do not count.
-    fn without_tests(&self, all: &[Candidate], about_tests: bool) -> Vec<Candidate> {
+    /// Without symbols that are known by name only.
+    fn own(&self, all: &[Candidate]) -> Vec<Candidate> {
         let own = |c: &&Candidate| self.symbols.kind(c.node).is_some_and(|kind| !kind.outside());
-        let mut all: Vec<Candidate> = all.iter().filter(own).cloned().collect();
+        all.iter().filter(own).cloned().collect()
+    }
+
+    /// Files of tests count half if the task does not mention tests.
+    fn without_tests(&self, all: &[Candidate], about_tests: bool) -> Vec<Candidate> {
+        let mut all = all.to_vec();
         if !about_tests {
-            let mut files: FxHashMap<Node, bool> = FxHashMap::default();
-            let mut of_tests = |file| *files.entry(file).or_insert_with(|| self.symbols.is_test(file));
-            rerank::multiply(&mut all, "is_test", PACK.test, |node| {
-                self.texts.file(node).is_some_and(&mut of_tests) || self.symbols.is_test(node)
-            });
+            rerank::multiply(&mut all, "is_test", PACK.test, |node| self.symbols.is_test(node));
             sort(&mut all, |node| self.look.snapshot.thing(node).0);
         }
         all
-    }
-
-    /// Picks symbols from the files in turn.
-    fn by_file(&self, files: &[Candidate], units: &[Candidate]) -> Vec<Candidate> {
-        let shows = |node: Node| kind_weight(self.symbols.kind(node));
-        pack::by_file(files, units, PACK.symbols * self.breadth, shows, |node| self.texts.file(node))
     }
 
     /// Adds the implementations of an interface or abstract class.
@@ -241,6 +274,11 @@ impl CodeCollector<'_> {
         let signature = text(content, "signature").filter(|signature| !signature.is_empty());
         let signature = signature.or_else(|| Some(code.as_deref()?.lines().next()?.trim().to_owned()));
         let summary = about(content, signature.as_deref(), &key);
+        let weighed = self.weighed(node);
+        let windows = match (&code, span) {
+            (Some(code), Some((first, _))) => windows(code, first, &weighed),
+            _ => vec![],
+        };
         // A document is represented by the sentence that fits the task.
         let summary = summary.or_else(|| match (source.as_ref(), span) {
             (Some(source), None) => sentence(source, &self.found.terms),
@@ -248,14 +286,16 @@ impl CodeCollector<'_> {
         });
         let end = number(content, "lines").or_else(|| Some(source.as_ref()?.lines().count() as u64));
         let names = |way| {
-            let mut all: Vec<(Node, Edge)> = self.symbols.linked(node, SymbolRelation::Calls, way).collect();
+            let linked = self.symbols.linked(node, SymbolRelation::Calls, way);
+            let mut all: Vec<(bool, f64, Node)> = linked
+                .map(|(other, _)| (self.symbols.is_test(other), ranks.get(&other).copied().unwrap_or(0.0), other))
+                .collect();
+            // Production code first.
             all.sort_by(|a, b| {
-                let rank = |n: &Node| ranks.get(n).copied().unwrap_or(0.0);
-                rank(&b.0)
-                    .total_cmp(&rank(&a.0))
-                    .then_with(|| self.look.snapshot.thing(a.0).cmp(&self.look.snapshot.thing(b.0)))
+                let thing = |node: Node| self.look.snapshot.thing(node);
+                a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then_with(|| thing(a.2).cmp(&thing(b.2)))
             });
-            all.iter().take(PACK.linked).map(|(node, _)| self.symbols.key(*node).into_owned()).collect()
+            all.iter().take(PACK.linked).map(|(_, _, node)| self.symbols.key(*node).into_owned()).collect()
         };
         let (start_line, end_line) = span.unwrap_or((1, end.unwrap_or(1)));
         CodeSlice {
@@ -267,6 +307,8 @@ impl CodeCollector<'_> {
             start_line,
             end_line,
             code,
+            windows,
+            why: self.why(candidate, &weighed),
             signature,
             summary,
             score: candidate.score(),
@@ -275,6 +317,39 @@ impl CodeCollector<'_> {
             callers: names(LinkDirection::In),
             callees: names(LinkDirection::Out),
             valid_from: read.stated(node).map(|time| time.to_string()),
+        }
+    }
+
+    /// The words of the task that a symbol contains, with what they weigh in its score, the heaviest first.
+    fn weighed(&self, node: Node) -> Vec<(String, f32)> {
+        let mut words = self.texts.units.explain(node, &self.found.terms, &ANY_FIELD);
+        words.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        words
+    }
+
+    /// Why a candidate was found, in a few words.
+    fn why(&self, candidate: &Candidate, words: &[(String, f32)]) -> String {
+        let has = |name: &str| candidate.reasons.iter().any(|reason| reason.channel == name && reason.score > 0.0);
+        if has("implements") {
+            return IMPLEMENTS.into();
+        }
+        if has("named") {
+            return "named in the task".into();
+        }
+        let mut shown: Vec<&str> = Vec::new();
+        for (word, _) in words {
+            let spelled = self.found.spelled.get(word).map_or(word.as_str(), String::as_str);
+            if !shown.iter().any(|other| other.eq_ignore_ascii_case(spelled)) {
+                shown.push(spelled);
+            }
+            if shown.len() == WHY_WORDS {
+                break;
+            }
+        }
+        match (shown.is_empty(), has("calls")) {
+            (false, _) => format!("has {}", shown.join(", ")),
+            (true, true) => "calls, or is called by, what fits".into(),
+            (true, false) => "its file fits".into(),
         }
     }
 
@@ -316,6 +391,24 @@ impl CodeCollector<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_has_the_lines_that_fit_the_task() {
+        let code: String = (1..=40)
+            .map(|n| if n == 30 { "    retry(timeout)\n".to_owned() } else { format!("    step_{n}()\n") })
+            .collect();
+        let terms = [("timeout".to_owned(), 2.0), ("retry".to_owned(), 1.0)];
+        let found = windows(code.trim_end(), 100, &terms);
+        assert_eq!(found.iter().map(|window| window.code.lines().count()).collect::<Vec<_>>(), PACK.windows);
+        for window in &found {
+            assert!(window.code.contains("retry(timeout)"), "{window:?}");
+            let at = window.code.lines().position(|line| line.contains("retry")).unwrap();
+            assert_eq!(window.start_line + at as u64, 129, "the number of the line in the file");
+        }
+        let start = windows(code.trim_end(), 100, &[]);
+        assert!(start.iter().all(|window| window.start_line == 100), "the beginning if nothing fits");
+        assert!(windows("a\nb", 1, &terms).is_empty(), "short code is shown whole");
+    }
 
     #[test]
     fn a_document_is_shown_by_what_it_says_of_the_task() {

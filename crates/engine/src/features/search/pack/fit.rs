@@ -1,6 +1,7 @@
 //! Fits a pack to its budget: entries in full or in brief, with an exact token count of the response.
 
 use super::code::{CodeSlice, Dependency, PackCode};
+use super::confidence::PackConfidence;
 use super::notes::{PackNote, PackNotes};
 use crate::convert::{to_count, to_usize};
 use crate::response_budget::Profile;
@@ -36,7 +37,10 @@ const REFILLS: usize = 3;
 pub struct ContextPackOut {
     /// Where to begin, and what is concerned.
     pub summary: String,
-    /// Why the results may not fit the task; absent if they fit.
+    /// How likely the entry point is what the task means: high, medium or low, as measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<PackConfidence>,
+    /// Why the results may not fit the task, or what would help to find better ones; absent if they fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low_confidence: Option<String>,
     /// The best symbol to begin with.
@@ -122,9 +126,15 @@ pub struct SliceOut {
     pub symbol_name: String,
     pub start_line: u64,
     pub end_line: u64,
-    /// Exact source lines.
+    /// Why it is here, in a few words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Exact source lines: all of them, or from `code_start_line` on those that fit the task best.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// The first line of `code`, if that is only a part of the symbol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code_start_line: Option<u64>,
     /// Summary, if the code is not included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
@@ -159,6 +169,20 @@ struct PackEntry {
     nodes: Vec<Node>,
     /// Rank among the entries that are included first: claims, blocked tasks, and notes about the entry point.
     guard: Option<usize>,
+}
+
+impl PackEntry {
+    fn unit(&self) -> PackUnit {
+        let costs = self.forms.iter().map(EntryForm::cost).collect();
+        PackUnit { slot: self.slot, costs, at_first: usize::MAX }
+    }
+
+    /// The cost of its briefest form with code, if that is at most `most`, otherwise of its briefest form.
+    fn least_code(&self, most: usize) -> usize {
+        let has_code = |form: &&EntryForm| matches!(form, EntryForm::Slice(slice) if slice.code.is_some());
+        let code = self.forms.iter().filter(has_code).map(EntryForm::cost).min().filter(|cost| *cost <= most);
+        code.or_else(|| self.forms.last().map(EntryForm::cost)).unwrap_or(0)
+    }
 }
 
 #[derive(Clone)]
@@ -259,21 +283,26 @@ struct PackSelection<'a> {
 impl<'a> PackSelection<'a> {
     /// Reserves room for the entries that come first, in brief; in full up to a share of the room.
     fn new(mut frame: ContextPackOut, offers: &'a [PackEntry], budget: usize) -> Option<PackSelection<'a>> {
-        let costs = |offer: &PackEntry| offer.forms.iter().map(EntryForm::cost).collect::<Vec<_>>();
-        let mut units: Vec<PackUnit> =
-            offers.iter().map(|offer| PackUnit { slot: offer.slot, costs: costs(offer) }).collect();
+        let mut units: Vec<PackUnit> = offers.iter().map(PackEntry::unit).collect();
         let least = |unit: &PackUnit| unit.costs.last().copied().unwrap_or(0);
         let mut guarded: Vec<(usize, usize)> = Vec::new();
         let mut order: Vec<usize> = (0..offers.len()).filter(|at| offers[*at].guard.is_some()).collect();
         order.sort_by_key(|at| offers[*at].guard);
-        let entry = units.first().filter(|unit| unit.slot == 0).map_or(0, least);
+        let of_all = (budget as f64 * PACK.entry_code) as usize;
+        let entry = offers.first().filter(|offer| offer.slot == 0).map_or(0, |offer| offer.least_code(of_all));
         let wanted: usize = order.iter().map(|at| least(&units[*at])).sum();
         narrow(&mut frame, wanted + entry, budget)?;
         let room = budget - tokens(&frame);
+        for (at, unit) in units.iter_mut().enumerate().filter(|(_, unit)| unit.slot == 0) {
+            let share = if at == 0 { PACK.entry_code } else { PACK.other_code };
+            unit.at_first = (room as f64 * share) as usize;
+            // A brief form is always possible.
+            unit.at_first = unit.at_first.max(least(unit));
+        }
         let mut left = room;
         for at in order {
             // The first of them comes before the entry point's details, because the summary names the entry point.
-            let besides = if guarded.is_empty() { 0 } else { entry };
+            let besides = if guarded.is_empty() { 0 } else { units.first().map_or(0, least) };
             if let Some(rest) = left.checked_sub(least(&units[at]) + besides) {
                 left = rest + besides;
                 guarded.push((at, units[at].costs.len() - 1));
@@ -304,10 +333,10 @@ impl<'a> PackSelection<'a> {
         let room = |frame: &ContextPackOut| self.budget.saturating_sub(tokens(frame) + guarded);
         // Files of included symbols need not be listed, which leaves room for more of them.
         let mut without = self.frame.clone();
-        let mut chosen = choose(&self.units, &PACK.shares, room(&self.frame));
+        let mut chosen = self.within(room(&self.frame));
         for _ in 0..REFILLS {
             without.files = others(&self.frame.files, &given(self.offers, &chosen));
-            let again = choose(&self.units, &PACK.shares, room(&without));
+            let again = self.within(room(&without));
             if again == chosen {
                 break;
             }
@@ -322,6 +351,25 @@ impl<'a> PackSelection<'a> {
             chosen[0] = Some(entry.costs.len() - 1);
         }
         self.chosen = chosen;
+    }
+
+    /// Chooses within some room: first the code of the entry point, then the others by slot.
+    fn within(&self, room: usize) -> Vec<Option<usize>> {
+        let Some(entry) = self.units.first().filter(|unit| unit.slot == 0) else {
+            return choose(&self.units, &PACK.shares, room);
+        };
+        let most = room.min(entry.at_first);
+        let Some(form) = entry.costs.iter().position(|cost| *cost <= most) else {
+            return choose(&self.units, &PACK.shares, room);
+        };
+        let left = room - entry.costs[form];
+        let mut chosen = vec![Some(form)];
+        chosen.extend(choose(&self.units[1..], &PACK.shares, left));
+        let spare = left.saturating_sub(cost(&self.units[1..], &chosen[1..]));
+        if let Some(fuller) = entry.costs[..form].iter().position(|cost| *cost <= entry.costs[form] + spare) {
+            chosen[0] = Some(fuller);
+        }
+        chosen
     }
 
     /// Lists what blocks the code that is shown.
@@ -397,8 +445,7 @@ fn page(
     offers: &[PackEntry],
     budget: Budget,
 ) -> Option<(ContextPackOut, usize)> {
-    let costs = |offer: &PackEntry| offer.forms.iter().map(EntryForm::cost).collect();
-    let units: Vec<PackUnit> = offers.iter().map(|offer| PackUnit { slot: offer.slot, costs: costs(offer) }).collect();
+    let units: Vec<PackUnit> = offers.iter().map(PackEntry::unit).collect();
     let mut order = weave(&units, &PACK.shares);
     // The entry point, then claims and notes about it, then the rest.
     order.sort_by_key(|at| (*at > 0 && offers[*at].guard.is_none(), if *at == 0 { None } else { offers[*at].guard }));
@@ -457,8 +504,8 @@ fn tokens(pack: &ContextPackOut) -> usize {
 
 fn offers(core: &PackCode, notes: &PackNotes, budget: Budget, explain: bool) -> Vec<PackEntry> {
     let mut all: Vec<PackEntry> = Vec::new();
-    for slice in &core.slices {
-        let forms = forms(slice, notes, budget.profile, explain);
+    for (place, slice) in core.slices.iter().enumerate() {
+        let forms = forms(slice, place == 0, notes, budget.profile, explain);
         all.push(PackEntry { slot: 0, forms, nodes: vec![slice.node], guard: None });
     }
     for part in &core.dependencies {
@@ -517,8 +564,9 @@ fn note_forms(note: &PackNote, form: fn(PackNote) -> EntryForm, entry: Option<&s
     forms
 }
 
-/// In full with its code, then by signature and summary, then by name and place.
-fn forms(slice: &CodeSlice, notes: &PackNotes, profile: Profile, explain: bool) -> Vec<EntryForm> {
+/// In full with its code, then with the part of its code that fits best, then by signature and summary, then by name and
+/// place.
+fn forms(slice: &CodeSlice, is_entry: bool, notes: &PackNotes, profile: Profile, explain: bool) -> Vec<EntryForm> {
     let rich = profile != Profile::Compact;
     let about = |notes: &[PackNote]| -> Vec<String> {
         let own = notes.iter().filter(|note| rich && note.about.contains(&slice.node));
@@ -529,16 +577,19 @@ fn forms(slice: &CodeSlice, notes: &PackNotes, profile: Profile, explain: bool) 
         symbol_name: slice.name.clone(),
         start_line: slice.start_line,
         end_line: slice.end_line,
+        why: slice.why.clone(),
         reasons: match explain {
             true => slice.reasons.iter().map(|(channel, score)| ((*channel).to_owned(), round(*score))).collect(),
             false => vec![],
         },
         ..SliceOut::default()
     };
+    // Of the others, what surrounds them costs as much as the code of a further symbol.
+    let with_calls = profile == Profile::Debug || (rich && is_entry);
     let full = SliceOut {
         ppr_score: rich.then(|| round(slice.ppr_score)),
-        incoming_callers: if rich { slice.callers.clone() } else { vec![] },
-        outgoing_calls: if rich { slice.callees.clone() } else { vec![] },
+        incoming_callers: if with_calls { slice.callers.clone() } else { vec![] },
+        outgoing_calls: if with_calls { slice.callees.clone() } else { vec![] },
         valid_from: slice.valid_from.clone().filter(|_| profile == Profile::Debug),
         relevant_decisions: about(&notes.decisions),
         relevant_learnings: about(&notes.learnings),
@@ -551,6 +602,13 @@ fn forms(slice: &CodeSlice, notes: &PackNotes, profile: Profile, explain: bool) 
         forms.push(EntryForm::Slice(SliceOut { code: slice.code.clone(), ..full }));
         forms.push(EntryForm::Slice(SliceOut { code: slice.code.clone(), ..named.clone() }));
         code = forms[1].cost();
+    }
+    for window in slice.windows.iter().filter(|_| profile != Profile::Debug) {
+        // Lines from the middle of a function say little without its signature.
+        let signature = slice.signature.clone().filter(|_| window.start_line > slice.start_line);
+        let code = Some(window.code.clone());
+        let part = SliceOut { code, code_start_line: Some(window.start_line), signature, ..named.clone() };
+        forms.push(EntryForm::Slice(part));
     }
     let plain = SliceOut { summary: None, ..brief.clone() };
     let short = |text: &Option<String>| text.as_deref().map(|text| shortened(text, LINE).unwrap_or(text.to_owned()));
@@ -596,6 +654,8 @@ mod tests {
             start_line: 10,
             end_line: 10 + lines as u64,
             code: (lines > 0).then(|| "    return self.value(\"é\") + 1\n".repeat(lines)),
+            windows: vec![],
+            why: "has value".into(),
             signature: Some(format!("def method_{n}(self, value)")),
             summary: Some("Adds one to the value. ".repeat(n % 4)),
             score: 1.0,
