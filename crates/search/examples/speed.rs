@@ -12,19 +12,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("ready after {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
     let one = ThreadPoolBuilder::new().num_threads(1).build()?;
     let all = ThreadPoolBuilder::new().build()?;
-    let levels = [("best", InstructionSet::best()), ("plain", InstructionSet::plain())];
     for (words, count) in [(8, 1024), (30, 512), (126, 256), (300, 128)] {
         let texts: Vec<String> = (0..count).map(|number| text(number, words)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let tokens: usize = texts.iter().map(|text| builtin.tokenizer().ids(text, 256).len()).sum();
-        for (name, level) in levels {
+        for level in InstructionSet::all().into_iter().rev() {
             // Plain instructions are measured for comparison only, so a few texts are enough.
-            let texts = if name == "plain" { &texts[..count / 16] } else { &texts[..] };
+            let texts = if level == InstructionSet::plain() { &texts[..count / 16] } else { &texts[..] };
             for (cores, pool) in [("one core", &one), ("all cores", &all)] {
                 let start = Instant::now();
                 let vectors = pool.install(|| builtin.embed_at(level, texts));
                 let rate = vectors.len() as f64 / start.elapsed().as_secs_f64();
-                println!("{:4} tokens, {name:5}, {cores:9}: {rate:7.1} texts/s", tokens / count);
+                println!("{:4} tokens, {level:?}, {cores:9}: {rate:7.1} texts/s", tokens / count);
             }
         }
     }

@@ -7,7 +7,7 @@ use std::fmt;
 /// Identifies the model that made a vector. Vectors of different models are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EmbedderModel {
-    /// `all-MiniLM-L6-v2`, or the name that an endpoint uses.
+    /// `gte-small`, or the name that an endpoint uses.
     pub name: String,
     /// Distinguishes weights and preprocessing: a hash of the weights, or the endpoint's version.
     pub version: String,
@@ -41,6 +41,23 @@ pub trait Embedder: Send + Sync {
 
     /// Returns one vector per text, in the same order. Texts beyond the model's limit are truncated by the model.
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError>;
+
+    /// Returns the vectors of each text's tokens besides its own, for models that provide them. Others return
+    /// [`EmbedError::Broken`].
+    fn embed_tokens(&self, _texts: &[&str], _purpose: Purpose) -> Result<Vec<TokenVectors>, EmbedError> {
+        Err(EmbedError::Broken(format!("`{}` returns no vectors of tokens", self.model().name)))
+    }
+}
+
+/// The vectors of a text and of its tokens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenVectors {
+    /// The vector of the text, as [`Embedder::embed`] returns it.
+    pub text: Vec<f32>,
+    /// The tokens that were read, as numbers in the model's vocabulary, without markers at the beginning and the end.
+    pub ids: Vec<u32>,
+    /// The vectors of these tokens, each of length one, one after the other.
+    pub vectors: Vec<f32>,
 }
 
 /// Why a text is embedded: some models need different prefixes.

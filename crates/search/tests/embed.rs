@@ -43,8 +43,8 @@ fn embed_vectors_are_close_to_those_of_the_original() {
     let mean = cosines.iter().sum::<f32>() / cosines.len() as f32;
     let worst = cosines.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1)).unwrap();
     println!("cosine to the original: mean {mean:.5}, worst {:.5} ({:?})", worst.1, texts[worst.0]);
-    assert!(mean >= 0.998, "mean {mean}");
-    assert!(*worst.1 >= 0.995, "{:?}: {}", texts[worst.0], worst.1);
+    assert!(mean >= 0.9985, "mean {mean}");
+    assert!(*worst.1 >= 0.99, "{:?}: {}", texts[worst.0], worst.1);
     assert!(
         found.iter().all(|vector| (cosine(vector, vector) - 1.0).abs() < 1e-5 && (length(vector) - 1.0).abs() < 1e-5)
     );
@@ -63,13 +63,35 @@ fn embed_returns_the_same_bits_for_one_text_and_for_many() {
 }
 
 #[test]
-fn embed_returns_the_same_vectors_with_plain_instructions() {
+fn embed_returns_the_same_vectors_with_all_instructions() {
     let texts: Vec<String> = texts().into_iter().step_by(15).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let builtin = BuiltinModel::get().unwrap();
     let plain = builtin.embed_at(InstructionSet::plain(), &texts);
-    let best = builtin.embed_at(InstructionSet::best(), &texts);
-    assert!(plain.iter().zip(&best).all(|(plain, best)| bits(plain) == bits(best)));
+    for level in InstructionSet::all() {
+        let found = builtin.embed_at(level, &texts);
+        assert!(plain.iter().zip(&found).all(|(plain, found)| bits(plain) == bits(found)), "{level:?}");
+    }
+}
+
+#[test]
+fn embed_tokens_returns_a_vector_for_each_token() {
+    let builtin = BuiltinModel::get().unwrap();
+    let texts: Vec<String> = texts().into_iter().step_by(9).chain([String::new()]).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let whole = builtin.embed(&texts, Purpose::Keep).unwrap();
+    let found = builtin.embed_tokens(&texts, Purpose::Keep).unwrap();
+    assert_eq!(found.len(), texts.len());
+    for ((text, whole), found) in texts.iter().zip(&whole).zip(&found) {
+        assert_eq!(bits(&found.text), bits(whole), "{text:?}");
+        let ids: Vec<u32> = builtin.tokenizer().ids(text, 256).into_iter().map(u32::from).collect();
+        assert_eq!(found.ids, ids[1..ids.len() - 1], "{text:?}");
+        assert_eq!(found.vectors.len(), found.ids.len() * 384);
+        assert!(found.vectors.chunks(384).all(|vector| (length(vector) - 1.0).abs() < 1e-5), "{text:?}");
+    }
+    let alone = builtin.embed_tokens(&texts[3..4], Purpose::Question).unwrap();
+    assert_eq!(bits(&alone[0].vectors), bits(&found[3].vectors), "other texts do not matter");
+    assert!(found.last().unwrap().ids.is_empty());
 }
 
 #[test]
@@ -83,7 +105,7 @@ fn embed_accepts_no_texts_and_truncates_long_ones() {
 
 #[test]
 fn embed_model_version_is_the_hash_of_its_weights() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/all-minilm-l6-v2");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/gte-small");
     let weights = std::fs::read(folder.join("weights.bin")).unwrap();
     let length = u32::from_le_bytes(weights[8..12].try_into().unwrap()) as usize;
     let data = &weights[(12 + length).next_multiple_of(64)..];

@@ -381,7 +381,7 @@ fn an_intent_can_be_given_and_ranking_is_reported() {
         test.ok("embed", json!({}));
         note(&test, "decision:2", "Timeout again", "The timeout setting is eleven seconds.");
         let answer = ask(json!({}));
-        assert!(answer["meta"]["embedding_model"].as_str().unwrap().contains("MiniLM"), "{answer}");
+        assert!(answer["meta"]["embedding_model"].as_str().unwrap().contains("gte-small"), "{answer}");
         assert_eq!(answer["meta"]["skipped_unembedded"], 1, "the newer one waits for its vector");
         assert!(answer["meta"].get("warnings").is_none());
     }

@@ -1,4 +1,4 @@
-//! The embedding model inside the binary: all-MiniLM-L6-v2 with int8 weights, run in pure Rust.
+//! The embedding model inside the binary: gte-small with int8 weights, run in pure Rust.
 //!
 //! Nothing is copied or computed before the first text: weights are read where the operating system maps them.
 
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use super::{EmbedError, Embedder, EmbedderModel, Purpose};
+use super::{EmbedError, Embedder, EmbedderModel, Purpose, TokenVectors};
 use forward::{DIMENSIONS, MOST_TOKENS, Network};
 pub use kernels::InstructionSet;
 pub use tokens::Tokenizer;
@@ -28,8 +28,8 @@ const TOGETHER: usize = 128;
 /// Texts per call: enough to sort them by length and to keep all cores busy.
 const BATCH: usize = 256;
 
-static WEIGHTS: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../../models/all-minilm-l6-v2/weights.bin"));
-static VOCABULARY: &str = include_str!("../../../../models/all-minilm-l6-v2/vocab.txt");
+static WEIGHTS: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../../models/gte-small/weights.bin"));
+static VOCABULARY: &str = include_str!("../../../../models/gte-small/vocab.txt");
 
 /// Aligned to a cache line, so that no panel of weights spans more lines than necessary.
 #[repr(C, align(64))]
@@ -53,7 +53,7 @@ impl BuiltinModel {
         let weights = ModelWeights::read(&WEIGHTS.0)?;
         let digest = weights.digest.get(..16).ok_or("the weights have no digest")?;
         let model = EmbedderModel {
-            name: "all-MiniLM-L6-v2".to_string(),
+            name: "gte-small".to_string(),
             version: format!("{digest}.{HANDLING}"),
             dimensions: DIMENSIONS,
             pooling: "mean".to_string(),
@@ -71,20 +71,22 @@ impl BuiltinModel {
 
     /// Embeds with the instructions of `level`; all levels give the same vectors.
     pub fn embed_at(&self, level: InstructionSet, texts: &[&str]) -> Vec<Vec<f32>> {
+        self.in_groups(texts, |group| self.network.vectors(group, level))
+    }
+
+    /// Tokenises texts and passes them on in groups that are computed together; returns the results in the order of the
+    /// texts.
+    fn in_groups<R: Send>(&self, texts: &[&str], of: impl Fn(&[&[u16]]) -> Vec<R> + Sync) -> Vec<R> {
         let ids: Vec<Vec<u16>> = texts.par_iter().map(|text| self.tokenizer.ids(text, MOST_TOKENS)).collect();
-        let groups = groups(&ids);
-        let found: Vec<(usize, Vec<f32>)> = groups
+        let mut found: Vec<(usize, R)> = groups(&ids)
             .par_iter()
             .flat_map_iter(|group| {
                 let texts: Vec<&[u16]> = group.iter().map(|&text| ids[text].as_slice()).collect();
-                group.iter().copied().zip(self.network.vectors(&texts, level))
+                group.iter().copied().zip(of(&texts))
             })
             .collect();
-        let mut vectors = vec![Vec::new(); texts.len()];
-        for (text, vector) in found {
-            vectors[text] = vector;
-        }
-        vectors
+        found.sort_unstable_by_key(|(text, _)| *text);
+        found.into_iter().map(|(_, result)| result).collect()
     }
 }
 
@@ -98,7 +100,12 @@ impl Embedder for BuiltinModel {
     }
 
     fn embed(&self, texts: &[&str], _: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
+        // The model has no prefixes, neither for texts nor for queries.
         Ok(self.embed_at(InstructionSet::best(), texts))
+    }
+
+    fn embed_tokens(&self, texts: &[&str], _: Purpose) -> Result<Vec<TokenVectors>, EmbedError> {
+        Ok(self.in_groups(texts, |group| self.network.token_vectors(group, InstructionSet::best())))
     }
 }
 

@@ -13,7 +13,7 @@ use lukasa_model::json::Hash;
 use lukasa_model::types::{EmbeddingPolicy, system};
 use lukasa_model::{Error, FactNo, Result, Scope};
 use lukasa_search::embed::builtin::BuiltinModel;
-use lukasa_search::embed::{EmbedError, Embedder, EmbedderModel, Purpose};
+use lukasa_search::embed::{EmbedError, Embedder, EmbedderModel, Purpose, TokenVectors};
 use lukasa_search::pipeline::seeds::{NearestNodes, by_meaning};
 use lukasa_search::recipes::MEANING;
 use lukasa_search::vectors::{Quantised, Vectors};
@@ -107,6 +107,10 @@ impl Embedder for BuiltIn {
 
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
         BuiltinModel::get()?.embed(texts, purpose)
+    }
+
+    fn embed_tokens(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<TokenVectors>, EmbedError> {
+        BuiltinModel::get()?.embed_tokens(texts, purpose)
     }
 }
 

@@ -1,15 +1,16 @@
-//! The forward pass of all-MiniLM-L6-v2: from token ids to vectors of length one.
+//! The forward pass of gte-small: from token ids to vectors of length one.
 
 use super::kernels::{Activations, InstructionSet};
 use super::weights::{LinearLayer, ModelWeights, QuantisedRows};
+use crate::embed::TokenVectors;
 
 pub const DIMENSIONS: usize = 384;
-/// Most tokens per text: the model was not trained on longer ones.
+/// Most tokens per text: the model would take 512, but the time for a token grows with their number.
 pub const MOST_TOKENS: usize = 256;
 const VOCABULARY: usize = 30_522;
 const INTERMEDIATE: usize = 1536;
 const HEADS: usize = 12;
-const LAYERS: usize = 6;
+const LAYERS: usize = 12;
 
 pub struct Network {
     words: QuantisedRows,
@@ -44,24 +45,39 @@ impl Network {
         })
     }
 
-    /// Returns one vector per text. Texts are computed together only to read weights once; rows are independent, so a
-    /// text's vector does not depend on the other texts.
+    /// Returns one vector per text: the direction of the mean of its rows.
     pub fn vectors(&self, texts: &[&[u16]], level: InstructionSet) -> Vec<Vec<f32>> {
+        let rows = self.last_rows(texts, level);
+        rows_of_each(texts, &rows).map(|(_, rows)| direction_of_sum(rows)).collect()
+    }
+
+    /// Returns the vectors of texts and of their tokens, from one pass.
+    pub fn token_vectors(&self, texts: &[&[u16]], level: InstructionSet) -> Vec<TokenVectors> {
+        let rows = self.last_rows(texts, level);
+        rows_of_each(texts, &rows)
+            .map(|(ids, rows)| {
+                // A text begins and ends with a marker, which no other text needs to match.
+                let inner = 1..ids.len().max(2) - 1;
+                let own = rows[inner.start * DIMENSIONS..inner.end * DIMENSIONS].chunks_exact(DIMENSIONS);
+                TokenVectors {
+                    text: direction_of_sum(rows),
+                    ids: ids[inner].iter().copied().map(u32::from).collect(),
+                    vectors: own.flat_map(direction_of_sum).collect(),
+                }
+            })
+            .collect()
+    }
+
+    /// Returns a row per token after all layers. Texts are computed together only to read weights once; rows of
+    /// different texts are independent, so a text's rows do not depend on the other texts.
+    fn last_rows(&self, texts: &[&[u16]], level: InstructionSet) -> Vec<f32> {
         let tokens: usize = texts.iter().map(|ids| ids.len()).sum();
         let mut rows = self.first_rows(texts, tokens, level);
         let mut room = Room::new(tokens);
         for layer in &self.layers {
             layer.apply(texts, level, &mut rows, &mut room);
         }
-        let mut rest = rows.as_slice();
-        texts
-            .iter()
-            .map(|ids| {
-                let (own, others) = rest.split_at(ids.len() * DIMENSIONS);
-                rest = others;
-                direction_of_sum(own)
-            })
-            .collect()
+        rows
     }
 
     fn first_rows(&self, texts: &[&[u16]], tokens: usize, level: InstructionSet) -> Vec<f32> {
@@ -142,6 +158,16 @@ impl Norm {
             bias: weights.floats(&format!("{name}.bias"), DIMENSIONS)?,
         })
     }
+}
+
+/// Splits rows by the texts that they belong to.
+fn rows_of_each<'a>(texts: &[&'a [u16]], rows: &'a [f32]) -> impl Iterator<Item = (&'a [u16], &'a [f32])> {
+    let mut rest = rows;
+    texts.iter().map(move |&ids| {
+        let (own, others) = rest.split_at(ids.len() * DIMENSIONS);
+        rest = others;
+        (ids, own)
+    })
 }
 
 /// Normalises the sum of all rows: it has the same direction as their mean.

@@ -26,10 +26,14 @@ pub struct QuantisedRows {
     columns: usize,
 }
 
-/// A linear layer: int8 weights in the order in which the kernel reads them, a scale and a bias for each output.
+/// A linear layer: int8 weights in the order in which the kernels read them; the rest is one number for each output.
 pub struct LinearLayer {
     pub panels: &'static [u8],
     pub scales: Vec<f32>,
+    /// Sums of the int8 weights.
+    pub sums: Vec<i32>,
+    /// Sums of the weights: what a row adds for each unit of its lowest value.
+    pub offsets: Vec<f32>,
     pub bias: Vec<f32>,
     pub inputs: usize,
     pub outputs: usize,
@@ -61,9 +65,14 @@ impl ModelWeights {
 
     pub fn linear(&self, name: &str, outputs: usize, inputs: usize) -> Result<LinearLayer, String> {
         let weight = format!("{name}.weight");
+        let scales = self.floats(&format!("{weight}.scales"), outputs)?;
+        let sums = self.floats(&format!("{weight}.sums"), outputs)?;
         Ok(LinearLayer {
-            panels: self.bytes(&weight, "panels", outputs, inputs, 1)?,
-            scales: self.floats(&format!("{weight}.scales"), outputs)?,
+            panels: self.bytes(&weight, "quads", outputs, inputs, 1)?,
+            offsets: scales.iter().zip(&sums).map(|(scale, sum)| scale * sum).collect(),
+            // Whole numbers of at most 1,536 times 127.
+            sums: sums.iter().map(|&sum| sum as i32).collect(),
+            scales,
             bias: self.floats(&format!("{name}.bias"), outputs)?,
             inputs,
             outputs,

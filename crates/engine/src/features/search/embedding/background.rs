@@ -6,7 +6,7 @@ use crate::Engine;
 use crate::periodic::PeriodicWork;
 use crate::telemetry::log;
 use lukasa_model::{ErrorCode, Result, Scope};
-use lukasa_search::embed::{EmbedError, Embedder, EmbedderModel, Purpose};
+use lukasa_search::embed::{EmbedError, Embedder, EmbedderModel, Purpose, TokenVectors};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -130,5 +130,9 @@ impl Embedder for OneCore {
 
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
         self.core.install(|| self.embedder.embed(texts, purpose))
+    }
+
+    fn embed_tokens(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<TokenVectors>, EmbedError> {
+        self.core.install(|| self.embedder.embed_tokens(texts, purpose))
     }
 }

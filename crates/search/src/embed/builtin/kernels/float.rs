@@ -7,6 +7,9 @@ use super::{Activations, LARGEST};
 /// Number of parallel partial sums. It affects rounding, so it is the same on every machine.
 const LANES: usize = 16;
 
+/// Number of parallel least and largest values.
+const EXTREMES: usize = 64;
+
 /// Avoids a division by zero without affecting results.
 const EPSILON: f32 = 1e-12;
 
@@ -14,24 +17,33 @@ const EPSILON: f32 = 1e-12;
 const ROUND: f32 = 12_582_912.0;
 
 #[inline(always)]
-#[allow(clippy::cast_possible_truncation, reason = "values are scaled to at most `LARGEST`, and a check would be slow")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "values are scaled to at most `LARGEST`, and a check would be slow"
+)]
 pub fn quantise(rows: &[f32], width: usize, to: &mut Activations) {
     to.values.clear();
     to.scales.clear();
+    to.lows.clear();
     to.values.resize(rows.len(), 0);
     for (row, values) in rows.chunks_exact(width).zip(to.values.chunks_exact_mut(width)) {
-        let mut largest = [0f32; LANES];
-        for chunk in row.as_chunks::<LANES>().0 {
-            for (largest, &value) in largest.iter_mut().zip(chunk) {
-                *largest = if value.abs() > *largest { value.abs() } else { *largest };
+        let mut lows = [f32::MAX; EXTREMES];
+        let mut highs = [f32::MIN; EXTREMES];
+        for chunk in row.chunks(EXTREMES) {
+            for ((low, high), &value) in lows.iter_mut().zip(&mut highs).zip(chunk) {
+                *low = if value < *low { value } else { *low };
+                *high = if value > *high { value } else { *high };
             }
         }
-        let largest = largest.into_iter().fold(0f32, f32::max);
-        let factor = if largest > 0.0 { LARGEST / largest } else { 0.0 };
+        let low = lows.into_iter().fold(f32::MAX, f32::min);
+        let range = highs.into_iter().fold(f32::MIN, f32::max) - low;
+        let factor = if range > 0.0 { LARGEST / range } else { 0.0 };
         for (to, &value) in values.iter_mut().zip(row) {
-            *to = whole(value * factor) as i16;
+            *to = whole((value - low) * factor) as u8;
         }
-        to.scales.push(largest / LARGEST);
+        to.scales.push(range / LARGEST);
+        to.lows.push(low);
     }
 }
 
@@ -60,10 +72,12 @@ pub fn add_and_norm(rows: &mut [f32], more: &[f32], gain: &[f32], bias: &[f32]) 
     }
 }
 
-/// Queries processed together: their sums, in lanes, fill half of AVX2's registers.
-const QUERIES: usize = 4;
 /// Components of a head.
 const HEAD: usize = 32;
+/// Queries that are processed together, so that keys and values are read once for all of them.
+const QUERIES: usize = 8;
+/// Rows that are added at a time.
+const ROWS: usize = 8;
 
 #[inline(always)]
 pub fn attend(three: &[f32], heads: usize, width: usize, to: &mut [f32], scratch: &mut Vec<f32>) {
@@ -71,64 +85,57 @@ pub fn attend(three: &[f32], heads: usize, width: usize, to: &mut [f32], scratch
     let tokens = to.len() / width;
     let padded = tokens.next_multiple_of(LANES);
     scratch.clear();
-    scratch.resize((HEAD + QUERIES) * padded, 0.0);
-    let (keys, shares) = scratch.split_at_mut(HEAD * padded);
+    scratch.resize(HEAD * padded + QUERIES * (padded + HEAD), 0.0);
+    let (keys, rest) = scratch.split_at_mut(HEAD * padded);
+    let (shares, sums) = rest.split_at_mut(QUERIES * padded);
+    let factor = 1.0 / (HEAD as f32).sqrt();
     for head in 0..heads {
         let part = |token: usize, which: usize| -> &[f32; HEAD] {
             let row = &three[(3 * token + which) * width + head * HEAD..];
             row.first_chunk().expect("a row has all its heads")
         };
+        // The first components of all keys, then the second ones, and so on.
         for token in 0..tokens {
             for (component, &value) in part(token, 1).iter().enumerate() {
                 keys[component * padded + token] = value;
             }
         }
         for first in (0..tokens).step_by(QUERIES) {
-            let query = |number: usize| (first + number).min(tokens - 1);
-            let queries: [&[f32; HEAD]; QUERIES] = std::array::from_fn(|number| part(query(number), 0));
-            scores(&queries, keys, padded, shares);
-            for shares in shares.chunks_exact_mut(padded) {
-                soften(&mut shares[..padded], tokens);
+            let count = QUERIES.min(tokens - first);
+            shares.fill(0.0);
+            for start in (0..HEAD).step_by(ROWS) {
+                let rows = std::array::from_fn(|row| &keys[(start + row) * padded..][..padded]);
+                for (query, shares) in shares.chunks_exact_mut(padded).take(count).enumerate() {
+                    let query = part(first + query, 0);
+                    add_rows(shares, rows, std::array::from_fn(|row| query[start + row] * factor));
+                }
             }
-            for half in (0..HEAD).step_by(LANES) {
-                let mut sums = [[0f32; LANES]; QUERIES];
-                for token in 0..tokens {
-                    let value = &part(token, 2)[half..half + LANES];
-                    for (number, sums) in sums.iter_mut().enumerate() {
-                        let share = shares[number * padded + token];
-                        for (sum, &value) in sums.iter_mut().zip(value) {
-                            *sum += share * value;
-                        }
-                    }
+            for shares in shares.chunks_exact_mut(padded).take(count) {
+                soften(shares, tokens);
+            }
+            sums.fill(0.0);
+            for start in (0..tokens).step_by(ROWS) {
+                // Rows beyond the last token have no share.
+                let rows = std::array::from_fn(|row| &part((start + row).min(tokens - 1), 2)[..]);
+                for (sums, shares) in sums.chunks_exact_mut(HEAD).zip(shares.chunks_exact(padded)).take(count) {
+                    add_rows(sums, rows, std::array::from_fn(|row| shares[start + row]));
                 }
-                for (number, sums) in sums.iter().enumerate().take(tokens - first) {
-                    to[(first + number) * width + head * HEAD + half..][..LANES].copy_from_slice(sums);
-                }
+            }
+            for (query, sums) in sums.chunks_exact(HEAD).take(count).enumerate() {
+                to[(first + query) * width + head * HEAD..][..HEAD].copy_from_slice(sums);
             }
         }
     }
 }
 
-/// Scores of each query for each key; `keys` has the first components of all keys, then the second ones, and so on.
+/// Adds rows to `to`, each multiplied by its factor.
 #[inline(always)]
-fn scores(queries: &[&[f32; HEAD]; QUERIES], keys: &[f32], padded: usize, to: &mut [f32]) {
-    let factor = 1.0 / (HEAD as f32).sqrt();
-    for start in (0..padded).step_by(LANES) {
-        let mut sums = [[0f32; LANES]; QUERIES];
-        for component in 0..HEAD {
-            let keys: &[f32; LANES] =
-                keys[component * padded + start..].first_chunk().expect("keys are padded to whole lanes");
-            for (sums, query) in sums.iter_mut().zip(queries) {
-                for (sum, &key) in sums.iter_mut().zip(keys) {
-                    *sum += query[component] * key;
-                }
-            }
-        }
-        for (number, sums) in sums.iter().enumerate() {
-            for (to, &sum) in to[number * padded + start..][..LANES].iter_mut().zip(sums) {
-                *to = sum * factor;
-            }
-        }
+fn add_rows(to: &mut [f32], rows: [&[f32]; ROWS], factors: [f32; ROWS]) {
+    let [a, b, c, d, e, f, g, h] = rows.map(|row| &row[..to.len()]);
+    for at in 0..to.len() {
+        let first = (a[at] * factors[0] + b[at] * factors[1]) + (c[at] * factors[2] + d[at] * factors[3]);
+        let second = (e[at] * factors[4] + f[at] * factors[5]) + (g[at] * factors[6] + h[at] * factors[7]);
+        to[at] += first + second;
     }
 }
 
