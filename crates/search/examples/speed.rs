@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let start = Instant::now();
                 let vectors = pool.install(|| builtin.embed_at(level, texts));
                 let rate = vectors.len() as f64 / start.elapsed().as_secs_f64();
-                println!("{:4} tokens, {level:?}, {cores:9}: {rate:7.1} texts/s", tokens / count);
+                println!("{:4} tokens, {:8}, {cores:9}: {rate:7.1} texts/s", tokens / count, level.name());
             }
         }
     }

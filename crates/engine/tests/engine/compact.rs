@@ -216,6 +216,7 @@ impl Setting {
                 json!({})
             }
             "embed" => json!({"limit": 3}),
+            "remove_model" => json!({"model": "gte-small", "force": true}),
             "index_directory" | "graph_health" | "graph_rebuild" => json!({"path": self.root, "branch": "main"}),
             "graph_set_workspace" => json!({"path": self.root, "no_watch": true}),
             "index_file" => json!({"path": self.root.join("core/dispatching_of_requests.py"), "branch": "main"}),

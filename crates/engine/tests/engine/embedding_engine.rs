@@ -371,17 +371,7 @@ fn a_new_model_that_is_far_behind_causes_a_warning() {
             answer["meta"]["warnings"].to_string().contains("embedding_version_backlog")
         };
         assert!(!is_warned(&test));
-        let config = EmbeddingEndpointConfig {
-            base_url: fake.url(),
-            model: "small".into(),
-            version: "2".into(),
-            key: None,
-            dimensions: 8,
-            batch: 4,
-            prefix: String::new(),
-            question_prefix: String::new(),
-            timeout: Duration::from_secs(20),
-        };
+        let config = of_version(&fake, "2");
         let embedding =
             |reads: Option<String>| EmbeddingModel::by_endpoint(&config, InputRules::default(), reads).unwrap();
         let old = test.fixture.store.derived().vector_models(test.fixture.ledger.scope()).unwrap().remove(0);
@@ -393,5 +383,80 @@ fn a_new_model_that_is_far_behind_causes_a_warning() {
         assert!(!is_warned(&test));
         test.engine = test.engine.clone().with_embedding(embedding(Some(old)));
         assert!(is_warned(&test), "search reads those of another");
+    }
+}
+
+/// Settings of the endpoint's model in another version.
+fn of_version(fake: &FakeEmbeddings, version: &str) -> EmbeddingEndpointConfig {
+    EmbeddingEndpointConfig {
+        base_url: fake.url(),
+        model: "small".into(),
+        version: version.into(),
+        key: None,
+        dimensions: 8,
+        batch: 4,
+        prefix: String::new(),
+        question_prefix: String::new(),
+        timeout: Duration::from_secs(20),
+    }
+}
+
+#[test]
+fn vectors_of_a_model_are_removed_once_it_is_not_in_use() {
+    for (mut test, fake) in tests(4) {
+        for key in ["one", "two"] {
+            put(&test, "Note", key, "main");
+        }
+        test.ok("embed", json!({}));
+        let old = test.ok("search_readiness", json!({}))["embedding"]["model"].as_str().unwrap().to_owned();
+        let remove = |test: &TestEngine, model: &str| test.ok("remove_model", json!({"model": model}));
+        assert_eq!(test.fails("remove_model", json!({"model": old})), "model_in_use");
+        assert_eq!(test.fails("remove_model", json!({"model": "large"})), "model_not_found");
+        assert_eq!(test.fails("remove_model", json!({"model": ""})), "model_not_found");
+        let config = of_version(&fake, "2");
+        let embedding =
+            |reads: Option<String>| EmbeddingModel::by_endpoint(&config, InputRules::default(), reads).unwrap();
+        test.engine = test.engine.clone().with_embedding(embedding(Some(old.clone())));
+        test.ok("embed", json!({}));
+        assert_eq!(test.fails("remove_model", json!({"model": old})), "model_in_use", "search reads it");
+        assert_eq!(test.fails("remove_model", json!({"model": "small"})), "ambiguous");
+        test.engine = test.engine.clone().with_embedding(embedding(None));
+        let removed = remove(&test, "small@1");
+        assert_eq!((&removed["removed"], &removed["model"]), (&json!(2), &json!(old)));
+        assert_eq!(removed["models"].as_array().unwrap().len(), 1);
+        assert_eq!(test.fails("remove_model", json!({"model": old})), "model_not_found");
+        let found = test.ok("search", json!({"query": "one", "recipe": "objects"}));
+        assert_eq!(found["meta"]["embedded_share"], 1.0, "the other model keeps its vectors");
+        // By force, those of the model in use too; they are made again.
+        assert_eq!(test.ok("remove_model", json!({"model": "small", "force": true}))["removed"], 2);
+        assert_eq!(test.ok("search_readiness", json!({}))["embedding"]["optional"]["embedded"], 0);
+        assert_eq!(test.ok("embed", json!({}))["embedded"], 2);
+    }
+}
+
+#[test]
+fn a_store_with_vectors_of_an_earlier_built_in_model_gets_those_of_this_one() {
+    for (mut test, fake) in tests(4) {
+        for key in ["zebra", "otter", "lion"] {
+            put(&test, "Note", key, "main");
+        }
+        // An endpoint stands for the earlier model, with a name and a pooling of its own.
+        test.ok("embed", json!({}));
+        let asked = fake.asked().len();
+        test.engine = test.engine.clone().with_embedding(EmbeddingModel::built_in(InputRules::default(), None));
+        let search = |test: &TestEngine| test.ok("search", json!({"query": "zebra", "recipe": "objects"}));
+        let answer = search(&test);
+        assert!(answer["meta"]["warnings"].to_string().contains("embedding_version_backlog"), "{answer}");
+        assert!(answer["items"][0].to_string().contains("what zebra is about"), "found by words meanwhile: {answer}");
+        assert_eq!(test.ok("embed", json!({"limit": 1}))["waiting"], 2, "all objects were queued");
+        assert_eq!(test.ok("embed", json!({}))["embedded"], 2);
+        let embedding = test.ok("search_readiness", json!({}))["embedding"].clone();
+        assert_eq!(embedding["optional"]["percent"], 100.0);
+        let models: Vec<&Value> = embedding["models"].as_array().unwrap().iter().map(|m| &m["vectors"]).collect();
+        assert_eq!(models, [3, 3], "those of both models are kept");
+        let answer = search(&test);
+        assert!(answer["meta"]["embedding_model"].as_str().unwrap().starts_with("gte-small@"), "{answer}");
+        assert!(answer["meta"].get("warnings").is_none(), "{answer}");
+        assert_eq!(fake.asked().len(), asked, "the earlier model is not asked any more");
     }
 }

@@ -39,11 +39,11 @@ pub fn model_to_read<'a>(configured: Option<&'a str>, in_use: &'a str) -> &'a st
     configured.unwrap_or(in_use)
 }
 
-/// Removes all data of a model that is no longer in use; returns the number of removed vectors.
+/// Removes all data of a model, unless it is one of those in use; returns the number of removed vectors.
 pub fn remove_model(ledger: &Ledger, model: &str, in_use: &[&str]) -> Result<u64> {
     if in_use.contains(&model) {
         return Err(Error::conflict(ErrorCode::ModelInUse, format!("`{model}` is in use"))
-            .hint("configure another model first; its vectors are made beside the old ones"));
+            .hint("configure another model first, whose vectors are made beside these, or remove it by `force`"));
     }
     let (derived, scope) = (ledger.store().derived(), ledger.scope());
     derived.remove_kind(scope, &kind(model))?;

@@ -106,6 +106,21 @@ impl InstructionSet {
         all
     }
 
+    /// A short name, for people.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Plain => "plain",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::AvxVnni => "AVX-VNNI",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "AVX-512",
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => "NEON",
+        }
+    }
+
     /// Instructions that every processor supports.
     pub fn plain() -> InstructionSet {
         InstructionSet(Kind::Plain)

@@ -5,6 +5,7 @@ pub mod embed;
 pub mod find_pattern;
 pub mod graph_query;
 pub mod link_mentions;
+pub mod remove_model;
 pub mod search;
 pub mod search_readiness;
 pub mod semantic_slice;
@@ -17,6 +18,7 @@ pub const ALL: &[fn() -> Operation] = &[
     Operation::of::<context_pack::ContextPack>,
     Operation::of::<search_readiness::SearchReadiness>,
     Operation::of::<embed::Embed>,
+    Operation::of::<remove_model::RemoveModel>,
     Operation::of::<semantic_slice::SemanticSlice>,
     Operation::of::<find_pattern::FindPattern>,
     Operation::of::<graph_query::GraphQuery>,
