@@ -64,7 +64,7 @@ fn small_program(root: &Path) {
 
 #[test]
 fn a_base_that_is_named_twice_is_one_relationship() {
-    for desk in Desk::all() {
+    for test in TestEngine::all() {
         let folder = TempDir::new().unwrap();
         write(
             folder.path(),
@@ -77,8 +77,8 @@ fn a_base_that_is_named_twice_is_one_relationship() {
             "i.ts",
             "import {Far} from 'far';\ninterface I extends Far, Far {}\nclass C implements I, I {}\n",
         );
-        desk.ok("index_directory", json!({"path": folder.path(), "branch": "main"}));
-        let all = stated(&desk, "main");
+        test.ok("index_directory", json!({"path": folder.path(), "branch": "main"}));
+        let all = stated(&test, "main");
         let bases = |class: &str| {
             let of = |name: &&String| {
                 name.starts_with(class) && (name.contains("-EXTENDS->") || name.contains("-IMPLEMENTS->"))

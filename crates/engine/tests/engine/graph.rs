@@ -382,11 +382,11 @@ fn impact_names_dependents_tests_services_and_contracts() {
         );
         let file = test.ok("impact", json!({"ref": "src/auth/login.ts"}));
         assert_eq!(file["blast_radius"], impact["blast_radius"], "a change of a file is one of what it contains");
-        let test = test.ok("impact", json!({"ref": "src/web/page.test.ts"}));
+        let of_test = test.ok("impact", json!({"ref": "src/web/page.test.ts"}));
         assert!(
-            test["summary"].as_str().unwrap().starts_with("0 objects depend")
-                && !test["summary"].as_str().unwrap().contains("service"),
-            "{test}"
+            of_test["summary"].as_str().unwrap().starts_with("0 objects depend")
+                && !of_test["summary"].as_str().unwrap().contains("service"),
+            "{of_test}"
         );
         assert_eq!(
             impact["impacted_services"][1]["path"],

@@ -244,8 +244,8 @@ fn a_pack_claims_what_it_returns_and_shows_blockers() {
         let folder = tempfile::tempdir().unwrap();
         let source = "class Till:\n    \"\"\"Adds up prices.\"\"\"\n\n    def discount(self, cents):\n        \"\"\"The discount of the till.\"\"\"\n        return cents // 10\n";
         std::fs::write(folder.path().join("till.py"), source).unwrap();
-        let test = "from till import Till\n\n\ndef test_discount():\n    assert Till().discount(100) == 10\n";
-        std::fs::write(folder.path().join("test_till.py"), test).unwrap();
+        let tested = "from till import Till\n\n\ndef test_discount():\n    assert Till().discount(100) == 10\n";
+        std::fs::write(folder.path().join("test_till.py"), tested).unwrap();
         let pack = |agent: &str, more: Value| {
             let mut request =
                 json!({"task": "the discount of the Till is wrong", "path": folder.path(), "profile": "balanced"});
