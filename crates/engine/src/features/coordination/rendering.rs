@@ -115,7 +115,7 @@ fn concerned(event: &Value) -> String {
     let [subtype, title, target] = ["subtype", "title", "target"].map(|field| at(event, field));
     match event["kind"].as_str() {
         Some("transaction") => match event["stated"].as_u64() {
-            Some(versions) => format!("{subtype}, {}", count(versions as usize, "version")),
+            Some(versions) => format!("{subtype}, {}", count(versions, "version")),
             None => subtype,
         },
         Some("conflict") => format!("{target}, held by {}", at(event, "holder")),

@@ -294,7 +294,7 @@ fn claim(
         if pack.token_estimate + CLAIM_TOKENS + lukasa_search::count::count(&key) > pack.token_budget {
             break;
         }
-        let wish = ClaimIntent {
+        let wanted = ClaimIntent {
             target: ClaimTarget::code(&key)?,
             agent: agent.clone(),
             session: context.session.clone(),
@@ -304,8 +304,8 @@ fn claim(
             worktree: place.root.as_ref().map(|root| root.display().to_string()),
             branch: place.branch.clone(),
         };
-        let target_id = wish.target.name.clone();
-        pack.claims.push(match engine.claim(context, &wish)? {
+        let target_id = wanted.target.name.clone();
+        pack.claims.push(match engine.claim(context, &wanted)? {
             ClaimOutcome::Granted(held) | ClaimOutcome::Yours(held) => {
                 ClaimNote { target_id, status: "ok", claim_id: Some(held.claim_id), held_by: None }
             }

@@ -65,7 +65,7 @@ impl Op for RemoveModel {
         engine.searching().vectors_changed();
         let mut models = models()?;
         models.retain(|other| *other != model);
-        let summary = format!("{} of {model} removed", count(removed as usize, "vector"));
+        let summary = format!("{} of {model} removed", count(removed, "vector"));
         Ok(Response { summary, model, removed, models })
     }
 }

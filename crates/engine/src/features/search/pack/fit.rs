@@ -288,14 +288,14 @@ impl<'a> PackSelection<'a> {
         let mut guarded: Vec<(usize, usize)> = Vec::new();
         let mut order: Vec<usize> = (0..offers.len()).filter(|at| offers[*at].guard.is_some()).collect();
         order.sort_by_key(|at| offers[*at].guard);
-        let of_all = (budget as f64 * PACK.entry_code) as usize;
+        let of_all = to_usize(to_count(budget as f64 * PACK.entry_code));
         let entry = offers.first().filter(|offer| offer.slot == 0).map_or(0, |offer| offer.least_code(of_all));
         let wanted: usize = order.iter().map(|at| least(&units[*at])).sum();
         narrow(&mut frame, wanted + entry, budget)?;
         let room = budget - tokens(&frame);
         for (at, unit) in units.iter_mut().enumerate().filter(|(_, unit)| unit.slot == 0) {
             let share = if at == 0 { PACK.entry_code } else { PACK.other_code };
-            unit.at_first = (room as f64 * share) as usize;
+            unit.at_first = to_usize(to_count(room as f64 * share));
             // A brief form is always possible.
             unit.at_first = unit.at_first.max(least(unit));
         }
