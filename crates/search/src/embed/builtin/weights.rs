@@ -63,6 +63,7 @@ impl ModelWeights {
         Ok(QuantisedRows { bytes, scales: self.floats(&format!("{name}.scales"), rows)?, columns })
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "sums are whole numbers of at most 1,536 times 127")]
     pub fn linear(&self, name: &str, outputs: usize, inputs: usize) -> Result<LinearLayer, String> {
         let weight = format!("{name}.weight");
         let scales = self.floats(&format!("{weight}.scales"), outputs)?;
@@ -70,7 +71,6 @@ impl ModelWeights {
         Ok(LinearLayer {
             panels: self.bytes(&weight, "quads", outputs, inputs, 1)?,
             offsets: scales.iter().zip(&sums).map(|(scale, sum)| scale * sum).collect(),
-            // Whole numbers of at most 1,536 times 127.
             sums: sums.iter().map(|&sum| sum as i32).collect(),
             scales,
             bias: self.floats(&format!("{name}.bias"), outputs)?,
