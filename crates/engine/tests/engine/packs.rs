@@ -128,6 +128,41 @@ fn a_pack_of_any_size_carries_claims_decisions_and_learnings_about_where_to_begi
 }
 
 #[test]
+fn claims_decisions_and_learnings_come_before_neighbours() {
+    for desk in Desk::all() {
+        let folder = indexed(&desk);
+        let (conversion, rounding) = ("billing/conversion.py", "billing/rounding.py");
+        let convert = |n: usize| {
+            format!("def convert_{n}(amount):\n    \"\"\"Converts an amount, kind {n}.\"\"\"\n    return amount\n\n\n")
+        };
+        write(folder.path(), conversion, &(0..12).map(convert).collect::<String>());
+        let calls: String = (0..12).map(|n| format!("        convert_{n}(total)\n")).collect();
+        let before = std::fs::read_to_string(folder.path().join(rounding)).unwrap();
+        let after = before.replacen("        return total\n", &format!("{calls}        return total\n"), 1);
+        write(folder.path(), rounding, &format!("from billing.conversion import *\n\n\n{after}"));
+        desk.ok("index_directory", json!({"path": folder.path()}));
+        protect(&desk);
+        let (mut with_neighbours, mut without) = (0, 0);
+        for budget in (160..2_400).step_by(80) {
+            let pack = desk.ok("context_pack", json!({"task": TASK, "agent_id": "bob", "budget": budget}));
+            assert_eq!(pack["entry_point"], ENTRY, "{budget}: {pack}");
+            let shown = [
+                pack["active_blockers"][0]["agent"] == "ann",
+                text(&pack["decisions"]).contains("Round half to even"),
+                text(&pack["learnings"]).contains("Never round before"),
+            ];
+            match pack["dependencies"].as_array().is_some_and(|neighbours| !neighbours.is_empty()) {
+                true => with_neighbours += 1,
+                false => without += 1,
+            }
+            assert!(pack["dependencies"].is_null() || shown == [true; 3], "{budget}: {shown:?} {pack}");
+            assert!(budget < 240 || shown == [true; 3], "{budget}: {shown:?} {pack}");
+        }
+        assert!(with_neighbours > 3 && without > 0, "{with_neighbours} {without}");
+    }
+}
+
+#[test]
 fn the_smallest_pack_names_who_has_claimed_where_to_begin() {
     let test = TestEngine::all().remove(0);
     let _folder = indexed(&test);
