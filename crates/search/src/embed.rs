@@ -42,11 +42,23 @@ pub trait Embedder: Send + Sync {
     /// Returns one vector per text, in the same order. Texts beyond the model's limit are truncated by the model.
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError>;
 
+    /// The cosine of texts that have nothing to do with each other: 0 for models that spread texts over all directions.
+    /// Likenesses are counted from there, see [`likeness`].
+    fn unrelated(&self) -> f32 {
+        0.0
+    }
+
     /// Returns the vectors of each text's tokens besides its own, for models that provide them. Others return
     /// [`EmbedError::Broken`].
     fn embed_tokens(&self, _texts: &[&str], _purpose: Purpose) -> Result<Vec<TokenVectors>, EmbedError> {
         Err(EmbedError::Broken(format!("`{}` returns no vectors of tokens", self.model().name)))
     }
+}
+
+/// The likeness of two texts, from 0 for unrelated ones to 1 for equal ones, by the cosine of their vectors and that of
+/// unrelated texts. So likenesses of different models have the same meaning.
+pub fn likeness(cosine: f32, unrelated: f32) -> f32 {
+    ((cosine - unrelated) / (1.0 - unrelated)).max(0.0)
 }
 
 /// The vectors of a text and of its tokens.

@@ -90,6 +90,9 @@ impl BuiltinModel {
     }
 }
 
+/// The mean cosine of two texts drawn at random, of code and of prose.
+const UNRELATED: f32 = 0.7;
+
 impl Embedder for BuiltinModel {
     fn model(&self) -> &EmbedderModel {
         &self.model
@@ -97,6 +100,10 @@ impl Embedder for BuiltinModel {
 
     fn batch(&self) -> usize {
         BATCH
+    }
+
+    fn unrelated(&self) -> f32 {
+        UNRELATED
     }
 
     fn embed(&self, texts: &[&str], _: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {

@@ -13,6 +13,7 @@ use lukasa_model::json::Hash;
 use lukasa_model::types::{EmbeddingPolicy, system};
 use lukasa_model::{Error, FactNo, Result, Scope};
 use lukasa_search::embed::builtin::BuiltinModel;
+use lukasa_search::embed::likeness;
 use lukasa_search::embed::{EmbedError, Embedder, EmbedderModel, Purpose, TokenVectors};
 use lukasa_search::pipeline::seeds::{NearestNodes, by_meaning};
 use lukasa_search::recipes::MEANING;
@@ -265,7 +266,11 @@ impl Engine {
                     Some(allowed) => embedded.vectors.nearest(&vector, MEANING.near, |id| allowed(Node(id))),
                 };
                 match near {
-                    Ok(near) => meaning.nearest = by_meaning(&near, &MEANING),
+                    Ok(mut near) => {
+                        let unrelated = using.embedder.unrelated();
+                        near.iter_mut().for_each(|(_, cosine)| *cosine = likeness(*cosine, unrelated));
+                        meaning.nearest = by_meaning(&near, &MEANING);
+                    }
                     Err(e) => meaning.warning = Some(format!("no search by meaning: {e}")),
                 }
             }
