@@ -129,8 +129,8 @@ fn a_pack_of_any_size_carries_claims_decisions_and_learnings_about_where_to_begi
 
 #[test]
 fn claims_decisions_and_learnings_come_before_neighbours() {
-    for desk in Desk::all() {
-        let folder = indexed(&desk);
+    for test in TestEngine::all() {
+        let folder = indexed(&test);
         let (conversion, rounding) = ("billing/conversion.py", "billing/rounding.py");
         let convert = |n: usize| {
             format!("def convert_{n}(amount):\n    \"\"\"Converts an amount, kind {n}.\"\"\"\n    return amount\n\n\n")
@@ -140,11 +140,11 @@ fn claims_decisions_and_learnings_come_before_neighbours() {
         let before = std::fs::read_to_string(folder.path().join(rounding)).unwrap();
         let after = before.replacen("        return total\n", &format!("{calls}        return total\n"), 1);
         write(folder.path(), rounding, &format!("from billing.conversion import *\n\n\n{after}"));
-        desk.ok("index_directory", json!({"path": folder.path()}));
-        protect(&desk);
+        test.ok("index_directory", json!({"path": folder.path()}));
+        protect(&test);
         let (mut with_neighbours, mut without) = (0, 0);
         for budget in (160..2_400).step_by(80) {
-            let pack = desk.ok("context_pack", json!({"task": TASK, "agent_id": "bob", "budget": budget}));
+            let pack = test.ok("context_pack", json!({"task": TASK, "agent_id": "bob", "budget": budget}));
             assert_eq!(pack["entry_point"], ENTRY, "{budget}: {pack}");
             let shown = [
                 pack["active_blockers"][0]["agent"] == "ann",

@@ -222,7 +222,7 @@ impl Op for ContextPack {
         let doubt = pack::doubt(&texts, &found, &core, &request.task);
         let confidence = match &doubt {
             Some(_) => Some(PackConfidence::Low),
-            None => pack::confidence(&core),
+            None => pack::confidence(&core, &request.task),
         };
         let is_low = confidence == Some(PackConfidence::Low);
         let frame = ContextPackOut {

@@ -23,15 +23,16 @@ pub enum PackConfidence {
 /// What would make a task easier to place.
 pub const WOULD_HELP: &str = "others fit about as well; the name of a symbol, a path or an error text would help";
 
-/// How likely the entry point is right, by its score and its lead over the next symbol. `None` if there is none.
-pub fn confidence(core: &PackCode) -> Option<PackConfidence> {
+/// How likely the entry point is right, by its score and its lead over the next symbol; not low if the task names it.
+/// `None` if there is none.
+pub fn confidence(core: &PackCode, task: &str) -> Option<PackConfidence> {
     let first = core.slices.first()?;
     let next = core.slices[1..].iter().find(|slice| slice.why != IMPLEMENTS).map_or(0.0, |next| next.score);
     let x = CONFIDENCE.score * first.score + CONFIDENCE.lead * (first.score - next) + CONFIDENCE.start;
     let probability = 1.0 / (1.0 + (-x).exp());
     Some(match probability {
         p if p >= CONFIDENCE.high => PackConfidence::High,
-        p if p >= CONFIDENCE.medium => PackConfidence::Medium,
+        p if p >= CONFIDENCE.medium || names(task, &first.name) => PackConfidence::Medium,
         _ => PackConfidence::Low,
     })
 }
