@@ -609,7 +609,7 @@ fn slices_patterns_and_questions_are_answered_for_people() {
         (&["pattern", "circular_imports"], ["files that import one another", "auth.py -> web.py -> auth.py"]),
         (&["pattern", "Function -CALLS-> Function", "--limit", "1"], ["the shape: 2 places found", "… 1 of 2"]),
         (&["pattern", "all"], ["10 patterns: ", "no test reaches it"]),
-        (&["ask", "check the word"], ["3 things found, best `Function:auth.py::check`", "symbol 1, file 1"]),
+        (&["ask", "check the word"], ["3 things found, best `Function:auth.py::check`", "name 1.8, file 1.8"]),
         (&["ask", "overview", "--mode", "global"], ["2 communities, largest first", "COMMUNITY:"]),
         (&["ask", "MATCH (f:File) RETURN count(f)", "--language", "cypher"], ["1 row", "count(f)"]),
     ] {

@@ -300,7 +300,7 @@ pub struct RecallRecipe {
 
 pub const RECALL: RecallRecipe = RecallRecipe {
     lexical: 1.0,
-    vector: 0.5,
+    vector: 0.8,
     keys: 2.0,
     ambiguous: 8,
     next: 0.4,

@@ -837,7 +837,7 @@ impl<'p> Eval<'p> {
                         let found = if spread {
                             self.element(&base, levels)
                         } else {
-                            self.at_index(&base, to_u32(place - at), levels)
+                            self.at_index(&base, u32::try_from(place - at).unwrap_or(u32::MAX), levels)
                         };
                         set.join(&found);
                     }

@@ -292,6 +292,10 @@ impl<'a> PackSelection<'a> {
         let entry = offers.first().filter(|offer| offer.slot == 0).map_or(0, |offer| offer.least_code(of_all));
         let wanted: usize = order.iter().map(|at| least(&units[*at])).sum();
         narrow(&mut frame, wanted + entry, budget)?;
+        let briefest = units.first().filter(|unit| unit.slot == 0).map_or(0, least);
+        if tokens(&frame) + wanted + briefest > budget {
+            frame.confidence = None;
+        }
         let room = budget - tokens(&frame);
         for (at, unit) in units.iter_mut().enumerate().filter(|(_, unit)| unit.slot == 0) {
             let share = if at == 0 { PACK.entry_code } else { PACK.other_code };
@@ -612,9 +616,10 @@ fn forms(slice: &CodeSlice, is_entry: bool, notes: &PackNotes, profile: Profile,
     }
     let plain = SliceOut { summary: None, ..brief.clone() };
     let short = |text: &Option<String>| text.as_deref().map(|text| shortened(text, LINE).unwrap_or(text.to_owned()));
+    let unexplained = SliceOut { why: String::new(), ..plain.clone() };
     let least = match &brief.signature {
-        Some(_) => SliceOut { signature: short(&brief.signature), ..plain.clone() },
-        None => SliceOut { summary: short(&brief.summary), ..plain.clone() },
+        Some(_) => SliceOut { signature: short(&brief.signature), ..unexplained },
+        None => SliceOut { summary: short(&brief.summary), ..unexplained },
     };
     let mut briefs = vec![brief];
     if plain.signature.is_some() {
