@@ -150,9 +150,8 @@ fn is_test_name(stem: &str, path: &str) -> bool {
 }
 
 fn is_generated(name: &str) -> bool {
-    let endings =
-        [".pb.go", "_pb2.py", "_pb2_grpc.py", ".g.dart", ".designer.cs", ".min.js", ".min.css", ".pb.cc", ".pb.h"];
-    endings.iter().any(|ending| name.ends_with(ending))
+    let endings = ["_pb2.py", "_pb2_grpc.py", ".g.dart", ".designer.cs", ".min.js", ".min.css"];
+    name.contains(".pb.") || endings.iter().any(|ending| name.ends_with(ending))
 }
 
 #[cfg(test)]

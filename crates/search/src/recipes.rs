@@ -74,10 +74,10 @@ pub struct MeaningRecipe {
     /// Nearest vectors that are candidates, and the place of the one that counts as not near. Measured (`multihop`,
     /// `recall`).
     pub near: usize,
-    /// Cosine below which texts have nothing to do with each other: two texts drawn at random are about that alike.
-    /// Measured on the texts of `search`.
+    /// Likeness below which texts have nothing to do with each other: of twenty pairs drawn at random, one is more alike.
+    /// Measured on questions and passages of `multihop`.
     pub least: f64,
-    /// Cosine from which texts are about the same: the nearest vector then counts in full, below in proportion.
+    /// Likeness from which texts are about the same: the nearest vector then counts in full, below in proportion.
     /// Judgement.
     pub sure: f64,
 }
@@ -338,11 +338,13 @@ pub struct MixedRecipe {
     /// Place `p` of a list, from 0, counts `head / (head + p)`: a list of half the weight has a place after three of
     /// the other, then every third.
     pub head: f64,
+    /// The factor for what no word of the question found, only its vector.
+    pub only_near: f64,
     /// The share of the best hits that must mention or follow others for the recipe for recall to be used.
     pub tied: f64,
 }
 
-pub const MIXED: MixedRecipe = MixedRecipe { taste: 20, code_least: 0.5, head: 3.0, tied: 0.5 };
+pub const MIXED: MixedRecipe = MixedRecipe { taste: 20, code_least: 0.5, head: 3.0, only_near: 0.5, tied: 0.5 };
 
 // Neighbours
 

@@ -11,7 +11,6 @@ use super::link::{LanguageSymbols, ProgramTables};
 use super::member::{OverridingMethods, ResolutionOrder};
 use super::program::Program;
 use super::value::{DefRef, Derivation, FileId, InternedStr, PossibleValue, ValueSet};
-use crate::convert::to_u32;
 use crate::facts::{
     ArgKind, CallId, DefId, DefKind, ExprId, ImportId, ImportKind, IndexRange, Literal, ROOT, SourceExpr, UNKNOWN,
     VarId, VarKind, flag,

@@ -4,6 +4,9 @@ use crate::pipeline::fuse::{Candidate, sort};
 use crate::recipes::MixedRecipe;
 use lukasa_graph::Node;
 
+/// The channel of vectors.
+const VECTOR: &str = "vector";
+
 /// Merges code and other objects by rank, because the scores of two recipes cannot be compared. Each list comes with
 /// the share of the query that its best hit covers.
 pub fn mixed(
@@ -15,6 +18,11 @@ pub fn mixed(
     let most = code_covers.max(others_cover).max(f64::MIN_POSITIVE);
     by_place(&mut code, (code_covers / most).max(recipe.code_least), recipe.head);
     by_place(&mut others, others_cover / most, recipe.head);
+    // What has a word of the question comes before what is only near: there is always a nearest vector.
+    let is_only_near = |candidate: &Candidate| candidate.reasons.iter().all(|reason| reason.channel == VECTOR);
+    for candidate in others.iter_mut().filter(|candidate| is_only_near(candidate)) {
+        candidate.reasons.iter_mut().for_each(|reason| reason.score *= recipe.only_near);
+    }
     code.extend(others);
     sort(&mut code, order);
     code
@@ -51,6 +59,10 @@ mod tests {
         let nodes: Vec<u32> = merged.iter().map(|candidate| candidate.node.0).collect();
         // The fourth of one list and the first of the other have the same score: `order` decides.
         assert_eq!(nodes, [1, 2, 3, 4, 11, 5, 12]);
+        let mut near = Candidate::new(Node(21));
+        near.add(VECTOR, 9.0);
+        let merged = mixed((list(&[Node(1)]), 0.6), (vec![near], 1.0), &MIXED, |node| u64::from(node.0));
+        assert_eq!(merged[0].node, Node(1), "code that has the words comes before what is only near");
         let hidden = mixed((list(&[Node(1)]), 0.0), (list(&[Node(11)]), 0.5), &MIXED, |node| u64::from(node.0));
         assert_eq!(hidden.iter().map(Candidate::score).collect::<Vec<_>>(), [1.0, MIXED.code_least]);
     }

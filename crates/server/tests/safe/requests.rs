@@ -74,6 +74,7 @@ fn plain(operation: &Operation) -> Map<String, Value> {
             ("rename", "to") => "web2",
             ("agent_claim", "target_id") | ("agent_release", "claim_id") => "shop.py",
             ("feature_status", _) => "f1",
+            ("remove_model", "model") => "gte-small",
             (_, "task_id") => "1",
             ("context_graph_usage", "context_graph_id") => "ContextGraph:shown",
             ("call_chain", "from") => "Function:shop.py::total",
@@ -104,6 +105,9 @@ fn plain(operation: &Operation) -> Map<String, Value> {
     }
     if of == "episode_add" {
         request.insert("content".into(), json!("the price was wrong"));
+    }
+    if of == "remove_model" {
+        request.insert("force".into(), json!(true));
     }
     if of == "semantic_slice" {
         request.insert("symbol".into(), json!("shop.py::price"));

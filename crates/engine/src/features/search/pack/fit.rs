@@ -300,8 +300,8 @@ impl<'a> PackSelection<'a> {
         for (at, unit) in units.iter_mut().enumerate().filter(|(_, unit)| unit.slot == 0) {
             let share = if at == 0 { PACK.entry_code } else { PACK.other_code };
             unit.at_first = to_usize(to_count(room as f64 * share));
-            // A brief form is always possible.
-            unit.at_first = unit.at_first.max(least(unit));
+            // Room was made for the code of the entry point, and a brief form of any other is always possible.
+            unit.at_first = unit.at_first.max(if at == 0 { entry.min(room) } else { least(unit) });
         }
         let mut left = room;
         for at in order {
@@ -417,6 +417,7 @@ impl<'a> PackSelection<'a> {
                 && self.chosen.first().is_none_or(|form| form.is_none_or(|form| form + 1 == self.units[0].costs.len()));
             let went = (!only_entry && shed(&self.units, &mut self.chosen, PACK.shares.len()))
                 || self.frame.files.pop().is_some()
+                || self.frame.confidence.take().is_some()
                 || (self.guarded.len() > 1 && self.guarded.pop().is_some())
                 || shed(&self.units, &mut self.chosen, PACK.shares.len())
                 || self.guarded.pop().is_some();
