@@ -14,9 +14,9 @@ use serde::Serialize;
 pub enum PackConfidence {
     /// It was right for seven of ten tasks that were measured.
     High,
-    /// For four of ten.
+    /// For five of ten.
     Medium,
-    /// For one of four; `low_confidence` says what would help.
+    /// For two of ten; `low_confidence` says what would help.
     Low,
 }
 
