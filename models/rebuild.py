@@ -50,7 +50,7 @@ def tensors_of(model):
     initial = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     tensors = {name: array for name, array in initial.items() if name.endswith((".weight", ".bias"))}
     for node in graph.node:
-        # The export transposed matrices and named them by number; the name of their product tells which they are.
+        # The export transposed matrices and named them by number; the name of their product identifies them.
         if node.op_type == "MatMul" and node.input[1] in initial:
             name = node.name.strip("/").replace("/", ".").removesuffix("MatMul") + "weight"
             tensors[name] = initial[node.input[1]].T

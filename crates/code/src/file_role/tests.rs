@@ -1,3 +1,5 @@
+//! Roles of files by their paths.
+
 use super::*;
 
 #[test]

@@ -90,7 +90,7 @@ pub struct Task {
     pub priority: i64,
     pub assignee: Option<String>,
     pub description: Option<String>,
-    /// The task's number, which tells which was recorded first.
+    /// The task's number, by which the order of recording is known.
     pub age: FactNo,
     pub updated: Option<Time>,
     pub version: u32,

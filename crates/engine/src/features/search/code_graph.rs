@@ -21,6 +21,7 @@ const FILES_WITH_NAME: usize = 64;
 pub struct TaskCode<'a> {
     symbols: Symbols<'a>,
     texts: &'a TextIndexes,
+    /// In the order of nodes.
     named: Vec<(Node, f64)>,
     /// Endings of paths that the task mentions.
     paths: Vec<String>,
@@ -111,7 +112,7 @@ impl CodeGraph for TaskCode<'_> {
             Some(SymbolKind::Variable) => SYMBOLS.variable,
             Some(SymbolKind::File) => SYMBOLS.outside,
             Some(SymbolKind::Class | SymbolKind::Interface | SymbolKind::Type | SymbolKind::Module)
-                if !self.named.iter().any(|(named, _)| *named == node) =>
+                if self.named.binary_search_by_key(&node, |(named, _)| *named).is_err() =>
             {
                 SYMBOLS.unnamed_type
             }
@@ -175,7 +176,11 @@ fn namesakes(symbols: &Symbols<'_>, texts: &TextIndexes, name: &str) -> Vec<Node
     for file in files {
         for member in symbols.whole(file, usize::MAX).0 {
             let is_data = matches!(symbols.kind(member), None | Some(SymbolKind::Variable | SymbolKind::File));
-            let is_meant = || tokens::folded(keys::name(&symbols.key(member)).trim_matches(['_', '$', '#'])) == name;
+            let is_meant = || {
+                let key = symbols.key(member);
+                let own = keys::name(&key).trim_matches(['_', '$', '#']);
+                if own.is_ascii() { own.eq_ignore_ascii_case(name) } else { tokens::folded(own) == name }
+            };
             if !is_data && is_meant() {
                 all.push(member);
             }

@@ -83,7 +83,11 @@ const WHY_WORDS: usize = 3;
 fn windows(code: &str, start_line: u64, terms: &[(String, f32)]) -> Vec<CodeWindow> {
     let lines: Vec<&str> = code.lines().collect();
     let weights: FxHashMap<&str, f32> = terms.iter().map(|(word, weight)| (word.as_str(), *weight)).collect();
-    let words: Vec<Vec<String>> = lines.iter().map(|line| tokens::list(line)).collect();
+    // Of each line, the words of the task.
+    let words: Vec<Vec<String>> = lines
+        .iter()
+        .map(|line| tokens::list(line).into_iter().filter(|word| weights.contains_key(word.as_str())).collect())
+        .collect();
     let worth = |words: &[Vec<String>]| {
         let mut seen: FxHashSet<&str> = FxHashSet::default();
         let each = words.iter().flatten().map(|word| {
@@ -96,8 +100,10 @@ fn windows(code: &str, start_line: u64, terms: &[(String, f32)]) -> Vec<CodeWind
     for length in PACK.windows.into_iter().filter(|length| *length < lines.len()) {
         let mut best = (worth(&words[..length]), 0);
         for first in 1..=lines.len() - length {
-            let worth = worth(&words[first..first + length]);
+            // Classes have thousands of lines, most of them without a word of the task.
+            let is_same = words[first - 1].is_empty() && words[first + length - 1].is_empty();
             // The beginning, with the signature, unless another part is better.
+            let worth = if is_same { 0.0 } else { worth(&words[first..first + length]) };
             if worth > best.0 {
                 best = (worth, first);
             }

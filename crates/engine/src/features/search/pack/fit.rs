@@ -647,6 +647,7 @@ impl ContextPackOut {
 
 #[cfg(test)]
 mod tests {
+    use super::super::code::CodeWindow;
     use super::*;
     use proptest::prelude::*;
 
@@ -660,7 +661,10 @@ mod tests {
             start_line: 10,
             end_line: 10 + lines as u64,
             code: (lines > 0).then(|| "    return self.value(\"é\") + 1\n".repeat(lines)),
-            windows: vec![],
+            windows: (lines > 12)
+                .then(|| CodeWindow { start_line: 14, code: "    return self.value(\"é\") + 1\n".repeat(5) })
+                .into_iter()
+                .collect(),
             why: "has value".into(),
             signature: Some(format!("def method_{n}(self, value)")),
             summary: Some("Adds one to the value. ".repeat(n % 4)),
@@ -713,7 +717,12 @@ mod tests {
                 prop_assert!(pack.token_estimate <= tokens);
                 for given in &pack.core_symbols {
                     let whole = core.slices.iter().find(|s| s.name == given.symbol_name).unwrap();
-                    prop_assert!(given.code.is_none() || given.code == whole.code, "code is whole");
+                    let is_window = |window: &CodeWindow| {
+                        (Some(&window.code), Some(window.start_line)) == (given.code.as_ref(), given.code_start_line)
+                    };
+                    let is_whole = given.code == whole.code && given.code_start_line.is_none();
+                    let is_part = whole.windows.iter().any(is_window);
+                    prop_assert!(given.code.is_none() || is_whole || is_part, "code is whole, or a window of it");
                 }
                 let units = core.slices.len() + core.dependencies.len() + notes.decisions.len() + 1;
                 let there = pack.core_symbols.len() + pack.dependencies.len() + pack.decisions.len() + usize::from(pack.plan.is_some());
